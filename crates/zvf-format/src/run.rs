@@ -1,0 +1,17 @@
+//! Recognises the lists that the encoders store as runs.
+
+use core::ops::Range;
+
+/// The run `first..last + 1` when `numbers` are exactly that, and not empty.
+pub(crate) fn ascending(numbers: impl IntoIterator<Item = u64>) -> Option<Range<u64>> {
+    let mut numbers = numbers.into_iter();
+    let start = numbers.next()?;
+    let mut end = start.checked_add(1)?;
+    for number in numbers {
+        if number != end {
+            return None;
+        }
+        end = end.checked_add(1)?;
+    }
+    Some(start..end)
+}

@@ -1,0 +1,4 @@
+//! Codec tests that see only the public API.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod fragment;

@@ -1,0 +1,90 @@
+//! The archives in `testdata/`, unpacked into memory.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+/// One unpacked golden archive: file contents by path below its top folder.
+#[derive(Debug)]
+pub struct Golden {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Golden {
+    /// Unpacks `testdata/<name>.tar.gz`.
+    ///
+    /// # Panics
+    ///
+    /// When the archive is missing or broken: nothing can be tested then.
+    pub fn open(name: &str) -> Self {
+        let path = testdata().join(format!("{name}.tar.gz"));
+        let file = File::open(&path);
+        let file = file.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+        let mut files = BTreeMap::new();
+        for entry in archive.entries().expect("a tar archive") {
+            let mut entry = entry.expect("a tar entry");
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            let path = entry.path().expect("a path").into_owned();
+            let below: PathBuf = path.components().skip(1).collect();
+            let below = below.to_str().expect("a UTF-8 path").to_owned();
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes).expect("an intact entry");
+            files.insert(below, bytes);
+        }
+        Self { files }
+    }
+
+    /// The contents of one file.
+    ///
+    /// # Panics
+    ///
+    /// When the archive has no such file.
+    pub fn file(&self, path: &str) -> &[u8] {
+        let file = self.files.get(path);
+        file.unwrap_or_else(|| panic!("{path} is not in the archive"))
+    }
+
+    /// One file as JSON.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such file or it is not JSON.
+    pub fn json(&self, path: &str) -> serde_json::Value {
+        serde_json::from_slice(self.file(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// Every file with its path, in path order.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.files
+            .iter()
+            .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+    }
+}
+
+/// The workspace's `testdata/` folder.
+pub fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// The bytes that hexadecimal text spells.
+///
+/// # Panics
+///
+/// When the text is no hexadecimal.
+pub fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text
+        .chars()
+        .map(|c| u8::try_from(c.to_digit(16).expect("a hex digit")).expect("below 16"))
+        .collect();
+    assert!(digits.len().is_multiple_of(2), "half a byte");
+    digits
+        .chunks(2)
+        .map(|pair| pair[0] << 4 | pair[1])
+        .collect()
+}

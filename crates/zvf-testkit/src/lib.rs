@@ -1,0 +1,31 @@
+//! Test support, never published.
+//!
+//! * [`walk`]: parse a blob and touch everything its view offers. `no_std` and
+//!   free of panics, so the same code drives the probes, the fuzz targets and
+//!   the damage tests.
+//! * [`laws`]: what must hold for any bytes whatever; panics when it does not.
+//! * [`hostile`]: systematic damage to good bytes.
+//! * [`LeBytes`]: test bytes written as a list of numbers.
+//! * [`golden`]: the archives in `testdata/`, unpacked into memory.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(
+    feature = "std",
+    expect(
+        clippy::expect_used,
+        clippy::panic,
+        reason = "a panic is how a test fails"
+    )
+)]
+
+#[cfg(feature = "std")]
+mod bytes;
+#[cfg(feature = "std")]
+pub mod golden;
+#[cfg(feature = "std")]
+pub mod hostile;
+#[cfg(feature = "std")]
+pub mod laws;
+pub mod walk;
+
+#[cfg(feature = "std")]
+pub use bytes::LeBytes;
