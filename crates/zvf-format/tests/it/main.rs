@@ -1,4 +1,8 @@
 //! Codec tests that see only the public API.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails"
+)]
 
 mod fragment;
