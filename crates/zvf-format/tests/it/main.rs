@@ -6,3 +6,4 @@
 )]
 
 mod fragment;
+mod int64s;

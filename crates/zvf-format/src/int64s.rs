@@ -1,0 +1,88 @@
+//! Packed 64-bit numbers: the ids, offsets and indices the format keeps by the row.
+//!
+//! | part | size in bytes | content |
+//! |---|---|---|
+//! | numbers | 8 · n | i64 each, little-endian, nothing before, between or after them |
+//!
+//! The count is nowhere written: it is the length divided by eight, and a
+//! length that is no multiple of eight is refused. Nothing is aligned. What
+//! the numbers mean, and which of them are legal, is up to the codec that
+//! hands out the view.
+//!
+//! ```
+//! use zvf_format::int64s::Int64s;
+//!
+//! let numbers = Int64s::parse(b"\x07\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff")?;
+//! assert!(numbers.iter().eq([7, -1]));
+//! assert_eq!(numbers.get(2), None);
+//! # Ok::<(), zvf_format::int64s::Int64sError>(())
+//! ```
+
+use core::fmt;
+
+use zerocopy::{FromBytes, IntoBytes, little_endian::I64};
+
+/// Packed little-endian i64 numbers, borrowed from their bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Int64s<'a> {
+    numbers: &'a [I64],
+}
+
+impl<'a> Int64s<'a> {
+    /// Checks that `bytes` hold whole numbers and borrows them. Constant time.
+    ///
+    /// # Errors
+    ///
+    /// [`Int64sError::Length`] when the length is no multiple of eight.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Int64sError> {
+        // I64 takes any bit pattern at any alignment: only the length can be wrong.
+        let numbers = <[I64]>::ref_from_bytes(bytes);
+        let numbers = numbers.map_err(|_| Int64sError::Length(bytes.len()))?;
+        Ok(Self::new(numbers))
+    }
+
+    /// Numbers that a codec has already cut out of its blob.
+    pub(crate) fn new(numbers: &'a [I64]) -> Self {
+        Self { numbers }
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there is no number.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Number `at`, or `None` past the end.
+    pub fn get(&self, at: usize) -> Option<i64> {
+        self.numbers.get(at).map(|number| number.get())
+    }
+
+    /// The numbers in stored order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = i64> + Clone + use<'a> {
+        self.numbers.iter().map(|number| number.get())
+    }
+
+    /// The bytes they are stored as.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.numbers.as_bytes()
+    }
+}
+
+impl fmt::Debug for Int64s<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Why bytes are not packed i64 numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Int64sError {
+    /// This many bytes do not hold whole numbers.
+    #[error("{0} bytes are not a whole number of i64")]
+    Length(usize),
+}
