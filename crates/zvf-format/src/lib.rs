@@ -19,3 +19,7 @@ mod run;
 
 pub mod fragment;
 pub mod int64s;
+pub mod links;
+pub mod manifest;
+pub mod path;
+pub mod ragged;

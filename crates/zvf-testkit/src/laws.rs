@@ -4,7 +4,14 @@
 //! ways to the same answer agree and that encoding gives the same bytes again
 //! wherever the codec promises it. Fuzz targets and property tests call these.
 
-use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder};
+use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, Rows};
+
+mod geometry;
+
+pub use geometry::{
+    cross_chunk_cell, cross_chunk_table, link_rows, object_manifest, path_segment, placement,
+    ragged_blob, ragged_links,
+};
 
 /// Iteration, lookup and ranked lookup agree; canonical bytes round-trip.
 ///
@@ -23,8 +30,8 @@ pub fn fragment_index(bytes: &[u8]) {
         assert_eq!(ranked.rows(id).as_ref(), Some(&rows), "fragment {id}");
         // A range may claim 2^63 rows: only its ends are looked at.
         let last = match &rows {
-            zvf_format::fragment::Rows::Range(range) => range.clone().next_back(),
-            zvf_format::fragment::Rows::List(list) => list.iter().max(),
+            Rows::Range(range) => range.clone().next_back(),
+            Rows::List(list) => list.iter().max(),
         };
         extent = extent.max(last.map_or(0, |last| last + 1));
         builder

@@ -6,9 +6,23 @@
 
 use zvf_format::fragment::FragmentIndex;
 
+mod geometry;
+
+#[cfg(feature = "std")]
+pub(crate) use geometry::shape;
+pub use geometry::{
+    cross_chunk_cell, cross_chunk_table, link_rows, object_manifest, path_segment, placement,
+    ragged_blob, ragged_links,
+};
+
 /// Mixes `value` into `digest`; order matters.
 fn mix(digest: u64, value: u64) -> u64 {
     (digest ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The bits of a signed number.
+fn signed(value: i64) -> u64 {
+    value.cast_unsigned()
 }
 
 /// A fragment index: all rows, by iteration, by number and by directory.

@@ -7,3 +7,6 @@
 
 mod fragment;
 mod int64s;
+mod links;
+mod manifest;
+mod path;

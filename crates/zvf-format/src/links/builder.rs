@@ -1,0 +1,211 @@
+//! Encodes link rows, cells and tables.
+
+use alloc::vec::Vec;
+
+use super::{LinkWidth, Permutation, RowForm};
+use crate::ragged;
+
+/// Collects link rows and encodes them in any of the forms links are stored in.
+///
+/// ```
+/// use zvf_format::links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm};
+///
+/// let mut rows = LinkRowsBuilder::new(LinkWidth::EDGE, RowForm::Permuted);
+/// let swapped = Permutation::from_code(LinkWidth::EDGE, 1)?;
+/// rows.push(swapped, &[4, 2])?;
+/// assert_eq!(rows.finish_rows().len(), 24);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LinkRowsBuilder {
+    width: LinkWidth,
+    form: RowForm,
+    bytes: Vec<u8>,
+    group_ends: Vec<usize>,
+}
+
+impl LinkRowsBuilder {
+    /// No rows yet.
+    pub fn new(width: LinkWidth, form: RowForm) -> Self {
+        Self {
+            width,
+            form,
+            bytes: Vec::new(),
+            group_ends: Vec::new(),
+        }
+    }
+
+    /// Appends a row: its vertex rows in **stored** order, and how that came
+    /// from the input order.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkRowLimit`] when the widths differ, a vertex row is not below 2^63,
+    /// or the form has no place for an order that is not the identity. The
+    /// builder is as it was before.
+    pub fn push(&mut self, order: Permutation, stored: &[u64]) -> Result<&mut Self, LinkRowLimit> {
+        if order.width() != self.width || stored.len() != self.width.get() {
+            return Err(LinkRowLimit::Width {
+                expected: self.width,
+                found: stored.len(),
+            });
+        }
+        if let Some(&vertex) = stored
+            .iter()
+            .find(|&&vertex| i64::try_from(vertex).is_err())
+        {
+            return Err(LinkRowLimit::Vertex(vertex));
+        }
+        match self.form {
+            RowForm::Plain if !order.is_identity() => return Err(LinkRowLimit::Order(order)),
+            RowForm::Plain => {}
+            RowForm::Permuted => self.bytes.extend_from_slice(&order.code().to_le_bytes()),
+        }
+        for vertex in stored {
+            self.bytes.extend_from_slice(&vertex.to_le_bytes());
+        }
+        Ok(self)
+    }
+
+    /// Ends a group of a ragged blob; it may be empty.
+    pub fn end_group(&mut self) -> &mut Self {
+        self.group_ends.push(self.bytes.len());
+        self
+    }
+
+    /// The rows alone, as the intra-chunk array stores them.
+    pub fn finish_rows(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    /// A [ragged blob](crate::ragged) of the groups ended so far; rows after
+    /// the last [`end_group`](Self::end_group) are one more group.
+    pub fn finish_ragged(&self) -> Vec<u8> {
+        let mut start = 0;
+        let mut groups: Vec<&[u8]> = Vec::new();
+        let open = self.group_ends.last().copied().unwrap_or(0) < self.bytes.len();
+        let last = open.then_some(self.bytes.len());
+        for end in self.group_ends.iter().copied().chain(last) {
+            groups.extend(self.bytes.get(start..end));
+            start = end;
+        }
+        ragged::encode(&groups)
+    }
+
+    /// A cross-chunk cell of generation 0.8: a ragged blob with one group for
+    /// each row. The rows must be [`RowForm::Permuted`] to be read as such.
+    pub fn finish_cell(&self) -> Vec<u8> {
+        let columns = match self.form {
+            RowForm::Plain => self.width.get(),
+            RowForm::Permuted => self.width.get().saturating_add(1),
+        };
+        let row = columns.saturating_mul(size_of::<i64>());
+        let groups: Vec<&[u8]> = self.bytes.chunks(row.max(1)).collect();
+        ragged::encode(&groups)
+    }
+}
+
+/// A link the chosen form cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkRowLimit {
+    /// Another number of endpoints than the family's.
+    #[error("{found} endpoints in a family of width {expected}")]
+    Width {
+        /// The family's width.
+        expected: LinkWidth,
+        /// Endpoints given.
+        found: usize,
+    },
+    /// A vertex row is not below 2^63.
+    #[error("vertex row {0} is past the format's 63 bits")]
+    Vertex(u64),
+    /// Plain rows hold the input order only.
+    #[error("plain rows cannot store the order {0:?}")]
+    Order(Permutation),
+}
+
+/// Encodes a cross-chunk record table of generations 0.6 and 0.7.
+#[derive(Clone, Debug)]
+pub struct CrossChunkTableBuilder {
+    width: LinkWidth,
+    sid_ndim: usize,
+    bytes: Vec<u8>,
+}
+
+impl CrossChunkTableBuilder {
+    /// No records yet.
+    pub fn new(width: LinkWidth, sid_ndim: usize) -> Self {
+        Self {
+            width,
+            sid_ndim,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Appends a record: chunk coordinates and vertex row of each endpoint, in
+    /// input order.
+    ///
+    /// # Errors
+    ///
+    /// [`TableLimit`] when there are other than L endpoints, a chunk has other
+    /// than `sid_ndim` coordinates, or a vertex row is not below 2^63. The
+    /// builder is as it was before.
+    pub fn push<C: AsRef<[i64]>>(
+        &mut self,
+        endpoints: &[(C, u64)],
+    ) -> Result<&mut Self, TableLimit> {
+        if endpoints.len() != self.width.get() {
+            return Err(TableLimit::Width {
+                expected: self.width,
+                found: endpoints.len(),
+            });
+        }
+        for (chunk, vertex) in endpoints {
+            if chunk.as_ref().len() != self.sid_ndim {
+                return Err(TableLimit::Coordinates {
+                    expected: self.sid_ndim,
+                    found: chunk.as_ref().len(),
+                });
+            }
+            i64::try_from(*vertex).map_err(|_| TableLimit::Vertex(*vertex))?;
+        }
+        for (chunk, vertex) in endpoints {
+            for coordinate in chunk.as_ref() {
+                self.bytes.extend_from_slice(&coordinate.to_le_bytes());
+            }
+            self.bytes.extend_from_slice(&vertex.to_le_bytes());
+        }
+        Ok(self)
+    }
+
+    /// The records pushed so far.
+    pub fn finish(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+}
+
+/// A record the table cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableLimit {
+    /// Another number of endpoints than the family's.
+    #[error("{found} endpoints in a family of width {expected}")]
+    Width {
+        /// The family's width.
+        expected: LinkWidth,
+        /// Endpoints given.
+        found: usize,
+    },
+    /// A chunk with another number of coordinates than the table's.
+    #[error("a chunk of {found} coordinates in a table of {expected}")]
+    Coordinates {
+        /// The table's `sid_ndim`.
+        expected: usize,
+        /// Coordinates given.
+        found: usize,
+    },
+    /// A vertex row is not below 2^63.
+    #[error("vertex row {0} is past the format's 63 bits")]
+    Vertex(u64),
+}

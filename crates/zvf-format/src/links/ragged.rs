@@ -1,0 +1,85 @@
+//! Link rows in groups behind an offset table.
+
+use core::fmt;
+
+use super::{LinkRows, LinkRowsError, LinkWidth, RowForm};
+use crate::ragged::{RaggedBlob, RaggedError};
+
+/// The rows of one cell of any link array but the intra-chunk one: a
+/// [ragged blob](crate::ragged) whose groups are link rows.
+///
+/// Group boundaries tell which write added which rows; a read of the whole
+/// family ignores them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RaggedLinks<'a> {
+    groups: RaggedBlob<'a>,
+    rows: LinkRows<'a>,
+}
+
+impl<'a> RaggedLinks<'a> {
+    /// Checks `bytes` and borrows the groups of rows in them.
+    ///
+    /// # Errors
+    ///
+    /// [`RaggedLinksError`] when the blob does not hold or a group is no whole
+    /// number of good rows.
+    pub fn parse(
+        bytes: &'a [u8],
+        width: LinkWidth,
+        form: RowForm,
+    ) -> Result<Self, RaggedLinksError> {
+        let groups = RaggedBlob::parse(bytes)?;
+        let rows = LinkRows::parse(groups.data(), width, form)?;
+        for (at, group) in groups.iter().enumerate() {
+            if rows.rows_in(group.len()).is_none() {
+                return Err(RaggedLinksError::Boundary { group: at });
+            }
+        }
+        Ok(Self { groups, rows })
+    }
+
+    /// Number of groups.
+    pub fn group_count(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The rows of group `at`, or `None` past the end.
+    pub fn group(&self, at: usize) -> Option<LinkRows<'a>> {
+        self.groups.get(at).and_then(|group| self.rows.slice(group))
+    }
+
+    /// The groups in stored order.
+    pub fn groups(&self) -> impl Iterator<Item = LinkRows<'a>> + Clone + use<'a> {
+        let links = *self;
+        (0..self.group_count()).filter_map(move |at| links.group(at))
+    }
+
+    /// All rows, whatever group they are in.
+    pub fn rows(&self) -> LinkRows<'a> {
+        self.rows
+    }
+}
+
+impl fmt::Debug for RaggedLinks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.groups()).finish()
+    }
+}
+
+/// Why bytes are not a ragged blob of link rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RaggedLinksError {
+    /// The blob itself does not hold.
+    #[error(transparent)]
+    Blob(#[from] RaggedError),
+    /// The rows do not hold.
+    #[error(transparent)]
+    Rows(#[from] LinkRowsError),
+    /// A group ends inside a row.
+    #[error("group {group} is not a whole number of link rows")]
+    Boundary {
+        /// The group at fault.
+        group: usize,
+    },
+}

@@ -1,0 +1,268 @@
+//! Laws of manifests, links and path segments.
+
+use zvf_format::{
+    links::{
+        CrossChunkCell, CrossChunkTable, CrossChunkTableBuilder, LinkRows, LinkRowsBuilder,
+        Permutation, RaggedLinks, duplicates,
+    },
+    manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
+    path::{CellKey, ChunkCoords, ChunkKey, Delta, OffsetCoords, Offsets},
+    ragged::{self, RaggedBlob},
+};
+
+use crate::walk::shape;
+
+/// What decodes encodes to the same manifest, and to the same bytes where no
+/// list is a run.
+///
+/// # Panics
+///
+/// When it does not.
+pub fn object_manifest(bytes: &[u8]) {
+    let Some((&sid_ndim, blob)) = bytes.split_first() else {
+        return;
+    };
+    let Ok(manifest) = ObjectManifest::parse(blob, usize::from(sid_ndim)) else {
+        return;
+    };
+    let mut builder = ObjectManifestBuilder::new(manifest.sid_ndim());
+    let mut canonical = true;
+    for block in &manifest {
+        builder
+            .push(&block)
+            .expect("what was decoded can be encoded");
+        if let FragmentRef::List(list) = &block.fragments {
+            let ascends = |pair: (u32, u32)| pair.0.checked_add(1) == Some(pair.1);
+            let run = list.iter().zip(list.iter().skip(1)).all(ascends);
+            canonical &= list.is_empty() || !run || list.iter().last() == Some(u32::MAX);
+        }
+    }
+    assert_eq!(manifest.iter().count(), manifest.len() as usize);
+    let again = builder.finish();
+    let same = ObjectManifest::parse(&again, manifest.sid_ndim()).expect("own encoding");
+    let fragments = |manifest: &ObjectManifest<'_>| -> Vec<_> {
+        manifest
+            .iter()
+            .map(|block| {
+                (
+                    block.chunk.iter().collect::<Vec<_>>(),
+                    block.fragments.len(),
+                )
+            })
+            .collect()
+    };
+    assert_eq!(fragments(&manifest), fragments(&same));
+    assert_eq!(canonical, again == blob);
+}
+
+/// Every blob is its groups encoded.
+///
+/// # Panics
+///
+/// When it is not.
+pub fn ragged_blob(bytes: &[u8]) {
+    if let Ok(blob) = RaggedBlob::parse(bytes) {
+        let groups: Vec<&[u8]> = blob.iter().collect();
+        assert_eq!(groups.len(), blob.len());
+        assert_eq!(ragged::encode(&groups), bytes);
+        assert_eq!(groups.concat(), blob.data());
+    }
+}
+
+/// Rows encode to the bytes they came from; input order undoes the code.
+///
+/// # Panics
+///
+/// When they do not.
+pub fn link_rows(bytes: &[u8]) {
+    let Some((width, form, blob)) = shape(bytes) else {
+        return;
+    };
+    if let Ok(rows) = LinkRows::parse(blob, width, form) {
+        check_rows(rows);
+        let mut builder = LinkRowsBuilder::new(width, form);
+        push_rows(&mut builder, rows);
+        assert_eq!(builder.finish_rows(), blob);
+    }
+}
+
+/// The groups are the rows, and encode to the bytes they came from.
+///
+/// # Panics
+///
+/// When they are not.
+pub fn ragged_links(bytes: &[u8]) {
+    let Some((width, form, blob)) = shape(bytes) else {
+        return;
+    };
+    if let Ok(links) = RaggedLinks::parse(blob, width, form) {
+        check_rows(links.rows());
+        let mut builder = LinkRowsBuilder::new(width, form);
+        for group in links.groups() {
+            push_rows(&mut builder, group);
+            builder.end_group();
+        }
+        assert_eq!(links.groups().count(), links.group_count());
+        assert_eq!(builder.finish_ragged(), blob);
+        assert!(
+            links
+                .groups()
+                .flat_map(|group| group.iter())
+                .eq(links.rows().iter())
+        );
+    }
+}
+
+/// A cell encodes to the bytes it came from.
+///
+/// # Panics
+///
+/// When it does not.
+pub fn cross_chunk_cell(bytes: &[u8]) {
+    let Some((width, _, blob)) = shape(bytes) else {
+        return;
+    };
+    if let Ok(cell) = CrossChunkCell::parse(blob, width) {
+        check_rows(cell.records());
+        let mut builder = LinkRowsBuilder::new(width, cell.records().form());
+        push_rows(&mut builder, cell.records());
+        assert_eq!(builder.finish_cell(), blob);
+    }
+}
+
+/// A table encodes to the bytes it came from.
+///
+/// # Panics
+///
+/// When it does not.
+pub fn cross_chunk_table(bytes: &[u8]) {
+    let Some((width, _, rest)) = shape(bytes) else {
+        return;
+    };
+    let Some((&sid_ndim, blob)) = rest.split_first() else {
+        return;
+    };
+    let sid_ndim = usize::from(sid_ndim);
+    if let Ok(table) = CrossChunkTable::parse(blob, width, sid_ndim) {
+        let mut builder = CrossChunkTableBuilder::new(width, sid_ndim);
+        for (at, record) in table.iter().enumerate() {
+            assert_eq!(table.get(at), Some(record));
+            let endpoints: Vec<(Vec<i64>, u64)> = record
+                .endpoints()
+                .map(|endpoint| (endpoint.chunk.iter().collect(), endpoint.vertex))
+                .collect();
+            builder.push(&endpoints).expect("what was decoded");
+        }
+        assert_eq!(table.get(table.len()), None);
+        assert_eq!(builder.finish(), blob);
+    }
+}
+
+/// Codes and slots are two forms of one permutation; duplicates lead with each
+/// chunk once.
+///
+/// # Panics
+///
+/// When they do not.
+pub fn placement(bytes: &[u8]) {
+    let Some((width, _, rest)) = shape(bytes) else {
+        return;
+    };
+    let Some((code, rest)) = rest.split_first_chunk() else {
+        return;
+    };
+    let code = i64::from_le_bytes(*code);
+    let order = Permutation::from_code(width, code);
+    assert_eq!(order.is_ok(), (0..width.permutations()).contains(&code));
+    if let Ok(order) = order {
+        assert_eq!(order.code(), code);
+        assert_eq!(Permutation::from_slots(order.slots()), Ok(order));
+        for input in 0..width.get() {
+            let slot = order.slot_of(input).expect("a position");
+            assert_eq!(usize::from(order.slots()[slot]), input);
+        }
+    }
+    let endpoints: Vec<(u8, u64)> = rest
+        .iter()
+        .map(|&byte| (byte >> 4, u64::from(byte & 15)))
+        .take(width.get())
+        .collect();
+    if let Ok(copies) = duplicates(&endpoints) {
+        let order = Permutation::sorting(&endpoints).expect("the same width");
+        let sorted = order.slots().iter().map(|&at| endpoints[usize::from(at)]);
+        assert!(sorted.is_sorted());
+        let mut leaders: Vec<u8> = copies
+            .map(|copy| endpoints[usize::from(copy.slots()[0])].0)
+            .collect();
+        let mut chunks: Vec<u8> = endpoints.iter().map(|endpoint| endpoint.0).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        assert_eq!(leaders, chunks);
+        leaders.dedup();
+        assert_eq!(leaders.len(), chunks.len());
+    }
+}
+
+/// A segment that parses is what its numbers display as.
+///
+/// # Panics
+///
+/// When it is not.
+pub fn path_segment(bytes: &[u8]) {
+    let Some((width, _, rest)) = shape(bytes) else {
+        return;
+    };
+    let Some((&sid_ndim, text)) = rest.split_first() else {
+        return;
+    };
+    let Ok(text) = core::str::from_utf8(text) else {
+        return;
+    };
+    let sid_ndim = usize::from(sid_ndim);
+    if let Ok(delta) = Delta::parse(text) {
+        assert_eq!(delta.to_string(), text);
+    }
+    if let Ok(key) = ChunkKey::parse(text, sid_ndim) {
+        let coords: Vec<i64> = key.coords().collect();
+        assert_eq!(ChunkCoords(&coords).to_string(), text);
+        assert_eq!(coords.len(), sid_ndim);
+    }
+    if let Ok(key) = CellKey::parse(text, width, sid_ndim) {
+        let chunks = (0..width.get()).map(|slot| key.chunk(slot).expect("a slot"));
+        let chunks: Vec<Vec<i64>> = chunks.map(Iterator::collect).collect();
+        assert_eq!(ChunkCoords(&chunks.concat()).to_string(), text);
+        assert_eq!(key.is_canonical(), chunks.is_sorted());
+    }
+    if let Ok(offsets) = Offsets::parse(text, width, sid_ndim) {
+        let numbers: Vec<Vec<i64>> = offsets.iter().map(Iterator::collect).collect();
+        assert_eq!(OffsetCoords(&numbers).to_string(), text);
+        let zero = vec![0; sid_ndim];
+        let forward = numbers.first().is_none_or(|first| *first >= zero);
+        assert_eq!(offsets.is_canonical(), forward && numbers.is_sorted());
+        assert_eq!(
+            offsets.is_zero(),
+            numbers.iter().all(|offset| *offset == zero)
+        );
+    }
+}
+
+fn push_rows(builder: &mut LinkRowsBuilder, rows: LinkRows<'_>) {
+    for row in rows.iter() {
+        let stored: Vec<u64> = row.stored().collect();
+        builder
+            .push(row.order(), &stored)
+            .expect("what was decoded");
+    }
+}
+
+fn check_rows(rows: LinkRows<'_>) {
+    for (at, row) in rows.iter().enumerate() {
+        assert_eq!(rows.get(at), Some(row));
+        let (stored, input): (Vec<_>, Vec<_>) = (row.stored().collect(), row.input().collect());
+        assert_eq!(input.len(), rows.width().get());
+        for (slot, &at) in row.order().slots().iter().enumerate() {
+            assert_eq!(input[usize::from(at)], stored[slot]);
+        }
+    }
+    assert_eq!(rows.get(rows.len()), None);
+}
