@@ -17,5 +17,10 @@ mod bits;
 mod cursor;
 mod run;
 
+pub mod dictionary;
 pub mod fragment;
+pub mod groups;
 pub mod int64s;
+pub mod numeric;
+pub mod open_rows;
+pub mod vlen;

@@ -6,6 +6,10 @@
 
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder};
 
+mod values;
+
+pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
+
 /// Iteration, lookup and ranked lookup agree; canonical bytes round-trip.
 ///
 /// # Panics

@@ -6,6 +6,10 @@
 
 use zvf_format::fragment::FragmentIndex;
 
+pub(crate) mod values;
+
+pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
+
 /// Mixes `value` into `digest`; order matters.
 fn mix(digest: u64, value: u64) -> u64 {
     (digest ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)

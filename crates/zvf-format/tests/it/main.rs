@@ -5,5 +5,10 @@
     reason = "a panic is how a test fails"
 )]
 
+mod dictionary;
 mod fragment;
+mod groups;
 mod int64s;
+mod numeric;
+mod open_rows;
+mod vlen;
