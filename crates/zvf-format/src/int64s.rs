@@ -46,6 +46,10 @@ impl<'a> Int64s<'a> {
         Self { numbers }
     }
 
+    pub(crate) fn numbers(self) -> &'a [I64] {
+        self.numbers
+    }
+
     /// How many numbers there are.
     pub fn len(&self) -> usize {
         self.numbers.len()

@@ -17,9 +17,14 @@ mod bits;
 mod cursor;
 mod run;
 
+pub mod dictionary;
 pub mod fragment;
+pub mod groups;
 pub mod int64s;
 pub mod links;
 pub mod manifest;
+pub mod numeric;
+pub mod open_rows;
 pub mod path;
 pub mod ragged;
+pub mod vlen;

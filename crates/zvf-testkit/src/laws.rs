@@ -13,6 +13,10 @@ pub use geometry::{
     ragged_blob, ragged_links,
 };
 
+mod values;
+
+pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
+
 /// Iteration, lookup and ranked lookup agree; canonical bytes round-trip.
 ///
 /// # Panics

@@ -7,6 +7,7 @@
 use zvf_format::fragment::FragmentIndex;
 
 mod geometry;
+pub(crate) mod values;
 
 #[cfg(feature = "std")]
 pub(crate) use geometry::shape;
@@ -14,6 +15,7 @@ pub use geometry::{
     cross_chunk_cell, cross_chunk_table, link_rows, object_manifest, path_segment, placement,
     ragged_blob, ragged_links,
 };
+pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
 
 /// Mixes `value` into `digest`; order matters.
 fn mix(digest: u64, value: u64) -> u64 {

@@ -1,0 +1,57 @@
+//! Rows of numbers: coordinates, attributes and every other numeric cell.
+//!
+//! | part | size in bytes | content |
+//! |---|---|---|
+//! | values | rows · columns · s | row by row, the columns of a row side by side, nothing before, between or after them |
+//!
+//! The blob says neither type nor shape. The type is the array's `dtype`, s is
+//! its [size](Dtype::size); `vertices` without one are `float32`. The columns
+//! are the array's too (the number of axes for `vertices`) or follow from a row
+//! count known from elsewhere: see [`columns_of`]. Nothing is aligned.
+//!
+//! | kind | code | s | one value |
+//! |---|---|---|---|
+//! | `bool` | `b1` | 1 | 0 is false, any other byte true, as numpy reads it back; written as 0 and 1 |
+//! | `int8` `int16` `int32` `int64` | `i1` `i2` `i4` `i8` | 1 2 4 8 | two's complement |
+//! | `uint8` `uint16` `uint32` `uint64` | `u1` `u2` `u4` `u8` | 1 2 4 8 | unsigned |
+//! | `float16` `float32` `float64` | `f2` `f4` `f8` | 2 4 8 | IEEE 754 binary16, binary32, binary64 |
+//! | `complex64` `complex128` | `c8` `c16` | 8 16 | real part, then imaginary part, a binary32 or binary64 each |
+//!
+//! A `dtype` is written in one of two ways. A name, as in `float32`, means
+//! little-endian. The array protocol's form is one character of byte order and
+//! a code, as in `<f4`: `<` is little-endian, `>` big-endian, `=` little-endian
+//! as well (a store has no native order but its own), and `|` no order at all,
+//! for one-byte values only. A one-byte value may carry any of the four. In a
+//! complex value each of the two parts has that order, the real one is first.
+//!
+//! No dtype but these is read. Old writers dumped text as numpy holds it in
+//! memory and objects as the addresses they had: neither can be read back
+//! safely, and [`DtypeError`] says so.
+//!
+//! [`NumericRows::value`] gives any value widened; [`NumericRows::elements`]
+//! gives them all as the type they are, in bulk.
+//!
+//! ```
+//! use zvf_format::numeric::{Dtype, NumericRows, Value};
+//!
+//! let dtype = Dtype::parse("<f4")?;
+//! let bytes = b"\0\0\x80\xbf\0\0\0\x40\0\0\x40\x40\0\0\0\0";
+//! let rows = NumericRows::parse(bytes, dtype, 2.try_into()?)?;
+//! assert_eq!(rows.value(1, 0), Some(Value::Float(3.0)));
+//!
+//! let elements = rows.elements::<f32>().ok_or("no float32")?;
+//! let mut values = [0.0; 4];
+//! elements.copy_to(&mut values)?;
+//! assert_eq!(values, [-1.0, 2.0, 3.0, 0.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod dtype;
+mod element;
+mod rows;
+
+pub use dtype::{ByteOrder, Dtype, DtypeError, Kind};
+#[cfg(feature = "alloc")]
+pub use element::encode;
+pub use element::{CopyLength, Element, Elements, Value};
+pub use rows::{NumericRows, NumericRowsError, columns_of};

@@ -1,0 +1,200 @@
+//! What a number is and which of its bytes comes first.
+
+use core::fmt;
+
+/// What one value is, byte order aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "numpy's names say it")]
+pub enum Kind {
+    Bool,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Float16,
+    Float32,
+    Float64,
+    Complex64,
+    Complex128,
+}
+
+impl Kind {
+    /// Every kind there is.
+    pub const ALL: [Self; 14] = [
+        Self::Bool,
+        Self::Int8,
+        Self::Int16,
+        Self::Int32,
+        Self::Int64,
+        Self::UInt8,
+        Self::UInt16,
+        Self::UInt32,
+        Self::UInt64,
+        Self::Float16,
+        Self::Float32,
+        Self::Float64,
+        Self::Complex64,
+        Self::Complex128,
+    ];
+
+    /// numpy's name, which is Zarr's `data_type` as well.
+    pub fn name(self) -> &'static str {
+        self.spec().0
+    }
+
+    /// Size of one value in bytes, at least 1.
+    pub fn size(self) -> usize {
+        self.spec().2
+    }
+
+    /// The array protocol's code.
+    fn code(self) -> &'static str {
+        self.spec().1
+    }
+
+    /// Name, code and size.
+    fn spec(self) -> (&'static str, &'static str, usize) {
+        match self {
+            Self::Bool => ("bool", "b1", 1),
+            Self::Int8 => ("int8", "i1", 1),
+            Self::Int16 => ("int16", "i2", 2),
+            Self::Int32 => ("int32", "i4", 4),
+            Self::Int64 => ("int64", "i8", 8),
+            Self::UInt8 => ("uint8", "u1", 1),
+            Self::UInt16 => ("uint16", "u2", 2),
+            Self::UInt32 => ("uint32", "u4", 4),
+            Self::UInt64 => ("uint64", "u8", 8),
+            Self::Float16 => ("float16", "f2", 2),
+            Self::Float32 => ("float32", "f4", 4),
+            Self::Float64 => ("float64", "f8", 8),
+            Self::Complex64 => ("complex64", "c8", 8),
+            Self::Complex128 => ("complex128", "c16", 16),
+        }
+    }
+}
+
+/// Which byte of a number comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// The lowest; what nearly every store holds.
+    #[default]
+    Little,
+    /// The highest.
+    Big,
+}
+
+/// The type of an array's values: kind and byte order.
+///
+/// Displays as numpy's name when little-endian, `float32`, and as the array
+/// protocol writes it when big-endian, `>f4`; [`parse`](Self::parse) reads
+/// both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dtype {
+    kind: Kind,
+    order: ByteOrder,
+}
+
+impl Dtype {
+    /// A kind in this byte order. One byte has no order: such a dtype counts
+    /// as little-endian whatever is asked for.
+    pub fn new(kind: Kind, order: ByteOrder) -> Self {
+        let order = match kind.size() {
+            1 => ByteOrder::Little,
+            _ => order,
+        };
+        Self { kind, order }
+    }
+
+    /// Reads a `dtype` attribute or a Zarr `data_type`.
+    ///
+    /// ```
+    /// use zvf_format::numeric::{Dtype, DtypeError};
+    ///
+    /// assert_eq!(Dtype::parse("=f8"), Dtype::parse("float64"));
+    /// assert_eq!(Dtype::parse(">i2")?.to_string(), ">i2");
+    /// assert_eq!(Dtype::parse("<U5"), Err(DtypeError::Text));
+    /// # Ok::<(), DtypeError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DtypeError`] says why it stands for no number.
+    pub fn parse(text: &str) -> Result<Self, DtypeError> {
+        if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == text) {
+            return Ok(Self::new(kind, ByteOrder::Little));
+        }
+        let mut rest = text.chars();
+        let order = match rest.next() {
+            Some('<' | '=') => Some(ByteOrder::Little),
+            Some('>') => Some(ByteOrder::Big),
+            Some('|') => None,
+            _ => return Err(DtypeError::of_foreign(text)),
+        };
+        let code = rest.as_str();
+        let kind = Kind::ALL.into_iter().find(|kind| kind.code() == code);
+        let kind = kind.ok_or_else(|| DtypeError::of_foreign(code))?;
+        match order {
+            Some(order) => Ok(Self::new(kind, order)),
+            None if kind.size() == 1 => Ok(Self::new(kind, ByteOrder::Little)),
+            None => Err(DtypeError::Order),
+        }
+    }
+
+    /// What one value is.
+    pub fn kind(self) -> Kind {
+        self.kind
+    }
+
+    /// Which byte of a value comes first; little when there is only one.
+    pub fn order(self) -> ByteOrder {
+        self.order
+    }
+
+    /// Size of one value in bytes, at least 1.
+    pub fn size(self) -> usize {
+        self.kind.size()
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.order {
+            ByteOrder::Little => f.write_str(self.kind.name()),
+            ByteOrder::Big => write!(f, ">{}", self.kind.code()),
+        }
+    }
+}
+
+/// Why a dtype stands for no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DtypeError {
+    /// Text as numpy holds it in memory: `<U5`, `|S3`, `str`, `string`.
+    #[error("dtype is raw text, only numbers and bool are read")]
+    Text,
+    /// Python objects: the bytes are addresses in a process long gone.
+    #[error("dtype is a raw object address, only numbers and bool are read")]
+    Object,
+    /// `|` before a value that has several bytes.
+    #[error("dtype leaves the byte order of its values open")]
+    Order,
+    /// Anything else: dates, records, extended floats, misspellings.
+    #[error("dtype is no number or bool")]
+    Unknown,
+}
+
+impl DtypeError {
+    /// Tells apart what is no number; `text` is without byte order.
+    fn of_foreign(text: &str) -> Self {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_digit());
+        match digits {
+            "U" | "S" | "a" | "str" | "bytes" | "string" | "fixed_length_utf" => Self::Text,
+            "O" | "object" => Self::Object,
+            _ => Self::Unknown,
+        }
+    }
+}

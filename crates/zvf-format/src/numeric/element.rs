@@ -1,0 +1,302 @@
+//! The Rust types that values are read as.
+
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
+use core::fmt;
+
+use half::f16;
+
+use super::{ByteOrder, Kind};
+
+/// One value of any kind, widened without loss.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// Of kind `bool`.
+    Bool(bool),
+    /// Of a signed kind.
+    Int(i64),
+    /// Of an unsigned kind.
+    UInt(u64),
+    /// Of a float kind. A NaN stays one; only [`Elements`] promise its bits.
+    Float(f64),
+    /// Of a complex kind.
+    Complex {
+        /// Real part.
+        re: f64,
+        /// Imaginary part.
+        im: f64,
+    },
+}
+
+/// A Rust type that is one [`Kind`]: `bool`, `i8` to `i64`, `u8` to `u64`,
+/// [`half::f16`], `f32`, `f64`, and `[f32; 2]` and `[f64; 2]` as complex
+/// numbers, real part first. No other crate can add one.
+pub trait Element: Copy + fmt::Debug + sealed::Sealed {
+    /// The kind this type is.
+    const KIND: Kind;
+
+    /// The value, widened.
+    fn value(self) -> Value;
+}
+
+mod sealed {
+    #[cfg(feature = "alloc")]
+    use alloc::vec::Vec;
+
+    /// How a type lies in memory; no path leads here from outside.
+    pub trait Sealed: Sized {
+        /// The bytes of one value.
+        type Raw: Copy + 'static;
+
+        /// All whole values in `bytes`.
+        fn cut(bytes: &[u8]) -> &[Self::Raw];
+        fn from_le(raw: Self::Raw) -> Self;
+        fn from_be(raw: Self::Raw) -> Self;
+        #[cfg(feature = "alloc")]
+        fn to_le(self) -> Self::Raw;
+        #[cfg(feature = "alloc")]
+        fn to_be(self) -> Self::Raw;
+        /// The inverse of `cut`, without copying.
+        #[cfg(feature = "alloc")]
+        fn join(raw: Vec<Self::Raw>) -> Vec<u8>;
+    }
+}
+
+macro_rules! number {
+    ($type:ident, $kind:ident, $value:expr) => {
+        impl sealed::Sealed for $type {
+            type Raw = [u8; size_of::<Self>()];
+
+            fn cut(bytes: &[u8]) -> &[Self::Raw] {
+                bytes.as_chunks().0
+            }
+
+            fn from_le(raw: Self::Raw) -> Self {
+                Self::from_le_bytes(raw)
+            }
+
+            fn from_be(raw: Self::Raw) -> Self {
+                Self::from_be_bytes(raw)
+            }
+
+            #[cfg(feature = "alloc")]
+            fn to_le(self) -> Self::Raw {
+                self.to_le_bytes()
+            }
+
+            #[cfg(feature = "alloc")]
+            fn to_be(self) -> Self::Raw {
+                self.to_be_bytes()
+            }
+
+            #[cfg(feature = "alloc")]
+            fn join(raw: Vec<Self::Raw>) -> Vec<u8> {
+                raw.into_flattened()
+            }
+        }
+
+        impl Element for $type {
+            const KIND: Kind = Kind::$kind;
+
+            fn value(self) -> Value {
+                let widen: fn(Self) -> Value = $value;
+                widen(self)
+            }
+        }
+    };
+}
+
+macro_rules! complex {
+    ($part:ident, $kind:ident) => {
+        impl sealed::Sealed for [$part; 2] {
+            type Raw = [[u8; size_of::<$part>()]; 2];
+
+            fn cut(bytes: &[u8]) -> &[Self::Raw] {
+                bytes.as_chunks().0.as_chunks().0
+            }
+
+            fn from_le(raw: Self::Raw) -> Self {
+                raw.map($part::from_le_bytes)
+            }
+
+            fn from_be(raw: Self::Raw) -> Self {
+                raw.map($part::from_be_bytes)
+            }
+
+            #[cfg(feature = "alloc")]
+            fn to_le(self) -> Self::Raw {
+                self.map($part::to_le_bytes)
+            }
+
+            #[cfg(feature = "alloc")]
+            fn to_be(self) -> Self::Raw {
+                self.map($part::to_be_bytes)
+            }
+
+            #[cfg(feature = "alloc")]
+            fn join(raw: Vec<Self::Raw>) -> Vec<u8> {
+                raw.into_flattened().into_flattened()
+            }
+        }
+
+        impl Element for [$part; 2] {
+            const KIND: Kind = Kind::$kind;
+
+            fn value(self) -> Value {
+                let [re, im] = self.map(f64::from);
+                Value::Complex { re, im }
+            }
+        }
+    };
+}
+
+number!(i8, Int8, |number| Value::Int(number.into()));
+number!(i16, Int16, |number| Value::Int(number.into()));
+number!(i32, Int32, |number| Value::Int(number.into()));
+number!(i64, Int64, Value::Int);
+number!(u8, UInt8, |number| Value::UInt(number.into()));
+number!(u16, UInt16, |number| Value::UInt(number.into()));
+number!(u32, UInt32, |number| Value::UInt(number.into()));
+number!(u64, UInt64, Value::UInt);
+number!(f16, Float16, |number| Value::Float(number.to_f64()));
+number!(f32, Float32, |number| Value::Float(number.into()));
+number!(f64, Float64, Value::Float);
+complex!(f32, Complex64);
+complex!(f64, Complex128);
+
+impl sealed::Sealed for bool {
+    type Raw = u8;
+
+    fn cut(bytes: &[u8]) -> &[u8] {
+        bytes
+    }
+
+    fn from_le(raw: u8) -> Self {
+        raw != 0
+    }
+
+    fn from_be(raw: u8) -> Self {
+        raw != 0
+    }
+
+    #[cfg(feature = "alloc")]
+    fn to_le(self) -> u8 {
+        self.into()
+    }
+
+    #[cfg(feature = "alloc")]
+    fn to_be(self) -> u8 {
+        self.into()
+    }
+
+    #[cfg(feature = "alloc")]
+    fn join(raw: Vec<u8>) -> Vec<u8> {
+        raw
+    }
+}
+
+impl Element for bool {
+    const KIND: Kind = Kind::Bool;
+
+    fn value(self) -> Value {
+        Value::Bool(self)
+    }
+}
+
+/// All values of [`NumericRows`](super::NumericRows) as the type they are,
+/// borrowed; made by [`elements`](super::NumericRows::elements).
+#[derive(Clone, Copy)]
+pub struct Elements<'a, T: Element> {
+    raw: &'a [T::Raw],
+    order: ByteOrder,
+}
+
+impl<'a, T: Element> Elements<'a, T> {
+    /// `bytes` must hold whole values; the caller has checked.
+    pub(super) fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
+        let raw = T::cut(bytes);
+        Self { raw, order }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// Value `at`, or `None` past the end. Constant.
+    pub fn get(&self, at: usize) -> Option<T> {
+        self.raw.get(at).map(|raw| read(*raw, self.order))
+    }
+
+    /// The values in stored order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = T> + Clone + use<'a, T> {
+        let order = self.order;
+        self.raw.iter().map(move |raw| read(*raw, order))
+    }
+
+    /// Writes all values to `out`. In the machine's own byte order this is a
+    /// copy of the bytes, in the other one a vector loop.
+    ///
+    /// # Errors
+    ///
+    /// [`CopyLength`] when `out` is not exactly as long as this; it is left
+    /// alone then.
+    pub fn copy_to(&self, out: &mut [T]) -> Result<(), CopyLength> {
+        let (needed, found) = (self.len(), out.len());
+        if needed != found {
+            return Err(CopyLength { needed, found });
+        }
+        let pairs = out.iter_mut().zip(self.raw);
+        // The order is asked once, not for each value: each loop is then free of branches.
+        match self.order {
+            ByteOrder::Little => pairs.for_each(|(slot, raw)| *slot = T::from_le(*raw)),
+            ByteOrder::Big => pairs.for_each(|(slot, raw)| *slot = T::from_be(*raw)),
+        }
+        Ok(())
+    }
+}
+
+fn read<T: Element>(raw: T::Raw, order: ByteOrder) -> T {
+    match order {
+        ByteOrder::Little => T::from_le(raw),
+        ByteOrder::Big => T::from_be(raw),
+    }
+}
+
+impl<T: Element> fmt::Debug for Elements<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// The place to copy values to is of another length than they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{needed} values do not go into {found} places")]
+pub struct CopyLength {
+    /// Values there are.
+    pub needed: usize,
+    /// Places that were given.
+    pub found: usize,
+}
+
+/// Encodes values in this byte order; there is only one way to.
+///
+/// ```
+/// use zvf_format::numeric::{ByteOrder, encode};
+///
+/// assert_eq!(encode(&[1_i16, -2], ByteOrder::Big), [0, 1, 0xff, 0xfe]);
+/// assert_eq!(encode(&[true, false], ByteOrder::Little), [1, 0]);
+/// ```
+#[cfg(feature = "alloc")]
+pub fn encode<T: Element>(values: &[T], order: ByteOrder) -> Vec<u8> {
+    let values = values.iter();
+    T::join(match order {
+        ByteOrder::Little => values.map(|value| value.to_le()).collect(),
+        ByteOrder::Big => values.map(|value| value.to_be()).collect(),
+    })
+}

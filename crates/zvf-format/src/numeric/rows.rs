@@ -1,0 +1,183 @@
+//! Values side by side, rows one below the other.
+
+use core::{fmt, num::NonZeroU32, ops::Range};
+
+use half::f16;
+
+use super::{Dtype, Element, Elements, Kind, Value};
+
+/// Rows of numbers, borrowed from their bytes.
+///
+/// Proven by [`parse`](Self::parse); no accessor fails or panics afterwards.
+/// Two are equal when they are the same bytes read the same way, so a NaN
+/// equals itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct NumericRows<'a> {
+    bytes: &'a [u8],
+    dtype: Dtype,
+    columns: NonZeroU32,
+    rows: usize,
+}
+
+impl<'a> NumericRows<'a> {
+    /// Checks that `bytes` hold whole rows and borrows them. Constant time.
+    ///
+    /// # Errors
+    ///
+    /// [`NumericRowsError`] says what is cut short.
+    pub fn parse(
+        bytes: &'a [u8],
+        dtype: Dtype,
+        columns: NonZeroU32,
+    ) -> Result<Self, NumericRowsError> {
+        use NumericRowsError as E;
+        let values = divide(bytes.len(), dtype.size()).ok_or(E::Value {
+            len: bytes.len(),
+            dtype,
+        })?;
+        let rows = divide(values, width(columns)).ok_or(E::Row { values, columns })?;
+        Ok(Self {
+            bytes,
+            dtype,
+            columns,
+            rows,
+        })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of values in a row.
+    pub fn columns(&self) -> NonZeroU32 {
+        self.columns
+    }
+
+    /// The type of the values.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// The bytes of all rows.
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// One value, widened; `None` past the last row or column. Constant, but
+    /// it looks at the dtype each time: [`elements`](Self::elements) is faster.
+    pub fn value(&self, row: usize, column: u32) -> Option<Value> {
+        if column >= self.columns.get() {
+            return None;
+        }
+        let first = row.checked_mul(width(self.columns))?;
+        self.value_at(first.checked_add(usize::try_from(column).ok()?)?)
+    }
+
+    /// All values as what they are, row by row; `None` when `T` is of another
+    /// kind. The byte order may be either.
+    pub fn elements<T: Element>(&self) -> Option<Elements<'a, T>> {
+        (self.dtype.kind() == T::KIND).then(|| Elements::new(self.bytes, self.dtype.order()))
+    }
+
+    /// Some of the rows, such as those of one fragment; `None` when they are
+    /// not all there. Constant.
+    pub fn slice(&self, rows: Range<usize>) -> Option<Self> {
+        let byte = |row: usize| {
+            let values = row.checked_mul(width(self.columns))?;
+            values.checked_mul(self.dtype.size())
+        };
+        Some(Self {
+            bytes: self.bytes.get(byte(rows.start)?..byte(rows.end)?)?,
+            rows: rows.len(),
+            ..*self
+        })
+    }
+
+    fn value_at(&self, at: usize) -> Option<Value> {
+        match self.dtype.kind() {
+            Kind::Bool => self.widened::<bool>(at),
+            Kind::Int8 => self.widened::<i8>(at),
+            Kind::Int16 => self.widened::<i16>(at),
+            Kind::Int32 => self.widened::<i32>(at),
+            Kind::Int64 => self.widened::<i64>(at),
+            Kind::UInt8 => self.widened::<u8>(at),
+            Kind::UInt16 => self.widened::<u16>(at),
+            Kind::UInt32 => self.widened::<u32>(at),
+            Kind::UInt64 => self.widened::<u64>(at),
+            Kind::Float16 => self.widened::<f16>(at),
+            Kind::Float32 => self.widened::<f32>(at),
+            Kind::Float64 => self.widened::<f64>(at),
+            Kind::Complex64 => self.widened::<[f32; 2]>(at),
+            Kind::Complex128 => self.widened::<[f64; 2]>(at),
+        }
+    }
+
+    fn widened<T: Element>(&self, at: usize) -> Option<Value> {
+        self.elements::<T>()?.get(at).map(T::value)
+    }
+}
+
+impl fmt::Debug for NumericRows<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = (0..).map_while(|at| self.value_at(at));
+        write!(f, "{} × {} ", self.columns, self.dtype)?;
+        f.debug_list().entries(values).finish()
+    }
+}
+
+/// The width of rows that do not say it: how many values each of `rows` rows
+/// has when together they fill `len` bytes exactly.
+///
+/// Attribute cells are such rows; their count is the
+/// [extent](crate::fragment::FragmentIndex::extent) of the chunk's fragment
+/// index, or the number of its fragments. `None` when the division leaves a
+/// rest or a row would have no value; no rows at all have no width either.
+///
+/// ```
+/// use zvf_format::numeric::{Dtype, columns_of};
+///
+/// let rgb = columns_of(9, Dtype::parse("uint8")?, 3);
+/// assert_eq!(rgb.map(u32::from), Some(3));
+/// # Ok::<(), zvf_format::numeric::DtypeError>(())
+/// ```
+pub fn columns_of(len: usize, dtype: Dtype, rows: u64) -> Option<NonZeroU32> {
+    let values = divide(len, dtype.size())?;
+    let columns = divide(values, usize::try_from(rows).ok()?)?;
+    NonZeroU32::new(u32::try_from(columns).ok()?)
+}
+
+/// `whole / part` when nothing is left over.
+fn divide(whole: usize, part: usize) -> Option<usize> {
+    match whole.checked_rem(part)? {
+        0 => whole.checked_div(part),
+        _ => None,
+    }
+}
+
+/// Columns too many for memory cannot be filled, whatever their exact number.
+fn width(columns: NonZeroU32) -> usize {
+    usize::try_from(columns.get()).unwrap_or(usize::MAX)
+}
+
+/// Why bytes are not rows of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NumericRowsError {
+    /// The bytes end inside a value.
+    #[error("{len} bytes are not a whole number of {dtype}")]
+    Value {
+        /// Bytes there are.
+        len: usize,
+        /// What they should hold.
+        dtype: Dtype,
+    },
+    /// The values end inside a row.
+    #[error("{values} values do not fill rows of {columns}")]
+    Row {
+        /// Values there are.
+        values: usize,
+        /// Values in a row.
+        columns: NonZeroU32,
+    },
+}
