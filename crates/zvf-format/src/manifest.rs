@@ -32,7 +32,7 @@ use core::{fmt, ops::Range};
 
 use zerocopy::little_endian::{I64, U32};
 
-use crate::{cursor::Cursor, int64s::Int64s};
+use crate::{cursor::Cursor, int64s::Int64s, run};
 
 #[cfg(feature = "alloc")]
 mod builder;
@@ -92,6 +92,17 @@ impl<'a> ObjectManifest<'a> {
     /// How many numbers a chunk key has.
     pub fn sid_ndim(&self) -> usize {
         self.sid_ndim
+    }
+
+    /// Whether an encoder would write these very blocks this way: no list is a
+    /// non-empty ascending run, which would be a range.
+    ///
+    /// A list like that decodes fine; it only costs more than it needs to.
+    pub fn is_canonical(&self) -> bool {
+        self.iter().all(|block| match block.fragments {
+            FragmentRef::List(list) => list.as_run().is_none(),
+            FragmentRef::Single(_) | FragmentRef::Range(_) => true,
+        })
     }
 
     /// The blocks, in the order of the object's pieces.
@@ -241,6 +252,18 @@ impl<'a> FragmentList<'a> {
         let number = |fragment: &I64| u32::try_from(fragment.get()).unwrap_or(u32::MAX);
         self.fragments.iter().map(number)
     }
+
+    /// The run these fragments are, when they ascend one by one and are not
+    /// empty. A run up to `u32::MAX` is none: its end is no fragment number.
+    pub fn as_run(&self) -> Option<Range<u32>> {
+        fragment_run(self.iter())
+    }
+}
+
+/// The run that `fragments` are, when it can be stored as one.
+fn fragment_run(fragments: impl Iterator<Item = u32>) -> Option<Range<u32>> {
+    let run = run::ascending(fragments.map(u64::from))?;
+    Some(u32::try_from(run.start).ok()?..u32::try_from(run.end).ok()?)
 }
 
 impl fmt::Debug for FragmentList<'_> {

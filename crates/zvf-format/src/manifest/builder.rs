@@ -3,8 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{Block, FragmentRef, LIST, RANGE, SINGLE};
-use crate::run;
+use super::{Block, FragmentRef, LIST, RANGE, SINGLE, fragment_run};
 
 /// Collects the blocks of one object and encodes them.
 ///
@@ -140,13 +139,7 @@ impl ObjectManifestBuilder {
         chunk: impl ExactSizeIterator<Item = i64>,
         fragments: impl ExactSizeIterator<Item = u32> + Clone,
     ) -> Result<&mut Self, ManifestLimit> {
-        let run = run::ascending(fragments.clone().map(u64::from));
-        // A run up to u32::MAX has no end that is a fragment number; it stays a list.
-        let run = run.and_then(|run| {
-            let end = u32::try_from(run.end).ok()?;
-            Some(u32::try_from(run.start).ok()?..end)
-        });
-        if let Some(run) = run {
+        if let Some(run) = fragment_run(fragments.clone()) {
             return self.range(chunk, run);
         }
         let count = u32::try_from(fragments.len()).map_err(|_| ManifestLimit::List)?;

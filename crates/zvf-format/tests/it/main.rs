@@ -7,6 +7,9 @@
 
 mod dictionary;
 mod fragment;
+mod golden;
+mod golden_zvf_09;
+mod golden_zvf_old;
 mod groups;
 mod int64s;
 mod links;

@@ -19,6 +19,7 @@ pub fn object_manifest(bytes: &[u8]) -> Option<u64> {
     let (&sid_ndim, blob) = bytes.split_first()?;
     let manifest = ObjectManifest::parse(blob, usize::from(sid_ndim)).ok()?;
     let mut digest = mix(u64::from(manifest.len()), u64::from(manifest.is_empty()));
+    digest = mix(digest, u64::from(manifest.is_canonical()));
     for block in &manifest {
         digest = block.chunk.iter().map(signed).fold(digest, mix);
         let fragments = block.fragments.iter().take(64);

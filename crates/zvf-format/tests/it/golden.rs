@@ -1,0 +1,216 @@
+//! What the golden tests share: tallies, and comparison with recorded JSON.
+
+use std::{fmt, num::NonZeroU32};
+
+use serde_json::Value as Json;
+use zvf_format::{
+    dictionary::{CodeDtype, DictionaryCodes},
+    fragment::{FragmentIndex, FragmentIndexBuilder, Rows},
+    links::{LinkRows, LinkRowsBuilder, LinkWidth},
+    manifest::{ObjectManifest, ObjectManifestBuilder},
+    numeric::{self, Dtype, Element, Kind, NumericRows, Value},
+};
+
+/// Counts what was compared, so that a run shows it looked at something.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) stores: usize,
+    pub(crate) blobs: usize,
+    pub(crate) compared: usize,
+    pub(crate) reencoded: usize,
+    pub(crate) unlisted: usize,
+    /// Blobs in another form than the one canonical one.
+    pub(crate) other_form: Vec<String>,
+}
+
+impl Tally {
+    /// One comparison with a recorded value.
+    #[track_caller]
+    pub(crate) fn same<T: PartialEq + fmt::Debug>(&mut self, got: &T, want: &T, what: &str) {
+        assert_eq!(got, want, "{what}");
+        self.compared += 1;
+    }
+
+    /// One blob encoded again to the bytes it came from.
+    #[track_caller]
+    pub(crate) fn reencoded(&mut self, again: &[u8], blob: &[u8], what: &str) {
+        assert_eq!(again, blob, "{what} encodes differently");
+        self.reencoded += 1;
+    }
+
+    /// One manifest encoded again. The reference can be told to list what is a
+    /// run; such a blob is named instead.
+    #[track_caller]
+    pub(crate) fn manifest(&mut self, manifest: &ObjectManifest<'_>, blob: &[u8], what: &str) {
+        if manifest.is_canonical() {
+            self.reencoded(&encode_manifest(manifest), blob, what);
+        } else {
+            assert_ne!(encode_manifest(manifest), blob);
+            self.other_form.push(what.to_owned());
+        }
+    }
+
+    /// Numbers taken out as the type they are and encoded again.
+    #[track_caller]
+    pub(crate) fn numbers(&mut self, rows: &NumericRows<'_>, what: &str) {
+        fn again<T: Element>(rows: &NumericRows<'_>) -> Vec<u8> {
+            let values: Vec<T> = rows.elements().unwrap().iter().collect();
+            numeric::encode(&values, rows.dtype().order())
+        }
+        let again = match rows.dtype().kind() {
+            Kind::Bool => again::<bool>(rows),
+            Kind::Int8 => again::<i8>(rows),
+            Kind::Int16 => again::<i16>(rows),
+            Kind::Int32 => again::<i32>(rows),
+            Kind::Int64 => again::<i64>(rows),
+            Kind::UInt8 => again::<u8>(rows),
+            Kind::UInt16 => again::<u16>(rows),
+            Kind::UInt32 => again::<u32>(rows),
+            Kind::UInt64 => again::<u64>(rows),
+            Kind::Float16 => again::<half::f16>(rows),
+            Kind::Float32 => again::<f32>(rows),
+            Kind::Float64 => again::<f64>(rows),
+            Kind::Complex64 => again::<[f32; 2]>(rows),
+            Kind::Complex128 => again::<[f64; 2]>(rows),
+        };
+        self.reencoded(&again, rows.as_bytes(), what);
+    }
+
+    /// Categorical codes, decoded and encoded again in the dtype chosen for them.
+    #[track_caller]
+    pub(crate) fn codes(&mut self, blob: &[u8], attributes: &Json, what: &str) {
+        let categories = attributes["categories"].as_array().unwrap().len();
+        let categories = u32::try_from(categories).unwrap();
+        let missing = attributes["_FillValue"].as_i64();
+        let codes = DictionaryCodes::parse(blob, dtype(attributes), categories, missing).unwrap();
+        let chosen = match missing {
+            None => CodeDtype::new(categories),
+            Some(_) => CodeDtype::with_missing(categories).unwrap(),
+        };
+        let again = chosen.encode(&codes.iter().collect::<Vec<_>>()).unwrap();
+        self.reencoded(&again, blob, what);
+    }
+
+    pub(crate) fn print(&self, archive: &str) {
+        #[expect(clippy::print_stdout, reason = "`xtask conformance` shows these lines")]
+        {
+            println!(
+                "conformance: {archive}: {} stores, {} blobs, {} comparisons, {} re-encoded \
+                 byte for byte, {} decoded without a recorded value, {} in another form {:?}",
+                self.stores,
+                self.blobs,
+                self.compared,
+                self.reencoded,
+                self.unlisted,
+                self.other_form.len(),
+                self.other_form,
+            );
+        }
+    }
+}
+
+/// A fragment index as JSON, `{"range": [start, count]}` or `{"explicit": [...]}`.
+pub(crate) fn fragments_json(index: &FragmentIndex<'_>) -> Vec<Json> {
+    let fragment = |rows: Rows<'_>| match rows {
+        Rows::Range(rows) => serde_json::json!({"range": [rows.start, rows.end - rows.start]}),
+        Rows::List(rows) => serde_json::json!({"explicit": rows.iter().collect::<Vec<_>>()}),
+    };
+    index.iter().map(fragment).collect()
+}
+
+/// Encodes an index again.
+pub(crate) fn encode_fragments(index: &FragmentIndex<'_>) -> Vec<u8> {
+    let mut builder = FragmentIndexBuilder::default();
+    for rows in index {
+        builder.push(&rows).unwrap();
+    }
+    builder.finish()
+}
+
+/// Encodes a manifest again.
+fn encode_manifest(manifest: &ObjectManifest<'_>) -> Vec<u8> {
+    let mut builder = ObjectManifestBuilder::new(manifest.sid_ndim());
+    for block in manifest {
+        builder.push(&block).unwrap();
+    }
+    builder.finish()
+}
+
+/// The builder that holds `rows`, each in a group that ends where `ends` says.
+pub(crate) fn link_builder<'a>(
+    groups: impl Iterator<Item = LinkRows<'a>>,
+    of: LinkRows<'_>,
+) -> LinkRowsBuilder {
+    let mut builder = LinkRowsBuilder::new(of.width(), of.form());
+    for group in groups {
+        for row in group.iter() {
+            let stored: Vec<u64> = row.stored().collect();
+            builder.push(row.order(), &stored).unwrap();
+        }
+        builder.end_group();
+    }
+    builder
+}
+
+/// Link rows as JSON, in input order.
+pub(crate) fn links_json(rows: LinkRows<'_>) -> Json {
+    let row = |row: zvf_format::links::LinkRow<'_>| row.input().collect::<Json>();
+    rows.iter().map(row).collect()
+}
+
+pub(crate) fn columns(columns: u64) -> NonZeroU32 {
+    NonZeroU32::new(u32::try_from(columns).unwrap()).unwrap()
+}
+
+pub(crate) fn dtype(attributes: &Json) -> Dtype {
+    Dtype::parse(attributes["dtype"].as_str().unwrap_or("float32")).unwrap()
+}
+
+pub(crate) fn width(attributes: &Json) -> LinkWidth {
+    LinkWidth::new(attributes["link_width"].as_u64().unwrap()).unwrap()
+}
+
+/// Whether `rows` hold the numbers `want` does: nested in rows of several
+/// columns, or flat.
+#[track_caller]
+pub(crate) fn check_numbers(
+    rows: &NumericRows<'_>,
+    at: impl Iterator<Item = u64>,
+    want: &Json,
+    what: &str,
+) {
+    let want = flat(want);
+    let columns = rows.columns().get();
+    let mut got = Vec::new();
+    for row in at {
+        let row = usize::try_from(row).unwrap();
+        got.extend((0..columns).map(|column| rows.value(row, column).unwrap()));
+    }
+    assert_eq!(got.len(), want.len(), "{what}");
+    for (got, want) in got.into_iter().zip(want) {
+        let same = match got {
+            Value::Bool(got) => want.as_bool() == Some(got) || want.as_u64() == Some(got.into()),
+            Value::Int(got) => want.as_i64() == Some(got),
+            Value::UInt(got) => want.as_u64() == Some(got),
+            Value::Float(got) if got.is_nan() => want == "NaN",
+            Value::Float(got) => want.as_f64().map(f64::to_bits) == Some(got.to_bits()),
+            Value::Complex { .. } => panic!("{what}: no recorded value is complex"),
+        };
+        assert!(same, "{what}: {got:?} is not {want}");
+    }
+}
+
+/// All numbers of nested arrays, in order.
+pub(crate) fn flat(value: &Json) -> Vec<Json> {
+    match value {
+        Json::Array(items) => items.iter().flat_map(flat).collect(),
+        other => vec![other.clone()],
+    }
+}
+
+/// A chunk key's coordinates.
+pub(crate) fn coords(key: &str) -> Vec<i64> {
+    let sid_ndim = key.split('.').count();
+    let key = zvf_format::path::ChunkKey::parse(key, sid_ndim).unwrap();
+    key.coords().collect()
+}
