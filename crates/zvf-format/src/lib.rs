@@ -1,4 +1,58 @@
-//! Byte-level codecs of the Zarr Vectors Format.
+//! Byte-level codecs of the Zarr Vectors Format (ZVF), generations 0.6 to 0.9,
+//! and of the two dense containers it is looked at with, Tetration `.tet` and
+//! Caterva/b2nd.
+//!
+//! This crate turns one blob into one borrowed view and back. It knows nothing
+//! of files, JSON, compression or Zarr: whoever reads a store hands over the
+//! bytes of a cell after its codecs are undone. It is `no_std`, has no unsafe
+//! code, decodes without allocating, and cannot panic whatever the bytes are.
+//! The documentation of each module gives the layout byte by byte; together
+//! they are enough to write a decoder in another language.
+//!
+//! # Which blob is where
+//!
+//! A store is a Zarr v3 hierarchy. Each level `<n>/` holds these arrays; one
+//! cell belongs to one spatial chunk unless the table says otherwise.
+//!
+//! | array | cell | module |
+//! |---|---|---|
+//! | `vertices`, `vertices_<kind>` | rows of coordinates | [`numeric`] |
+//! | `vertex_fragments`, `link_fragments` | which rows belong to which fragment | [`fragment`] |
+//! | `vertex_attributes/<name>` | a row for each vertex, or codes of a dictionary | [`numeric`], [`dictionary`] |
+//! | `fragment_attributes/<name>` | a row for each fragment | [`numeric`] |
+//! | `links/<delta>/…`, `cross_chunk_links/<delta>/…` | edges, faces, references between levels | [`links`] |
+//! | `link_attributes/<name>/<delta>/…`, `cross_chunk_link_attributes/…` | a row for each link of the cell beside it | [`numeric`] |
+//! | `object_index/manifests` | one object's fragments, one item an object | [`manifest`] |
+//! | `object_index/{data,offsets}` (0.6, early 0.7) | the same manifests back to back | [`open_rows`], [`manifest`] |
+//! | `groups` | one group's object ids | [`groups`]; up to 0.8.0 inside [`open_rows`] |
+//! | `object_index/object_ids`, `links_<kind>` | packed numbers | [`int64s`], [`links`] |
+//! | `object_attributes/<name>`, `group_attributes/<name>`, `parametric/objects` | rows of numbers | [`numeric`] |
+//!
+//! Arrays of the type `variable_length_bytes` wrap their cells in a frame,
+//! [`vlen`]. Link cells other than the intra-chunk ones wrap their rows in a
+//! [`ragged`] blob. The names of deltas, chunks, cells and offsets in paths and
+//! attributes are read and written by [`path`].
+//!
+//! # What the codecs have in common
+//!
+//! * Integers and floats are little-endian and packed. Nothing is aligned, so
+//!   a view may start at any address. (Only [`numeric`] cells of arrays that
+//!   declare it, and `b2nd` files, are big-endian.)
+//! * `parse` checks everything a blob can say about itself, once; the view's
+//!   accessors then neither fail nor panic, and out-of-range lookups are
+//!   `None`. What needs a second blob to check, such as rows against the
+//!   vertices that are there, says so and offers the number to compare.
+//! * `parse` is strict: unknown versions and modes, reserved flags, counts that
+//!   disagree, offsets that do not ascend, negative rows and bytes left over
+//!   are errors. Padding is ignored.
+//! * Errors are small `Copy` enums, one for each codec, that a test can compare
+//!   and a message can show; add the key of the cell when passing them on.
+//! * Encoders, behind the feature `alloc`, have one canonical form: equal input
+//!   gives equal bytes, the bytes the reference writer gives.
+//!
+//! # Features
+//!
+//! * `alloc` (default): the encoders. Decoding needs none.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(
