@@ -1,2 +1,107 @@
-//! Automation.
-fn main() {}
+//! The workspace's automation; `cargo xtask` lists the commands.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool reports on its standard streams"
+)]
+
+use std::process::ExitCode;
+
+mod bench;
+mod ci;
+mod conformance;
+mod fixtures;
+mod fuzz;
+mod hex;
+mod nostd;
+mod options;
+mod python;
+mod run;
+mod stage;
+mod test;
+mod tidy;
+mod workspace;
+
+use options::Options;
+use stage::{Done, Stages};
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  test                 all that shows a build is sound: tests, doctests, golden data, probes
+  ci                   everything .ci/run checks, cheapest first
+  tidy                 layering, licences, duplicates, docs, golden manifest, text
+  fixtures             rewrite testdata/codec with the Python reference, and the manifest
+    --check            compare instead of writing
+    --manifest         only the manifest, without Python
+  conformance          golden tests, then random cases both ways with the Python reference
+    --seed N           repeat a run
+    --cases N          how many cases each way (default 2000)
+  nostd                no_std and no-panic probes, cross builds of the format crate
+  fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one
+    --seconds N        for each target (default 60)
+    --list             print the targets
+    --reproduce HEX    run one input
+  bench [format]       speed beside the Python reference and memcpy
+
+CI=true makes a missing tool a failure instead of a skip.
+";
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    let Some(command) = words.next() else {
+        eprint!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    let options = match Options::parse(words) {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("{error}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match command.as_str() {
+        "ci" => report(&ci::all()),
+        "test" => report(&test::all()),
+        "tidy" => single(tidy::all()),
+        "fixtures" => single(fixtures::from_options(&options)),
+        "conformance" => single(conformance::from_options(&options)),
+        "nostd" => single(nostd::all()),
+        "fuzz" => single(fuzz::from_options(&options)),
+        "bench" => single(bench::from_options(&options)),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        unknown => {
+            eprintln!("no command `{unknown}`\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn report(stages: &Stages) -> ExitCode {
+    println!("{stages}");
+    match stages.failed() {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn single(outcome: anyhow::Result<Done>) -> ExitCode {
+    match outcome {
+        Ok(Done::Passed) => ExitCode::SUCCESS,
+        Ok(Done::Skipped(missing)) => {
+            eprintln!("SKIPPED: {missing}");
+            if workspace::in_ci() {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            }
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

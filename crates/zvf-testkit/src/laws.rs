@@ -56,3 +56,9 @@ pub fn fragment_index(bytes: &[u8]) {
         assert_eq!(again.len(), bytes.len(), "canonical but of another length");
     }
 }
+
+/// Panics when bytes break it.
+pub type Law = fn(&[u8]);
+
+/// Every law with its name. Each has a fuzz target of that name.
+pub const ALL: &[(&str, Law)] = &[("fragment_index", fragment_index)];

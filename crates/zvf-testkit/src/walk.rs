@@ -46,3 +46,10 @@ pub fn fragment_index(bytes: &[u8]) -> Option<u64> {
     }
     Some(digest)
 }
+
+/// Parses bytes, touches everything, digests it; `None` when they are refused.
+pub type Walk = fn(&[u8]) -> Option<u64>;
+
+/// Every walk with its name. The probes link these; a test compares the list
+/// with the functions above and with the laws.
+pub const ALL: &[(&str, Walk)] = &[("fragment_index", fragment_index)];

@@ -1,0 +1,154 @@
+//! Speed of the codecs.
+//!
+//! With `ZVF_BENCH_DATA` naming a folder, the blobs and lookup orders go there
+//! too, so that another implementation can be timed over the same bytes.
+
+use std::{fs, hint::black_box, io, path::Path, time::Duration};
+
+use criterion::{Criterion, Throughput};
+use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, FragmentIndexLimit, Rows};
+
+const FRAGMENTS: [u32; 3] = [100, 10_000, 1_000_000];
+const KINDS: [(&str, IsRange); 3] = [
+    ("ranges", |_| true),
+    ("mixed", |random| random & 1 == 0),
+    ("lists", |_| false),
+];
+/// Lookups go through this many random ids, a power of two, round and round.
+const LOOKUPS: usize = 1 << 16;
+
+type IsRange = fn(u64) -> bool;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(800))
+        .configure_from_args();
+    for (kind, is_range) in KINDS {
+        for fragments in FRAGMENTS {
+            let case = Case::new(kind, fragments, is_range)?;
+            if let Some(folder) = std::env::var_os("ZVF_BENCH_DATA") {
+                case.write(Path::new(&folder))?;
+            }
+            case.bench(&mut criterion)?;
+        }
+    }
+    criterion.final_summary();
+    Ok(())
+}
+
+/// One index and the order in which it is asked.
+struct Case {
+    name: String,
+    blob: Vec<u8>,
+    ids: Vec<u32>,
+}
+
+impl Case {
+    fn new(kind: &str, fragments: u32, is_range: IsRange) -> Result<Self, FragmentIndexLimit> {
+        let mut random = SplitMix(u64::from(fragments));
+        let mut builder = FragmentIndexBuilder::default();
+        let mut row = 0;
+        for _ in 0..fragments {
+            let rows = 2 + random.below(7);
+            if is_range(random.next()) {
+                builder.push_range(row..row + rows)?;
+            } else {
+                // Descending, so that it stays a list.
+                let list: Vec<u64> = (row..row + rows).rev().collect();
+                builder.push_list(&list)?;
+            }
+            row += rows;
+        }
+        let id = |_| u32::try_from(random.below(fragments.into())).unwrap_or(0);
+        let ids = (0..LOOKUPS).map(id).collect();
+        Ok(Self {
+            name: format!("{kind}_{fragments}"),
+            blob: builder.finish(),
+            ids,
+        })
+    }
+
+    fn write(&self, folder: &Path) -> io::Result<()> {
+        let ids: Vec<u8> = self.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        fs::write(folder.join(format!("{}.zvfg", self.name)), &self.blob)?;
+        fs::write(folder.join(format!("{}.ids", self.name)), ids)
+    }
+
+    fn bench(&self, criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Error>> {
+        let blob = self.blob.as_slice();
+        let index = FragmentIndex::parse(blob)?;
+        let mut builder = FragmentIndexBuilder::default();
+        for rows in &index {
+            builder.push(&rows)?;
+        }
+        self.throughput(criterion, "parse", || FragmentIndex::parse(black_box(blob)));
+        self.throughput(criterion, "walk", || index.iter().map(weight).sum::<u64>());
+        self.throughput(criterion, "encode", || encode(&index));
+        let mut copy = vec![0; blob.len()];
+        self.throughput(criterion, "memcpy", || {
+            copy.copy_from_slice(black_box(blob));
+            black_box(copy.last().copied())
+        });
+        let ranked = index.ranked(vec![0; index.rank_slots()])?;
+        self.lookups(criterion, "rows", |id| index.rows(id));
+        self.lookups(criterion, "ranked", |id| ranked.rows(id));
+        Ok(())
+    }
+
+    fn throughput<T>(&self, criterion: &mut Criterion, what: &str, mut work: impl FnMut() -> T) {
+        let mut group = criterion.benchmark_group(what);
+        let bytes = u64::try_from(self.blob.len()).unwrap_or(u64::MAX);
+        group.throughput(Throughput::Bytes(bytes));
+        group.bench_function(&self.name, |b| b.iter(&mut work));
+    }
+
+    /// One lookup an iteration.
+    fn lookups<'a>(
+        &self,
+        criterion: &mut Criterion,
+        what: &str,
+        lookup: impl Fn(u32) -> Option<Rows<'a>>,
+    ) {
+        let mut ids = self.ids.iter().copied().cycle();
+        criterion
+            .benchmark_group(what)
+            .bench_function(&self.name, |b| {
+                b.iter(|| lookup(black_box(ids.next().unwrap_or(0))));
+            });
+    }
+}
+
+/// From fragments to bytes, all of it.
+fn encode(index: &FragmentIndex<'_>) -> Result<Vec<u8>, FragmentIndexLimit> {
+    let mut builder = FragmentIndexBuilder::default();
+    for rows in index {
+        builder.push(&rows)?;
+    }
+    Ok(builder.finish())
+}
+
+/// Looks at a fragment without walking its rows.
+fn weight(rows: Rows<'_>) -> u64 {
+    match rows {
+        Rows::Range(rows) => rows.start ^ rows.end,
+        Rows::List(rows) => rows.get(0).unwrap_or(0),
+    }
+}
+
+/// Steele, Lea and Flood's generator: the same numbers everywhere.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}

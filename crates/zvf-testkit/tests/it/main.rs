@@ -1,0 +1,71 @@
+//! No codec escapes the probes and the fuzzers.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use zvf_testkit::{golden, laws, walk};
+
+fn names<T>(list: &[(&str, T)]) -> BTreeSet<String> {
+    let names: BTreeSet<_> = list.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names.len(), list.len(), "a name stands twice");
+    names
+}
+
+/// Names of the public functions that end their line with `signature`, in
+/// `src/<module>.rs` and the files below `src/<module>/`.
+fn defined(module: &str, signature: &str) -> BTreeSet<String> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = vec![src.join(format!("{module}.rs"))];
+    files.extend(files_in(&src.join(module)));
+    let mut names = BTreeSet::new();
+    for file in files {
+        let text = fs::read_to_string(file).unwrap();
+        let functions = text.lines().filter_map(|line| line.strip_prefix("pub fn "));
+        let ours = functions.filter_map(|line| line.strip_suffix(signature));
+        names.extend(ours.map(str::to_owned));
+    }
+    names
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn every_walk_is_in_the_list_that_the_probes_link() {
+    assert_eq!(
+        names(walk::ALL),
+        defined("walk", "(bytes: &[u8]) -> Option<u64> {")
+    );
+}
+
+#[test]
+fn every_law_is_in_its_list() {
+    assert_eq!(names(laws::ALL), defined("laws", "(bytes: &[u8]) {"));
+}
+
+#[test]
+fn every_codec_has_a_walk_and_a_law() {
+    assert_eq!(names(walk::ALL), names(laws::ALL));
+}
+
+#[test]
+fn every_law_has_a_fuzz_target() {
+    let fuzz = golden::testdata().join("../fuzz");
+    let targets = files_in(&fuzz.join("fuzz_targets"));
+    let targets: BTreeSet<_> = targets
+        .iter()
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(targets, names(laws::ALL));
+    let manifest = fs::read_to_string(fuzz.join("Cargo.toml")).unwrap();
+    for target in targets {
+        let path = format!("path = \"fuzz_targets/{target}.rs\"");
+        assert!(manifest.contains(&path), "{target} has no [[bin]]");
+    }
+}

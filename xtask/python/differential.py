@@ -1,0 +1,162 @@
+"""Compares our codecs with the reference's on random cases, both ways.
+
+usage: differential.py PROGRAM [--cases N] [--seed N]
+
+PROGRAM answers requests as crates/zvf-format/examples/differential describes.
+For each codec, and N cases each way:
+
+* what the reference encodes, we decode to the same values and encode to the
+  same bytes;
+* what we encode, the reference decodes to the same values;
+* bytes with a defect: what we accept, the reference reads the same way. It may
+  accept more than we do.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from zarr_vectors.encoding.fragments import decode_fragments, encode_fragments
+
+import shapes
+from seeded import Random
+
+
+class FragmentIndex:
+    name = "fragment_index"
+
+    def random(self, random):
+        rows = random.pick([4, 1000, 2**40, 2**62])
+        count = random.pick([0, 1, 3, 10, 70, 140])
+        kinds = [shapes.random_fragment(random, rows) for _ in range(random.below(count + 1))]
+        if random.chance(20):
+            kinds = [fragment for fragment in kinds if "range" in fragment]
+        return {"fragments": kinds}
+
+    def encode(self, given):
+        return encode_fragments(list(map(shapes.to_reference, given["fragments"])))
+
+    def decode(self, blob, _given):
+        index = decode_fragments(blob)
+        fragments = shapes.fragments_of(index)
+        # The reference counts an empty range's start; we say an empty range names no row.
+        empty = [one for one in fragments if "range" in one and one["range"][1] == 0]
+        extent = shapes.extent_of(fragments) if empty else index.vertex_extent
+        return {"fragments": fragments, "extent": extent}
+
+    def extra(self, _given):
+        """What a decoder needs to know beside the bytes."""
+        return {}
+
+
+CODECS = [FragmentIndex()]
+# Characters of one value in a report.
+LONGEST = 2000
+
+
+def damaged(random, blob):
+    blob = bytearray(blob)
+    kind = random.below(4)
+    if kind == 0:
+        del blob[random.below(len(blob) + 1) :]
+    elif kind == 1:
+        blob += bytes(random.numbers(random.between(1, 9), 256))
+    elif kind == 2:
+        blob[random.below(len(blob))] ^= 1 << random.below(8)
+    else:
+        # In the header and the first part, where the counts are.
+        blob[random.below(min(len(blob), 32))] = random.pick([0, 1, 2, 0x7F, 0x80, 0xFF])
+    return bytes(blob)
+
+
+def ask(program, requests):
+    """All requests at once; a file as input cannot deadlock."""
+    with tempfile.TemporaryFile("w+") as stdin:
+        for request in requests:
+            stdin.write(json.dumps(request) + "\n")
+        stdin.seek(0)
+        done = subprocess.run([program], stdin=stdin, stdout=subprocess.PIPE, text=True, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(requests), "an answer is missing"
+    return answers
+
+
+class Comparison:
+    """Counts, and the first few differences in full."""
+
+    def __init__(self):
+        self.differences = 0
+
+    def same(self, what, given, ours, theirs):
+        if ours == theirs:
+            return
+        self.differences += 1
+        if self.differences <= 3:
+            print(f"DIFFERENT {what}")
+            for who, value in {"given": given, "ours": ours, "theirs": theirs}.items():
+                print(f"  {who + ':':8}{str(value)[:LONGEST]}")
+
+
+def decode_request(codec, blob, given):
+    return {"codec": codec.name, "op": "decode", "hex": blob.hex(), "with": codec.extra(given)}
+
+
+def run(codec, program, random, cases, comparison):
+    givens = [codec.random(random) for _ in range(cases)]
+    blobs = [codec.encode(given) for given in givens]
+
+    requests = [decode_request(codec, blob, given) for given, blob in zip(givens, blobs)]
+    for given, blob, answer in zip(givens, blobs, ask(program, requests)):
+        theirs = {"output": codec.decode(blob, given)}
+        comparison.same(f"{codec.name}: their bytes, decoded", blob.hex(), answer, theirs)
+
+    givens = [codec.random(random) for _ in range(cases)]
+    requests = [{"codec": codec.name, "op": "encode", "input": given} for given in givens]
+    answers = ask(program, requests)
+    for given, answer in zip(givens, answers):
+        theirs = {"hex": codec.encode(given).hex()}
+        comparison.same(f"{codec.name}: encoded", given, answer, theirs)
+    pairs = [(given, bytes.fromhex(answer["hex"])) for given, answer in zip(givens, answers) if "hex" in answer]
+    requests = [decode_request(codec, blob, given) for given, blob in pairs]
+    for (given, blob), answer in zip(pairs, ask(program, requests)):
+        theirs = {"output": codec.decode(blob, given)}
+        comparison.same(f"{codec.name}: our bytes, decoded", blob.hex(), answer, theirs)
+
+    broken = [(given, damaged(random, blob)) for given, blob in zip(givens, blobs)]
+    requests = [decode_request(codec, blob, given) for given, blob in broken]
+    accepted = 0
+    for (given, blob), answer in zip(broken, ask(program, requests)):
+        if "error" in answer:
+            continue
+        accepted += 1
+        try:
+            theirs = {"output": codec.decode(blob, given)}
+        except Exception as error:
+            theirs = repr(error)
+        comparison.same(f"{codec.name}: damaged", blob.hex(), answer, theirs)
+    print(
+        f"conformance: {codec.name}: {cases} reference blobs decoded, {cases} of ours encoded and "
+        f"decoded by the reference, {cases} damaged of which {accepted} are still valid"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(6)))
+    options = parser.parse_args()
+    print(f"seed {options.seed}: repeat with `cargo xtask conformance --seed {options.seed}`")
+    comparison = Comparison()
+    for codec in CODECS:
+        run(codec, options.program, Random(options.seed), options.cases, comparison)
+    if comparison.differences:
+        print(f"{comparison.differences} differences")
+    sys.exit(bool(comparison.differences))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Fragments and block references, from JSON to the reference's form and back."""
+
+import numpy as np
+
+
+def random_fragment(random, rows):
+    """A range, a list of any order, an ascending run given as a list, or nothing."""
+    kind = random.below(10)
+    if kind < 4:
+        return {"range": [random.below(rows), random.below(50)]}
+    if kind < 5:
+        start = random.below(rows)
+        return {"list": list(range(start, start + random.between(1, 6)))}
+    if kind < 6:
+        return random.pick([{"range": [random.below(rows), 0]}, {"list": []}])
+    return {"list": random.numbers(random.between(1, 8), rows)}
+
+
+def to_reference(fragment):
+    if "range" in fragment:
+        return tuple(fragment["range"])
+    return np.array(fragment["list"], dtype=np.int64)
+
+
+def from_reference(reference):
+    """What `range`, `indices` or a manifest decoder gave."""
+    if isinstance(reference, tuple):
+        return {"range": [int(number) for number in reference]}
+    if isinstance(reference, (int, np.integer)):
+        return {"one": int(reference)}
+    return {"list": [int(number) for number in reference]}
+
+
+def fragments_of(index):
+    """All fragments of the reference's decoded index."""
+    return [
+        from_reference(index.range(f) if index.is_range(f) else index.indices(f))
+        for f in range(len(index))
+    ]
+
+
+def extent_of(fragments):
+    """One more than the highest row that a fragment names."""
+    ends = [sum(one["range"]) for one in fragments if "range" in one and one["range"][1]]
+    lists = [row + 1 for one in fragments for row in one.get("list", [])]
+    return max(ends + lists, default=0)

@@ -1,0 +1,67 @@
+//! All that a change has to pass, in order of price.
+
+use anyhow::Result;
+
+use crate::{
+    conformance, fixtures, fuzz, nostd,
+    run::cargo,
+    stage::{Done, Stages},
+    test, tidy,
+};
+
+const FUZZ_SECONDS: u64 = 20;
+
+pub(crate) fn all() -> Stages {
+    let mut stages = Stages::default();
+    stages
+        .run("format", format)
+        .run("tidy", tidy::all)
+        .run("clippy", clippy)
+        .run("tests", test::tests)
+        .run("doctests", test::doctests)
+        .run("feature sets of zvf-format", features)
+        .run("nostd", nostd::all)
+        .run("rustdoc", rustdoc)
+        .run("fixtures --check", fixtures::check)
+        .run("conformance: golden data", conformance::golden)
+        .run("conformance: Python reference", conformance::reference)
+        .run("fuzz", || fuzz::each(FUZZ_SECONDS))
+        .run("benches compile", benches);
+    stages
+}
+
+fn format() -> Result<Done> {
+    cargo("fmt --all --check").run()?;
+    for excluded in nostd::EXCLUDED {
+        cargo("fmt --check --manifest-path").arg(excluded).run()?;
+    }
+    Ok(Done::Passed)
+}
+
+fn clippy() -> Result<Done> {
+    cargo("clippy --workspace --all-targets --locked -- -D warnings").run()?;
+    Ok(Done::Passed)
+}
+
+/// By name, the sets people use; a powerset says no more and takes longer.
+fn features() -> Result<Done> {
+    for set in ["", "--features alloc"] {
+        println!("zvf-format --no-default-features {set}");
+        let select = format!("--locked --package zvf-format --no-default-features {set}");
+        cargo("check --quiet").words(&select).run()?;
+        cargo("test --quiet").words(&select).run()?;
+    }
+    Ok(Done::Passed)
+}
+
+fn rustdoc() -> Result<Done> {
+    cargo("doc --workspace --no-deps --locked")
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .run()?;
+    Ok(Done::Passed)
+}
+
+fn benches() -> Result<Done> {
+    cargo("bench --workspace --locked --no-run").run()?;
+    Ok(Done::Passed)
+}

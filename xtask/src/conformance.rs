@@ -1,0 +1,84 @@
+//! Agreement with stored golden data and with the living Python reference.
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    options::Options,
+    python,
+    run::{self, cargo},
+    stage::Done,
+};
+
+const MARK: &str = "conformance: ";
+const CASES: u64 = 2000;
+
+pub(crate) fn from_options(options: &Options) -> Result<Done> {
+    let golden = golden()?;
+    let cases = options.number("cases")?.unwrap_or(CASES);
+    let reference = differential(cases, options.number("seed")?)?;
+    Ok(match golden {
+        Done::Passed => reference,
+        skipped @ Done::Skipped(_) => skipped,
+    })
+}
+
+/// Tests named `golden_*`, which print what they compared.
+pub(crate) fn golden() -> Result<Done> {
+    let output =
+        cargo("test --quiet --workspace --locked --tests golden_ -- --nocapture").output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let counts = comparisons(&text);
+    if !output.status.success() {
+        println!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for line in &counts {
+        println!("{line}");
+    }
+    ensure!(output.status.success(), "golden tests: {}", output.status);
+    if counts.is_empty() {
+        return Ok(Done::Skipped("no golden_ test reported a count".to_owned()));
+    }
+    Ok(Done::Passed)
+}
+
+/// Random cases both ways, under a seed that the script prints.
+pub(crate) fn reference() -> Result<Done> {
+    differential(CASES, None)
+}
+
+fn differential(cases: u64, seed: Option<u64>) -> Result<Done> {
+    let Some(script) = python::script("differential.py")? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    let build = cargo("build --quiet --locked --package zvf-format --example differential");
+    let ours = run::built(build)?;
+    let script = script.arg(ours).arg("--cases").arg(cases.to_string());
+    let script = match seed {
+        Some(seed) => script.arg("--seed").arg(seed.to_string()),
+        None => script,
+    };
+    script.run()?;
+    Ok(Done::Passed)
+}
+
+/// The tests' own lines; libtest may have put a test's name before one.
+fn comparisons(output: &str) -> Vec<String> {
+    let lines = output.lines();
+    let counts = lines.filter_map(|line| line.find(MARK).and_then(|at| line.get(at..)));
+    counts.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_counts_among_libtest_output() {
+        let output =
+            "running 2 tests\nconformance: a 12\ntest x::golden_b ... conformance: b 3\nok";
+        assert_eq!(
+            comparisons(output),
+            ["conformance: a 12", "conformance: b 3"]
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! Coverage-guided fuzzing on the stable toolchain.
+//!
+//! libFuzzer needs instrumented code, and rustc gives it through plain LLVM
+//! flags; cargo-fuzz and a nightly toolchain are not needed.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    thread,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{
+    hex, nostd,
+    options::Options,
+    run::{self, cargo, program},
+    stage::Done,
+    workspace,
+};
+
+const INSTRUMENT: &str = "-Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Ccodegen-units=1 --cfg fuzzing";
+/// Structures of every codec fit; longer inputs only make runs slower.
+const LIMITS: &str = "-max_len=4096 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1";
+const DEFAULT_SECONDS: u64 = 60;
+const AT_ONCE: usize = 2;
+
+pub(crate) fn from_options(options: &Options) -> Result<Done> {
+    let all = targets()?;
+    if options.flag("list") {
+        for target in &all {
+            println!("{target}");
+        }
+        return Ok(Done::Passed);
+    }
+    let chosen: Vec<String> = match options.word() {
+        Some(target) if all.contains(target) => vec![target.to_owned()],
+        Some(unknown) => bail!("no target {unknown}; there is {all:?}"),
+        None => all.into_iter().collect(),
+    };
+    if let Some(hex) = options.text("reproduce") {
+        let [target] = chosen.as_slice() else {
+            bail!("--reproduce needs a target");
+        };
+        return reproduce(target, &hex::decode(hex)?);
+    }
+    let seconds = options.number("seconds")?.unwrap_or(DEFAULT_SECONDS);
+    fuzz(chosen, seconds)
+}
+
+/// All targets.
+pub(crate) fn each(seconds: u64) -> Result<Done> {
+    fuzz(targets()?.into_iter().collect(), seconds)
+}
+
+/// A test holds these to the list of laws.
+fn targets() -> Result<BTreeSet<String>> {
+    let mut targets = BTreeSet::new();
+    for entry in fs::read_dir(workspace::root().join("fuzz/fuzz_targets"))? {
+        let path = entry?.path();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        targets.insert(name.context("a target without a name")?.to_owned());
+    }
+    Ok(targets)
+}
+
+fn fuzz(chosen: Vec<String>, seconds: u64) -> Result<Done> {
+    let binaries = build()?;
+    let corpus = workspace::scratch("fuzz/corpus")?;
+    cargo("run --quiet --locked --package zvf-testkit --features std --example fuzz_corpus --")
+        .arg(&corpus)
+        .run()?;
+    let count = chosen.len();
+    let queue = Mutex::new(chosen.into_iter());
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(target) = next(&queue) {
+                    let outcome = binary(&binaries, &target)
+                        .and_then(|binary| run_target(&target, binary, &corpus, seconds));
+                    match outcome {
+                        Ok(summary) => println!("fuzz {target}: {summary}"),
+                        Err(error) => {
+                            println!("fuzz {target}: {error:#}");
+                            failures.lock().map(|mut list| list.push(target)).ok();
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap_or_default();
+    ensure!(failures.is_empty(), "failed: {}", failures.join(", "));
+    println!("{count} targets, {seconds} s each");
+    Ok(Done::Passed)
+}
+
+fn next(queue: &Mutex<std::vec::IntoIter<String>>) -> Option<String> {
+    queue.lock().ok()?.next()
+}
+
+fn build() -> Result<Vec<PathBuf>> {
+    let build = cargo("build --quiet --release --manifest-path fuzz/Cargo.toml --bins")
+        .words(nostd::locked())
+        // With a target named, the flags below stay away from build scripts.
+        .arg("--target")
+        .arg(host()?)
+        .arg("--target-dir")
+        .arg(workspace::scratch("fuzz")?)
+        .env("RUSTFLAGS", INSTRUMENT);
+    run::built_all(build)
+}
+
+fn host() -> Result<String> {
+    let version = program("rustc").arg("-vV").read()?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc names no host")?.to_owned())
+}
+
+fn binary<'a>(binaries: &'a [PathBuf], target: &str) -> Result<&'a Path> {
+    let mut named = binaries.iter().map(PathBuf::as_path);
+    let found = named.find(|binary| binary.file_stem().is_some_and(|stem| stem == target));
+    found.with_context(|| format!("no binary was built for {target}"))
+}
+
+fn run_target(target: &str, binary: &Path, corpus: &Path, seconds: u64) -> Result<String> {
+    let crashes = workspace::scratch(&format!("fuzz/crashes/{target}"))?;
+    let before = files(&crashes)?;
+    let output = program(binary)
+        .words(LIMITS)
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", crashes.display()))
+        .arg(corpus.join(target))
+        .output()?;
+    let log = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Ok(summary(&log));
+    }
+    let mut report = vec![output.status.to_string(), tail(&log)];
+    for crash in files(&crashes)?.difference(&before) {
+        let input = hex::encode(&fs::read(crash)?);
+        report.push(format!("input as hex: {input}"));
+        report.push(format!(
+            "reproduce with: cargo xtask fuzz {target} --reproduce {input}"
+        ));
+    }
+    bail!("{}", report.join("\n"))
+}
+
+fn reproduce(target: &str, input: &[u8]) -> Result<Done> {
+    let binaries = build()?;
+    let file = workspace::scratch("fuzz")?.join(format!("{target}.input"));
+    fs::write(&file, input)?;
+    let binary = binary(&binaries, target)?;
+    program(binary).words(LIMITS).arg(file).run()?;
+    println!("{target} takes these {} bytes", input.len());
+    Ok(Done::Passed)
+}
+
+fn files(folder: &Path) -> Result<BTreeSet<PathBuf>> {
+    let entries = fs::read_dir(folder)?;
+    Ok(entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?)
+}
+
+/// What libFuzzer says at the end.
+fn summary(log: &str) -> String {
+    let last = |key: &str| {
+        let line = log.lines().rev().find(|line| line.contains(key))?;
+        let after = line.split(key).nth(1)?.split_whitespace().next()?;
+        Some(after.to_owned())
+    };
+    let value = |key| last(key).unwrap_or_else(|| "?".to_owned());
+    format!(
+        "{} runs, {} runs/s, {} edges covered, no failure",
+        value("number_of_executed_units:"),
+        value("average_exec_per_sec:"),
+        value("cov:")
+    )
+}
+
+fn tail(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    let from = lines.len().saturating_sub(25);
+    lines.get(from..).unwrap_or_default().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_final_statistics() {
+        let log = "#9 NEW cov: 12 ft: 30\n#90 DONE cov: 15 ft: 40\n\
+            stat::number_of_executed_units: 90\nstat::average_exec_per_sec:     45\n";
+        let want = "90 runs, 45 runs/s, 15 edges covered, no failure";
+        assert_eq!(summary(log), want);
+    }
+}

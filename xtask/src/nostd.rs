@@ -1,0 +1,109 @@
+//! Proof that the decoders need no std and hold no panic.
+//!
+//! `probe/` links every walk of `zvf_testkit::walk::ALL` into a library that
+//! defines the panic handler itself. If anything in the graph linked std, there
+//! would be two handlers and rustc would stop with E0152. After link-time
+//! optimisation the library's symbols show whether any call to the panic
+//! machinery is left.
+
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+
+use crate::{
+    run::{self, cargo, exists, program},
+    stage::Done,
+    workspace,
+};
+
+mod symbols;
+
+/// Manifests outside the workspace.
+pub(crate) const EXCLUDED: [&str; 2] = ["probe/Cargo.toml", "fuzz/Cargo.toml"];
+/// A microcontroller without an operating system, and the browser.
+const TARGETS: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
+/// The one function the probe exports.
+const ENTRY: &str = "zvf_walk";
+
+pub(crate) fn all() -> Result<Done> {
+    let probed = probes()?;
+    for target in TARGETS {
+        cross(target)?;
+    }
+    Ok(probed)
+}
+
+/// Both probes, and the control that shows the second one can fail.
+pub(crate) fn probes() -> Result<Done> {
+    let library = probe("")?;
+    println!("no_std probe: every walk links without std");
+    if !exists("nm") {
+        return Ok(Done::Skipped("nm is missing (binutils)".to_owned()));
+    }
+    let names = symbols_of(&library)?;
+    ensure!(
+        names.iter().any(|name| symbols::is(name, ENTRY)),
+        "the probe does not export {ENTRY}: nothing was probed"
+    );
+    let panics = symbols::panics(&names);
+    if !panics.is_empty() {
+        bail!("the linked decoders can panic: {}", panics.join(", "));
+    }
+    println!(
+        "no-panic probe: none of {} symbols is about panics",
+        names.len()
+    );
+    let control = symbols_of(&probe("--features control")?)?;
+    let panics = symbols::panics(&control);
+    ensure!(
+        !panics.is_empty(),
+        "the no-panic probe is blind: a slice index left no symbol"
+    );
+    println!("control: a slice index is seen as {}", panics.join(", "));
+    Ok(Done::Passed)
+}
+
+fn probe(features: &str) -> Result<std::path::PathBuf> {
+    let build = cargo("build --quiet --release --manifest-path probe/Cargo.toml")
+        .words(features)
+        .words(locked())
+        .arg("--target-dir")
+        .arg(workspace::scratch("probe")?);
+    run::built(build)
+}
+
+/// Outside CI cargo may bring the excluded workspaces' lock files up to date.
+pub(crate) fn locked() -> &'static str {
+    if workspace::in_ci() { "--locked" } else { "" }
+}
+
+fn symbols_of(library: &Path) -> Result<Vec<String>> {
+    Ok(symbols::names(&program("nm").arg(library).read()?))
+}
+
+/// Builds the format crate for `target`, if the machine has or gets it.
+fn cross(target: &str) -> Result<()> {
+    if !has_target(target) {
+        println!("NOT BUILT for {target}: the target is not installed and rustup cannot add it");
+        return Ok(());
+    }
+    for features in ["", "--features alloc"] {
+        println!("zvf-format for {target} --no-default-features {features}");
+        cargo("build --quiet --locked --package zvf-format --no-default-features --target")
+            .arg(target)
+            .words(features)
+            .run()?;
+    }
+    Ok(())
+}
+
+fn has_target(target: &str) -> bool {
+    let installed = program("rustup").words("target list --installed").read();
+    let installed = installed.unwrap_or_default();
+    installed.lines().any(|line| line == target)
+        || program("rustup")
+            .words("target add")
+            .arg(target)
+            .run()
+            .is_ok()
+}

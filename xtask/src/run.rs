@@ -1,0 +1,127 @@
+//! Running other programs.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::workspace;
+
+/// A command that reports itself when it fails.
+#[derive(Debug)]
+pub(crate) struct Run(Command);
+
+/// `cargo` with these words, in the workspace's folder.
+pub(crate) fn cargo(words: &str) -> Run {
+    program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).words(words)
+}
+
+/// Any program, in the workspace's folder.
+pub(crate) fn program(name: impl AsRef<OsStr>) -> Run {
+    let mut command = Command::new(name);
+    command.current_dir(workspace::root());
+    Run(command)
+}
+
+/// Whether a program can be started at all.
+pub(crate) fn exists(name: &str) -> bool {
+    let probe = Command::new(name)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    probe.is_ok()
+}
+
+impl Run {
+    /// Arguments without spaces, separated by spaces.
+    pub(crate) fn words(mut self, words: &str) -> Self {
+        self.0.args(words.split_whitespace());
+        self
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.0.arg(arg);
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    /// Runs it with our own streams.
+    pub(crate) fn run(mut self) -> Result<()> {
+        let status = self.0.status().with_context(|| self.cannot_start())?;
+        ensure!(status.success(), "{}: {status}", self.line());
+        Ok(())
+    }
+
+    /// Runs it and gives its standard output.
+    pub(crate) fn read(self) -> Result<String> {
+        let line = self.line();
+        let output = self.stderr(Stdio::inherit()).output()?;
+        ensure!(output.status.success(), "{line}: {}", output.status);
+        String::from_utf8(output.stdout).with_context(|| format!("{line}: output is no UTF-8"))
+    }
+
+    /// Runs it and gives all there is; a failure is in the status.
+    pub(crate) fn output(mut self) -> Result<Output> {
+        self.0.output().with_context(|| self.cannot_start())
+    }
+
+    fn stderr(mut self, to: Stdio) -> Self {
+        self.0.stderr(to);
+        self
+    }
+
+    fn line(&self) -> String {
+        let program = Path::new(self.0.get_program());
+        let program = program.file_name().unwrap_or(self.0.get_program());
+        let words = [program].into_iter().chain(self.0.get_args());
+        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+        words.join(" ")
+    }
+
+    fn cannot_start(&self) -> String {
+        format!("cannot start `{}`", self.line())
+    }
+}
+
+/// Builds with these words of cargo's and gives the one file wanted: the
+/// executable, or the library of a cdylib.
+pub(crate) fn built(build: Run) -> Result<PathBuf> {
+    let files = built_all(build)?;
+    match files.as_slice() {
+        [file] => Ok(file.clone()),
+        files => bail!("the build made {} files, not one", files.len()),
+    }
+}
+
+/// As [`built`], for any number of files.
+pub(crate) fn built_all(build: Run) -> Result<Vec<PathBuf>> {
+    let messages = build
+        .words("--message-format json-render-diagnostics")
+        .read()?;
+    let messages = messages.lines().map(serde_json::from_str::<Value>);
+    let mut files = Vec::new();
+    for message in messages {
+        let message = message.context("cargo's messages are not JSON")?;
+        if message["reason"] != "compiler-artifact" {
+            continue;
+        }
+        let cdylib = message["target"]["crate_types"][0] == "cdylib";
+        let file = match &message["executable"] {
+            Value::String(file) => Some(file.as_str()),
+            _ if cdylib => message["filenames"][0].as_str(),
+            _ => None,
+        };
+        files.extend(file.map(PathBuf::from));
+    }
+    Ok(files)
+}

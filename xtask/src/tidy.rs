@@ -1,0 +1,48 @@
+//! Rules about the workspace that no compiler checks.
+
+use anyhow::{Result, ensure};
+
+use crate::stage::Done;
+
+mod archives;
+mod docs;
+mod duplicates;
+mod files;
+mod layers;
+mod licences;
+mod policy;
+mod spdx;
+mod text;
+
+pub(crate) use archives::write as write_manifest;
+
+type Check = fn() -> Result<Vec<String>>;
+
+const CHECKS: [(&str, Check); 7] = [
+    ("layering", layers::findings),
+    ("licences", licences::findings),
+    ("duplicate and banned packages", duplicates::findings),
+    ("module docs", docs::undocumented),
+    ("file length", docs::too_long),
+    ("golden manifest", archives::findings),
+    ("text", text::findings),
+];
+
+pub(crate) fn all() -> Result<Done> {
+    let mut found = 0;
+    for (name, check) in CHECKS {
+        // A check that cannot run is one finding; the others still run.
+        let findings = check().unwrap_or_else(|error| vec![format!("{error:#}")]);
+        let verdict = match findings.len() {
+            0 => "ok".to_owned(),
+            count => format!("{count} found"),
+        };
+        println!("tidy: {name}: {verdict}");
+        for finding in &findings {
+            println!("  {finding}");
+        }
+        found += findings.len();
+    }
+    ensure!(found == 0, "{found} findings");
+    Ok(Done::Passed)
+}

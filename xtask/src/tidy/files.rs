@@ -1,0 +1,58 @@
+//! The files a change could contain: tracked, or new and not ignored.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::{run::program, workspace};
+
+/// Paths below the workspace's folder, in order. Without git, all files but
+/// build output: a release archive has no repository.
+pub(crate) fn all() -> Result<Vec<PathBuf>> {
+    let root = workspace::root();
+    let mut files = if root.join(".git").exists() {
+        listed()?
+    } else {
+        found(&root, &root)?
+    };
+    files.retain(|file| root.join(file).is_file());
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+/// Those below `folder` that end in `.rs`, with their text.
+pub(crate) fn sources(folders: &[&str]) -> Result<Vec<(PathBuf, String)>> {
+    let mut sources = Vec::new();
+    for file in all()? {
+        let below = folders.iter().any(|folder| file.starts_with(folder));
+        if below && file.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(workspace::root().join(&file));
+            sources.push((
+                file.clone(),
+                text.with_context(|| format!("cannot read {}", file.display()))?,
+            ));
+        }
+    }
+    Ok(sources)
+}
+
+fn listed() -> Result<Vec<PathBuf>> {
+    let list = program("git").words("ls-files -z --cached --others --exclude-standard");
+    let list = list.read().context("the files to check come from git")?;
+    let names = list.split('\0').filter(|name| !name.is_empty());
+    Ok(names.map(PathBuf::from).collect())
+}
+
+fn found(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !path.is_dir() {
+            files.push(path.strip_prefix(root)?.to_path_buf());
+        } else if !path.ends_with("target") {
+            files.extend(found(root, &path)?);
+        }
+    }
+    Ok(files)
+}

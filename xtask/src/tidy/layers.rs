@@ -1,0 +1,296 @@
+//! Which crate may use which: the architecture's layers as data.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::workspace;
+
+/// What one crate of the workspace may depend on.
+struct Rule {
+    name: &'static str,
+    /// Other crates of the workspace.
+    uses: &'static [&'static str],
+    external: External,
+}
+
+/// Which packages from elsewhere a crate may have; a name stands for its
+/// whole family, `arrow` for `arrow-array` too.
+enum External {
+    /// These and no others.
+    Only(&'static [&'static str]),
+    /// All but the first; the second only behind a feature.
+    Without(&'static [&'static str], &'static [&'static str]),
+}
+
+const LAYERS_0_1: &[&str] = &["zvf-format", "zvf-model"];
+const LAYERS_0_2: &[&str] = &[
+    "zvf-format",
+    "zvf-model",
+    "zvf-query",
+    "zvf-validate",
+    "zvf-build",
+    "zvf-store",
+];
+const LAYERS_3_4: &[&str] = &[
+    "zvf",
+    "zvf-dense",
+    "zvf-ingest",
+    "zvf-python",
+    "zvf-datafusion",
+    "zvf-serve",
+];
+
+/// Plans and models do no I/O and have no async.
+const PURE: External = External::Without(
+    &[
+        "tokio",
+        "object_store",
+        "zarrs",
+        "arrow",
+        "parquet",
+        "icechunk",
+        "reqwest",
+        "anyhow",
+        "miette",
+    ],
+    &[],
+);
+/// Only the store names what it stands on.
+const ABOVE_STORE: External = External::Without(
+    &["object_store", "zarrs", "icechunk", "anyhow", "miette"],
+    &["arrow"],
+);
+const LIBRARY: External = External::Without(&["anyhow", "miette"], &[]);
+const ANYTHING: External = External::Without(&[], &[]);
+
+const RULES: &[Rule] = &[
+    Rule {
+        name: "zvf-format",
+        uses: &[],
+        external: External::Only(&["zerocopy", "thiserror", "half"]),
+    },
+    Rule {
+        name: "zvf-model",
+        uses: &["zvf-format"],
+        external: PURE,
+    },
+    Rule {
+        name: "zvf-query",
+        uses: LAYERS_0_1,
+        external: PURE,
+    },
+    Rule {
+        name: "zvf-validate",
+        uses: LAYERS_0_1,
+        external: PURE,
+    },
+    Rule {
+        name: "zvf-build",
+        uses: LAYERS_0_1,
+        external: PURE,
+    },
+    Rule {
+        name: "zvf-store",
+        uses: LAYERS_0_1,
+        external: LIBRARY,
+    },
+    Rule {
+        name: "zvf",
+        uses: LAYERS_0_2,
+        external: ABOVE_STORE,
+    },
+    Rule {
+        name: "zvf-dense",
+        uses: &["zvf-format", "zvf"],
+        external: LIBRARY,
+    },
+    Rule {
+        name: "zvf-ingest",
+        uses: &["zvf"],
+        external: LIBRARY,
+    },
+    Rule {
+        name: "zvf-python",
+        uses: &["zvf"],
+        external: LIBRARY,
+    },
+    Rule {
+        name: "zvf-datafusion",
+        uses: &["zvf"],
+        external: LIBRARY,
+    },
+    Rule {
+        name: "zvf-serve",
+        uses: &["zvf"],
+        external: ANYTHING,
+    },
+    Rule {
+        name: "zvf-cli",
+        uses: LAYERS_3_4,
+        external: External::Without(&["object_store", "zarrs", "icechunk"], &[]),
+    },
+    Rule {
+        name: TESTKIT,
+        uses: LAYERS_0_2,
+        external: ANYTHING,
+    },
+    Rule {
+        name: "xtask",
+        uses: &[],
+        external: ANYTHING,
+    },
+];
+
+/// Every crate may test with it.
+const TESTKIT: &str = "zvf-testkit";
+
+pub(crate) fn findings() -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    let metadata = workspace::metadata()?;
+    let members = metadata["workspace_members"].as_array();
+    let members = members.context("cargo metadata without members")?;
+    let packages = metadata["packages"].as_array();
+    let packages = packages.context("cargo metadata without packages")?;
+    for package in packages.iter().filter(|p| members.contains(&p["id"])) {
+        let name = package["name"].as_str().context("a package without name")?;
+        let edges = package["dependencies"].as_array();
+        for edge in edges.context("a package without dependencies")? {
+            findings.extend(edge_finding(name, &Edge::read(edge)?));
+        }
+        if rule(name).is_none() {
+            findings.push(format!("{name} is not in the table of layers.rs"));
+        }
+    }
+    Ok(findings)
+}
+
+/// A dependency as a manifest states it.
+struct Edge<'a> {
+    to: &'a str,
+    ours: bool,
+    dev: bool,
+    optional: bool,
+}
+
+impl<'a> Edge<'a> {
+    fn read(edge: &'a Value) -> Result<Self> {
+        Ok(Self {
+            to: edge["name"].as_str().context("a nameless dependency")?,
+            ours: edge["path"].is_string(),
+            dev: edge["kind"] == "dev",
+            optional: edge["optional"] == true,
+        })
+    }
+}
+
+fn rule(name: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.name == name)
+}
+
+fn edge_finding(from: &str, edge: &Edge<'_>) -> Option<String> {
+    let rule = rule(from)?;
+    let to = edge.to;
+    if edge.ours {
+        let allowed = rule.uses.contains(&to) || edge.dev && to == TESTKIT;
+        return (!allowed).then(|| format!("{from} may not use {to}: it is not in a layer below"));
+    }
+    if edge.dev {
+        return None;
+    }
+    match rule.external {
+        External::Only(names) if !names.contains(&to) => Some(format!(
+            "{from} may not use {to}, only {}",
+            names.join(", ")
+        )),
+        External::Without(never, _) if any_family(never, to) => {
+            Some(format!("{from} may not use {to}"))
+        }
+        External::Without(_, behind) if any_family(behind, to) && !edge.optional => {
+            Some(format!("{from} may use {to} behind a feature only"))
+        }
+        External::Only(_) | External::Without(..) => None,
+    }
+}
+
+fn any_family(families: &[&str], name: &str) -> bool {
+    families.iter().any(|family| {
+        let rest = name.strip_prefix(family);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(to: &str) -> Edge<'_> {
+        Edge {
+            to,
+            ours: to.starts_with("zvf"),
+            dev: false,
+            optional: false,
+        }
+    }
+
+    #[track_caller]
+    fn check(from: &str, edge: &Edge<'_>, allowed: bool) {
+        assert_eq!(edge_finding(from, edge).is_none(), allowed);
+    }
+
+    #[test]
+    fn edges_go_down_only() {
+        check("zvf-query", &edge("zvf-model"), true);
+        check("zvf-query", &edge("zvf-store"), false);
+        check("zvf-model", &edge("zvf"), false);
+        check("zvf-format", &edge("zvf-model"), false);
+        check("zvf", &edge("zvf-store"), true);
+        check("zvf-ingest", &edge("zvf-python"), false);
+        check("zvf-cli", &edge("zvf-ingest"), true);
+    }
+
+    #[test]
+    fn every_crate_tests_with_the_testkit_and_none_ships_it() {
+        let dev = Edge {
+            dev: true,
+            ..edge("zvf-testkit")
+        };
+        for rule in RULES {
+            check(rule.name, &dev, true);
+            check(rule.name, &edge("zvf-testkit"), false);
+        }
+        let dev = Edge {
+            dev: true,
+            ..edge("zvf-store")
+        };
+        check("zvf-query", &dev, false);
+    }
+
+    #[test]
+    fn packages_from_elsewhere_are_limited_by_layer() {
+        check("zvf-format", &edge("zerocopy"), true);
+        check("zvf-format", &edge("serde"), false);
+        check("zvf-model", &edge("serde_json"), true);
+        for io in ["tokio", "object_store", "zarrs_storage", "arrow-array"] {
+            check("zvf-model", &edge(io), false);
+        }
+        check("zvf-store", &edge("zarrs"), true);
+        check("zvf", &edge("zarrs"), false);
+        check("zvf", &edge("arrow-array"), false);
+        let optional = Edge {
+            optional: true,
+            ..edge("arrow-array")
+        };
+        check("zvf", &optional, true);
+        check("zvf-model", &edge("arrowhead"), true);
+    }
+
+    #[test]
+    fn rules_name_only_crates_of_the_table_and_have_no_cycle() {
+        for rule in RULES {
+            for used in rule.uses {
+                let lower = super::rule(used).unwrap();
+                assert!(!lower.uses.contains(&rule.name), "{} ↔ {used}", rule.name);
+            }
+        }
+    }
+}
