@@ -7,14 +7,12 @@
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, Rows};
 
 mod geometry;
+mod values;
 
 pub use geometry::{
     cross_chunk_cell, cross_chunk_table, link_rows, object_manifest, path_segment, placement,
     ragged_blob, ragged_links,
 };
-
-mod values;
-
 pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
 
 /// Iteration, lookup and ranked lookup agree; canonical bytes round-trip.
@@ -61,4 +59,19 @@ pub fn fragment_index(bytes: &[u8]) {
 pub type Law = fn(&[u8]);
 
 /// Every law with its name. Each has a fuzz target of that name.
-pub const ALL: &[(&str, Law)] = &[("fragment_index", fragment_index)];
+pub const ALL: &[(&str, Law)] = &[
+    ("fragment_index", fragment_index),
+    ("object_manifest", object_manifest),
+    ("ragged_blob", ragged_blob),
+    ("link_rows", link_rows),
+    ("ragged_links", ragged_links),
+    ("cross_chunk_cell", cross_chunk_cell),
+    ("cross_chunk_table", cross_chunk_table),
+    ("placement", placement),
+    ("path_segment", path_segment),
+    ("vlen_frame", vlen_frame),
+    ("open_rows", open_rows),
+    ("group_members", group_members),
+    ("numeric_rows", numeric_rows),
+    ("dictionary_codes", dictionary_codes),
+];

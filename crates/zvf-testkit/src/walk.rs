@@ -52,4 +52,19 @@ pub type Walk = fn(&[u8]) -> Option<u64>;
 
 /// Every walk with its name. The probes link these; a test compares the list
 /// with the functions above and with the laws.
-pub const ALL: &[(&str, Walk)] = &[("fragment_index", fragment_index)];
+pub const ALL: &[(&str, Walk)] = &[
+    ("fragment_index", fragment_index),
+    ("object_manifest", object_manifest),
+    ("ragged_blob", ragged_blob),
+    ("link_rows", link_rows),
+    ("ragged_links", ragged_links),
+    ("cross_chunk_cell", cross_chunk_cell),
+    ("cross_chunk_table", cross_chunk_table),
+    ("placement", placement),
+    ("path_segment", path_segment),
+    ("vlen_frame", vlen_frame),
+    ("open_rows", open_rows),
+    ("group_members", group_members),
+    ("numeric_rows", numeric_rows),
+    ("dictionary_codes", dictionary_codes),
+];

@@ -21,13 +21,13 @@ impl<'a> ChunkKey<'a> {
     ///
     /// [`SegmentError`] says which number is wrong or how many there are.
     pub fn parse(text: &'a str, sid_ndim: usize) -> Result<Self, SegmentError> {
-        check(text, Sign::Plain, sid_ndim)?;
+        check(text.as_bytes(), Sign::Plain, sid_ndim)?;
         Ok(Self { text })
     }
 
     /// The coordinates.
     pub fn coords(&self) -> impl Iterator<Item = i64> + Clone + use<'a> {
-        number::dotted(self.text, Sign::Plain)
+        number::dotted(self.text.as_bytes(), Sign::Plain)
     }
 
     /// The key as it was read.
@@ -64,7 +64,11 @@ impl<'a> CellKey<'a> {
     ///
     /// [`SegmentError`] says which number is wrong or how many there are.
     pub fn parse(text: &'a str, width: LinkWidth, sid_ndim: usize) -> Result<Self, SegmentError> {
-        check(text, Sign::Plain, sid_ndim.saturating_mul(width.get()))?;
+        check(
+            text.as_bytes(),
+            Sign::Plain,
+            sid_ndim.saturating_mul(width.get()),
+        )?;
         Ok(Self {
             text,
             width,
@@ -75,7 +79,7 @@ impl<'a> CellKey<'a> {
     /// Coordinates of the chunk in `slot`, or `None` past the last.
     pub fn chunk(&self, slot: usize) -> Option<impl Iterator<Item = i64> + Clone + use<'a>> {
         let start = slot.checked_mul(self.sid_ndim)?;
-        let coords = number::dotted(self.text, Sign::Plain);
+        let coords = number::dotted(self.text.as_bytes(), Sign::Plain);
         (slot < self.width.get()).then(|| coords.skip(start).take(self.sid_ndim))
     }
 
@@ -99,9 +103,9 @@ impl<'a> CellKey<'a> {
 }
 
 /// Every number well spelt, and as many as expected.
-pub(super) fn check(text: &str, sign: Sign, expected: usize) -> Result<(), SegmentError> {
+pub(super) fn check(text: &[u8], sign: Sign, expected: usize) -> Result<(), SegmentError> {
     let mut found = 0usize;
-    for (at, text) in text.split('.').enumerate() {
+    for (at, text) in number::parts(text, b'.').enumerate() {
         number::parse(text, sign).map_err(|fault| SegmentError::Number { at, fault })?;
         found = at.saturating_add(1);
     }

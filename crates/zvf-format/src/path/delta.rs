@@ -29,7 +29,7 @@ impl Delta {
     ///
     /// [`NumberFault`] when it is not a number with its sign, or too large.
     pub fn parse(segment: &str) -> Result<Self, NumberFault> {
-        let levels = number::parse(segment, Sign::Explicit)?;
+        let levels = number::parse(segment.as_bytes(), Sign::Explicit)?;
         let levels = i32::try_from(levels).map_err(|_| NumberFault::Range)?;
         Ok(Self(levels))
     }

@@ -24,11 +24,11 @@ pub enum NumberFault {
 }
 
 /// The value of `text`, which must be exactly what [`write`] gives for it.
-pub(super) fn parse(text: &str, sign: Sign) -> Result<i64, NumberFault> {
-    if text == "0" {
-        return Ok(0);
-    }
-    let (negative, digits) = match (text.as_bytes(), sign) {
+///
+/// Bytes rather than `str`: splitting a `str` leaves a panic path in the code.
+pub(super) fn parse(text: &[u8], sign: Sign) -> Result<i64, NumberFault> {
+    let (negative, digits) = match (text, sign) {
+        ([b'0'], _) => return Ok(0),
         ([b'-', digits @ ..], _) => (true, digits),
         ([b'+', digits @ ..], Sign::Explicit) | (digits, Sign::Plain) => (false, digits),
         _ => return Err(NumberFault::Spelling),
@@ -92,7 +92,11 @@ pub(super) fn write_dotted(
 }
 
 /// The numbers of a dotted text that has been checked.
-pub(super) fn dotted(text: &str, sign: Sign) -> impl Iterator<Item = i64> + Clone {
-    let numbers = text.split('.');
-    numbers.map(move |number| parse(number, sign).unwrap_or(0))
+pub(super) fn dotted(text: &[u8], sign: Sign) -> impl Iterator<Item = i64> + Clone {
+    parts(text, b'.').map(move |number| parse(number, sign).unwrap_or(0))
+}
+
+/// What stands between the separators; one empty part when there is nothing.
+pub(super) fn parts(text: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> + Clone {
+    text.split(move |&byte| byte == separator)
 }

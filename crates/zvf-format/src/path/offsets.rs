@@ -34,7 +34,7 @@ impl<'a> Offsets<'a> {
         let expected = width.get().saturating_sub(1);
         let found = match text {
             SELF => 0,
-            _ => text.split('_').count(),
+            _ => number::parts(text.as_bytes(), b'_').count(),
         };
         if found != expected {
             return Err(SegmentError::Offsets { expected, found });
@@ -46,9 +46,9 @@ impl<'a> Offsets<'a> {
         Ok(offsets)
     }
 
-    fn texts(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
+    fn texts(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let count = self.width.get().saturating_sub(1);
-        self.text.split('_').take(count)
+        number::parts(self.text.as_bytes(), b'_').take(count)
     }
 
     /// The offset of `endpoint`, a slot from 1 to L − 1.

@@ -1,0 +1,4 @@
+//! Ragged blob: `zvf_testkit::laws::ragged_blob` holds for any bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| zvf_testkit::laws::ragged_blob(bytes));
