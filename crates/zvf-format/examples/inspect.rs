@@ -162,12 +162,8 @@ fn show(bytes: &[u8], kind: Option<&str>) -> Result<Value> {
     match parts[..] {
         ["fragments"] => fragments(blob),
         ["manifest", sid_ndim] => manifest(blob, sid_ndim.parse()?),
-        ["links", width] => links(LinkRows::parse(blob, link_width(width)?, RowForm::Plain)?),
-        ["links", width, "perm"] => links(LinkRows::parse(
-            blob,
-            link_width(width)?,
-            RowForm::Permuted,
-        )?),
+        ["links", width] => rows(blob, width, RowForm::Plain),
+        ["links", width, "perm"] => rows(blob, width, RowForm::Permuted),
         ["ragged", width] => ragged(blob, width, RowForm::Plain),
         ["ragged", width, "perm"] => ragged(blob, width, RowForm::Permuted),
         ["cell", width] => {
