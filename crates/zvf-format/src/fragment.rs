@@ -232,7 +232,8 @@ impl<'a> FragmentIndex<'a> {
         }
     }
 
-    /// One more than the highest row any fragment names; 0 when none does.
+    /// One more than the highest row any fragment names; 0 when none does. An
+    /// empty range names no row, wherever it starts.
     ///
     /// An index fits a chunk of `n` rows exactly when its extent is at most
     /// `n`. Attribute cells have `extent` rows. One pass over the index.

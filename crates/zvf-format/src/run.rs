@@ -2,7 +2,8 @@
 
 use core::ops::Range;
 
-/// The run `first..last + 1` when `numbers` are exactly that, and not empty.
+/// The run `first..last + 1` when `numbers` are exactly that, not empty, and the
+/// end is still a number the format has: below 2^63.
 pub(crate) fn ascending(numbers: impl IntoIterator<Item = u64>) -> Option<Range<u64>> {
     let mut numbers = numbers.into_iter();
     let start = numbers.next()?;
@@ -13,5 +14,5 @@ pub(crate) fn ascending(numbers: impl IntoIterator<Item = u64>) -> Option<Range<
         }
         end = end.checked_add(1)?;
     }
-    Some(start..end)
+    i64::try_from(end).is_ok().then_some(start..end)
 }

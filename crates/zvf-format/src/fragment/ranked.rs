@@ -2,26 +2,35 @@
 
 use core::fmt;
 
-use super::{FragmentIndex, Rows};
-use crate::bits;
+use zerocopy::little_endian::U64;
 
-/// Bits that one directory slot stands for. Four bytes for every 64 bytes of
-/// bitmap: a sixteenth.
-const BLOCK_BITS: u32 = 512;
-const BLOCK_WORDS: usize = 8;
+use super::{FragmentIndex, Rows};
+
+/// Bits that one directory entry stands for, two slots of four bytes for every
+/// 128 bytes of bitmap: a sixteenth.
+///
+/// The first slot is the rank of the entry's first bit. The second holds three
+/// counts of ten bits: the ones before each further quarter of the entry, so
+/// that a lookup counts within four words, a number the compiler can unroll.
+const ENTRY_BITS: u32 = 1024;
+const ENTRY_WORDS: usize = 16;
+const QUARTER_BITS: u32 = 256;
+const QUARTER_WORDS: usize = 4;
+const COUNT_BITS: u32 = 10;
 
 impl<'a> FragmentIndex<'a> {
-    /// How many slots [`ranked`](Self::ranked) needs: ⌈F/512⌉, and none when
-    /// the fragments are all of one kind.
+    /// How many slots [`ranked`](Self::ranked) needs: 2 · ⌈F/1024⌉, and none
+    /// when the fragments are all of one kind.
     pub fn rank_slots(&self) -> usize {
         if self.ranges_only() || self.lists_only() {
             return 0;
         }
-        usize::try_from(self.len.div_ceil(BLOCK_BITS)).unwrap_or(usize::MAX)
+        let entries = self.len.div_ceil(ENTRY_BITS).saturating_mul(2);
+        usize::try_from(entries).unwrap_or(usize::MAX)
     }
 
-    /// Fills `slots` with the ranks of every 512th fragment, in one pass over
-    /// the bitmap, and gives the index with constant-time lookup.
+    /// Fills `slots` with ranks along the bitmap, in one pass over it, and gives
+    /// the index with constant-time lookup.
     ///
     /// `slots` is the caller's memory: a `Vec<u32>`, an array, or a `&mut`
     /// slice to borrow it for a while. It may be longer than needed.
@@ -46,11 +55,20 @@ impl<'a> FragmentIndex<'a> {
         let found = slots.as_mut().len();
         let directory = slots.as_mut().get_mut(..needed);
         let directory = directory.ok_or(SlotsTooFew { needed, found })?;
-        let mut ones = 0u32;
-        for (slot, block) in directory.iter_mut().zip(self.bitmap.chunks(BLOCK_WORDS)) {
-            *slot = ones;
-            let counts = block.iter().map(|word| word.get().count_ones());
-            ones = counts.fold(ones, u32::wrapping_add);
+        let (entries, _) = directory.as_chunks_mut();
+        let mut rank = 0u32;
+        for ([before, quarters], words) in entries.iter_mut().zip(self.bitmap.chunks(ENTRY_WORDS)) {
+            *before = rank;
+            let mut counts = 0u64;
+            let mut ones = 0u32;
+            for (at, quarter) in (0..).zip(words.chunks(QUARTER_WORDS)) {
+                // The count before quarter 0 is zero and not stored; quarter 1 is lowest.
+                counts |= u64::from(ones).wrapping_shl(COUNT_BITS.wrapping_mul(at));
+                let words = quarter.iter().map(|word| word.get().count_ones());
+                ones = words.fold(ones, u32::wrapping_add);
+            }
+            *quarters = u32::try_from(counts.wrapping_shr(COUNT_BITS)).unwrap_or(0);
+            rank = rank.wrapping_add(ones);
         }
         Ok(RankedFragmentIndex { index: self, slots })
     }
@@ -68,7 +86,7 @@ pub struct RankedFragmentIndex<'a, S> {
 
 impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
     /// The rows of fragment `id`, or `None` past the end. Constant time: one
-    /// slot and at most eight bitmap words, which share a cache line or two.
+    /// directory entry and four bitmap words, in a cache line or two each.
     pub fn rows(&self, id: u32) -> Option<Rows<'a>> {
         let index = &self.index;
         if index.ranges_only() {
@@ -78,15 +96,38 @@ impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
             return index.list(id).map(Rows::List);
         }
         let is_range = index.is_range(id)?;
-        let slot = usize::try_from(id / BLOCK_BITS).ok()?;
-        let before = *self.slots.as_ref().get(slot)?;
-        let first = slot.checked_mul(BLOCK_WORDS)?;
-        let whole = usize::try_from(id / 64).ok()?;
-        let words = index.bitmap.get(first..whole)?;
-        let words = words.iter().map(|word| word.get().count_ones());
-        let ones = words.fold(before, u32::wrapping_add);
-        let ones = ones.wrapping_add(bits::tail_ones(index.bitmap, id));
-        index.rows_at(id, is_range, ones)
+        index.rows_at(id, is_range, self.ones_before(id)?)
+    }
+
+    /// Rank of bit `id`, which is below F.
+    fn ones_before(&self, id: u32) -> Option<u32> {
+        let (entries, _) = self.slots.as_ref().as_chunks();
+        let [before, quarters] = *entries.get(usize::try_from(id / ENTRY_BITS).ok()?)?;
+        let quarter = id / QUARTER_BITS;
+        let counts = u64::from(quarters).wrapping_shl(COUNT_BITS);
+        let shift = COUNT_BITS.wrapping_mul(quarter % 4);
+        let counted = counts.wrapping_shr(shift) & 0x3ff;
+        let first = usize::try_from(quarter).ok()?.checked_mul(QUARTER_WORDS)?;
+        let words = self.index.bitmap.get(first..)?;
+        let words = if let Some(words) = words.first_chunk::<QUARTER_WORDS>() {
+            words.map(U64::get)
+        } else {
+            let mut padded = [0; QUARTER_WORDS];
+            for (padded, word) in padded.iter_mut().zip(words) {
+                *padded = word.get();
+            }
+            padded
+        };
+        let bit = id % QUARTER_BITS;
+        let low = 1u64.wrapping_shl(bit).wrapping_sub(1);
+        // All ones below the bit's word, some in it, none above: no branch to mispredict.
+        let below = (0u32..).zip(words).map(|(at, word)| {
+            let whole = u64::from(at < bit / 64).wrapping_neg();
+            let part = u64::from(at == bit / 64).wrapping_neg() & low;
+            (word & (whole | part)).count_ones()
+        });
+        let ones = below.fold(u32::try_from(counted).ok()?, u32::wrapping_add);
+        Some(before.wrapping_add(ones))
     }
 
     /// The index itself.
