@@ -7,6 +7,11 @@ use serde_json::Value;
 
 use crate::{options::Options, python, run::cargo, stage::Done, workspace};
 
+const LEGEND: &str = "
+Medians. ratio: the reference's time over ours. GB/s are index bytes; memcpy copies the same bytes.
+rows: any fragment without preparation; ranked: with a rank directory, which the reference always builds.
+walk: every fragment in order; ours borrows a list, the reference's `indices` copies it.";
+
 /// An operation, and how its time is shown.
 const OPERATIONS: [(&str, Unit); 5] = [
     ("parse", Unit::Throughput),
@@ -63,9 +68,7 @@ fn format() -> Result<Done> {
             println!("{row}");
         }
     }
-    println!(
-        "\nratio: the reference's time over ours. GB/s are index bytes; memcpy copies the same bytes."
-    );
+    println!("{LEGEND}");
     Ok(Done::Passed)
 }
 

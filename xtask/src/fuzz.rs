@@ -72,6 +72,11 @@ fn targets() -> Result<BTreeSet<String>> {
 }
 
 fn fuzz(chosen: Vec<String>, seconds: u64) -> Result<Done> {
+    if !["c++", "g++", "clang++"].into_iter().any(run::exists) {
+        return Ok(Done::Skipped(
+            "a C++ compiler is missing, libFuzzer needs it".to_owned(),
+        ));
+    }
     let binaries = build()?;
     let corpus = workspace::scratch("fuzz/corpus")?;
     cargo("run --quiet --locked --package zvf-testkit --features std --example fuzz_corpus --")
@@ -142,14 +147,15 @@ fn run_target(target: &str, binary: &Path, corpus: &Path, seconds: u64) -> Resul
         .output()?;
     let log = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
-        return Ok(summary(&log));
+        return summary(&log).context("no coverage was counted: the code is not instrumented");
     }
-    let mut report = vec![output.status.to_string(), tail(&log)];
+    let mut report = vec![output.status.to_string()];
+    report.extend(reasons(&log).map(str::to_owned));
     for crash in files(&crashes)?.difference(&before) {
         let input = hex::encode(&fs::read(crash)?);
-        report.push(format!("input as hex: {input}"));
         report.push(format!(
-            "reproduce with: cargo xtask fuzz {target} --reproduce {input}"
+            "reproduce the input, here as hex, with:
+  cargo xtask fuzz {target} --reproduce {input}"
         ));
     }
     bail!("{}", report.join("\n"))
@@ -173,25 +179,28 @@ fn files(folder: &Path) -> Result<BTreeSet<PathBuf>> {
 }
 
 /// What libFuzzer says at the end.
-fn summary(log: &str) -> String {
+fn summary(log: &str) -> Option<String> {
     let last = |key: &str| {
         let line = log.lines().rev().find(|line| line.contains(key))?;
-        let after = line.split(key).nth(1)?.split_whitespace().next()?;
-        Some(after.to_owned())
+        line.split(key).nth(1)?.split_whitespace().next()
     };
-    let value = |key| last(key).unwrap_or_else(|| "?".to_owned());
-    format!(
+    Some(format!(
         "{} runs, {} runs/s, {} edges covered, no failure",
-        value("number_of_executed_units:"),
-        value("average_exec_per_sec:"),
-        value("cov:")
-    )
+        last("number_of_executed_units:")?,
+        last("average_exec_per_sec:")?,
+        last("cov:")?
+    ))
 }
 
-fn tail(log: &str) -> String {
-    let lines: Vec<_> = log.lines().collect();
-    let from = lines.len().saturating_sub(25);
-    lines.get(from..).unwrap_or_default().join("\n")
+/// The lines that say why it stopped; the rest is backtrace.
+fn reasons(log: &str) -> impl Iterator<Item = &str> {
+    let mut said = false;
+    log.lines().filter(move |line| {
+        // The message of a panic is on the line below its place.
+        let after = said;
+        said = line.contains("panicked at");
+        said || after || line.contains("ERROR:") || line.contains("SUMMARY:")
+    })
 }
 
 #[cfg(test)]
@@ -199,10 +208,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn keeps_the_lines_that_say_why() {
+        let log = "INFO: seed\nthread 'main' panicked at a.rs:3:5:\nfragment 2\nnote: run\n\
+            ==12== ERROR: libFuzzer: deadly signal\n   #1 0x5 in main\nSUMMARY: libFuzzer: deadly";
+        let kept: Vec<_> = reasons(log).collect();
+        assert_eq!(kept.len(), 4);
+        assert_eq!(kept[1], "fragment 2");
+    }
+
+    #[test]
     fn reads_the_final_statistics() {
         let log = "#9 NEW cov: 12 ft: 30\n#90 DONE cov: 15 ft: 40\n\
             stat::number_of_executed_units: 90\nstat::average_exec_per_sec:     45\n";
         let want = "90 runs, 45 runs/s, 15 edges covered, no failure";
-        assert_eq!(summary(log), want);
+        assert_eq!(summary(log).as_deref(), Some(want));
+        assert_eq!(summary("WARNING: no interesting inputs were found"), None);
     }
 }
