@@ -106,28 +106,13 @@ impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
         let quarter = id / QUARTER_BITS;
         let counts = u64::from(quarters).wrapping_shl(COUNT_BITS);
         let shift = COUNT_BITS.wrapping_mul(quarter % 4);
-        let counted = counts.wrapping_shr(shift) & 0x3ff;
-        let first = usize::try_from(quarter).ok()?.checked_mul(QUARTER_WORDS)?;
-        let words = self.index.bitmap.get(first..)?;
-        let words = if let Some(words) = words.first_chunk::<QUARTER_WORDS>() {
-            words.map(U64::get)
-        } else {
-            let mut padded = [0; QUARTER_WORDS];
-            for (padded, word) in padded.iter_mut().zip(words) {
-                *padded = word.get();
-            }
-            padded
+        let counted = u32::try_from(counts.wrapping_shr(shift) & 0x3ff).ok()?;
+        let (whole, rest) = self.index.bitmap.as_chunks();
+        let ones = match whole.get(usize::try_from(quarter).ok()?) {
+            Some(words) => ones_in_quarter(words, id),
+            None => ones_in_last(rest, id),
         };
-        let bit = id % QUARTER_BITS;
-        let low = 1u64.wrapping_shl(bit).wrapping_sub(1);
-        // All ones below the bit's word, some in it, none above: no branch to mispredict.
-        let below = (0u32..).zip(words).map(|(at, word)| {
-            let whole = u64::from(at < bit / 64).wrapping_neg();
-            let part = u64::from(at == bit / 64).wrapping_neg() & low;
-            (word & (whole | part)).count_ones()
-        });
-        let ones = below.fold(u32::try_from(counted).ok()?, u32::wrapping_add);
-        Some(before.wrapping_add(ones))
+        Some(before.wrapping_add(counted).wrapping_add(ones))
     }
 
     /// The index itself.
@@ -140,6 +125,42 @@ impl<'a, S: AsRef<[u32]>> RankedFragmentIndex<'a, S> {
         self.slots
     }
 }
+
+/// Set bits of a quarter before bit `id` of the bitmap.
+fn ones_in_quarter(words: &[U64; QUARTER_WORDS], id: u32) -> u32 {
+    let own = id / 64 % 4;
+    let low = 1u64.wrapping_shl(id % 64).wrapping_sub(1);
+    let Some((whole, part)) = usize::try_from(own).ok().and_then(|own| MASKS.get(own)) else {
+        return 0;
+    };
+    let masks = whole
+        .iter()
+        .zip(part)
+        .map(|(whole, part)| whole | (part & low));
+    let words = words.iter().zip(masks);
+    words.fold(0, |ones, (word, mask)| {
+        ones.wrapping_add((word.get() & mask).count_ones())
+    })
+}
+
+/// The same in a last quarter that has fewer words.
+#[cold]
+fn ones_in_last(words: &[U64], id: u32) -> u32 {
+    let mut padded = [U64::ZERO; QUARTER_WORDS];
+    for (padded, word) in padded.iter_mut().zip(words) {
+        *padded = *word;
+    }
+    ones_in_quarter(&padded, id)
+}
+
+/// For a bit in each word of a quarter: the words wholly before it, and its own. Looked up rather
+/// than compared, which the compiler would turn into branches or a chain of moves.
+static MASKS: [([u64; 4], [u64; 4]); 4] = [
+    ([0, 0, 0, 0], [u64::MAX, 0, 0, 0]),
+    ([u64::MAX, 0, 0, 0], [0, u64::MAX, 0, 0]),
+    ([u64::MAX, u64::MAX, 0, 0], [0, 0, u64::MAX, 0]),
+    ([u64::MAX, u64::MAX, u64::MAX, 0], [0, 0, 0, u64::MAX]),
+];
 
 impl<S> fmt::Debug for RankedFragmentIndex<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
