@@ -18,3 +18,4 @@ mod cursor;
 mod run;
 
 pub mod fragment;
+pub mod tetration;

@@ -4,11 +4,22 @@
 //! keep the accessors, and returns `None` for bytes the codec refuses. No walk
 //! can panic: the no-panic probe links exactly these.
 
+mod tetration;
+
+pub use tetration::{tet_directory, tet_footer, tet_index, tet_layout, tet_superblock};
+
 use zvf_format::fragment::FragmentIndex;
 
 /// Mixes `value` into `digest`; order matters.
 fn mix(digest: u64, value: u64) -> u64 {
     (digest ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Mixes bytes into `digest`, the first 256 of them and their number.
+fn mix_bytes(digest: u64, bytes: &[u8]) -> u64 {
+    let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let bytes = bytes.iter().take(256).map(|&byte| u64::from(byte));
+    bytes.fold(mix(digest, len), mix)
 }
 
 /// A fragment index: all rows, by iteration, by number and by directory.

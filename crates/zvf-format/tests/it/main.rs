@@ -6,3 +6,5 @@
 )]
 
 mod fragment;
+mod golden_tet;
+mod tetration;
