@@ -17,5 +17,6 @@ mod bits;
 mod cursor;
 mod run;
 
+pub mod b2nd;
 pub mod fragment;
 pub mod tetration;

@@ -4,8 +4,10 @@
 //! ways to the same answer agree and that encoding gives the same bytes again
 //! wherever the codec promises it. Fuzz targets and property tests call these.
 
+mod b2nd;
 mod tetration;
 
+pub use b2nd::{b2nd_frame, nd_metalayer};
 pub use tetration::{tet_directory, tet_footer, tet_index, tet_layout, tet_superblock};
 
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder};

@@ -4,8 +4,10 @@
 //! keep the accessors, and returns `None` for bytes the codec refuses. No walk
 //! can panic: the no-panic probe links exactly these.
 
+mod b2nd;
 mod tetration;
 
+pub use b2nd::{b2nd_frame, b2nd_parts, nd_metalayer};
 pub use tetration::{tet_directory, tet_footer, tet_index, tet_layout, tet_superblock};
 
 use zvf_format::fragment::FragmentIndex;

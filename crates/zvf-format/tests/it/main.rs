@@ -5,6 +5,8 @@
     reason = "a panic is how a test fails"
 )]
 
+mod b2nd;
 mod fragment;
+mod golden_b2nd;
 mod golden_tet;
 mod tetration;
