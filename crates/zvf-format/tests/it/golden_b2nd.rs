@@ -8,7 +8,7 @@ use zvf_format::b2nd::{
 };
 use zvf_testkit::{
     golden::{Golden, unhex},
-    laws, walk,
+    hostile, laws, walk,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -297,6 +297,14 @@ fn good_frames_are_read_as_expected() {
         frames += 1;
     }
     assert_eq!((frames, bodies, sparse), (78, 81, 3));
+}
+
+#[test]
+fn good_frames_survive_damage_to_every_byte() {
+    let golden = Golden::open("b2nd");
+    for path in ["m_meta_vlmeta.b2nd", "g10_empty_1d.b2nd", "k_cat_full.cat"] {
+        hostile::damage(golden.file(path), laws::b2nd_frame);
+    }
 }
 
 #[test]
