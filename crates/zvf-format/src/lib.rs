@@ -33,11 +33,15 @@
 //! [`ragged`] blob. The names of deltas, chunks, cells and offsets in paths and
 //! attributes are read and written by [`path`].
 //!
+//! The two dense containers are files rather than stores: [`tetration`] reads
+//! what surrounds the payloads of a `.tet` file, [`b2nd`] what surrounds the
+//! chunks of a Caterva or Blosc2 array.
+//!
 //! # What the codecs have in common
 //!
 //! * Integers and floats are little-endian and packed. Nothing is aligned, so
-//!   a view may start at any address. (Only [`numeric`] cells of arrays that
-//!   declare it, and `b2nd` files, are big-endian.)
+//!   a view may start at any address. Only [`numeric`] cells of arrays that
+//!   declare it, and the headers of [`b2nd`], are big-endian.
 //! * `parse` checks everything a blob can say about itself, once; the view's
 //!   accessors then neither fail nor panic, and out-of-range lookups are
 //!   `None`. What needs a second blob to check, such as rows against the
@@ -71,6 +75,7 @@ mod bits;
 mod cursor;
 mod run;
 
+pub mod b2nd;
 pub mod dictionary;
 pub mod fragment;
 pub mod groups;
@@ -81,4 +86,5 @@ pub mod numeric;
 pub mod open_rows;
 pub mod path;
 pub mod ragged;
+pub mod tetration;
 pub mod vlen;

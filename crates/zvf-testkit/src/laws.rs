@@ -6,13 +6,17 @@
 
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, Rows};
 
+mod b2nd;
 mod geometry;
+mod tetration;
 mod values;
 
+pub use b2nd::{b2nd_frame, b2nd_parts, nd_metalayer};
 pub use geometry::{
     cross_chunk_cell, cross_chunk_table, link_rows, object_manifest, path_segment, placement,
     ragged_blob, ragged_links,
 };
+pub use tetration::{tet_directory, tet_footer, tet_index, tet_layout, tet_superblock};
 pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
 
 /// Iteration, lookup and ranked lookup agree; canonical bytes round-trip.
@@ -74,4 +78,12 @@ pub const ALL: &[(&str, Law)] = &[
     ("group_members", group_members),
     ("numeric_rows", numeric_rows),
     ("dictionary_codes", dictionary_codes),
+    ("b2nd_frame", b2nd_frame),
+    ("b2nd_parts", b2nd_parts),
+    ("nd_metalayer", nd_metalayer),
+    ("tet_superblock", tet_superblock),
+    ("tet_directory", tet_directory),
+    ("tet_index", tet_index),
+    ("tet_footer", tet_footer),
+    ("tet_layout", tet_layout),
 ];

@@ -6,15 +6,19 @@
 
 use zvf_format::fragment::FragmentIndex;
 
+mod b2nd;
 mod geometry;
+mod tetration;
 pub(crate) mod values;
 
+pub use b2nd::{b2nd_frame, b2nd_parts, nd_metalayer};
 #[cfg(feature = "std")]
 pub(crate) use geometry::shape;
 pub use geometry::{
     cross_chunk_cell, cross_chunk_table, link_rows, object_manifest, path_segment, placement,
     ragged_blob, ragged_links,
 };
+pub use tetration::{tet_directory, tet_footer, tet_index, tet_layout, tet_superblock};
 pub use values::{dictionary_codes, group_members, numeric_rows, open_rows, vlen_frame};
 
 /// Mixes `value` into `digest`; order matters.
@@ -25,6 +29,13 @@ fn mix(digest: u64, value: u64) -> u64 {
 /// The bits of a signed number.
 fn signed(value: i64) -> u64 {
     value.cast_unsigned()
+}
+
+/// Mixes bytes into `digest`, the first 256 of them and their number.
+fn mix_bytes(digest: u64, bytes: &[u8]) -> u64 {
+    let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let bytes = bytes.iter().take(256).map(|&byte| u64::from(byte));
+    bytes.fold(mix(digest, len), mix)
 }
 
 /// A fragment index: all rows, by iteration, by number and by directory.
@@ -67,4 +78,12 @@ pub const ALL: &[(&str, Walk)] = &[
     ("group_members", group_members),
     ("numeric_rows", numeric_rows),
     ("dictionary_codes", dictionary_codes),
+    ("b2nd_frame", b2nd_frame),
+    ("b2nd_parts", b2nd_parts),
+    ("nd_metalayer", nd_metalayer),
+    ("tet_superblock", tet_superblock),
+    ("tet_directory", tet_directory),
+    ("tet_index", tet_index),
+    ("tet_footer", tet_footer),
+    ("tet_layout", tet_layout),
 ];

@@ -5,9 +5,12 @@
     reason = "a panic is how a test fails"
 )]
 
+mod b2nd;
 mod dictionary;
 mod fragment;
 mod golden;
+mod golden_b2nd;
+mod golden_tet;
 mod golden_zvf_09;
 mod golden_zvf_old;
 mod groups;
@@ -17,4 +20,5 @@ mod manifest;
 mod numeric;
 mod open_rows;
 mod path;
+mod tetration;
 mod vlen;

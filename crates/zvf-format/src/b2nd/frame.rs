@@ -1,0 +1,590 @@
+//! The container: fixed header, metalayers, chunks, trailer.
+
+use core::{fmt, ops::Range};
+
+use zerocopy::{
+    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
+    big_endian::{I16, I32, I64, U64},
+};
+
+use super::{Marked, NdForm, NdGeometryError, NdMetalayer, NdMetalayerError, marker};
+use crate::cursor::Cursor;
+
+#[cfg(feature = "alloc")]
+mod builder;
+mod section;
+mod trailer;
+
+#[cfg(feature = "alloc")]
+pub use builder::{FrameLimit, FrameSpec, MetalayerLimit, MetalayersBuilder};
+pub use section::{Metalayer, Metalayers, MetalayersError, MetalayersIter};
+pub use trailer::{TRAILER_TAIL_LEN, Trailer, TrailerError, TrailerTail};
+
+/// What every frame has after its first two bytes.
+pub const MAGIC: [u8; 8] = *b"b2frame\0";
+/// Bytes of the header before its metalayers.
+pub const HEADER_LEN: u64 = 87;
+
+/// A header without metalayers.
+const MIN_HEADER_LEN: u64 = 97;
+/// A trailer without metalayers.
+const MIN_TRAILER_LEN: u64 = 35;
+/// Bytes of an index chunk's own header; it cannot be shorter.
+const MIN_CHUNK_LEN: usize = 32;
+
+const ARRAY: u8 = marker::FIXARRAY | 0x0e;
+const FILTER_SLOTS: usize = 6;
+/// The one width of index entries, 64 bits, in its place in the first flag byte.
+const OFFSET_WIDTH: u8 = 0x10;
+const VARIABLE_CHUNKS: u8 = 0x40;
+const VARIABLE_BLOCKS: u8 = 0x80;
+const DICTIONARY: u8 = 0x01;
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawHeader {
+    array: u8,
+    magic: Marked<[u8; 8]>,
+    header_len: Marked<I32>,
+    frame_len: Marked<U64>,
+    flags: Marked<RawFlags>,
+    nbytes: Marked<I64>,
+    cbytes: Marked<I64>,
+    typesize: Marked<I32>,
+    blocksize: Marked<I32>,
+    chunksize: Marked<I32>,
+    compression_threads: Marked<I16>,
+    decompression_threads: Marked<I16>,
+    has_vlmetalayers: u8,
+    slots: Marked<u8>,
+    filters: [u8; FILTER_SLOTS],
+    user_codec: u8,
+    codec_meta: u8,
+    filter_metas: [u8; FILTER_SLOTS],
+    more_flags: u8,
+    reserved: u8,
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawFlags {
+    version: u8,
+    frame_type: u8,
+    codec: u8,
+    split_mode: u8,
+}
+
+const _: () = assert!(size_of::<RawHeader>() == 87);
+
+/// Where a frame's chunks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameType {
+    /// Number 0: in the frame.
+    Contiguous,
+    /// Number 1: in files of their own, beside the frame.
+    Sparse,
+}
+
+impl FrameType {
+    /// The number in the header.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Contiguous => 0,
+            Self::Sparse => 1,
+        }
+    }
+}
+
+/// The fixed 87 bytes that a frame starts with.
+///
+/// All a remote reader needs to fetch the rest: where metalayers, index and
+/// trailer are. Proven by [`parse`](Self::parse).
+#[derive(Clone, Copy)]
+pub struct FrameHeader<'a>(&'a RawHeader);
+
+impl<'a> FrameHeader<'a> {
+    /// Reads the first 87 bytes of `bytes`; what follows is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`FrameHeaderError`] names the first field that does not hold.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameHeaderError> {
+        use FrameHeaderError as E;
+        let raw: &RawHeader = Cursor::new(bytes).take().ok_or(E::Truncated)?;
+        if raw.magic.value != MAGIC {
+            return Err(E::Magic(raw.magic.value));
+        }
+        let mut markers = raw.markers().into_iter();
+        if let Some((at, found, _)) = markers.find(|(_, found, want)| found != want) {
+            return Err(E::Marker { at, marker: found });
+        }
+        if !matches!(raw.has_vlmetalayers, marker::FALSE | marker::TRUE) {
+            return Err(E::Marker {
+                at: 0x44,
+                marker: raw.has_vlmetalayers,
+            });
+        }
+        raw.prove_flags()?;
+        raw.prove_sizes()?;
+        Ok(Self(raw))
+    }
+
+    /// Version of the frame format, 1 to 3.
+    pub fn version(&self) -> u8 {
+        self.0.flags.value.version & 0x0f
+    }
+
+    /// Whether the frame says its chunks vary in size. Only an array without
+    /// items says so, and has none.
+    pub fn has_variable_chunks(&self) -> bool {
+        self.0.flags.value.version & VARIABLE_CHUNKS != 0
+    }
+
+    /// Where the chunks are.
+    pub fn frame_type(&self) -> FrameType {
+        match self.0.flags.value.frame_type {
+            0 => FrameType::Contiguous,
+            _ => FrameType::Sparse,
+        }
+    }
+
+    /// Default codec's number; 6 leaves it to [`user_codec`](Self::user_codec).
+    pub fn codec(&self) -> u8 {
+        self.0.flags.value.codec & 0x0f
+    }
+
+    /// Default compression level.
+    pub fn level(&self) -> u8 {
+        self.0.flags.value.codec >> 4
+    }
+
+    /// When the writer splits blocks into streams, 1 to 4: always, never,
+    /// automatic, forward-compatible.
+    pub fn split_mode(&self) -> u8 {
+        (self.0.flags.value.split_mode & 3).saturating_add(1)
+    }
+
+    /// Default codec's number again, plugins included.
+    pub fn user_codec(&self) -> u8 {
+        self.0.user_codec
+    }
+
+    /// The default codec's parameter.
+    pub fn codec_meta(&self) -> u8 {
+        self.0.codec_meta
+    }
+
+    /// Default filters, in the order they are applied when encoding.
+    pub fn filters(&self) -> &'a [u8] {
+        let slots = usize::from(self.0.slots.value);
+        self.0.filters.get(..slots).unwrap_or_default()
+    }
+
+    /// The default filters' parameters.
+    pub fn filter_metas(&self) -> &'a [u8] {
+        let slots = usize::from(self.0.slots.value);
+        self.0.filter_metas.get(..slots).unwrap_or_default()
+    }
+
+    /// Whether chunks have dictionaries.
+    pub fn uses_dictionary(&self) -> bool {
+        self.0.more_flags & DICTIONARY != 0
+    }
+
+    /// Bytes of the header, metalayers included, H.
+    pub fn header_len(&self) -> u32 {
+        self.0.header_len.value.get().cast_unsigned()
+    }
+
+    /// Bytes of the frame, L.
+    pub fn frame_len(&self) -> u64 {
+        self.0.frame_len.value.get()
+    }
+
+    /// Bytes of all chunks decoded. Blocks at the edges count whole, so this
+    /// is more than the array's items take.
+    pub fn nbytes(&self) -> u64 {
+        self.0.nbytes.value.get().cast_unsigned()
+    }
+
+    /// Bytes of all chunks as stored, with any holes between them.
+    pub fn cbytes(&self) -> u64 {
+        self.0.cbytes.value.get().cast_unsigned()
+    }
+
+    /// Bytes of an item.
+    pub fn typesize(&self) -> u32 {
+        self.0.typesize.value.get().cast_unsigned()
+    }
+
+    /// Bytes of a block decoded.
+    pub fn blocksize(&self) -> u32 {
+        self.0.blocksize.value.get().cast_unsigned()
+    }
+
+    /// Bytes of a chunk decoded; 0 only in an array without items.
+    pub fn chunksize(&self) -> u32 {
+        self.0.chunksize.value.get().cast_unsigned()
+    }
+
+    /// Number of chunks. The last may be short in a frame that is no array.
+    pub fn chunk_count(&self) -> u64 {
+        let last = self.nbytes().checked_sub(1);
+        let last = last.and_then(|last| last.checked_div(u64::from(self.chunksize())));
+        last.map_or(0, |last| last.saturating_add(1))
+    }
+
+    /// Threads to compress with, as the writer had it: advice.
+    pub fn compression_threads(&self) -> i16 {
+        self.0.compression_threads.value.get()
+    }
+
+    /// Threads to decompress with, as the writer had it: advice.
+    pub fn decompression_threads(&self) -> i16 {
+        self.0.decompression_threads.value.get()
+    }
+
+    /// Whether the trailer has metalayers; it may have some even if not.
+    pub fn has_vlmetalayers(&self) -> bool {
+        self.0.has_vlmetalayers == marker::TRUE
+    }
+
+    /// Where the chunks are in the frame; empty in a sparse directory. The
+    /// index chunk starts where it ends.
+    pub fn chunks_span(&self) -> Range<u64> {
+        self.0.chunks_span()
+    }
+}
+
+impl RawHeader {
+    /// Every marker: its offset, what it is and what it must be.
+    fn markers(&self) -> [(usize, u8, u8); 13] {
+        [
+            (0x00, self.array, ARRAY),
+            (0x01, self.magic.marker, marker::FIXSTR | 8),
+            (0x0a, self.header_len.marker, marker::I32),
+            (0x0f, self.frame_len.marker, marker::U64),
+            (0x18, self.flags.marker, marker::FIXSTR | 4),
+            (0x1d, self.nbytes.marker, marker::I64),
+            (0x26, self.cbytes.marker, marker::I64),
+            (0x2f, self.typesize.marker, marker::I32),
+            (0x34, self.blocksize.marker, marker::I32),
+            (0x39, self.chunksize.marker, marker::I32),
+            (0x3e, self.compression_threads.marker, marker::I16),
+            (0x41, self.decompression_threads.marker, marker::I16),
+            (0x45, self.slots.marker, marker::FIXEXT16),
+        ]
+    }
+
+    fn prove_flags(&self) -> Result<(), FrameHeaderError> {
+        use FrameHeaderError as E;
+        let flags = &self.flags.value;
+        if !matches!(flags.version & 0x0f, 1..=3) {
+            return Err(E::Version(flags.version & 0x0f));
+        }
+        if flags.version & 0x30 != OFFSET_WIDTH {
+            return Err(E::OffsetWidth((flags.version & 0x30) >> 4));
+        }
+        if flags.version & VARIABLE_BLOCKS != 0 {
+            return Err(E::VariableBlocks);
+        }
+        if flags.version & VARIABLE_CHUNKS != 0 && self.nbytes.value.get() != 0 {
+            return Err(E::VariableChunks);
+        }
+        if flags.frame_type > 1 {
+            return Err(E::FrameType(flags.frame_type));
+        }
+        if usize::from(self.slots.value) > FILTER_SLOTS {
+            return Err(E::FilterSlots(self.slots.value));
+        }
+        Ok(())
+    }
+
+    fn prove_sizes(&self) -> Result<(), FrameHeaderError> {
+        use FrameHeaderError as E;
+        let lengths = [
+            (Length::Header, i64::from(self.header_len.value.get())),
+            (Length::Nbytes, self.nbytes.value.get()),
+            (Length::Cbytes, self.cbytes.value.get()),
+            (Length::Typesize, i64::from(self.typesize.value.get())),
+            (Length::Blocksize, i64::from(self.blocksize.value.get())),
+            (Length::Chunksize, i64::from(self.chunksize.value.get())),
+        ];
+        if let Some((length, _)) = lengths.into_iter().find(|(_, value)| *value < 0) {
+            return Err(E::Negative(length));
+        }
+        if self.typesize.value.get() == 0 {
+            return Err(E::Zero(Length::Typesize));
+        }
+        if self.nbytes.value.get() > 0 && self.chunksize.value.get() == 0 {
+            return Err(E::Zero(Length::Chunksize));
+        }
+        let header_len = self.header_len.value.get();
+        if u64::from(header_len.cast_unsigned()) < MIN_HEADER_LEN {
+            return Err(E::HeaderLen(header_len.cast_unsigned()));
+        }
+        let tail = self.chunks_span().end.checked_add(MIN_TRAILER_LEN);
+        if tail.is_none_or(|end| end > self.frame_len.value.get()) {
+            return Err(E::FrameLen(self.frame_len.value.get()));
+        }
+        Ok(())
+    }
+
+    fn chunks_span(&self) -> Range<u64> {
+        let start = u64::from(self.header_len.value.get().cast_unsigned());
+        let stored = match self.flags.value.frame_type {
+            0 => self.cbytes.value.get().cast_unsigned(),
+            _ => 0,
+        };
+        // An i32 and an i64, neither negative.
+        start..start.saturating_add(stored)
+    }
+}
+
+impl fmt::Debug for FrameHeader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameHeader")
+            .field("frame_type", &self.frame_type())
+            .field("header_len", &self.header_len())
+            .field("frame_len", &self.frame_len())
+            .field("nbytes", &self.nbytes())
+            .field("cbytes", &self.cbytes())
+            .field("typesize", &self.typesize())
+            .field("blocksize", &self.blocksize())
+            .field("chunksize", &self.chunksize())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why bytes do not start with a frame header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameHeaderError {
+    /// Fewer than 87 bytes.
+    #[error("bytes end inside the frame header")]
+    Truncated,
+    /// The second to ninth byte are not [`MAGIC`].
+    #[error("magic is {0:02x?}, not \"b2frame\"")]
+    Magic([u8; 8]),
+    /// A value has not the marker it always has.
+    #[error("marker {marker:#04x} does not belong at {at:#04x}")]
+    Marker {
+        /// Its offset.
+        at: usize,
+        /// The marker found.
+        marker: u8,
+    },
+    /// A version this crate does not read.
+    #[error("frame version {0} is not supported, only 1 to 3 are")]
+    Version(u8),
+    /// Index entries are not 64 bits wide.
+    #[error("width {0} of index entries is not supported, only 1 is")]
+    OffsetWidth(u8),
+    /// Blocks vary in size, which no array's do.
+    #[error("blocks of variable size are not supported")]
+    VariableBlocks,
+    /// Chunks vary in size although there is data.
+    #[error("chunks of variable size are not supported")]
+    VariableChunks,
+    /// Neither contiguous nor sparse.
+    #[error("frame type {0} is unknown")]
+    FrameType(u8),
+    /// More filters than there is room for.
+    #[error("{0} filter slots are more than 6")]
+    FilterSlots(u8),
+    /// A length is negative.
+    #[error("{0} is negative")]
+    Negative(Length),
+    /// A length is 0 that cannot be.
+    #[error("{0} is 0")]
+    Zero(Length),
+    /// The header is too short for itself.
+    #[error("header of {0} bytes is shorter than its fixed part")]
+    HeaderLen(u32),
+    /// The frame is too short for header, chunks and trailer.
+    #[error("frame of {0} bytes is shorter than its parts")]
+    FrameLen(u64),
+}
+
+/// A length in the frame header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Length {
+    /// Of the header.
+    Header,
+    /// Of all chunks decoded.
+    Nbytes,
+    /// Of all chunks as stored.
+    Cbytes,
+    /// Of an item.
+    Typesize,
+    /// Of a block decoded.
+    Blocksize,
+    /// Of a chunk decoded.
+    Chunksize,
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Header => "header length",
+            Self::Nbytes => "decoded length",
+            Self::Cbytes => "stored length",
+            Self::Typesize => "item size",
+            Self::Blocksize => "block size",
+            Self::Chunksize => "chunk size",
+        })
+    }
+}
+
+/// A whole frame in memory, mapped or read, its parts proven but for the
+/// chunks themselves.
+///
+/// Remote readers parse the parts one by one instead: [`FrameHeader`], then
+/// [`Metalayers`] and, from the end, [`TrailerTail`] and [`Trailer`].
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    header: FrameHeader<'a>,
+    metalayers: Metalayers<'a>,
+    chunks: &'a [u8],
+    index_chunk: &'a [u8],
+    trailer: Trailer<'a>,
+}
+
+impl<'a> Frame<'a> {
+    /// Checks the frame that `bytes` start with; bytes after its end are not
+    /// looked at, as the format allows them.
+    ///
+    /// Takes the frame of a sparse directory, too.
+    ///
+    /// # Errors
+    ///
+    /// [`FrameError`] gives the first part that does not hold.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        use FrameError as E;
+        let header = FrameHeader::parse(bytes)?;
+        let mut cursor = Cursor::new(bytes);
+        let frame_len = usize::try_from(header.frame_len()).ok();
+        let frame = frame_len.and_then(|len| cursor.take_bytes(len));
+        let mut cursor = Cursor::new(frame.ok_or(E::Truncated)?);
+        // `FrameHeader` has shown that the frame is long enough for these two.
+        let header_len = usize::try_from(header.header_len()).ok();
+        let head = header_len.and_then(|len| cursor.take_bytes(len));
+        let metalayers = Metalayers::parse(head.ok_or(E::Truncated)?)?;
+        let span = header.chunks_span();
+        let chunks_len = usize::try_from(span.end.saturating_sub(span.start)).ok();
+        let chunks = chunks_len.and_then(|len| cursor.take_bytes(len));
+        let chunks = chunks.ok_or(E::Truncated)?;
+        let tail = TrailerTail::parse(cursor.rest())?;
+        let trailer_len = usize::try_from(tail.trailer_len()).ok();
+        let index_len = trailer_len.and_then(|len| cursor.rest().len().checked_sub(len));
+        let index_chunk = index_len.and_then(|len| cursor.take_bytes(len));
+        let index_chunk = index_chunk.ok_or(E::TrailerLen(tail.trailer_len()))?;
+        if header.chunk_count() > 0 && index_chunk.len() < MIN_CHUNK_LEN {
+            return Err(E::IndexLen(index_chunk.len()));
+        }
+        Ok(Self {
+            header,
+            metalayers,
+            chunks,
+            index_chunk,
+            trailer: Trailer::parse(cursor.rest())?,
+        })
+    }
+
+    /// The fixed 87 bytes.
+    pub fn header(&self) -> FrameHeader<'a> {
+        self.header
+    }
+
+    /// The header's metalayers.
+    pub fn metalayers(&self) -> Metalayers<'a> {
+        self.metalayers
+    }
+
+    /// The body of the header's metalayer of this name.
+    pub fn metalayer(&self, name: &str) -> Option<&'a [u8]> {
+        self.metalayers.get(name)
+    }
+
+    /// The stored chunks; empty in a sparse directory.
+    pub fn chunks(&self) -> &'a [u8] {
+        self.chunks
+    }
+
+    /// The index chunk, still encoded; empty when there are no chunks.
+    pub fn index_chunk(&self) -> &'a [u8] {
+        self.index_chunk
+    }
+
+    /// The trailer.
+    pub fn trailer(&self) -> Trailer<'a> {
+        self.trailer
+    }
+
+    /// The array in the frame: `b2nd`, else `caterva`, checked against the
+    /// header. `None` when the frame is no array.
+    ///
+    /// # Errors
+    ///
+    /// [`NdError`] when the metalayer is broken or belongs to another frame.
+    pub fn nd(&self) -> Result<Option<NdMetalayer<'a>>, NdError> {
+        let forms = [NdForm::B2nd, NdForm::Caterva];
+        let mut found = forms.into_iter().filter_map(|form| {
+            let body = self.metalayer(form.name())?;
+            Some((form, body))
+        });
+        let Some((form, body)) = found.next() else {
+            return Ok(None);
+        };
+        let array = NdMetalayer::parse(form, body)?;
+        array.check(&self.header)?;
+        Ok(Some(array))
+    }
+}
+
+impl fmt::Debug for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("header", &self.header)
+            .field("metalayers", &self.metalayers)
+            .field("trailer", &self.trailer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why bytes do not start with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// The fixed header does not hold.
+    #[error("frame header")]
+    Header(#[from] FrameHeaderError),
+    /// The bytes end inside the frame.
+    #[error("bytes end inside the frame")]
+    Truncated,
+    /// The header's metalayers do not hold.
+    #[error("header metalayers")]
+    Metalayers(#[from] MetalayersError),
+    /// The trailer does not hold.
+    #[error("frame trailer")]
+    Trailer(#[from] TrailerError),
+    /// The trailer is longer than what is left for it.
+    #[error("trailer of {0} bytes reaches into the chunks")]
+    TrailerLen(u32),
+    /// There are chunks, but the index cannot be one.
+    #[error("{0} bytes between chunks and trailer are no index chunk")]
+    IndexLen(usize),
+}
+
+/// Why a frame's array is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NdError {
+    /// The metalayer does not hold.
+    #[error("array metalayer")]
+    Metalayer(#[from] NdMetalayerError),
+    /// The metalayer does not belong to the frame's header.
+    #[error("array geometry")]
+    Geometry(#[from] NdGeometryError),
+}

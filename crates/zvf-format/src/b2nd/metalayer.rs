@@ -1,0 +1,507 @@
+//! What makes an array of a frame: its shape and how it is cut.
+
+use core::fmt;
+
+use zerocopy::{
+    FromBytes, Immutable, KnownLayout, Unaligned,
+    big_endian::{I32, I64, U32},
+};
+
+use super::{FrameHeader, Marked, marker};
+use crate::cursor::Cursor;
+
+#[cfg(feature = "alloc")]
+mod builder;
+
+#[cfg(feature = "alloc")]
+pub use builder::{NdLimit, NdMetalayerBuilder};
+
+/// Dialect of a dtype text that NumPy understands; no other is in use.
+pub const DTYPE_NUMPY: u8 = 0;
+
+/// The one version there is. The reference reads others as if they were this
+/// one; nothing has ever written them, so what they would mean is unknown.
+const VERSION: u8 = 0;
+
+#[derive(FromBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RawHead {
+    entries: u8,
+    version: u8,
+    rank: u8,
+}
+
+/// Which of the two metalayers it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NdForm {
+    /// Blosc2's own: seven entries, with an item type.
+    B2nd,
+    /// Caterva: five entries.
+    Caterva,
+}
+
+impl NdForm {
+    /// The metalayer's name in the frame.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::B2nd => "b2nd",
+            Self::Caterva => "caterva",
+        }
+    }
+
+    /// Axes it can have. Blosc2's sixteenth does not fit MessagePack's short
+    /// arrays, which it writes all the same; Caterva never did.
+    pub fn max_rank(self) -> u8 {
+        match self {
+            Self::B2nd => 16,
+            Self::Caterva => 15,
+        }
+    }
+
+    fn head(self) -> u8 {
+        match self {
+            Self::B2nd => marker::FIXARRAY | 7,
+            Self::Caterva => marker::FIXARRAY | 5,
+        }
+    }
+}
+
+/// An array's shape, chunk shape, block shape and item type, borrowed from the
+/// body of its metalayer.
+///
+/// Proven by [`parse`](Self::parse); [`check`](Self::check) compares it with
+/// the frame's header.
+#[derive(Clone, Copy)]
+pub struct NdMetalayer<'a> {
+    shape: &'a [Marked<I64>],
+    chunk_shape: &'a [Marked<I32>],
+    block_shape: &'a [Marked<I32>],
+    dtype: Option<(u8, &'a str)>,
+}
+
+impl<'a> NdMetalayer<'a> {
+    /// Checks `bytes`, the body of the metalayer of that name, and borrows
+    /// what is in them. One pass, no allocation.
+    ///
+    /// # Errors
+    ///
+    /// [`NdMetalayerError`] names the first part that does not hold.
+    pub fn parse(form: NdForm, bytes: &'a [u8]) -> Result<Self, NdMetalayerError> {
+        use NdMetalayerError as E;
+        let mut cursor = Cursor::new(bytes);
+        let head: &RawHead = cursor.take().ok_or(E::Truncated(NdPart::Head))?;
+        if head.entries != form.head() {
+            return Err(E::Entries(head.entries));
+        }
+        if head.version != VERSION {
+            return Err(E::Version(head.version));
+        }
+        if head.rank > form.max_rank() {
+            return Err(E::Rank(head.rank));
+        }
+        let shape = take_list::<I64>(&mut cursor, head.rank, NdPart::Shape)?;
+        let chunk_shape = take_list::<I32>(&mut cursor, head.rank, NdPart::ChunkShape)?;
+        let block_shape = take_list::<I32>(&mut cursor, head.rank, NdPart::BlockShape)?;
+        let dtype = match form {
+            NdForm::B2nd => Some(take_dtype(&mut cursor)?),
+            NdForm::Caterva => None,
+        };
+        if !cursor.rest().is_empty() {
+            return Err(E::TrailingBytes(cursor.rest().len()));
+        }
+        let chunks = chunk_shape.iter().map(|extent| extent.value.get());
+        let blocks = block_shape.iter().map(|extent| extent.value.get());
+        let axes = shape.iter().zip(chunks.zip(blocks)).enumerate();
+        for (axis, (extent, (chunk, block))) in axes {
+            let extent = extent.value.get();
+            if extent < 0 || chunk < 0 || block < 0 {
+                return Err(E::Negative { axis });
+            }
+            if extent > 0 && (chunk == 0 || block == 0) {
+                return Err(E::Zero { axis });
+            }
+            if block > chunk {
+                return Err(E::BlockPastChunk { axis });
+            }
+        }
+        Ok(Self {
+            shape,
+            chunk_shape,
+            block_shape,
+            dtype,
+        })
+    }
+
+    /// Which of the two metalayers it is.
+    pub fn form(&self) -> NdForm {
+        match self.dtype {
+            Some(_) => NdForm::B2nd,
+            None => NdForm::Caterva,
+        }
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Items along each axis.
+    pub fn shape(&self) -> NdShape<'a> {
+        NdShape(self.shape)
+    }
+
+    /// Items of a chunk along each axis; may exceed the shape. 0 only where the
+    /// shape is.
+    pub fn chunk_shape(&self) -> NdExtents<'a> {
+        NdExtents(self.chunk_shape)
+    }
+
+    /// Items of a block along each axis, at most those of a chunk. 0 only
+    /// where the shape is.
+    pub fn block_shape(&self) -> NdExtents<'a> {
+        NdExtents(self.block_shape)
+    }
+
+    /// The item type as text, in the dialect [`dtype_format`](Self::dtype_format)
+    /// tells. `None` in a Caterva array.
+    pub fn dtype(&self) -> Option<&'a str> {
+        self.dtype.map(|(_, text)| text)
+    }
+
+    /// The dialect of [`dtype`](Self::dtype): [`DTYPE_NUMPY`] in every file seen.
+    pub fn dtype_format(&self) -> Option<u8> {
+        self.dtype.map(|(format, _)| format)
+    }
+
+    /// Chunks along each axis: ⌈shape / chunk shape⌉.
+    pub fn grid(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
+        let axes = self.shape().iter().zip(self.chunk_shape().iter());
+        axes.map(|(extent, chunk)| cells(extent, u64::from(chunk)))
+    }
+
+    /// Blocks of a chunk along each axis: ⌈chunk shape / block shape⌉.
+    pub fn block_grid(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
+        let axes = self.chunk_shape().iter().zip(self.block_shape().iter());
+        axes.map(|(chunk, block)| cells(u64::from(chunk), u64::from(block)))
+    }
+
+    /// Number of chunks, 1 for an array without axes; `None` past 64 bits.
+    pub fn chunk_count(&self) -> Option<u64> {
+        self.grid().try_fold(1, u64::checked_mul)
+    }
+
+    /// Blocks of a chunk; `None` past 64 bits.
+    pub fn block_count(&self) -> Option<u64> {
+        self.block_grid().try_fold(1, u64::checked_mul)
+    }
+
+    /// Bytes of a decoded block with items of `typesize` bytes; `None` past 64
+    /// bits.
+    pub fn block_len(&self, typesize: u32) -> Option<u64> {
+        let mut extents = self.block_shape().iter().map(u64::from);
+        extents.try_fold(u64::from(typesize), u64::checked_mul)
+    }
+
+    /// Bytes of a decoded chunk, padding included; `None` past 64 bits.
+    pub fn chunk_len(&self, typesize: u32) -> Option<u64> {
+        self.block_len(typesize)?.checked_mul(self.block_count()?)
+    }
+
+    /// Compares the array with the header of its frame: sizes of block and
+    /// chunk, and how many chunks there are.
+    ///
+    /// That the item type is as long as the header's `typesize` is for a layer
+    /// that knows dtypes.
+    ///
+    /// # Errors
+    ///
+    /// [`NdGeometryError`] names the first size that does not agree.
+    pub fn check(&self, header: &FrameHeader<'_>) -> Result<(), NdGeometryError> {
+        use NdGeometryError as E;
+        let typesize = header.typesize();
+        if self.block_len(typesize) != Some(u64::from(header.blocksize())) {
+            return Err(E::Blocksize(header.blocksize()));
+        }
+        let chunksize = u64::from(header.chunksize());
+        if self.chunk_len(typesize) != Some(chunksize) {
+            return Err(E::Chunksize(header.chunksize()));
+        }
+        let chunks = self.chunk_count();
+        let nbytes = chunks.and_then(|chunks| chunks.checked_mul(chunksize));
+        if nbytes != Some(header.nbytes()) {
+            return Err(E::Nbytes(header.nbytes()));
+        }
+        Ok(())
+    }
+}
+
+/// How many parts of `part` items cover `whole`; 0 when one of them is.
+fn cells(whole: u64, part: u64) -> u64 {
+    let before_last = whole.checked_sub(1);
+    let before_last = before_last.and_then(|last| last.checked_div(part));
+    // At most 2^63 − 1, the largest shape.
+    before_last.map_or(0, |count| count.wrapping_add(1))
+}
+
+fn take_list<'a, T>(
+    cursor: &mut Cursor<'a>,
+    rank: u8,
+    part: NdPart,
+) -> Result<&'a [Marked<T>], NdMetalayerError>
+where
+    T: FromBytes + Immutable + KnownLayout + Unaligned,
+{
+    use NdMetalayerError as E;
+    let head: &u8 = cursor.take().ok_or(E::Truncated(part))?;
+    // For 16 axes this is 0xa0, a marker of another kind: see the module's tables.
+    if *head != marker::FIXARRAY.wrapping_add(rank) {
+        return Err(E::ListHead { part, head: *head });
+    }
+    let list: Option<&[Marked<T>]> = cursor.take_slice(usize::from(rank));
+    let list = list.ok_or(E::Truncated(part))?;
+    let marker = match part {
+        NdPart::Shape => marker::I64,
+        _ => marker::I32,
+    };
+    match list.iter().find(|entry| entry.marker != marker) {
+        Some(entry) => Err(E::Marker {
+            part,
+            marker: entry.marker,
+        }),
+        None => Ok(list),
+    }
+}
+
+fn take_dtype<'a>(cursor: &mut Cursor<'a>) -> Result<(u8, &'a str), NdMetalayerError> {
+    use NdMetalayerError as E;
+    const PART: NdPart = NdPart::Dtype;
+    let format: &u8 = cursor.take().ok_or(E::Truncated(PART))?;
+    if *format > 0x7f {
+        return Err(E::Marker {
+            part: PART,
+            marker: *format,
+        });
+    }
+    let head: &Marked<U32> = cursor.take().ok_or(E::Truncated(PART))?;
+    if head.marker != marker::STR32 {
+        return Err(E::Marker {
+            part: PART,
+            marker: head.marker,
+        });
+    }
+    let len = usize::try_from(head.value.get()).ok();
+    let text = len.and_then(|len| cursor.take_bytes(len));
+    let text = text.ok_or(E::Truncated(PART))?;
+    let text = str::from_utf8(text).map_err(|_| E::DtypeText)?;
+    Ok((*format, text))
+}
+
+impl fmt::Debug for NdMetalayer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NdMetalayer")
+            .field("form", &self.form())
+            .field("shape", &self.shape())
+            .field("chunk_shape", &self.chunk_shape())
+            .field("block_shape", &self.block_shape())
+            .field("dtype", &self.dtype())
+            .finish()
+    }
+}
+
+impl PartialEq for NdMetalayer<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.dtype == other.dtype
+            && self.shape() == other.shape()
+            && self.chunk_shape() == other.chunk_shape()
+            && self.block_shape() == other.block_shape()
+    }
+}
+
+impl Eq for NdMetalayer<'_> {}
+
+/// An array's items along each axis, borrowed from the metalayer.
+#[derive(Clone, Copy)]
+pub struct NdShape<'a>(&'a [Marked<I64>]);
+
+impl<'a> NdShape<'a> {
+    /// Number of axes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no axis: the array is one item.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The extent of one axis.
+    pub fn get(&self, axis: usize) -> Option<u64> {
+        let extent = self.0.get(axis)?;
+        Some(extent.value.get().cast_unsigned())
+    }
+
+    /// The extents, first axis first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u64> + Clone + use<'a> {
+        self.0
+            .iter()
+            .map(|extent| extent.value.get().cast_unsigned())
+    }
+}
+
+impl fmt::Debug for NdShape<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for NdShape<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for NdShape<'_> {}
+
+/// Items of a chunk or block along each axis, borrowed from the metalayer.
+#[derive(Clone, Copy)]
+pub struct NdExtents<'a>(&'a [Marked<I32>]);
+
+impl<'a> NdExtents<'a> {
+    /// Number of axes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no axis: the array is one item.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The extent of one axis.
+    pub fn get(&self, axis: usize) -> Option<u32> {
+        let extent = self.0.get(axis)?;
+        Some(extent.value.get().cast_unsigned())
+    }
+
+    /// The extents, first axis first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + Clone + use<'a> {
+        self.0
+            .iter()
+            .map(|extent| extent.value.get().cast_unsigned())
+    }
+}
+
+impl fmt::Debug for NdExtents<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for NdExtents<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for NdExtents<'_> {}
+
+/// Why bytes are not an array metalayer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NdMetalayerError {
+    /// The bytes end inside this part.
+    #[error("bytes end inside the {0}")]
+    Truncated(NdPart),
+    /// The first byte is not the array head of this form.
+    #[error("head {0:#04x} is not that of the metalayer's entries")]
+    Entries(u8),
+    /// A version this crate does not read.
+    #[error("version {0} is not supported, only 0 is")]
+    Version(u8),
+    /// More axes than this form can have.
+    #[error("{0} axes are too many")]
+    Rank(u8),
+    /// A list's head is not that of a list of so many axes.
+    #[error("head {head:#04x} of the {part} contradicts the number of axes")]
+    ListHead {
+        /// The list.
+        part: NdPart,
+        /// The byte before its entries.
+        head: u8,
+    },
+    /// A value has not the marker it always has.
+    #[error("marker {marker:#04x} does not belong in the {part}")]
+    Marker {
+        /// Where.
+        part: NdPart,
+        /// The marker found.
+        marker: u8,
+    },
+    /// An extent is negative.
+    #[error("an extent of axis {axis} is negative")]
+    Negative {
+        /// The first such axis.
+        axis: usize,
+    },
+    /// Chunk or block is empty where the array is not.
+    #[error("chunk or block is empty on axis {axis}, the array is not")]
+    Zero {
+        /// The first such axis.
+        axis: usize,
+    },
+    /// The block is larger than the chunk it is part of.
+    #[error("the block is larger than the chunk on axis {axis}")]
+    BlockPastChunk {
+        /// The first such axis.
+        axis: usize,
+    },
+    /// The item type is not UTF-8.
+    #[error("the item type is not UTF-8")]
+    DtypeText,
+    /// Bytes are left after the last part.
+    #[error("{0} bytes left after the last part")]
+    TrailingBytes(usize),
+}
+
+/// A part of the array metalayer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NdPart {
+    /// Array head, version and number of axes.
+    Head,
+    /// Items of the array.
+    Shape,
+    /// Items of a chunk.
+    ChunkShape,
+    /// Items of a block.
+    BlockShape,
+    /// The item type and its dialect.
+    Dtype,
+}
+
+impl fmt::Display for NdPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Head => "head",
+            Self::Shape => "shape",
+            Self::ChunkShape => "chunk shape",
+            Self::BlockShape => "block shape",
+            Self::Dtype => "item type",
+        })
+    }
+}
+
+/// Why an array does not belong to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NdGeometryError {
+    /// The frame's blocks are not as long as the array's.
+    #[error("frame has blocks of {0} bytes, the array has not")]
+    Blocksize(u32),
+    /// The frame's chunks are not as long as the array's.
+    #[error("frame has chunks of {0} bytes, the array has not")]
+    Chunksize(u32),
+    /// The frame's chunks together are not as long as the array's.
+    #[error("frame has {0} bytes in all chunks, the array has not")]
+    Nbytes(u64),
+}

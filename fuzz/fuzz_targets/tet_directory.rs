@@ -1,0 +1,4 @@
+//! Tetration dataset directory: `zvf_testkit::laws::tet_directory` holds for any bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| zvf_testkit::laws::tet_directory(bytes));

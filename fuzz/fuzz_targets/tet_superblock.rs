@@ -1,0 +1,4 @@
+//! Tetration superblock: `zvf_testkit::laws::tet_superblock` holds for any bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| zvf_testkit::laws::tet_superblock(bytes));
