@@ -17,7 +17,7 @@ const OPERATIONS: [(&str, Unit); 5] = [
     ("parse", Unit::Throughput),
     ("rows", Unit::PerCall),
     ("ranked", Unit::PerCall),
-    ("walk", Unit::PerFragment),
+    ("walk", Unit::Throughput),
     ("encode", Unit::Throughput),
 ];
 
@@ -27,8 +27,6 @@ enum Unit {
     Throughput,
     /// Nanoseconds for one call.
     PerCall,
-    /// Nanoseconds for one of the index's fragments.
-    PerFragment,
 }
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
@@ -60,7 +58,6 @@ fn format() -> Result<Done> {
                 operation,
                 unit,
                 bytes: case["bytes"].as_f64().context("bytes")?,
-                fragments: case["fragments"].as_f64().context("fragments")?,
                 ours: nanoseconds(&criterion, operation, name)?,
                 reference: case[operation].as_f64().context(operation)?,
                 memcpy,
@@ -87,7 +84,6 @@ struct Row<'a> {
     operation: &'a str,
     unit: Unit,
     bytes: f64,
-    fragments: f64,
     ours: f64,
     reference: f64,
     memcpy: f64,
@@ -103,7 +99,6 @@ impl Row<'_> {
             // Bytes a nanosecond are gigabytes a second.
             Unit::Throughput => format!("{:.2} GB/s", self.bytes / time),
             Unit::PerCall => format!("{time:.1} ns"),
-            Unit::PerFragment => format!("{:.2} ns", time / self.fragments),
         }
     }
 }
@@ -114,7 +109,7 @@ impl fmt::Display for Row<'_> {
         let ratio = format!("{:.1}×", self.reference / self.ours);
         let memcpy = match self.unit {
             Unit::Throughput => self.shown(self.memcpy),
-            Unit::PerCall | Unit::PerFragment => String::new(),
+            Unit::PerCall => String::new(),
         };
         let (name, operation) = (self.name, self.operation);
         write!(
@@ -135,7 +130,6 @@ mod tests {
             operation: "parse",
             unit: Unit::Throughput,
             bytes: 4000.0,
-            fragments: 100.0,
             ours: 1000.0,
             reference: 8000.0,
             memcpy: 500.0,
@@ -143,10 +137,11 @@ mod tests {
         let line = row.to_string();
         assert!(line.contains("4.00 GB/s") && line.contains("0.50 GB/s"));
         assert!(line.contains("8.0×") && line.contains("8.00 GB/s"));
-        let walk = Row {
-            unit: Unit::PerFragment,
+        let lookup = Row {
+            unit: Unit::PerCall,
             ..row
         };
-        assert!(walk.to_string().contains("10.00 ns"));
+        let line = lookup.to_string();
+        assert!(line.contains("1000.0 ns") && !line.contains("GB/s"));
     }
 }

@@ -129,11 +129,11 @@ fn encode(index: &FragmentIndex<'_>) -> Result<Vec<u8>, FragmentIndexLimit> {
     Ok(builder.finish())
 }
 
-/// Looks at a fragment without walking its rows.
+/// Looks at every number the index holds for a fragment: both of a range, each row of a list.
 fn weight(rows: Rows<'_>) -> u64 {
     match rows {
         Rows::Range(rows) => rows.start ^ rows.end,
-        Rows::List(rows) => rows.get(0).unwrap_or(0),
+        Rows::List(rows) => rows.iter().fold(0, |sum, row| sum ^ row),
     }
 }
 

@@ -30,11 +30,13 @@ use std::{error::Error, fs, num::NonZeroU32, process::ExitCode};
 
 use serde_json::{Value, json};
 use zvf_format::{
+    b2nd,
     fragment::{self, FragmentIndex, FragmentIndexBuilder, Rows},
     groups::GroupMembers,
     links::{CrossChunkCell, CrossChunkTable, LinkRows, LinkWidth, RaggedLinks, RowForm},
     manifest::ObjectManifest,
     numeric::{self, Dtype, NumericRows},
+    tetration,
     vlen::VlenFrame,
 };
 
@@ -188,6 +190,15 @@ fn recognise(bytes: &[u8]) -> Result<Value> {
     if bytes.starts_with(&fragment::MAGIC) {
         return fragments(bytes);
     }
+    if bytes.starts_with(&tetration::MAGIC) {
+        return tet(bytes);
+    }
+    if bytes
+        .get(2..)
+        .is_some_and(|bytes| bytes.starts_with(&b2nd::MAGIC))
+    {
+        return array(bytes);
+    }
     if let Ok(frame) = VlenFrame::parse(bytes) {
         return match frame.only() {
             Some(item) if item.starts_with(&fragment::MAGIC) => fragments(item),
@@ -212,6 +223,60 @@ fn fragments(blob: &[u8]) -> Result<Value> {
         "canonical": index.is_canonical(),
         "fragments": index.iter().map(fragment).collect::<Vec<_>>(),
     }))
+}
+
+/// A `.tet` file, but for what its payloads and its footer's JSON say.
+fn tet(file: &[u8]) -> Result<Value> {
+    let layout = tetration::Layout::parse(file)?;
+    let list = |extents: tetration::Extents<'_>| extents.iter().collect::<Vec<_>>();
+    let datasets = layout.directory().iter().map(|dataset| {
+        json!({
+            "name": dataset.name(),
+            "dtype": dataset.dtype().name(),
+            "shape": list(dataset.shape()),
+            "chunk_shape": list(dataset.chunk_shape()),
+            "chunks": dataset.chunk_count(),
+        })
+    });
+    let chunks = layout.index().iter().map(|row| {
+        let span = row.payload_span();
+        json!({
+            "dataset": row.dataset(),
+            "coordinate": row.coordinate(),
+            "payload": format!("{}..{}", span.start, span.end),
+            "raw": row.raw_len(),
+            "codec": row.codec().number(),
+        })
+    });
+    Ok(json!({
+        "kind": "Tetration file",
+        "footer": layout.footer().map(|footer| footer.tail().version().number()),
+        "datasets": datasets.collect::<Vec<_>>(),
+        "chunks": chunks.collect::<Vec<_>>(),
+    }))
+}
+
+/// A Blosc2 frame, but for what its chunks say.
+fn array(file: &[u8]) -> Result<Value> {
+    let frame = b2nd::Frame::parse(file)?;
+    let header = frame.header();
+    let mut shown = json!({
+        "kind": "Blosc2 frame",
+        "chunks": header.chunk_count(),
+        "nbytes": header.nbytes(),
+        "cbytes": header.cbytes(),
+        "typesize": header.typesize(),
+        "codec": header.codec(),
+        "metalayers": frame.metalayers().iter().map(|layer| layer.name).collect::<Vec<_>>(),
+    });
+    if let Some(array) = frame.nd()? {
+        shown["kind"] = format!("{} array", array.form().name()).into();
+        shown["shape"] = array.shape().iter().collect();
+        shown["chunk_shape"] = array.chunk_shape().iter().collect();
+        shown["block_shape"] = array.block_shape().iter().collect();
+        shown["dtype"] = array.dtype().into();
+    }
+    Ok(shown)
 }
 
 fn manifest(blob: &[u8], sid_ndim: usize) -> Result<Value> {

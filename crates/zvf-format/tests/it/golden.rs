@@ -92,21 +92,24 @@ impl Tally {
     }
 
     pub(crate) fn print(&self, archive: &str) {
-        #[expect(clippy::print_stdout, reason = "`xtask conformance` shows these lines")]
-        {
-            println!(
-                "conformance: {archive}: {} stores, {} blobs, {} comparisons, {} re-encoded \
+        report(format_args!(
+            "{archive}: {} stores, {} blobs, {} comparisons, {} re-encoded \
                  byte for byte, {} decoded without a recorded value, {} in another form {:?}",
-                self.stores,
-                self.blobs,
-                self.compared,
-                self.reencoded,
-                self.unlisted,
-                self.other_form.len(),
-                self.other_form,
-            );
-        }
+            self.stores,
+            self.blobs,
+            self.compared,
+            self.reencoded,
+            self.unlisted,
+            self.other_form.len(),
+            self.other_form,
+        ));
     }
+}
+
+/// Prints what was compared, for `xtask conformance` to show.
+#[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
+pub(crate) fn report(compared: fmt::Arguments<'_>) {
+    println!("conformance: {compared}");
 }
 
 /// A fragment index as JSON, `{"range": [start, count]}` or `{"explicit": [...]}`.

@@ -11,6 +11,8 @@ use zvf_testkit::{
     hostile, laws, walk,
 };
 
+use crate::golden::report;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Frame(FrameError),
@@ -297,6 +299,10 @@ fn good_frames_are_read_as_expected() {
         frames += 1;
     }
     assert_eq!((frames, bodies, sparse), (78, 81, 3));
+    report(format_args!(
+        "b2nd: {frames} frames and {bodies} metalayers as recorded, header, array metalayer and \
+         trailer of each re-encoded byte for byte"
+    ));
 }
 
 #[test]
@@ -329,4 +335,7 @@ fn bad_frames_are_refused_unless_their_fault_is_in_a_chunk() {
         }
     }
     assert_eq!((refused, passed), (REFUSED.len(), NOT_OURS.len()));
+    report(format_args!(
+        "b2nd: {refused} damaged files refused, {passed} with a fault in a chunk"
+    ));
 }

@@ -10,6 +10,8 @@ use zvf_format::tetration::{
 };
 use zvf_testkit::{golden::Golden, hostile, laws, walk};
 
+use crate::golden::report;
+
 /// Directories our encoder refuses: names that queries would not find.
 const REFUSED_NAMES: [&str; 2] = ["name_padding.tet", "duplicate_names.tet"];
 /// Reserved fields are not 0 there, and ours would be.
@@ -420,6 +422,9 @@ fn good_files_are_read_as_expected() {
         files += 1;
     }
     assert_eq!((files, datasets, rows, footers), (45, 85, 541, 7));
+    report(format_args!(
+        "tet: {files} good files, {datasets} datasets, {rows} chunk rows, {footers} footers as recorded"
+    ));
 }
 
 #[test]
@@ -463,6 +468,10 @@ fn good_files_are_what_the_encoders_write() {
     }
     // Of 45: one has no index at all, two have refused names, one reserved bits.
     assert_eq!((superblocks, directories, indexes), (45, 42, 43));
+    report(format_args!(
+        "tet: {superblocks} superblocks, {directories} of 45 directories, {indexes} of 44 indexes \
+         re-encoded byte for byte"
+    ));
 }
 
 #[test]
@@ -495,4 +504,7 @@ fn bad_files_are_refused_unless_their_fault_is_elsewhere() {
     }
     assert_eq!((refused, passed), (REFUSED.len(), NOT_OURS.len()));
     assert_eq!(refused + passed, 72);
+    report(format_args!(
+        "tet: {refused} damaged files refused, {passed} with a fault in payload or JSON"
+    ));
 }
