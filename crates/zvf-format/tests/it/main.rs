@@ -17,4 +17,5 @@ mod manifest;
 mod numeric;
 mod open_rows;
 mod path;
+mod recorded;
 mod vlen;
