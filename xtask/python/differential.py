@@ -73,13 +73,21 @@ def decode_request(codec, blob, given):
     return {"codec": codec.name, "op": "decode", "hex": blob.hex(), "with": codec.extra(given)}
 
 
+def read(codec, blob, given):
+    """What the reference decodes, or why it refuses."""
+    try:
+        return {"output": codec.decode(blob, given)}
+    except Exception as error:
+        return repr(error)
+
+
 def run(codec, program, random, cases, comparison):
     givens = [codec.random(random) for _ in range(cases)]
     blobs = [codec.written(given, random) for given in givens]
 
     requests = [decode_request(codec, blob, given) for given, blob in zip(givens, blobs)]
     for given, blob, answer in zip(givens, blobs, ask(program, requests)):
-        theirs = {"output": codec.decode(blob, given)}
+        theirs = read(codec, blob, given)
         comparison.same(f"{codec.name}: their bytes, decoded", blob.hex(), answer, theirs)
 
     givens = [codec.random(random) for _ in range(cases)]
@@ -92,7 +100,7 @@ def run(codec, program, random, cases, comparison):
     pairs = [(given, bytes.fromhex(answer["hex"])) for given, answer in zip(givens, answers) if "hex" in answer]
     requests = [decode_request(codec, blob, given) for given, blob in pairs]
     for (given, blob), answer in zip(pairs, ask(program, requests)):
-        theirs = {"output": codec.decode(blob, given)}
+        theirs = read(codec, blob, given)
         comparison.same(f"{codec.name}: our bytes, decoded", blob.hex(), answer, theirs)
 
     broken = [(given, damaged(random, blob)) for given, blob in zip(givens, blobs)]
@@ -102,10 +110,7 @@ def run(codec, program, random, cases, comparison):
         if "error" in answer:
             continue
         accepted += 1
-        try:
-            theirs = {"output": codec.decode(blob, given)}
-        except Exception as error:
-            theirs = repr(error)
+        theirs = read(codec, blob, given)
         comparison.same(f"{codec.name}: damaged", blob.hex(), answer, theirs)
     print(
         f"conformance: {codec.name}: {cases} reference blobs decoded, {cases} of ours encoded and "
