@@ -71,22 +71,24 @@ def fragment_index():
     return "zarr_vectors.encoding.fragments.encode_fragments", cases
 
 
+def fragment_index_listed():
+    """Runs that the reference is told to list."""
+    random = Random(SEED + 7)
+    cases = []
+    for number in range(20):
+        fragments = [shapes.random_fragment(random, 1000) for _ in range(random.below(6))]
+        fragments.append({"list": list(range(number, 2 * number + 1))})
+        given = list(map(shapes.to_reference, fragments))
+        blob = encode_fragments(given, force_explicit=True)
+        cases.append(case(f"random_{number}", {"fragments": fragments}, blob))
+    return "zarr_vectors.encoding.fragments.encode_fragments(force_explicit=True)", cases
+
+
 # Object manifest ----------------------------------------------------------
 
 
-def random_reference(random):
-    if random.chance(50):
-        return {"one": random.below(1000)}
-    return shapes.random_fragment(random, 1000)
-
-
-def manifest(blocks, dims):
-    def reference(block):
-        given = block["fragments"]
-        return given["one"] if "one" in given else shapes.to_reference(given)
-
-    given = [(tuple(block["chunk"]), reference(block)) for block in blocks]
-    return encode_object_manifest_blocks(given, dims)
+def manifest(blocks, dims, **options):
+    return encode_object_manifest_blocks(shapes.to_blocks(blocks), dims, **options)
 
 
 def object_manifest():
@@ -111,13 +113,27 @@ def object_manifest():
         blocks = [
             {
                 "chunk": [random.between(-3, 40) for _ in range(dims)],
-                "fragments": random_reference(random),
+                "fragments": shapes.random_reference(random, 1000),
             }
             for _ in range(random.below(7))
         ]
         blob = manifest(blocks, dims)
         cases.append(case(f"random_{number}", {"dims": dims, "blocks": blocks}, blob))
     return "zarr_vectors.encoding.fragments.encode_object_manifest_blocks", cases
+
+
+def object_manifest_listed():
+    """Runs that the reference is told to list."""
+    random = Random(SEED + 8)
+    cases = []
+    for number in range(20):
+        references = [shapes.random_reference(random, 1000) for _ in range(random.below(4))]
+        references.append({"list": list(range(number, 2 * number + 1))})
+        blocks = [{"chunk": [random.below(9), 0], "fragments": one} for one in references]
+        blob = manifest(blocks, 2, force_explicit=True)
+        cases.append(case(f"random_{number}", {"dims": 2, "blocks": blocks}, blob))
+    source = "zarr_vectors.encoding.fragments.encode_object_manifest_blocks(force_explicit=True)"
+    return source, cases
 
 
 # Ragged blob --------------------------------------------------------------
@@ -350,7 +366,9 @@ def numeric_rows():
 
 CODECS = [
     fragment_index,
+    fragment_index_listed,
     object_manifest,
+    object_manifest_listed,
     ragged_blob,
     link_placement,
     permutation,

@@ -16,7 +16,16 @@ def random_fragment(random, rows):
     return {"list": random.numbers(random.between(1, 8), rows)}
 
 
+def random_reference(random, fragments):
+    """What a manifest's block names, half of them one fragment."""
+    if random.chance(50):
+        return {"one": random.below(fragments)}
+    return random_fragment(random, fragments)
+
+
 def to_reference(fragment):
+    if "one" in fragment:
+        return fragment["one"]
     if "range" in fragment:
         return tuple(fragment["range"])
     return np.array(fragment["list"], dtype=np.int64)
@@ -29,6 +38,15 @@ def from_reference(reference):
     if isinstance(reference, (int, np.integer)):
         return {"one": int(reference)}
     return {"list": [int(number) for number in reference]}
+
+
+def to_blocks(blocks):
+    """A manifest's blocks as the reference takes them."""
+    return [(tuple(block["chunk"]), to_reference(block["fragments"])) for block in blocks]
+
+
+def from_blocks(blocks):
+    return [{"chunk": list(chunk), "fragments": from_reference(one)} for chunk, one in blocks]
 
 
 def fragments_of(index):

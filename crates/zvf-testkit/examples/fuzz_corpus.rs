@@ -1,50 +1,137 @@
 //! Writes first inputs for the fuzz targets: `fuzz_corpus FOLDER`.
 //!
-//! A target's seeds are the blobs of `testdata/codec/<target>.json` and every
-//! small file of a golden archive that its walk accepts.
+//! Every small blob of `testdata/` is offered to every walk: files of the
+//! golden archives, as they are and each item of their frame, segments of their
+//! paths, and the bytes that are recorded as hex. Most walks cut what a decoder
+//! is told beside the blob from the front of their bytes, so each blob is
+//! offered behind a few prefixes. What a walk accepts is a seed of its target.
 
-use std::{error::Error, fs, path::Path};
+use std::{collections::BTreeSet, error::Error, fs, path::Path};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+use zvf_format::vlen::VlenFrame;
 use zvf_testkit::{
     golden::{self, Golden},
     walk,
 };
 
 const LONGEST: usize = 4096;
-const MOST: usize = 100;
+const MOST: usize = 300;
 const ARCHIVES: [&str; 6] = ["zvf-09", "zvf-08", "zvf-07", "zvf-06", "tet", "b2nd"];
+
+/// Link widths, plain and (from 0x80) permuted, which are axes and kinds of
+/// numbers as well; then width and axes, or kind and columns.
+const PREFIXES: [&[u8]; 11] = [
+    &[],
+    &[1],
+    &[2],
+    &[3],
+    &[4],
+    &[0x82],
+    &[0x83],
+    &[2, 3],
+    &[3, 3],
+    // Rows of three float32, and uint8 codes of 255 categories.
+    &[10, 3],
+    &[5, 255, 0x80],
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).ok_or("fuzz_corpus FOLDER")?;
-    let archives = ARCHIVES.map(Golden::open);
+    let mut blobs = Blobs::default();
+    for archive in ARCHIVES.map(Golden::open) {
+        blobs.add_archive(&archive);
+    }
+    for file in fs::read_dir(golden::testdata().join("codec"))? {
+        blobs.add_recorded(&serde_json::from_slice(&fs::read(file?.path())?)?);
+    }
     for (name, walk) in walk::ALL {
-        let mut seeds = fixtures(name)?;
-        let files = archives.iter().flat_map(Golden::files);
-        let accepted = files.filter(|(_, bytes)| walk(bytes).is_some());
-        seeds.extend(accepted.map(|(_, bytes)| bytes.to_vec()));
-        seeds.retain(|seed| seed.len() <= LONGEST);
-        seeds.sort();
-        seeds.dedup();
+        let seeds = blobs.accepted_by(*walk);
+        if seeds.is_empty() {
+            return Err(format!("no blob of testdata is a seed of {name}").into());
+        }
         let target = Path::new(&folder).join(name);
         fs::create_dir_all(&target)?;
-        // Spread over the sorted list, so that the first bytes vary.
-        let step = seeds.len().div_ceil(MOST).max(1);
-        for (number, seed) in seeds.iter().step_by(step).enumerate() {
+        // Spread over the sorted seeds, so that the first bytes vary.
+        let step = seeds.len().div_ceil(MOST);
+        let chosen = seeds.iter().step_by(step);
+        #[expect(clippy::print_stdout, reason = "a target short of seeds is to be seen")]
+        {
+            println!("seeds of {name}: {} of {}", chosen.len(), seeds.len());
+        }
+        for (number, seed) in chosen.enumerate() {
             fs::write(target.join(format!("seed-{number}")), seed)?;
         }
     }
     Ok(())
 }
 
-/// The blobs of the codec's fixtures; none when it has no such file.
-fn fixtures(name: &str) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
-    let path = golden::testdata().join(format!("codec/{name}.json"));
-    let Ok(text) = fs::read_to_string(path) else {
-        return Ok(Vec::new());
-    };
-    let fixtures: Value = serde_json::from_str(&text)?;
-    let cases = fixtures["cases"].as_array();
-    let blobs = cases.into_iter().flatten().map(|case| case["hex"].as_str());
-    Ok(blobs.flatten().map(golden::unhex).collect())
+/// The small blobs of `testdata/`, each once.
+#[derive(Default)]
+struct Blobs(BTreeSet<Vec<u8>>);
+
+impl Blobs {
+    fn add(&mut self, blob: &[u8]) {
+        if blob.len() <= LONGEST && !self.0.contains(blob) {
+            self.0.insert(blob.to_vec());
+        }
+    }
+
+    fn add_archive(&mut self, archive: &Golden) {
+        for (path, bytes) in archive.files() {
+            for segment in path.split('/') {
+                self.add(segment.as_bytes());
+            }
+            self.add(bytes);
+            let items = VlenFrame::parse(bytes).into_iter().flatten();
+            items.for_each(|item| self.add(item));
+            if path.ends_with("expected.json") {
+                self.add_recorded(&archive.json(path));
+            }
+        }
+    }
+
+    /// The bytes that the JSON spells, wherever it does.
+    fn add_recorded(&mut self, json: &Value) {
+        match json {
+            Value::Array(items) => items.iter().for_each(|item| self.add_recorded(item)),
+            Value::Object(fields) => {
+                fields.values().for_each(|field| self.add_recorded(field));
+                self.add_open_rows(fields);
+            }
+            text => self.add(&spelled(text).unwrap_or_default()),
+        }
+    }
+
+    /// How long the offsets of open rows are, these, and what they point into.
+    fn add_open_rows(&mut self, blobs: &Map<String, Value>) {
+        for (path, offsets) in blobs {
+            let Some(node) = path.strip_suffix("/offsets") else {
+                continue;
+            };
+            let data = blobs.get(&format!("{node}/data"));
+            let (offsets, data) = (spelled(offsets), data.and_then(spelled));
+            if let (Some(offsets), Some(data)) = (offsets, data)
+                && let Ok(len) = u8::try_from(offsets.len())
+            {
+                self.add(&[&[len], offsets.as_slice(), data.as_slice()].concat());
+            }
+        }
+    }
+
+    fn accepted_by(&self, walk: walk::Walk) -> BTreeSet<Vec<u8>> {
+        let offers = PREFIXES.iter().flat_map(|prefix| {
+            let blobs = self.0.iter();
+            blobs.map(move |blob| [prefix, blob.as_slice()].concat())
+        });
+        let short = offers.filter(|offer| offer.len() <= LONGEST);
+        short.filter(|offer| walk(offer).is_some()).collect()
+    }
+}
+
+/// The bytes that a text spells as hex.
+fn spelled(json: &Value) -> Option<Vec<u8>> {
+    let text = json.as_str()?;
+    let hex = text.len().is_multiple_of(2) && text.chars().all(|c| c.is_ascii_hexdigit());
+    hex.then(|| golden::unhex(text))
 }

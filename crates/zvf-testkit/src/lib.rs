@@ -6,6 +6,7 @@
 //! * [`laws`]: what must hold for any bytes whatever; panics when it does not.
 //! * [`hostile`]: systematic damage to good bytes.
 //! * [`LeBytes`]: test bytes written as a list of numbers.
+//! * [`filing`]: where a store files a link.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
@@ -19,6 +20,8 @@
 
 #[cfg(feature = "std")]
 mod bytes;
+#[cfg(feature = "std")]
+pub mod filing;
 #[cfg(feature = "std")]
 pub mod golden;
 #[cfg(feature = "std")]

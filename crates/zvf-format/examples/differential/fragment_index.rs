@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder, Rows};
 
-use crate::{Codec, Outcome};
+use crate::{Codec, Outcome, list, numbers, pair};
 
 pub(crate) const CODEC: Codec = Codec {
     name: "fragment_index",
@@ -18,26 +18,19 @@ fn decode(bytes: &[u8], _with: &Value) -> Outcome<Value> {
         Rows::List(rows) => json!({ "list": rows.iter().collect::<Vec<_>>() }),
     });
     let fragments: Vec<_> = fragments.collect();
-    Ok(json!({ "fragments": fragments, "extent": index.extent() }))
+    let (extent, canonical) = (index.extent(), index.is_canonical());
+    Ok(json!({ "fragments": fragments, "extent": extent, "canonical": canonical }))
 }
 
 fn encode(input: &Value) -> Outcome<Vec<u8>> {
     let mut builder = FragmentIndexBuilder::default();
-    for fragment in input["fragments"].as_array().ok_or("no fragments")? {
-        if let Some(range) = fragment["range"].as_array() {
-            let [start, count] = numbers(range)?[..] else {
-                return Err("a range is two numbers".into());
-            };
-            builder.push_range(start..start.checked_add(count).ok_or("past the end")?)?;
+    for fragment in list(&input["fragments"])? {
+        if fragment["list"].is_array() {
+            builder.push_list(&numbers(&fragment["list"])?)?;
         } else {
-            let list = fragment["list"].as_array().ok_or("no range and no list")?;
-            builder.push_list(&numbers(list)?)?;
+            let [start, count]: [u64; 2] = pair(&fragment["range"])?;
+            builder.push_range(start..start.checked_add(count).ok_or("past the end")?)?;
         }
     }
     Ok(builder.finish())
-}
-
-fn numbers(values: &[Value]) -> Outcome<Vec<u64>> {
-    let numbers = values.iter().map(|value| value.as_u64().ok_or("no row"));
-    Ok(numbers.collect::<Result<_, _>>()?)
 }

@@ -21,12 +21,17 @@ use std::{
 use serde_json::{Value, json};
 use zvf_testkit::golden::unhex;
 
+mod dictionary;
 mod fragment_index;
+mod link_cells;
+mod object_manifest;
+mod ragged_links;
+mod vlen_frame;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// A codec's two directions. Input and output have the shape of the codec's
-/// file in `testdata/codec`.
+/// A codec's two directions. The codec's module gives the shape of input and
+/// output, mostly that of its file in `testdata/codec`.
 struct Codec {
     name: &'static str,
     /// Bytes, with what `with` says.
@@ -34,7 +39,14 @@ struct Codec {
     encode: fn(&Value) -> Outcome<Vec<u8>>,
 }
 
-const CODECS: &[Codec] = &[fragment_index::CODEC];
+const CODECS: &[Codec] = &[
+    fragment_index::CODEC,
+    object_manifest::CODEC,
+    ragged_links::CODEC,
+    link_cells::CODEC,
+    vlen_frame::CODEC,
+    dictionary::CODEC,
+];
 
 fn main() -> Outcome<()> {
     let mut answers = io::stdout().lock();
@@ -59,6 +71,34 @@ fn answer(request: &Value) -> Outcome<Value> {
         _ => return Err(format!("no operation {}", request["op"]).into()),
     };
     Ok(answered.unwrap_or_else(|error| json!({ "error": error.to_string() })))
+}
+
+fn list(value: &Value) -> Outcome<&[Value]> {
+    Ok(value
+        .as_array()
+        .ok_or_else(|| format!("{value} is no list"))?)
+}
+
+fn text(value: &Value) -> Outcome<&str> {
+    Ok(value
+        .as_str()
+        .ok_or_else(|| format!("{value} is no text"))?)
+}
+
+fn number<T: TryFrom<i128>>(value: &Value) -> Outcome<T> {
+    let number = value.as_i64().map(i128::from);
+    let number = number.or_else(|| value.as_u64().map(i128::from));
+    let number = number.and_then(|number| T::try_from(number).ok());
+    Ok(number.ok_or_else(|| format!("{value} is no such number"))?)
+}
+
+fn numbers<T: TryFrom<i128>>(value: &Value) -> Outcome<Vec<T>> {
+    list(value)?.iter().map(number).collect()
+}
+
+fn pair<T: TryFrom<i128>>(value: &Value) -> Outcome<[T; 2]> {
+    let numbers = numbers(value)?.try_into();
+    numbers.map_err(|_| format!("{value} is no pair").into())
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -131,7 +131,7 @@ pub(crate) fn encode_fragments(index: &FragmentIndex<'_>) -> Vec<u8> {
 }
 
 /// Encodes a manifest again.
-fn encode_manifest(manifest: &ObjectManifest<'_>) -> Vec<u8> {
+pub(crate) fn encode_manifest(manifest: &ObjectManifest<'_>) -> Vec<u8> {
     let mut builder = ObjectManifestBuilder::new(manifest.sid_ndim());
     for block in manifest {
         builder.push(&block).unwrap();

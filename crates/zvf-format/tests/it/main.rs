@@ -20,5 +20,6 @@ mod manifest;
 mod numeric;
 mod open_rows;
 mod path;
+mod recorded;
 mod tetration;
 mod vlen;
