@@ -5,7 +5,7 @@ use std::{fmt, fs, path::Path};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::{options::Options, python, run::cargo, stage::Done, workspace};
+use crate::{metadata, options::Options, python, run::cargo, stage::Done};
 
 const LEGEND: &str = "
 Medians. ratio: the reference's time over ours. GB/s are index bytes; memcpy copies the same bytes.
@@ -37,8 +37,8 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
 }
 
 fn format() -> Result<Done> {
-    let data = workspace::scratch("bench-data")?;
-    let criterion = workspace::scratch("bench-data/criterion")?;
+    let data = metadata::scratch("bench-data")?;
+    let criterion = metadata::scratch("bench-data/criterion")?;
     cargo("bench --locked --package zvf-format --bench format -- --quiet --noplot")
         .env("ZVF_BENCH_DATA", &data)
         .env("CRITERION_HOME", &criterion)

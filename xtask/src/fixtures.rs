@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{options::Options, python, stage::Done, tidy, workspace};
+use crate::{metadata, options::Options, python, stage::Done, tidy, workspace};
 
 const SCRIPT: &str = "make_codec_fixtures.py";
 
@@ -33,7 +33,7 @@ pub(crate) fn check() -> Result<Done> {
     let Some(script) = python::script(SCRIPT)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let again = workspace::scratch("xtask")?.join("fixtures");
+    let again = metadata::scratch("xtask")?.join("fixtures");
     if again.exists() {
         fs::remove_dir_all(&again)?;
     }

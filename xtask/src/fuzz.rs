@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
-    hex, nostd,
+    hex, metadata, nostd,
     options::Options,
     run::{self, cargo, program},
     stage::Done,
@@ -78,7 +78,7 @@ fn fuzz(chosen: Vec<String>, seconds: u64) -> Result<Done> {
         ));
     }
     let binaries = build()?;
-    let corpus = workspace::scratch("fuzz/corpus")?;
+    let corpus = metadata::scratch("fuzz/corpus")?;
     cargo("run --quiet --locked --package zvf-testkit --features std --example fuzz_corpus --")
         .arg(&corpus)
         .run()?;
@@ -119,7 +119,7 @@ fn build() -> Result<Vec<PathBuf>> {
         .arg("--target")
         .arg(host()?)
         .arg("--target-dir")
-        .arg(workspace::scratch("fuzz")?)
+        .arg(metadata::scratch("fuzz")?)
         .env("RUSTFLAGS", INSTRUMENT);
     run::built_all(build)
 }
@@ -137,7 +137,7 @@ fn binary<'a>(binaries: &'a [PathBuf], target: &str) -> Result<&'a Path> {
 }
 
 fn run_target(target: &str, binary: &Path, corpus: &Path, seconds: u64) -> Result<String> {
-    let crashes = workspace::scratch(&format!("fuzz/crashes/{target}"))?;
+    let crashes = metadata::scratch(&format!("fuzz/crashes/{target}"))?;
     let before = files(&crashes)?;
     let output = program(binary)
         .words(LIMITS)
@@ -163,7 +163,7 @@ fn run_target(target: &str, binary: &Path, corpus: &Path, seconds: u64) -> Resul
 
 fn reproduce(target: &str, input: &[u8]) -> Result<Done> {
     let binaries = build()?;
-    let file = workspace::scratch("fuzz")?.join(format!("{target}.input"));
+    let file = metadata::scratch("fuzz")?.join(format!("{target}.input"));
     fs::write(&file, input)?;
     let binary = binary(&binaries, target)?;
     program(binary).words(LIMITS).arg(file).run()?;

@@ -13,6 +13,7 @@ mod conformance;
 mod fixtures;
 mod fuzz;
 mod hex;
+mod metadata;
 mod nostd;
 mod options;
 mod python;

@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Result, bail, ensure};
 
 use crate::{
+    metadata,
     run::{self, cargo, exists, program},
     stage::Done,
     workspace,
@@ -68,7 +69,7 @@ fn probe(features: &str) -> Result<std::path::PathBuf> {
         .words(features)
         .words(locked())
         .arg("--target-dir")
-        .arg(workspace::scratch("probe")?);
+        .arg(metadata::scratch("probe")?);
     run::built(build)
 }
 

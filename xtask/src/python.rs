@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
 use crate::{
-    hex,
+    hex, metadata,
     run::{Run, exists, program},
     workspace,
 };
@@ -33,7 +33,7 @@ fn environment() -> Result<Option<PathBuf>> {
     let text = fs::read(&requirements).context(REQUIREMENTS)?;
     let mut name = hex::encode(&Sha256::digest(&text));
     name.truncate(8);
-    let venv = workspace::scratch("xtask")?.join(format!("venv-{name}"));
+    let venv = metadata::scratch("xtask")?.join(format!("venv-{name}"));
     let bin = if cfg!(windows) { "Scripts" } else { "bin" };
     let python = venv.join(bin).join("python");
     let complete = venv.join("complete");

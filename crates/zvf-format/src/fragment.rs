@@ -146,19 +146,20 @@ impl<'a> FragmentIndex<'a> {
                 trailing => Err(E::TrailingBytes(trailing)),
             };
         }
-        let bitmap: &[U64] = take(&mut cursor, len.div_ceil(64), Section::Bitmap)?;
-        let ranges: &[RawRange] = take(&mut cursor, range_count, Section::Ranges)?;
+        let count = |count: u32| usize::try_from(count).ok();
+        let bitmap: &[U64] = take(&mut cursor, count(len.div_ceil(64)), Section::Bitmap)?;
+        let ranges: &[RawRange] = take(&mut cursor, count(range_count), Section::Ranges)?;
         if bits::ones_before(bitmap, len) != range_count {
             return Err(E::RangeCount);
         }
-        // The slot after the last list cannot overflow a usize that just held a bitmap of `len` bits.
-        let offsets: &[U32] = take_with_end(&mut cursor, lists, Section::Offsets)?;
+        let slots = count(lists).and_then(|lists| lists.checked_add(1));
+        let offsets: &[U32] = take(&mut cursor, slots, Section::Offsets)?;
         let sorted = offsets.is_sorted_by_key(|offset| offset.get());
         if !sorted || offsets.first().is_some_and(|offset| offset.get() != 0) {
             return Err(E::Offsets);
         }
         let total = offsets.last().map_or(0, |offset| offset.get());
-        let rows: &[I64] = take(&mut cursor, total, Section::Rows)?;
+        let rows: &[I64] = take(&mut cursor, count(total), Section::Rows)?;
         if !cursor.rest().is_empty() {
             return Err(E::TrailingBytes(cursor.rest().len()));
         }
@@ -308,31 +309,17 @@ impl<'a> FragmentIndex<'a> {
     }
 }
 
+/// `None` counts more than this machine can address, and so more than there is.
 fn take<'a, T>(
     cursor: &mut Cursor<'a>,
-    count: u32,
+    count: Option<usize>,
     section: Section,
 ) -> Result<&'a [T], FragmentIndexError>
 where
     T: FromBytes + Immutable + KnownLayout + Unaligned,
 {
-    usize::try_from(count)
-        .ok()
+    count
         .and_then(|count| cursor.take_slice(count))
-        .ok_or(FragmentIndexError::Truncated(section))
-}
-
-fn take_with_end<'a, T>(
-    cursor: &mut Cursor<'a>,
-    count: u32,
-    section: Section,
-) -> Result<&'a [T], FragmentIndexError>
-where
-    T: FromBytes + Immutable + KnownLayout + Unaligned,
-{
-    usize::try_from(count)
-        .ok()
-        .and_then(|count| cursor.take_slice(count.checked_add(1)?))
         .ok_or(FragmentIndexError::Truncated(section))
 }
 

@@ -53,5 +53,5 @@ mod rows;
 pub use dtype::{ByteOrder, Dtype, DtypeError, Kind};
 #[cfg(feature = "alloc")]
 pub use element::encode;
-pub use element::{CopyLength, Element, Elements, Value};
+pub use element::{CopyLength, Element, Elements, KindVisitor, Value};
 pub use rows::{NumericRows, NumericRowsError, columns_of};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 
 use super::policy::{self, Entry, Package, Policy};
-use crate::workspace;
+use crate::metadata;
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let policy = Policy::read()?;
@@ -61,7 +61,7 @@ fn banned(package: &Package<'_>, entry: &Entry, users: &[&str]) -> Vec<String> {
 
 /// Names of the packages that depend on `id` themselves.
 fn users<'a>(id: &str, packages: &[Package<'a>]) -> Result<Vec<&'a str>> {
-    let nodes = workspace::metadata()?["resolve"]["nodes"].as_array();
+    let nodes = metadata::read()?["resolve"]["nodes"].as_array();
     let nodes = nodes.context("cargo metadata without a graph")?;
     let using = nodes.iter().filter(|node| {
         let needs = node["dependencies"].as_array();

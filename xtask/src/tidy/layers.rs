@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::workspace;
+use crate::metadata;
 
 /// What one crate of the workspace may depend on.
 struct Rule {
@@ -146,7 +146,7 @@ const TESTKIT: &str = "zvf-testkit";
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let mut findings = Vec::new();
-    let metadata = workspace::metadata()?;
+    let metadata = metadata::read()?;
     let members = metadata["workspace_members"].as_array();
     let members = members.context("cargo metadata without members")?;
     let packages = metadata["packages"].as_array();

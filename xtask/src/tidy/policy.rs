@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::workspace;
+use crate::{metadata, workspace};
 
 /// What `deny.toml` says.
 pub(crate) struct Policy {
@@ -96,7 +96,7 @@ pub(crate) struct Package<'a> {
 
 /// Every package in the graph: normal, build and dev, on every platform.
 pub(crate) fn packages() -> Result<Vec<Package<'static>>> {
-    let packages = workspace::metadata()?["packages"].as_array();
+    let packages = metadata::read()?["packages"].as_array();
     let read = |package: &'static Value| {
         let text = |key: &str| package[key].as_str().context("an incomplete package");
         Ok(Package {

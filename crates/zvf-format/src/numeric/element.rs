@@ -39,6 +39,58 @@ pub trait Element: Copy + fmt::Debug + sealed::Sealed {
     fn value(self) -> Value;
 }
 
+/// Something to do with the Rust type that a [`Kind`] is; see [`Kind::visit`].
+pub trait KindVisitor {
+    /// What comes of it.
+    type Output;
+
+    /// Does it with values of type `T`.
+    fn visit<T: Element>(self) -> Self::Output;
+}
+
+impl Kind {
+    /// Calls `visitor` with the Rust type of this kind: the one place where a
+    /// kind known only at run time becomes a type.
+    ///
+    /// ```
+    /// use zvf_format::numeric::{Dtype, Element, KindVisitor, NumericRows};
+    ///
+    /// /// How many values there are, whatever they are.
+    /// struct Count<'a>(NumericRows<'a>);
+    ///
+    /// impl KindVisitor for Count<'_> {
+    ///     type Output = usize;
+    ///
+    ///     fn visit<T: Element>(self) -> usize {
+    ///         self.0.elements::<T>().map_or(0, |values| values.len())
+    ///     }
+    /// }
+    ///
+    /// let dtype = Dtype::parse("uint16")?;
+    /// let rows = NumericRows::parse(b"\x01\0\x02\0", dtype, 1.try_into()?)?;
+    /// assert_eq!(dtype.kind().visit(Count(rows)), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn visit<V: KindVisitor>(self, visitor: V) -> V::Output {
+        match self {
+            Self::Bool => visitor.visit::<bool>(),
+            Self::Int8 => visitor.visit::<i8>(),
+            Self::Int16 => visitor.visit::<i16>(),
+            Self::Int32 => visitor.visit::<i32>(),
+            Self::Int64 => visitor.visit::<i64>(),
+            Self::UInt8 => visitor.visit::<u8>(),
+            Self::UInt16 => visitor.visit::<u16>(),
+            Self::UInt32 => visitor.visit::<u32>(),
+            Self::UInt64 => visitor.visit::<u64>(),
+            Self::Float16 => visitor.visit::<f16>(),
+            Self::Float32 => visitor.visit::<f32>(),
+            Self::Float64 => visitor.visit::<f64>(),
+            Self::Complex64 => visitor.visit::<[f32; 2]>(),
+            Self::Complex128 => visitor.visit::<[f64; 2]>(),
+        }
+    }
+}
+
 mod sealed {
     #[cfg(feature = "alloc")]
     use alloc::vec::Vec;

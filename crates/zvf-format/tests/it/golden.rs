@@ -8,8 +8,20 @@ use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexBuilder, Rows},
     links::{LinkRows, LinkRowsBuilder, LinkWidth},
     manifest::{ObjectManifest, ObjectManifestBuilder},
-    numeric::{self, Dtype, Element, Kind, NumericRows, Value},
+    numeric::{self, Dtype, Element, KindVisitor, NumericRows, Value},
 };
+
+/// Numbers taken out as the type they are and encoded again.
+struct Again<'a>(NumericRows<'a>);
+
+impl KindVisitor for Again<'_> {
+    type Output = Vec<u8>;
+
+    fn visit<T: Element>(self) -> Vec<u8> {
+        let values: Vec<T> = self.0.elements().unwrap().iter().collect();
+        numeric::encode(&values, self.0.dtype().order())
+    }
+}
 
 /// Counts what was compared, so that a run shows it looked at something.
 #[derive(Debug, Default)]
@@ -53,26 +65,7 @@ impl Tally {
     /// Numbers taken out as the type they are and encoded again.
     #[track_caller]
     pub(crate) fn numbers(&mut self, rows: &NumericRows<'_>, what: &str) {
-        fn again<T: Element>(rows: &NumericRows<'_>) -> Vec<u8> {
-            let values: Vec<T> = rows.elements().unwrap().iter().collect();
-            numeric::encode(&values, rows.dtype().order())
-        }
-        let again = match rows.dtype().kind() {
-            Kind::Bool => again::<bool>(rows),
-            Kind::Int8 => again::<i8>(rows),
-            Kind::Int16 => again::<i16>(rows),
-            Kind::Int32 => again::<i32>(rows),
-            Kind::Int64 => again::<i64>(rows),
-            Kind::UInt8 => again::<u8>(rows),
-            Kind::UInt16 => again::<u16>(rows),
-            Kind::UInt32 => again::<u32>(rows),
-            Kind::UInt64 => again::<u64>(rows),
-            Kind::Float16 => again::<half::f16>(rows),
-            Kind::Float32 => again::<f32>(rows),
-            Kind::Float64 => again::<f64>(rows),
-            Kind::Complex64 => again::<[f32; 2]>(rows),
-            Kind::Complex128 => again::<[f64; 2]>(rows),
-        };
+        let again = rows.dtype().kind().visit(Again(*rows));
         self.reencoded(&again, rows.as_bytes(), what);
     }
 

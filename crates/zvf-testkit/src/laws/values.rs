@@ -3,7 +3,7 @@
 use zvf_format::{
     dictionary::{Code, CodeDtype, DictionaryCodes},
     groups,
-    numeric::{self, Element, Kind, NumericRows, Value, columns_of},
+    numeric::{self, Element, Kind, KindVisitor, NumericRows, Value, columns_of},
     open_rows,
     vlen::{self, VlenFrame},
 };
@@ -103,22 +103,7 @@ pub fn numeric_rows(bytes: &[u8]) {
     let Some(rows) = walk::numeric_rows_of(bytes) else {
         return;
     };
-    match rows.dtype().kind() {
-        Kind::Bool => elements::<bool>(&rows),
-        Kind::Int8 => elements::<i8>(&rows),
-        Kind::Int16 => elements::<i16>(&rows),
-        Kind::Int32 => elements::<i32>(&rows),
-        Kind::Int64 => elements::<i64>(&rows),
-        Kind::UInt8 => elements::<u8>(&rows),
-        Kind::UInt16 => elements::<u16>(&rows),
-        Kind::UInt32 => elements::<u32>(&rows),
-        Kind::UInt64 => elements::<u64>(&rows),
-        Kind::Float16 => elements::<half::f16>(&rows),
-        Kind::Float32 => elements::<f32>(&rows),
-        Kind::Float64 => elements::<f64>(&rows),
-        Kind::Complex64 => elements::<[f32; 2]>(&rows),
-        Kind::Complex128 => elements::<[f64; 2]>(&rows),
-    }
+    rows.dtype().kind().visit(CheckElements(rows));
     let (columns, count) = (rows.columns(), rows.rows());
     assert_eq!(rows.value(count, 0), None);
     assert_eq!(rows.value(0, columns.get()), None);
@@ -131,6 +116,16 @@ pub fn numeric_rows(bytes: &[u8]) {
         let tail = rows.slice(1..count).expect("within");
         assert_eq!(tail.rows(), count - 1);
         assert!(same(tail.value(0, 0), rows.value(1, 0)));
+    }
+}
+
+struct CheckElements<'a>(NumericRows<'a>);
+
+impl KindVisitor for CheckElements<'_> {
+    type Output = ();
+
+    fn visit<T: Element>(self) {
+        elements::<T>(&self.0);
     }
 }
 

@@ -7,7 +7,9 @@
 use zvf_format::{
     dictionary::{Code, DictionaryCodes},
     groups::GroupMembers,
-    numeric::{ByteOrder, Dtype, Element, Kind, NumericRows, Value, columns_of},
+    numeric::{
+        ByteOrder, Dtype, Element, Elements, Kind, KindVisitor, NumericRows, Value, columns_of,
+    },
     open_rows::OpenRows,
     vlen::VlenFrame,
 };
@@ -117,30 +119,24 @@ pub fn numeric_rows(bytes: &[u8]) -> Option<u64> {
         let part = rows.slice(1..row).or_else(|| rows.slice(row..row));
         digest = mix_len(digest, part.map_or(0, |part| part.rows()));
     }
-    let elements = match rows.dtype().kind() {
-        Kind::Bool => elements::<bool>(&rows),
-        Kind::Int8 => elements::<i8>(&rows),
-        Kind::Int16 => elements::<i16>(&rows),
-        Kind::Int32 => elements::<i32>(&rows),
-        Kind::Int64 => elements::<i64>(&rows),
-        Kind::UInt8 => elements::<u8>(&rows),
-        Kind::UInt16 => elements::<u16>(&rows),
-        Kind::UInt32 => elements::<u32>(&rows),
-        Kind::UInt64 => elements::<u64>(&rows),
-        Kind::Float16 => elements::<half::f16>(&rows),
-        Kind::Float32 => elements::<f32>(&rows),
-        Kind::Float64 => elements::<f64>(&rows),
-        Kind::Complex64 => elements::<[f32; 2]>(&rows),
-        Kind::Complex128 => elements::<[f64; 2]>(&rows),
-    };
+    let elements = rows.dtype().kind().visit(WalkElements(rows));
     digest = mix(digest, elements.unwrap_or_default());
     let count = u64::try_from(rows.rows()).unwrap_or(u64::MAX);
     let width = columns_of(rows.as_bytes().len(), rows.dtype(), count);
     Some(mix(digest, width.map_or(0, |width| width.get().into())))
 }
 
-fn elements<T: Element>(rows: &NumericRows<'_>) -> Option<u64> {
-    let elements = rows.elements::<T>()?;
+struct WalkElements<'a>(NumericRows<'a>);
+
+impl KindVisitor for WalkElements<'_> {
+    type Output = Option<u64>;
+
+    fn visit<T: Element>(self) -> Option<u64> {
+        elements(self.0.elements::<T>()?)
+    }
+}
+
+fn elements<T: Element>(elements: Elements<'_, T>) -> Option<u64> {
     let mut digest = mix_len(u64::from(elements.is_empty()), elements.len());
     for element in elements.iter() {
         digest = mix_value(digest, Some(element.value()));

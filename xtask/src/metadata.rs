@@ -1,0 +1,33 @@
+//! What cargo says about the workspace.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::run;
+
+/// Everything `cargo metadata` knows, with all features on.
+pub(crate) fn read() -> Result<&'static Value> {
+    static METADATA: OnceLock<Value> = OnceLock::new();
+    if let Some(metadata) = METADATA.get() {
+        return Ok(metadata);
+    }
+    let args = "metadata --format-version 1 --all-features --locked";
+    let text = run::cargo(args).read()?;
+    let value = serde_json::from_str(&text).context("cargo metadata is not JSON")?;
+    Ok(METADATA.get_or_init(|| value))
+}
+
+/// A folder of ours below the target directory, made if it is missing.
+pub(crate) fn scratch(name: &str) -> Result<PathBuf> {
+    let target = read()?["target_directory"].as_str();
+    let target = target.context("cargo metadata names no target directory")?;
+    let folder = Path::new(target).join(name);
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
