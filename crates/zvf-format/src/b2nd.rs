@@ -2,7 +2,8 @@
 //! chunks, and the metalayer that makes an array of them.
 //!
 //! A frame is one byte string that may start anywhere in a file; bytes after
-//! it do not belong to it. All positions count from its first byte.
+//! it do not belong to it. Positions in header and tables count from its first
+//! byte.
 //!
 //! | part | offset | size in bytes | content |
 //! |---|---|---|---|
@@ -13,7 +14,10 @@
 //!
 //! A frame without chunks has no index chunk. In a sparse directory the file
 //! `chunks.b2frame` is such a frame without its chunks, each of which is a
-//! file of its own; the index chunk then starts at H.
+//! file of its own; the index chunk then starts at H. The index holds one
+//! little-endian i64 for each chunk: where it starts, counted from H, or the
+//! number of its file, or, with the top bit set, a chunk of one repeated value
+//! that takes no bytes.
 //!
 //! Header and trailer are MessagePack that is only ever written one way:
 //! every value has the widest marker for its kind, at a fixed place. Anything
@@ -28,14 +32,14 @@
 //! | 0x00 | `9e` | array of 14 |
 //! | 0x01 | `a8` | 8 bytes, the magic: `b2frame` and a zero |
 //! | 0x0a | `d2` | i32, H, 97 or more |
-//! | 0x0f | `cf` | u64, L, length of the frame: H + C + 35 or more |
+//! | 0x0f | `cf` | u64, L, length of the frame: H + C + 35 or more; in a sparse directory H + 35, as C is not in it |
 //! | 0x18 | `a4` | 4 bytes follow |
 //! | 0x19 | | bits 0 to 3 version, 1 to 3; bits 4 and 5 width of index entries, 1 (64 bits); bit 6 chunks vary in size, only where the bytes at 0x1d are 0; bit 7 blocks vary in size, never in an array |
 //! | 0x1a | | 0: one file. 1: sparse directory |
 //! | 0x1b | | bits 0 to 3 codec number: 0 BloscLZ, 1 LZ4, 2 LZ4HC, 4 zlib, 5 zstd, 6 see 0x4d; bits 4 to 7 level |
 //! | 0x1c | | bits 0 and 1 split mode less 1: a wish of the writer |
 //! | 0x1d | `d3` | i64, bytes of all chunks decoded |
-//! | 0x26 | `d3` | i64, C; in a sparse directory bytes of all chunk files |
+//! | 0x26 | `d3` | i64, C, 0 where no chunk takes bytes; in a sparse directory bytes of all chunk files |
 //! | 0x2f | `d2` | i32, bytes of an item, not 0 |
 //! | 0x34 | `d2` | i32, bytes of a block decoded; may be 0 |
 //! | 0x39 | `d2` | i32, bytes of a chunk decoded; 0 only where the bytes at 0x1d are |

@@ -27,8 +27,15 @@
 //! | `groups` | one group's object ids | [`groups`]; up to 0.8.0 inside [`open_rows`] |
 //! | `object_index/object_ids`, `links_<kind>` | packed numbers | [`int64s`], [`links`] |
 //! | `object_attributes/<name>`, `group_attributes/<name>`, `parametric/objects` | rows of numbers | [`numeric`] |
+//! | `object_attributes/<name>/present_mask` (up to 0.8.0) | a byte for each object | [`numeric`] |
+//! | `parametric/groups` | as `groups` | [`groups`] |
 //! | `parametric/names` | UTF-8, one vlen item a name; up to 0.8.0 one blob with line feeds between | |
 //! | `__shard_<number>` in any of them (up to 0.8.0) | cells back to back; the attribute `shard_index` has `[offset, length]` for each chunk key | |
+//!
+//! Up to 0.8.0 what is one blob for a whole level (`object_attributes/<name>`,
+//! `group_attributes/<name>`, `links_<kind>`, `parametric/…`, up to 0.7 also
+//! `cross_chunk_links/<delta>` and its attributes) is an array `data` inside a
+//! group of that name. `headers/<name>` and `geometry_index` have attributes only.
 //!
 //! Arrays of the type `variable_length_bytes` wrap their cells in a frame,
 //! [`vlen`]. Link cells that cross chunks or levels wrap their rows in a

@@ -31,7 +31,7 @@
 //! | parameter | attribute | of the node | when absent |
 //! |---|---|---|---|
 //! | L | `link_width` | `links/<delta>`, `cross_chunk_links/<delta>`, `links_<kind>` | no links |
-//! | K, numbers in a chunk key | `sid_ndim` | `links/<delta>` (0.9), `cross_chunk_links/<delta>`, `object_index` | no links |
+//! | K, numbers in a chunk key | `sid_ndim` | `links/<delta>` (0.9), `cross_chunk_links/<delta>` | no links |
 //! | directed | `directed` | the family, from 0.8.1 | false |
 //! | one copy or one a chunk | `store`: `canonical` or `duplicate` | the family, from 0.8.1 | `canonical` |
 //! | permuted rows | `has_perm` | `links/<delta>/<offsets>` (0.9) | by the table above |
@@ -55,8 +55,9 @@
 //! * `canonical` and not directed: endpoints ascending by chunk coordinates, as
 //!   numbers, axis by axis, then by vertex row; equal ones keep their order. In
 //!   0.8 this holds for every delta, in 0.9 for delta 0 only.
-//! * `canonical` and directed, in 0.9 also every delta but 0, and every record
-//!   inside one chunk: the input order.
+//! * `canonical` and directed, in 0.9 also every delta but 0, and all plain rows:
+//!   the input order. (A record inside one chunk goes to the plain rows of delta
+//!   0; equal chunk coordinates at two levels are not one chunk.)
 //! * `duplicate`: one copy for each *distinct* chunk of the record. The copies
 //!   are led by the first endpoint of each chunk in canonical order; the others
 //!   follow in ascending input position. All carry their code, directed or not.
@@ -74,9 +75,18 @@
 //! chunk of endpoint k = anchor(source chunk) + offset k
 //! ```
 //!
-//! `source` and `target` are the chunk shapes of the two levels over the root's,
-//! whole numbers; without per-level chunk shapes both are 1 and the anchor is the
-//! chunk itself. See [`AxisScales`].
+//! `source` and `target` are the chunk shapes of the two levels (`chunk_shape` of
+//! `zarr_vectors_level`) over the root's (`chunk_shape` of `zarr_vectors`), whole
+//! numbers. A level without one has the root's, so that both are 1 and the anchor
+//! is the chunk itself; so is the leading axis of a level chunked by an attribute.
+//! See [`AxisScales`].
+//!
+//! # Groups
+//!
+//! The groups of a ragged blob, and the fragments that `link_fragments` makes of
+//! the plain rows, tell which rows were written together. Link fragments are
+//! numbered on their own, not as the vertex fragments of the chunk, and may be
+//! there for a chunk that has no link cell and so no rows.
 //!
 //! # Reading order
 //!
@@ -90,7 +100,8 @@
 //! Bytes that are no whole number of rows or records, negative vertex rows, codes
 //! that are not below L!, a group that ends inside a row, and a cell whose groups
 //! are not one record each. Counts of rows are not stored with them: a blob cut
-//! between two rows is a shorter blob, which `num_physical_records` can tell.
+//! between two rows is a shorter blob, which `num_physical_records` (before 0.8.1
+//! `num_links`) can tell, and for plain rows the extent of `link_fragments`.
 //!
 //! [`path`]: crate::path
 

@@ -11,7 +11,7 @@
 //!
 //! All numbers are little-endian; nothing is aligned or padded, and nothing
 //! follows the last block. Fragment numbers count inside the block's chunk; they
-//! and the end of a range are at most 2^32 − 1, as many as a
+//! and the end of a range, first + count, are at most 2^32 − 1, as many as a
 //! [fragment index](crate::fragment) can hold. Negative numbers and counts,
 //! other modes, short bytes and bytes after the last block are refused. The order
 //! of blocks, and of the numbers in a list, is the order of the object's pieces: a

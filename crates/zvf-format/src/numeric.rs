@@ -4,8 +4,10 @@
 //! |---|---|---|
 //! | values | rows · columns · s | row by row, the columns of a row side by side, nothing before, between or after them |
 //!
-//! The blob says neither type nor shape. The type is the array's `dtype`, s is
-//! its [size](Dtype::size); arrays without one, `vertices` or attributes, are
+//! The blob says neither type nor shape. The type is the attribute `dtype`, s is
+//! its [size](Dtype::size); up to 0.8.0, and for per-chunk cells up to 0.8.1, the
+//! Zarr arrays themselves are of type `uint8` and the attributes are those of the
+//! group above them; arrays without one, `vertices` or attributes, are
 //! `float32`. Nothing is aligned.
 //!
 //! | cell | rows | columns |
@@ -15,7 +17,7 @@
 //! | `fragment_attributes/<name>` | fragments of the index | length / (rows · s) |
 //! | link attributes | links of the cell beside it | length / (rows · s) |
 //! | `object_attributes/<name>`, `group_attributes/<name>`, `parametric/…` | first number of the attribute `shape` | the second, 1 without |
-//! | `object_attributes/<name>/present_mask` (up to 0.8.0) | objects | 1; `uint8`, 0 for a dropped object |
+//! | `object_attributes/<name>/present_mask` (up to 0.8.0) | objects | 1; `uint8`, 0 for a dropped object. Later a dropped object's row is the array's fill value |
 //! | `parametric/objects` | what the length gives | `max_row_length`: type id, coefficients, then NaN |
 //!
 //! Where the length is divided by the rows, [`columns_of`] does it; a division

@@ -20,8 +20,8 @@
 //!
 //! Because the last row is open, a `data` that lost its tail after the last
 //! start still parses, and so does an `offsets` that lost whole starts, whose
-//! last row then swallows the rest. The codec of the row can tell, and the
-//! count that the attributes give (`num_objects`, `num_groups`).
+//! last row then swallows the rest. A manifest notices both. Ids of a group do
+//! not: `num_groups` tells lost starts, and nothing tells lost ids.
 //!
 //! ```
 //! use zvf_format::open_rows::OpenRows;

@@ -20,8 +20,10 @@
 //! the link width. A delta fits an i32, any other number an i64. Every other
 //! spelling is refused, and so is any other count of numbers.
 //!
-//! A delta is the level of endpoints 1 to L − 1 minus the level of endpoint 0,
-//! positive towards coarser levels. An offset is the difference between the chunk
+//! A delta is the level of endpoints 1 to L − 1 minus the level of endpoint 0, in
+//! input order, positive towards coarser levels. The cell of chunk `c` in an array
+//! of 0.9 has the grid index `c − chunk_grid_origin`, an attribute that is all
+//! zeros when absent. An offset is the difference between the chunk
 //! of endpoint `k` in stored order and the *anchor* of the chunk of endpoint 0,
 //! axis by axis: see [`links`](crate::links).
 //!

@@ -151,8 +151,8 @@ impl<'a> ChunkIndex<'a> {
     /// a tile of the grid and has its length, every payload lies between the
     /// index and `payload_end`, and there are as many rows as tiles.
     ///
-    /// `payload_end` is the length of the file, less the footer and the spills
-    /// before it. That no tile has two rows and no two payloads overlap is not
+    /// `payload_end` is the smallest offset of a spill; without spills where the
+    /// footer's JSON starts, without a footer the length of the file. That no tile has two rows and no two payloads overlap is not
     /// checked: it takes memory for all rows, which `zvf-validate` has.
     ///
     /// One pass when the rows are grouped by dataset in directory order, as
