@@ -212,12 +212,19 @@ impl<'a> FragmentIndex<'a> {
     /// Constant when the fragments are all of one kind; otherwise counts the
     /// bits before `id`, O(id/64). To look up many, use [`ranked`](Self::ranked);
     /// to walk all, [`iter`](Self::iter).
+    #[inline]
     pub fn rows(&self, id: u32) -> Option<Rows<'a>> {
-        if self.lists_only() {
-            return self.list(id).map(Rows::List);
-        }
         if self.ranges_only() {
             return self.range(id).map(Rows::Range);
+        }
+        self.rows_of_any(id)
+    }
+
+    /// Apart from [`rows`](Self::rows), so that the lookup every bulk writer's
+    /// index takes is small enough to be inlined.
+    fn rows_of_any(&self, id: u32) -> Option<Rows<'a>> {
+        if self.lists_only() {
+            return self.list(id).map(Rows::List);
         }
         let is_range = self.is_range(id)?;
         self.rows_at(id, is_range, bits::ones_before(self.bitmap, id))
@@ -275,6 +282,7 @@ impl<'a> FragmentIndex<'a> {
         })
     }
 
+    #[inline]
     fn ranges_only(&self) -> bool {
         self.offsets.len() <= 1
     }
@@ -292,6 +300,7 @@ impl<'a> FragmentIndex<'a> {
         }
     }
 
+    #[inline]
     fn range(&self, ordinal: u32) -> Option<Range<u64>> {
         let range = self.ranges.get(usize::try_from(ordinal).ok()?)?;
         Some(range.rows())
@@ -372,6 +381,7 @@ pub struct Fragments<'a> {
 impl<'a> Iterator for Fragments<'a> {
     type Item = Rows<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Rows<'a>> {
         if self.next >= self.index.len {
             return None;
