@@ -1,0 +1,13 @@
+//! Public API of the crate, and every recorded store.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails"
+)]
+
+mod golden_cells;
+mod golden_damage;
+mod golden_detection;
+mod golden_metadata;
+mod golden_nodes;
+mod store;
