@@ -7,6 +7,7 @@
 //! | node | type |
 //! |---|---|
 //! | any array that has a cell for each chunk | [`Presence`] |
+//! | any padded array | [`Padded`] |
 //! | `vertices`, `vertices_<kind>` | [`Vertices`] |
 //! | `vertex_fragments`, `link_fragments` | [`Fragments`] |
 //! | `vertex_attributes/<name>`, `fragment_attributes/<name>`, link attributes of every form | [`CellAttribute`] |
@@ -25,6 +26,7 @@ mod attribute;
 mod composite;
 mod links;
 mod objects;
+mod padded;
 mod parametric;
 mod presence;
 mod shards;
@@ -34,6 +36,7 @@ pub use attribute::{CellAttribute, Dictionary};
 pub use composite::{CompositeLinks, Geometry, GeometryIndex};
 pub use links::{LinkArray, LinkFamily, LinkStore};
 pub use objects::{GroupRange, Groups, ObjectIndex, ObjectIndexLayout, Table};
+pub use padded::Padded;
 pub use parametric::{ParametricObjects, ParametricType, ParametricTypes};
 pub use presence::{Presence, PresentChunk};
 pub use shards::{SHARD_PREFIX, ShardIndex, ShardSpan};

@@ -24,6 +24,7 @@
 use core::{fmt, ops::RangeInclusive};
 
 use serde_json::Value;
+use zvf_format::numeric::Kind;
 
 use crate::{
     layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, TableForm},
@@ -31,6 +32,10 @@ use crate::{
     version::Version,
     zarr::{DataType, Node},
 };
+
+mod clues;
+
+use clues::{Clues, Forms};
 
 /// A generation of the format: what differs on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,7 +113,10 @@ pub enum NodeForm {
     /// An array of `uint8` of one dimension: the blob of one chunk.
     Blob,
     /// Any other array of numbers.
-    Numbers,
+    Numbers {
+        /// Its dimensions.
+        rank: usize,
+    },
     /// Any other array.
     Other,
 }
@@ -124,8 +132,8 @@ impl NodeForm {
                 sharded: array.sharding().is_some(),
                 origin: array.attributes.contains_key("chunk_grid_origin"),
             },
-            DataType::Number(kind) if kind.size() == 1 && array.rank() == 1 => Self::Blob,
-            DataType::Number(_) => Self::Numbers,
+            DataType::Number(Kind::UInt8) if array.rank() == 1 => Self::Blob,
+            DataType::Number(_) => Self::Numbers { rank: array.rank() },
             _ => Self::Other,
         }
     }
@@ -376,11 +384,12 @@ impl Evidence {
                 let native = sharded && !origin;
                 clues.hard(VERTICES, if native { V0_8_1 } else { V0_9 }, V0_9)
             }
-            NodeForm::Numbers => {
+            // An axis of chunks at least, then rows and columns.
+            NodeForm::Numbers { rank: 3.. } => {
                 forms.chunks = Some(ChunkForm::Padded);
                 clues.hard(VERTICES, V0_8_0, V0_8_0)
             }
-            form @ (NodeForm::Blob | NodeForm::Other) => Err(GenerationError::Vertices(form)),
+            form => Err(GenerationError::Vertices(form)),
         }
     }
 
@@ -461,22 +470,24 @@ impl Evidence {
         }
         let tables = [
             ("object_attributes", self.object_attribute),
-            ("groups", self.groups),
+            (GROUPS, self.groups),
             ("composite links", self.composite_links),
             ("parametric/objects", self.parametric_objects),
         ];
         for (node, form) in tables {
-            match form {
-                None => {}
-                Some(NodeForm::Group) => {
-                    forms.tables = Some(TableForm::Child);
-                    clues.soft(node, V0_6, V0_8_0);
-                }
-                Some(_) => {
-                    forms.tables = Some(TableForm::Array);
-                    clues.soft(node, V0_8_1, V0_9);
-                }
-            }
+            let Some(form) = form else {
+                continue;
+            };
+            let (form, low, high) = match form {
+                NodeForm::Group => (TableForm::Child, V0_6, V0_8_0),
+                _ => (TableForm::Array, V0_8_1, V0_9),
+            };
+            let seen = match node {
+                GROUPS => &mut forms.groups,
+                _ => &mut forms.tables,
+            };
+            seen.get_or_insert(form);
+            clues.soft(node, low, high);
         }
         if self.fragment_attributes {
             clues.soft("fragment_attributes", V0_8_0, V0_9);
@@ -512,89 +523,5 @@ fn by_count(name: &str) -> bool {
 
 const VERTICES: &str = "vertices";
 const LINKS: &str = "links";
+const GROUPS: &str = "groups";
 const CROSS_CHUNK: &str = "cross_chunk_links";
-
-/// The generations that agree with everything seen so far.
-struct Clues {
-    low: Generation,
-    high: Generation,
-    /// The node that set the limits first.
-    first: Option<&'static str>,
-    mixed: Vec<&'static str>,
-}
-
-impl Default for Clues {
-    fn default() -> Self {
-        Self {
-            low: Generation::V0_6,
-            high: Generation::V0_9,
-            first: None,
-            mixed: Vec::new(),
-        }
-    }
-}
-
-impl Clues {
-    /// A node that cannot be otherwise in these generations.
-    fn hard(
-        &mut self,
-        node: &'static str,
-        low: Generation,
-        high: Generation,
-    ) -> Result<(), GenerationError> {
-        let (new_low, new_high) = (self.low.max(low), self.high.min(high));
-        if new_low > new_high {
-            let later = low > self.high;
-            return Err(GenerationError::Contradiction {
-                first: self.first.unwrap_or(node),
-                first_generation: if later { self.high } else { self.low },
-                second: node,
-                second_generation: if later { low } else { high },
-            });
-        }
-        self.first.get_or_insert(node);
-        (self.low, self.high) = (new_low, new_high);
-        Ok(())
-    }
-
-    /// A node that may have been written by other software: it narrows, and is
-    /// read as it is when it does not fit.
-    fn soft(&mut self, node: &'static str, low: Generation, high: Generation) {
-        if self.hard(node, low, high).is_err() {
-            self.mixed.push(node);
-        }
-    }
-
-    /// The version's generation if the structure allows it, else the nearest.
-    fn choose(&self, version: Option<Version>) -> Result<Generation, GenerationError> {
-        let proposed = version.and_then(Generation::of_version);
-        match (proposed, self.first) {
-            (Some(proposed), _) => Ok(proposed.clamp(self.low, self.high)),
-            (None, Some(_)) => Ok(self.high),
-            (None, None) => Err(GenerationError::Undetermined),
-        }
-    }
-}
-
-/// The forms that were seen; what was not seen is as the generation has it.
-#[derive(Default)]
-struct Forms {
-    chunks: Option<ChunkForm>,
-    links: Option<LinkForm>,
-    cross_chunk: Option<CrossChunkForm>,
-    object_index: Option<ObjectIndexForm>,
-    tables: Option<TableForm>,
-}
-
-impl Forms {
-    fn apply(self, layout: Layout) -> Layout {
-        Layout {
-            generation: layout.generation,
-            chunks: self.chunks.unwrap_or(layout.chunks),
-            links: self.links.unwrap_or(layout.links),
-            cross_chunk: self.cross_chunk.unwrap_or(layout.cross_chunk),
-            object_index: self.object_index.unwrap_or(layout.object_index),
-            tables: self.tables.unwrap_or(layout.tables),
-        }
-    }
-}

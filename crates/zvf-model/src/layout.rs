@@ -47,8 +47,11 @@ pub struct Layout {
     pub cross_chunk: CrossChunkForm,
     /// Manifests.
     pub object_index: ObjectIndexForm,
-    /// Groups, and attributes of objects and groups.
+    /// Attributes of objects and groups, links of further geometries, parametric
+    /// objects.
     pub tables: TableForm,
+    /// Groups.
+    pub groups: TableForm,
 }
 
 /// How the cells of a part are stored.
@@ -245,6 +248,7 @@ impl Layout {
                 cross_chunk: CrossChunkForm::Table,
                 object_index: ObjectIndexForm::Open,
                 tables: TableForm::Child,
+                groups: TableForm::Child,
             },
             Generation::V0_7 => Self {
                 generation,
@@ -259,6 +263,7 @@ impl Layout {
             Generation::V0_8_1 => Self {
                 generation,
                 tables: TableForm::Array,
+                groups: TableForm::Array,
                 ..Self::of(Generation::V0_8_0)
             },
             Generation::V0_9 => Self {
@@ -268,6 +273,7 @@ impl Layout {
                 cross_chunk: CrossChunkForm::Links,
                 object_index: ObjectIndexForm::ManifestsWithIds,
                 tables: TableForm::Array,
+                groups: TableForm::Array,
             },
         }
     }
@@ -389,15 +395,12 @@ impl Layout {
             Part::ObjectIds if self.object_index == ObjectIndexForm::ManifestsWithIds => {
                 node.join("object_ids")?
             }
-            Part::ObjectAttribute(_)
-            | Part::Groups
-            | Part::GroupAttribute(_)
-            | Part::CompositeLinks(_) => match self.tables {
-                TableForm::Child => node.join("data")?,
-                TableForm::Array => node,
-            },
+            Part::ObjectAttribute(_) | Part::GroupAttribute(_) | Part::CompositeLinks(_) => {
+                self.tables.values(node)?
+            }
+            Part::Groups => self.groups.values(node)?,
             Part::PresentMask(_) if child => node.join("present_mask")?,
-            Part::GroupOffsets if child => node.join("offsets")?,
+            Part::GroupOffsets if self.groups == TableForm::Child => node.join("offsets")?,
             Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..)
                 if self.cross_chunk == CrossChunkForm::Table =>
             {
@@ -484,8 +487,17 @@ impl Layout {
                 parametric.join("group_attributes")?.join(name)?
             }
         };
-        let node = if child { node.join("data")? } else { node };
-        Ok(Some(node))
+        self.tables.values(node).map(Some)
+    }
+}
+
+impl TableForm {
+    /// The array of the table at `node`.
+    fn values(self, node: Key) -> Result<Key, KeyError> {
+        match self {
+            Self::Child => node.join("data"),
+            Self::Array => Ok(node),
+        }
     }
 }
 

@@ -303,19 +303,22 @@ fn read_attribute_chunking(
         block.get("chunk_attribute_values"),
     );
     let dims = block.get("chunk_dims");
-    if name.is_none() && values.is_none() && dims.is_none() {
-        return Ok(None);
-    }
-    let rank = rank.saturating_add(1);
     let text = |at: &Place<'_>| at.text().map(str::to_owned);
-    let dims = dims.map(|at| at.exactly(rank, text)).transpose()?;
+    let plain = name.is_none() && values.is_none();
+    let dims = match dims {
+        None if plain => return Ok(None),
+        None => Vec::new(),
+        // The axes alone: chunks of space only.
+        Some(at) if plain && at.list()?.len() == rank => return Ok(None),
+        Some(at) => at.exactly(rank.saturating_add(1), text)?,
+    };
     Ok(Some(AttributeChunking {
         name: name.map(|at| text(&at)).transpose()?,
         values: values
             .map(|at| at.list().map(<[_]>::to_vec))
             .transpose()?
             .unwrap_or_default(),
-        dims: dims.unwrap_or_default(),
+        dims,
     }))
 }
 

@@ -10,7 +10,7 @@ use zvf_format::{
 };
 
 use crate::{
-    grid::{BinsError, ScaleError},
+    grid::{BinsError, GridError, ScaleError},
     key::{Key, KeyError},
 };
 
@@ -319,6 +319,9 @@ pub enum MetadataFault {
     /// Bins that do not fill a chunk.
     #[error(transparent)]
     Bins(#[from] BinsError),
+    /// A chunk outside an array, or an array that is no grid of chunks.
+    #[error(transparent)]
+    Grid(#[from] GridError),
     /// A level's chunk shape that is no multiple of the root's.
     #[error(transparent)]
     Scale(#[from] ScaleError),

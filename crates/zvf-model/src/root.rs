@@ -243,7 +243,7 @@ impl RootMetadata {
         let mut collected = Noter::default();
         let notes = &mut collected;
 
-        let multiscale = multiscale(&fields)?;
+        let multiscale = multiscale(&fields, notes)?;
         let axes = multiscale.require("axes")?.each(read_axis)?;
         check_axes(&multiscale, &axes)?;
         let rank = axes.len();
@@ -251,6 +251,9 @@ impl RootMetadata {
         let chunk_shape = read_shape(&chunk_at, rank)?;
         let bounds_at = block.require("bounds")?;
         let bounds = notes.take(read_bounds(&bounds_at, rank), Assumed::Nothing);
+        if bounds.as_ref().is_some_and(Bbox::is_empty) {
+            notes.note(bounds_at.disagrees("its own order"), Assumed::AsFound);
+        }
         let geometry_kinds = read_kinds(&block.require("geometry_types")?, notes)?;
 
         let version = read_version(&block, notes);
@@ -311,16 +314,19 @@ impl RootMetadata {
     }
 }
 
-/// The one entry of `multiscales` that matters.
-fn multiscale<'a>(fields: &Fields<'a>) -> Result<Fields<'a>, MetadataError> {
+/// The first entry of `multiscales`, which should be the only one.
+fn multiscale<'a>(fields: &Fields<'a>, notes: &mut Noter) -> Result<Fields<'a>, MetadataError> {
     let at = fields.require("multiscales")?;
-    match at.list()?.first() {
-        Some(first) => at.item(0, first).fields(),
-        None => Err(at.error(MetadataFault::Length {
-            expected: 1,
-            found: 0,
-        })),
+    let list = at.list()?;
+    let (expected, found) = (1, list.len());
+    let length = || at.error(MetadataFault::Length { expected, found });
+    let Some(first) = list.first() else {
+        return Err(length());
+    };
+    if found > expected {
+        notes.note(length(), Assumed::Nothing);
     }
+    at.item(0, first).fields()
 }
 
 fn read_axis(at: &Place<'_>) -> Result<Axis, MetadataError> {

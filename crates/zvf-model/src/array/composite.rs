@@ -42,7 +42,8 @@ impl GeometryIndex {
         let fields = Fields::attributes(key, attributes);
         let mut notes = Noter::default();
         let mut geometries = BTreeMap::new();
-        for (kind, at) in fields.iter() {
+        let tags = ["zv_array", "zvf_array"];
+        for (kind, at) in fields.iter().filter(|(name, _)| !tags.contains(name)) {
             let fields = at.fields()?;
             let counts = ["edge_count", "face_count", "polyline_count"];
             let count = counts.into_iter().find(|name| fields.get(name).is_some());

@@ -1,7 +1,7 @@
 //! Which chunks of an array have a cell.
 
 use crate::{
-    grid::{ChunkCoord, Grid},
+    grid::{ChunkCoord, Grid, GridError},
     key::Key,
     metadata::{Assumed, Excerpt, Fields, MetadataError, MetadataFault, Noted, Noter, Place},
     zarr::Array,
@@ -40,15 +40,14 @@ impl Presence {
     pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Noted<Self>, MetadataError> {
         let fields = Fields::attributes(key, &array.attributes);
         let mut notes = Noter::default();
-        let (expected, found) = (arity, array.rank());
-        if found != expected {
-            let fault = MetadataFault::Length { expected, found };
-            return Err(shape_error(&fields, fault));
-        }
         let origin = fields.get("chunk_grid_origin");
         let origin = origin.map(|at| at.exactly(arity, Place::i64)).transpose()?;
-        let grid = Grid::new(origin.as_deref(), &array.shape);
-        let grid = grid.map_err(|_| shape_error(&fields, MetadataFault::Product))?;
+        let no_grid = |error: GridError| Fields::beside(key, "shape", error.into());
+        if array.rank() != arity {
+            let (expected, found) = (arity, array.rank());
+            return Err(no_grid(GridError::Axes { expected, found }));
+        }
+        let grid = Grid::new(origin.as_deref(), &array.shape).map_err(no_grid)?;
         let chunks = match notes.take(fields.require("nonempty_chunks"), Assumed::Nothing) {
             Some(at) => read_chunks(&at, arity, &grid)?,
             None => Vec::new(),
@@ -83,11 +82,6 @@ impl Presence {
     }
 }
 
-/// The attributes have no place for the shape, so the error names the origin.
-fn shape_error(fields: &Fields<'_>, fault: MetadataFault) -> MetadataError {
-    fields.fault("chunk_grid_origin", fault)
-}
-
 fn read_chunks(
     at: &Place<'_>,
     arity: usize,
@@ -108,9 +102,8 @@ fn read_chunks(
             let found = Excerpt::of(text);
             place().error(MetadataFault::Segment { found, error })
         })?;
-        if grid.cell_of(chunk.coords()).is_err() {
-            return Err(place().disagrees("the shape of the array"));
-        }
+        grid.cell_of(chunk.coords())
+            .map_err(|error| place().error(error.into()))?;
         chunks.push(chunk);
     }
     chunks.sort_unstable();

@@ -82,6 +82,15 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// An error at a member of the node that is no attribute.
+    pub(crate) fn beside(key: &Key, name: &str, fault: MetadataFault) -> MetadataError {
+        MetadataError {
+            key: key.clone(),
+            path: JsonPath(name.into()),
+            fault,
+        }
+    }
+
     fn path_of(&self, name: &str) -> String {
         let plain = !name.is_empty()
             && name

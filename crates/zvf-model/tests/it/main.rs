@@ -5,9 +5,17 @@
     reason = "a panic is how a test fails"
 )]
 
+mod arrays;
+mod generation;
 mod golden_cells;
 mod golden_damage;
 mod golden_detection;
 mod golden_metadata;
 mod golden_nodes;
+mod grid;
+mod hostile;
+mod key;
+mod layout;
+mod root;
 mod store;
+mod zarr;
