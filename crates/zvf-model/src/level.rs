@@ -12,6 +12,7 @@
 use core::{fmt, num::NonZeroU32};
 
 use serde_json::Value;
+use zvf_format::links::AxisScales;
 
 use crate::{
     grid::{Bins, BinsError, ChunkShape, ScaleError},
@@ -252,6 +253,24 @@ impl LevelMetadata {
     pub fn scale(&self, root: &RootMetadata) -> Result<Vec<NonZeroU32>, ScaleError> {
         self.effective_chunk_shape(root)
             .scale_over(&root.chunk_shape)
+    }
+
+    /// How the chunk keys of this level compare with those of `target`, for links
+    /// from here to there: one pair for each number of a key.
+    ///
+    /// # Errors
+    ///
+    /// [`ScaleError`] when a level's chunks are no whole multiple of the root's.
+    pub fn link_scales(
+        &self,
+        target: &Self,
+        root: &RootMetadata,
+    ) -> Result<Vec<AxisScales>, ScaleError> {
+        let leading = self.attribute_chunking.is_some();
+        let leading = leading.then_some(AxisScales::EQUAL);
+        let axes = self.scale(root)?.into_iter().zip(target.scale(root)?);
+        let axes = axes.map(|(source, target)| AxisScales { source, target });
+        Ok(leading.into_iter().chain(axes).collect())
     }
 
     /// How many numbers the chunk keys of the level have.

@@ -110,7 +110,7 @@ impl Node {
                 column: error.column(),
             })
         })?;
-        Self::from_json(key, &value)
+        Self::from_json(key, value)
     }
 
     /// Reads a node that is parsed JSON already.
@@ -119,14 +119,11 @@ impl Node {
     ///
     /// [`MetadataError`] when it is not a node of Zarr v3 or uses what is not
     /// understood.
-    pub fn from_json(key: &Key, value: &Value) -> Result<Self, MetadataError> {
-        let fields = Place::document(key, value).fields()?;
+    pub fn from_json(key: &Key, mut value: Value) -> Result<Self, MetadataError> {
+        let attributes = take_attributes(key, &mut value)?;
+        let fields = Place::document(key, &value).fields()?;
         fields.require("zarr_format")?.unsigned(3, 3)?;
         let node_type = fields.require("node_type")?;
-        let attributes = match fields.get("attributes") {
-            Some(attributes) => attributes.fields()?.map().clone(),
-            None => Attributes::new(),
-        };
         match node_type.text()? {
             "group" => {
                 refuse_unknown(&fields, GROUP_MEMBERS)?;
@@ -314,6 +311,20 @@ const ARRAY_MEMBERS: &[&str] = &[
     "storage_transformers",
     "dimension_names",
 ];
+
+/// Moves the attributes out: presence lists are too long to copy.
+fn take_attributes(key: &Key, document: &mut Value) -> Result<Attributes, MetadataError> {
+    let attributes = document.get_mut("attributes").map(Value::take);
+    match attributes {
+        None | Some(Value::Null) => Ok(Attributes::new()),
+        Some(Value::Object(attributes)) => Ok(attributes),
+        Some(other) => {
+            let (expected, found) = (JsonKind::Object, JsonKind::of(&other));
+            let fault = MetadataFault::Kind { expected, found };
+            Err(Fields::beside(key, "attributes", fault))
+        }
+    }
+}
 
 /// Zarr: an unknown member must be an object with `must_understand` false.
 fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), MetadataError> {

@@ -38,7 +38,7 @@ fn array(shape: &Json, data_type: &str, attributes: &Json) -> Array {
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": ones}},
         "chunk_key_encoding": "default", "fill_value": 0, "codecs": ["vlen-bytes"],
         "attributes": attributes});
-    match Node::from_json(&key("k"), &json).unwrap() {
+    match Node::from_json(&key("k"), json).unwrap() {
         Node::Array(array) => array,
         Node::Group(_) => unreachable!(),
     }

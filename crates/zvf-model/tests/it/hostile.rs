@@ -21,7 +21,7 @@ use crate::store::{ARCHIVES, key};
 /// Everything that reads JSON, on one value.
 fn read_all(json: &Json) {
     let at = key("k");
-    if let Ok(node) = Node::from_json(&at, json) {
+    if let Ok(node) = Node::from_json(&at, json.clone()) {
         read_node(&node);
     }
     let empty = Map::new();

@@ -10,6 +10,7 @@ mod generation;
 mod golden_cells;
 mod golden_damage;
 mod golden_detection;
+mod golden_grid;
 mod golden_metadata;
 mod golden_nodes;
 mod grid;

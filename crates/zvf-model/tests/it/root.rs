@@ -226,6 +226,23 @@ fn chunks_by_attribute_have_longer_keys() {
 }
 
 #[test]
+fn links_between_levels_scale_each_number_of_a_key() {
+    let root = parse(&attributes()).unwrap();
+    let fine = level(0, &json!({"chunk_attribute_name": "label"}));
+    let coarse = level(
+        1,
+        &json!({"chunk_shape": [30, 20], "chunk_attribute_name": "label"}),
+    );
+    let scales = fine.link_scales(&coarse, &root).unwrap();
+    let numbers = scales
+        .iter()
+        .map(|axis| (axis.source.get(), axis.target.get()));
+    assert_eq!(numbers.collect::<Vec<_>>(), [(1, 1), (1, 3), (1, 2)]);
+    let odd = level(1, &json!({"chunk_shape": [25, 20]}));
+    assert!(fine.link_scales(&odd, &root).is_err());
+}
+
+#[test]
 fn a_level_without_attributes_is_read() {
     let root = parse(&attributes()).unwrap();
     let none = serde_json::Map::new();
