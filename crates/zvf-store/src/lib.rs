@@ -27,6 +27,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Cells
+//!
+//! [`CellReader`] reads the cells of arrays, each described by a [`CellArray`]:
+//! it knows which object and which part of it to ask for, undoes the codecs
+//! within a bound ([`ChunkCodecs`]), takes payloads out of their frames, and
+//! keeps the indexes of shards.
+//!
 //! # Kinds of store
 //!
 //! | address | feature | ranges merged within | most of a merged request | requests at once |
@@ -51,7 +58,10 @@ mod activity;
 mod address;
 #[cfg(feature = "zip")]
 mod archive;
+mod array;
+mod cell;
 mod coalesce;
+mod codec;
 mod fetch;
 mod key;
 mod list;
@@ -62,13 +72,18 @@ mod open;
 mod plan;
 mod range;
 mod read;
+mod shard;
 mod store;
 
 pub use activity::Activity;
+pub use array::{CellArray, CellArrayError};
+pub use cell::{Cell, CellError, CellReader};
 pub use coalesce::{MergeLimits, Merged, coalesce};
+pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize};
 pub use key::{KeyError, MAX_KEY_BYTES};
 pub use list::{ListError, ListedFile, Listing};
 pub use open::{OpenError, OpenOptions};
 pub use range::{ByteRange, Read};
 pub use read::ReadError;
+pub use shard::ShardEntryError;
 pub use store::Store;

@@ -160,11 +160,15 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    fn new(total: u64) -> Self {
+    pub(crate) fn new(total: u64) -> Self {
         Self {
             total,
             left: total.into(),
         }
+    }
+
+    pub(crate) fn left(&self) -> u64 {
+        self.left.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     pub(crate) fn reserve(&self, key: &str, size: u64) -> Result<(), ReadError> {

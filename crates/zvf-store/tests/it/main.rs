@@ -5,7 +5,11 @@
     reason = "a panic is how a test fails"
 )]
 
+mod cell;
 mod coalesce;
+mod codec;
+#[cfg(feature = "blosc")]
+mod golden;
 #[cfg(feature = "http")]
 mod http;
 mod list;
