@@ -1,0 +1,72 @@
+//! What a store did: counters, and a log of requests when asked for.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use crate::range::Read;
+
+/// What a store did since it was opened.
+///
+/// A request counts once, however often it was repeated below for want of an
+/// answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Requests for an object or a part of one.
+    pub requests: u64,
+    /// Bytes these brought.
+    pub bytes_read: u64,
+    /// Requests for the children of a prefix.
+    pub lists: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    requests: AtomicU64,
+    bytes_read: AtomicU64,
+    lists: AtomicU64,
+    log: Option<Mutex<Vec<Read>>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(recording: bool) -> Self {
+        Self {
+            log: recording.then(Mutex::default),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn request(&self, read: &Read) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        if let Some(log) = &self.log {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.push(read.clone());
+        }
+    }
+
+    pub(crate) fn bytes(&self, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn list(&self) {
+        self.lists.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn activity(&self) -> Activity {
+        Activity {
+            requests: self.requests.load(Ordering::Relaxed),
+            bytes_read: self.bytes_read.load(Ordering::Relaxed),
+            lists: self.lists.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn take_log(&self) -> Vec<Read> {
+        let log = self.log.as_ref().map(|log| {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            core::mem::take(&mut *log)
+        });
+        log.unwrap_or_default()
+    }
+}

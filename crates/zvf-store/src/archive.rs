@@ -1,0 +1,188 @@
+//! A local zip file as a store of its entries.
+
+use core::{error::Error, ops::Range};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, BufReader, Read as _, Seek, SeekFrom},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::{
+    key,
+    list::{ListedFile, Listing},
+    off_thread::off_thread,
+    open::OpenError,
+    plan::Fetched,
+    range::{ByteRange, Read},
+    read::{Budget, ReadError},
+};
+
+/// The directory of a zip file, read once, and the open file.
+///
+/// A range of a stored entry is read alone; a deflated entry is inflated whole.
+/// When all entries lie in one folder that holds the store's `zarr.json`, as
+/// zipping a folder makes it, that folder is the store.
+pub(crate) struct Archive {
+    entries: BTreeMap<String, Entry>,
+    zip: Arc<Mutex<ZipArchive<BufReader<File>>>>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    number: usize,
+    size: u64,
+    stored: bool,
+}
+
+impl Archive {
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        let name = || path.display().to_string();
+        let file = File::open(path).map_err(|source| OpenError::Io {
+            path: name(),
+            source,
+        })?;
+        let bad = |source: zip::result::ZipError| OpenError::Zip {
+            path: name(),
+            source: Box::new(source),
+        };
+        let zip = ZipArchive::new(BufReader::new(file)).map_err(bad)?;
+        let mut entries = BTreeMap::new();
+        for number in 0..zip.len() {
+            let entry = zip.by_index_data(number).map_err(bad)?;
+            let key = entry.name().map_err(bad)?.into_owned();
+            let compression = entry.compression();
+            let stored = compression == CompressionMethod::Stored;
+            let readable = stored || compression == CompressionMethod::Deflated;
+            // A name that is no key names nothing a store could ask for; folders are such.
+            if key::check(&key).is_err() || entry.encrypted() || !readable {
+                continue;
+            }
+            let size = entry.size();
+            entries.insert(
+                key,
+                Entry {
+                    number,
+                    size,
+                    stored,
+                },
+            );
+        }
+        Ok(Self {
+            entries: in_the_only_folder(entries),
+            zip: Arc::new(Mutex::new(zip)),
+        })
+    }
+
+    pub(crate) async fn fetch(
+        &self,
+        read: &Read,
+        budget: &Budget,
+    ) -> Result<Option<Fetched>, ReadError> {
+        let Some(entry) = self.entries.get(&read.key).copied() else {
+            return Ok(None);
+        };
+        let wanted = match &read.range {
+            ByteRange::Full => Some(0..entry.size),
+            ByteRange::Bounded(range) => Some(range.clone()),
+            ByteRange::From(start) => Some(*start..entry.size),
+            ByteRange::Suffix(bytes) => entry
+                .size
+                .checked_sub(*bytes)
+                .map(|start| start..entry.size),
+        };
+        let wanted = wanted.filter(|range| range.start <= range.end && range.end <= entry.size);
+        let wanted = wanted.ok_or_else(|| ReadError::Truncated {
+            key: read.key.clone(),
+            wanted: read.range.clone(),
+            size: Some(entry.size),
+        })?;
+        let range = if entry.stored { wanted } else { 0..entry.size };
+        budget.reserve(&read.key, range.end.saturating_sub(range.start))?;
+        let io = |source: Box<dyn Error + Send + Sync>| ReadError::Io {
+            key: read.key.clone(),
+            source,
+        };
+        let (zip, start) = (Arc::clone(&self.zip), range.start);
+        let bytes = off_thread(true, move || {
+            let mut zip = zip.lock().unwrap_or_else(PoisonError::into_inner);
+            entry.read(&mut zip, range)
+        });
+        let bytes = bytes.await.map_err(|e| io(Box::new(e)))?;
+        Ok(Some(Fetched {
+            start,
+            size: entry.size,
+            bytes: bytes.map_err(|e| io(Box::new(e)))?,
+        }))
+    }
+
+    pub(crate) fn list(&self, prefix: &str) -> Listing {
+        let mut listing = Listing::default();
+        for (key, entry) in self.entries.range(prefix.to_owned()..) {
+            let Some(below) = key.strip_prefix(prefix) else {
+                break;
+            };
+            let below = match prefix {
+                "" => Some(below),
+                _ => below.strip_prefix('/'),
+            };
+            let Some(below) = below else { continue };
+            match below.split_once('/') {
+                None => listing.files.push(ListedFile {
+                    name: below.to_owned(),
+                    size: entry.size,
+                }),
+                Some((folder, _)) if listing.folders.last().is_none_or(|last| last != folder) => {
+                    listing.folders.push(folder.to_owned());
+                }
+                Some(_) => {}
+            }
+        }
+        listing
+    }
+}
+
+impl Entry {
+    fn read(self, zip: &mut ZipArchive<BufReader<File>>, range: Range<u64>) -> io::Result<Bytes> {
+        let length = range.end.saturating_sub(range.start);
+        let mut bytes = Vec::new();
+        let read = if self.stored {
+            let mut entry = zip.by_index_seek(self.number)?;
+            entry.seek(SeekFrom::Start(range.start))?;
+            entry.take(length).read_to_end(&mut bytes)?
+        } else {
+            let entry = zip.by_index(self.number)?;
+            entry
+                .take(length.saturating_add(1))
+                .read_to_end(&mut bytes)?
+        };
+        if u64::try_from(read) == Ok(length) {
+            Ok(bytes.into())
+        } else {
+            Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the entry is not as long as the directory says",
+            ))
+        }
+    }
+}
+
+/// The entries of the one folder that all of them are in, if it is the store.
+fn in_the_only_folder(entries: BTreeMap<String, Entry>) -> BTreeMap<String, Entry> {
+    let first = entries.keys().next().and_then(|key| key.split_once('/'));
+    let Some((folder, _)) = first else {
+        return entries;
+    };
+    let folder = format!("{folder}/");
+    let only = entries.keys().all(|key| key.starts_with(&folder));
+    if !only || !entries.contains_key(&format!("{folder}zarr.json")) {
+        return entries;
+    }
+    let below =
+        |(key, entry): (String, Entry)| Some((key.strip_prefix(&folder)?.to_owned(), entry));
+    entries.into_iter().filter_map(below).collect()
+}

@@ -1,0 +1,63 @@
+//! Merging byte ranges of one object into fewer requests.
+
+use core::ops::Range;
+
+/// When two ranges of one object become one request.
+///
+/// A request costs a round trip, bytes in a gap cost transfer: the cheaper a
+/// request, the smaller both numbers should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MergeLimits {
+    /// The most bytes nobody asked for between two ranges.
+    pub gap: u64,
+    /// The most bytes of a merged request. A single range may be longer.
+    pub size: u64,
+}
+
+/// Ranges merged by [`coalesce`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merged {
+    /// What to fetch, ascending by start.
+    pub fetches: Vec<Range<u64>>,
+    /// For each range given, the number of the fetch that holds all of it.
+    pub fetch_of: Vec<usize>,
+}
+
+/// Merges ranges of one object. O(n log n), no I/O.
+///
+/// Every given range lies in one fetch. A fetch that merges several ranges is
+/// no longer than `limits.size`, unless one range is, and has no gap above
+/// `limits.gap`. Empty and reversed ranges stay as they are.
+///
+/// ```
+/// use zvf_store::{MergeLimits, coalesce};
+///
+/// let limits = MergeLimits { gap: 10, size: 100 };
+/// let merged = coalesce(&[40..50, 0..8, 12..20], limits);
+/// assert_eq!(merged.fetches, [0..20, 40..50]);
+/// assert_eq!(merged.fetch_of, [1, 0, 0]);
+/// ```
+pub fn coalesce(ranges: &[Range<u64>], limits: MergeLimits) -> Merged {
+    let mut order: Vec<(usize, &Range<u64>)> = ranges.iter().enumerate().collect();
+    order.sort_by_key(|(_, range)| (range.start, range.end));
+    let mut fetches: Vec<Range<u64>> = Vec::new();
+    let mut fetch_of = vec![0; ranges.len()];
+    for (at, range) in order {
+        match fetches.last_mut() {
+            Some(last) if joins(last, range, limits) => last.end = last.end.max(range.end),
+            _ => fetches.push(range.clone()),
+        }
+        if let Some(fetch) = fetch_of.get_mut(at) {
+            *fetch = fetches.len().saturating_sub(1);
+        }
+    }
+    Merged { fetches, fetch_of }
+}
+
+/// Whether `range`, which starts no earlier than `last`, joins it.
+fn joins(last: &Range<u64>, range: &Range<u64>, limits: MergeLimits) -> bool {
+    let inside = range.end <= last.end && range.start < last.end;
+    let gap = range.start.saturating_sub(last.end);
+    let size = range.end.max(last.end).saturating_sub(last.start);
+    inside || gap <= limits.gap && size <= limits.size
+}

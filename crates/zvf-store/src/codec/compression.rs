@@ -1,0 +1,189 @@
+//! The codecs from bytes to bytes, each undone within a limit.
+
+use core::error::Error;
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::{CodecsError, field};
+
+/// A codec from bytes to bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Zstd,
+    Gzip,
+    #[cfg(feature = "blosc")]
+    Blosc,
+    Crc32c,
+}
+
+/// What is known of a chunk's size before it is decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodedSize {
+    /// Its elements have a fixed size.
+    Exactly(u64),
+    /// What may be spent on it.
+    AtMost(u64),
+}
+
+impl DecodedSize {
+    pub(crate) fn most(self) -> u64 {
+        match self {
+            Self::Exactly(bytes) | Self::AtMost(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn check(self, bytes: &Bytes) -> Result<(), DecodeError> {
+        let found = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        match self {
+            Self::Exactly(expected) if found != expected => {
+                Err(DecodeError::Size { expected, found })
+            }
+            Self::AtMost(limit) if found > limit => Err(DecodeError::OverLimit { limit }),
+            Self::Exactly(_) | Self::AtMost(_) => Ok(()),
+        }
+    }
+}
+
+/// Why a chunk cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The compressed bytes are damaged.
+    #[error("bytes are not of codec {codec:?}")]
+    Damaged {
+        /// The codec.
+        codec: &'static str,
+        /// What its library says.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The checksum is not that of the bytes.
+    #[error("checksum is {stored:#010x}, that of the bytes {computed:#010x}")]
+    Checksum {
+        /// The checksum beside the bytes.
+        stored: u32,
+        /// The checksum of the bytes.
+        computed: u32,
+    },
+    /// The chunk decodes to more than declared or allowed. No more than this
+    /// was allocated.
+    #[error("chunk decodes to more than {limit} bytes")]
+    OverLimit {
+        /// The declared size, or what may be spent.
+        limit: u64,
+    },
+    /// The chunk does not decode to its declared size.
+    #[error("chunk decodes to {found} bytes, not {expected}")]
+    Size {
+        /// What its elements take.
+        expected: u64,
+        /// What there is.
+        found: u64,
+    },
+}
+
+const CHECKSUM: usize = 4;
+
+impl Compression {
+    pub(crate) fn parse(name: &str, configuration: Option<&Value>) -> Result<Self, CodecsError> {
+        match name {
+            "zstd" => Ok(Self::Zstd),
+            "gzip" => Ok(Self::Gzip),
+            #[cfg(feature = "blosc")]
+            "blosc" => Ok(Self::Blosc),
+            #[cfg(not(feature = "blosc"))]
+            "blosc" => Err(CodecsError::Feature {
+                codec: name.to_owned(),
+                feature: "blosc",
+            }),
+            "crc32c" => match configuration.and_then(|c| c.get("location")) {
+                None => Ok(Self::Crc32c),
+                Some(location) if location == "end" => Ok(Self::Crc32c),
+                Some(_) => Err(field(name, "location")),
+            },
+            _ => Err(CodecsError::Unsupported(name.to_owned())),
+        }
+    }
+
+    /// The most that so many bytes become when encoded, generously.
+    pub(crate) fn most_encoded(self, bytes: u64) -> u64 {
+        match self {
+            Self::Crc32c => bytes.saturating_add(4),
+            _ => bytes.saturating_add(bytes.div_ceil(8)).saturating_add(4096),
+        }
+    }
+
+    /// The bytes before this codec; no more than `limit` are allocated.
+    pub(crate) fn undo(self, bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
+        match self {
+            Self::Zstd => zstd(bytes, limit),
+            Self::Gzip => {
+                let stream = flate2::bufread::MultiGzDecoder::new(&**bytes);
+                inflate("gzip", stream, limit)
+            }
+            #[cfg(feature = "blosc")]
+            Self::Blosc => super::blosc::undo(bytes, limit),
+            Self::Crc32c => crc32c(bytes),
+        }
+    }
+}
+
+/// The bytes before their checksum, which must be right.
+pub(crate) fn crc32c(bytes: &Bytes) -> Result<Bytes, DecodeError> {
+    let Some((rest, stored)) = bytes.split_last_chunk::<CHECKSUM>() else {
+        return Err(damaged("crc32c", "no room for the checksum".into()));
+    };
+    let (stored, computed) = (u32::from_le_bytes(*stored), ::crc32c::crc32c(rest));
+    if stored != computed {
+        return Err(DecodeError::Checksum { stored, computed });
+    }
+    Ok(bytes.slice(..rest.len()))
+}
+
+/// The most a zstd block of four bytes can stand for.
+const ZSTD_BLOCK: u64 = 128 << 10;
+
+fn zstd(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
+    const CODEC: &str = "zstd";
+    use zstd::zstd_safe;
+    let declared = zstd_safe::get_frame_content_size(bytes);
+    let declared = declared.map_err(|_| damaged(CODEC, "no frame".into()))?;
+    if let Some(declared) = declared {
+        if declared > limit {
+            return Err(DecodeError::OverLimit { limit });
+        }
+        let encoded = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let possible = encoded.saturating_mul(ZSTD_BLOCK / 4);
+        let single = zstd_safe::find_frame_compressed_size(bytes) == Ok(bytes.len());
+        if let (true, true, Ok(size)) = (single, declared <= possible, usize::try_from(declared)) {
+            let decoded = zstd::bulk::decompress(bytes, size);
+            let decoded = decoded.map_err(|source| damaged(CODEC, source.into()))?;
+            return Ok(decoded.into());
+        }
+    }
+    let stream = zstd::stream::read::Decoder::with_buffer(&**bytes);
+    let stream = stream.map_err(|source| damaged(CODEC, source.into()))?;
+    inflate(CODEC, stream, limit)
+}
+
+/// All of a stream that may not be longer than `limit`.
+fn inflate(codec: &'static str, stream: impl Read, limit: u64) -> Result<Bytes, DecodeError> {
+    let mut decoded = Vec::new();
+    // One byte more tells a longer stream.
+    let read = stream
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut decoded);
+    match read.map(u64::try_from) {
+        Ok(Ok(read)) if read <= limit => Ok(decoded.into()),
+        Ok(_) => Err(DecodeError::OverLimit { limit }),
+        Err(source) if source.kind() == io::ErrorKind::OutOfMemory => {
+            Err(DecodeError::OverLimit { limit })
+        }
+        Err(source) => Err(damaged(codec, source.into())),
+    }
+}
+
+pub(crate) fn damaged(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> DecodeError {
+    DecodeError::Damaged { codec, source }
+}

@@ -1,0 +1,266 @@
+//! One request of an object store, its answer checked and its errors sorted.
+
+use core::error::Error;
+use std::sync::atomic::Ordering;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use object_store::{Error as Failure, GetOptions, GetRange, GetResult, path::Path};
+
+use crate::{
+    plan::Fetched,
+    range::{ByteRange, Read},
+    read::{Budget, ReadError},
+    store::{Backend, Store},
+};
+
+impl Store {
+    pub(crate) async fn fetch(
+        &self,
+        read: &Read,
+        budget: &Budget,
+    ) -> Result<Option<Fetched>, ReadError> {
+        let fetched = match self.backend() {
+            Backend::Objects(_) => self.fetch_object(read, budget).await?,
+            #[cfg(feature = "zip")]
+            Backend::Zip(archive) => {
+                self.recorder().request(read);
+                archive.fetch(read, budget).await?
+            }
+        };
+        if let Some(fetched) = &fetched {
+            self.recorder().bytes(fetched.bytes.len());
+        }
+        Ok(fetched)
+    }
+
+    async fn fetch_object(
+        &self,
+        read: &Read,
+        budget: &Budget,
+    ) -> Result<Option<Fetched>, ReadError> {
+        let range = match &read.range {
+            ByteRange::Suffix(_) if self.lacks_suffixes().load(Ordering::Relaxed) => {
+                return self.fetch_suffix_without(read, budget).await;
+            }
+            ByteRange::Full => None,
+            ByteRange::Bounded(range) => Some(GetRange::Bounded(range.clone())),
+            ByteRange::From(start) => Some(GetRange::Offset(*start)),
+            ByteRange::Suffix(bytes) => Some(GetRange::Suffix(*bytes)),
+        };
+        match self.get(read, range).await {
+            Ok(None) => Ok(None),
+            Ok(Some(answer)) => collect(read, answer, budget).await.map(Some),
+            Err(Failure::NotSupported { .. }) if matches!(read.range, ByteRange::Suffix(_)) => {
+                self.lacks_suffixes().store(true, Ordering::Relaxed);
+                self.fetch_suffix_without(read, budget).await
+            }
+            // A plain file server that ignores ranges: it sends all of the object anyway.
+            Err(failure) if says(&failure, "non-partial response") => {
+                let whole = Read::full(&read.key);
+                match self.get(&whole, None).await {
+                    Ok(None) => Ok(None),
+                    Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
+                    Err(failure) => Err(sort(read, failure)),
+                }
+            }
+            Err(failure) => Err(sort(read, failure)),
+        }
+    }
+
+    /// The end of an object in a store that cannot be asked for it: the answer
+    /// to a request for the first byte tells the size.
+    async fn fetch_suffix_without(
+        &self,
+        read: &Read,
+        budget: &Budget,
+    ) -> Result<Option<Fetched>, ReadError> {
+        let ByteRange::Suffix(bytes) = read.range else {
+            return Ok(None);
+        };
+        let first = Read::bounded(&read.key, 0..1);
+        let answer = self.get(&first, Some(GetRange::Bounded(0..1))).await;
+        let Some(answer) = answer.map_err(|failure| sort(read, failure))? else {
+            return Ok(None);
+        };
+        let size = answer.meta.size;
+        let Some(start) = size.checked_sub(bytes) else {
+            return Err(truncated(read, Some(size)));
+        };
+        let rest = Read::bounded(&read.key, start..size);
+        let answer = self.get(&rest, Some(GetRange::Bounded(start..size))).await;
+        match answer.map_err(|failure| sort(read, failure))? {
+            None => Ok(None),
+            Some(answer) => {
+                budget.reserve(&read.key, bytes)?;
+                collect(&rest, answer, budget).await.map(Some)
+            }
+        }
+    }
+
+    /// One request. `Ok(None)` is an absent object.
+    async fn get(
+        &self,
+        read: &Read,
+        range: Option<GetRange>,
+    ) -> Result<Option<GetResult>, Failure> {
+        #[cfg_attr(
+            not(feature = "zip"),
+            expect(irrefutable_let_patterns, reason = "one variant")
+        )]
+        let Backend::Objects(objects) = self.backend() else {
+            return Ok(None);
+        };
+        self.recorder().request(read);
+        let path = Path::parse(&read.key)?;
+        let path: Path = self.root().parts().chain(path.parts()).collect();
+        let options = GetOptions {
+            range,
+            ..GetOptions::default()
+        };
+        match objects.get_opts(&path, options).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(Failure::NotFound { .. }) => Ok(None),
+            Err(failure) if is_below_a_file(&failure) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// The body of an answer, never more or fewer bytes than it declares.
+async fn collect(read: &Read, answer: GetResult, budget: &Budget) -> Result<Fetched, ReadError> {
+    let range = answer.range.clone();
+    let size = answer.meta.size;
+    let wanted_end = match &read.range {
+        ByteRange::Bounded(wanted) => Some(wanted.end),
+        _ => None,
+    };
+    if wanted_end.is_some_and(|end| range.end < end) {
+        return Err(truncated(read, Some(size)));
+    }
+    let declared = range.end.saturating_sub(range.start);
+    if wanted_end.is_none() {
+        budget.reserve(&read.key, declared)?;
+    }
+    let bytes = body(read, answer, declared).await?;
+    if u64::try_from(bytes.len()) != Ok(declared) {
+        return Err(truncated(read, Some(size)));
+    }
+    Ok(Fetched {
+        start: range.start,
+        size,
+        bytes,
+    })
+}
+
+async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, ReadError> {
+    if matches!(answer.payload, object_store::GetResultPayload::File(..)) {
+        return answer.bytes().await.map_err(|failure| sort(read, failure));
+    }
+    let most = usize::try_from(declared).unwrap_or(usize::MAX);
+    let mut stream = answer.into_stream();
+    let mut whole = Bytes::new();
+    let mut parts = BytesMut::new();
+    while let Some(part) = stream.next().await {
+        let part = part.map_err(|failure| sort(read, failure))?;
+        let so_far = whole.len().max(parts.len()).saturating_add(part.len());
+        if so_far > most {
+            let message = "the answer is longer than it declares";
+            return Err(ReadError::Io {
+                key: read.key.clone(),
+                source: message.into(),
+            });
+        }
+        // The usual answer is one part, passed on as it is.
+        if whole.is_empty() && parts.is_empty() {
+            whole = part;
+            continue;
+        }
+        if parts.is_empty() {
+            parts.reserve(most.min(FIRST_RESERVE));
+            parts.extend_from_slice(&whole);
+        }
+        parts.extend_from_slice(&part);
+    }
+    Ok(if parts.is_empty() {
+        whole
+    } else {
+        parts.freeze()
+    })
+}
+
+/// Reserved for an answer in parts before its bytes are there; then it grows.
+const FIRST_RESERVE: usize = 1 << 20;
+
+fn truncated(read: &Read, size: Option<u64>) -> ReadError {
+    ReadError::Truncated {
+        key: read.key.clone(),
+        wanted: read.range.clone(),
+        size,
+    }
+}
+
+/// The kind of a failure. `object_store` keeps the types of its causes private,
+/// so some can only be told by what they say; tests hold these sentences.
+fn sort(read: &Read, failure: Failure) -> ReadError {
+    let key = read.key.clone();
+    if says(&failure, "but object was only") || status(&failure) == Some(416) {
+        return truncated(read, None);
+    }
+    let (status, io_kind) = (status(&failure), io_kind(&failure));
+    let unauthenticated = matches!(failure, Failure::Unauthenticated { .. });
+    let forbidden = matches!(failure, Failure::PermissionDenied { .. })
+        || io_kind == Some(std::io::ErrorKind::PermissionDenied);
+    let connection = is_connection(&failure);
+    let source: Box<dyn Error + Send + Sync> = Box::new(failure);
+    match status {
+        _ if unauthenticated => ReadError::Unauthenticated { key, source },
+        _ if forbidden => ReadError::Forbidden { key, source },
+        Some(429 | 503) => ReadError::Throttled { key, source },
+        Some(408 | 500..=599) => ReadError::Unavailable { key, source },
+        _ if connection => ReadError::Unavailable { key, source },
+        _ => ReadError::Io { key, source },
+    }
+}
+
+fn chain<'a>(failure: &'a Failure) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    fn cause<'a>(error: &&'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+        (*error).source()
+    }
+    let first: &'a (dyn Error + 'static) = failure;
+    core::iter::successors(Some(first), cause)
+}
+
+fn says(failure: &Failure, words: &str) -> bool {
+    chain(failure).any(|error| error.to_string().contains(words))
+}
+
+/// The HTTP status that a failure reports.
+fn status(failure: &Failure) -> Option<u16> {
+    const BEFORE: &str = "status code: ";
+    chain(failure).find_map(|error| {
+        let text = error.to_string();
+        let (_, after) = text.split_once(BEFORE)?;
+        after.get(..3)?.parse().ok()
+    })
+}
+
+fn io_kind(failure: &Failure) -> Option<std::io::ErrorKind> {
+    let io = chain(failure).find_map(|error| error.downcast_ref::<std::io::Error>());
+    io.map(std::io::Error::kind)
+}
+
+/// A key below what is a file on disk: no object can be there.
+fn is_below_a_file(failure: &Failure) -> bool {
+    io_kind(failure) == Some(std::io::ErrorKind::NotADirectory)
+}
+
+#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+fn is_connection(failure: &Failure) -> bool {
+    chain(failure).any(<dyn Error>::is::<object_store::client::HttpError>)
+}
+
+#[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
+fn is_connection(_: &Failure) -> bool {
+    false
+}

@@ -1,0 +1,89 @@
+//! Reads stores of the Zarr Vectors Format from disks, zip files, memory, web
+//! servers and buckets, with few requests.
+//!
+//! [`Store::open`] takes an address, [`Store::read`] a batch of keys and ranges.
+//! What goes out is decided before anything does: equal reads are one, near
+//! ranges of an object are merged ([`coalesce`]), and no object is asked for its
+//! size. What comes back is all that was asked for or a [`ReadError`] with the
+//! key; an absent object is `None`.
+//!
+//! ```
+//! use zvf_store::{Read, Store};
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let store = Store::from_memory([("0/cell", b"0123456789".as_slice())])?;
+//! let reads = [
+//!     Read::bounded("0/cell", 2..4),
+//!     Read::bounded("0/cell", 7..9),
+//!     Read::full("0/absent"),
+//! ];
+//! let [first, second, absent] = &store.read(&reads).await?[..] else { unreachable!() };
+//! assert_eq!(first.as_deref(), Some(&b"23"[..]));
+//! assert_eq!(second.as_deref(), Some(&b"78"[..]));
+//! assert!(absent.is_none());
+//! assert_eq!(store.activity().requests, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Cells
+//!
+//! [`CellReader`] reads the cells of arrays, each described by a [`CellArray`]:
+//! it knows which object and which part of it to ask for, undoes the codecs
+//! within a bound ([`ChunkCodecs`]), takes payloads out of their frames, and
+//! keeps the indexes of shards.
+//!
+//! # Kinds of store
+//!
+//! | address | feature | ranges merged within | most of a merged request | requests at once |
+//! |---|---|---|---|---|
+//! | `memory:` | | 8 KiB | 4 MiB | 1 |
+//! | a path, `file:` | | 64 KiB | 4 MiB | 16 |
+//! | a path to a `.zip` | `zip`, on by default | 64 KiB | 4 MiB | 16 |
+//! | `http:`, `https:` | `http` | 1 MiB | 16 MiB | 64 |
+//! | `s3:` | `aws` | as `http` | | |
+//! | `gs:` | `gcp` | as `http` | | |
+//! | `az:`, `abfs:` | `azure` | as `http` | | |
+//!
+//! Reading is async and needs a tokio runtime for the network; the other kinds
+//! also work without one, on the calling thread.
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing
+)]
+
+mod activity;
+mod address;
+#[cfg(feature = "zip")]
+mod archive;
+mod array;
+mod cell;
+mod coalesce;
+mod codec;
+mod fetch;
+mod key;
+mod list;
+#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+mod network;
+mod off_thread;
+mod open;
+mod plan;
+mod range;
+mod read;
+mod shard;
+mod store;
+
+pub use activity::Activity;
+pub use array::{CellArray, CellArrayError};
+pub use cell::{Cell, CellError, CellReader};
+pub use coalesce::{MergeLimits, Merged, coalesce};
+pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize};
+pub use key::{KeyError, MAX_KEY_BYTES};
+pub use list::{ListError, ListedFile, Listing};
+pub use open::{OpenError, OpenOptions};
+pub use range::{ByteRange, Read};
+pub use read::ReadError;
+pub use shard::ShardEntryError;
+pub use store::Store;

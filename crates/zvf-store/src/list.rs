@@ -1,0 +1,110 @@
+//! The children of a place in a store.
+
+use core::error::Error;
+
+use object_store::path::Path;
+
+use crate::{
+    key::{self, KeyError},
+    store::{Backend, Store},
+};
+
+/// The children of a place, one level deep, sorted by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Names that have children of their own.
+    pub folders: Vec<String>,
+    /// Objects.
+    pub files: Vec<ListedFile>,
+}
+
+/// An object in a [`Listing`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListedFile {
+    /// The last segment of its key.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Why children cannot be listed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListError {
+    /// The prefix cannot be a key.
+    #[error("{prefix:?} is not a key")]
+    Key {
+        /// What was given.
+        prefix: String,
+        /// What is wrong with it.
+        source: KeyError,
+    },
+    /// There are more children than allowed.
+    #[error("{prefix}: more than {limit} children")]
+    TooMany {
+        /// Where.
+        prefix: String,
+        /// The limit given.
+        limit: usize,
+    },
+    /// The store failed, or cannot list: web servers usually cannot.
+    #[error("{prefix}: children cannot be listed")]
+    Io {
+        /// Where.
+        prefix: String,
+        /// What happened.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl Store {
+    /// The children of `prefix`, one level deep; of the store itself when
+    /// `prefix` is empty. No child is an empty listing, as is an absent prefix.
+    ///
+    /// A bucket answers a thousand children in a request. All are held before
+    /// `limit` is looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`ListError`]; also for more children than `limit`.
+    pub async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, ListError> {
+        if !prefix.is_empty() {
+            key::check(prefix).map_err(|source| ListError::Key {
+                prefix: prefix.to_owned(),
+                source,
+            })?;
+        }
+        self.recorder().list();
+        let mut listing = match self.backend() {
+            Backend::Objects(objects) => {
+                let io = |source: object_store::Error| ListError::Io {
+                    prefix: prefix.to_owned(),
+                    source: Box::new(source),
+                };
+                let path = Path::parse(prefix).map_err(|source| io(source.into()))?;
+                let path: Path = self.root().parts().chain(path.parts()).collect();
+                let found = objects.list_with_delimiter(Some(&path)).await;
+                let found = found.map_err(io)?;
+                let name = |path: &Path| path.filename().map(str::to_owned);
+                let file = |object: object_store::ObjectMeta| {
+                    let name = name(&object.location)?;
+                    let size = object.size;
+                    Some(ListedFile { name, size })
+                };
+                Listing {
+                    folders: found.common_prefixes.iter().filter_map(name).collect(),
+                    files: found.objects.into_iter().filter_map(file).collect(),
+                }
+            }
+            #[cfg(feature = "zip")]
+            Backend::Zip(archive) => archive.list(prefix),
+        };
+        if listing.folders.len().saturating_add(listing.files.len()) > limit {
+            let prefix = prefix.to_owned();
+            return Err(ListError::TooMany { prefix, limit });
+        }
+        listing.folders.sort_unstable();
+        listing.files.sort_unstable();
+        Ok(listing)
+    }
+}

@@ -1,0 +1,113 @@
+//! Buckets and web servers, configured as their users expect.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
+use url::Url;
+
+use crate::{
+    address::Scheme,
+    open::{OpenError, OpenOptions},
+};
+
+/// Builds one kind of store: environment, then address, then options.
+macro_rules! build {
+    ($builder:expr, $client:expr, $options:expr, $url:expr) => {{
+        let (options, url): (&OpenOptions, &Url) = ($options, $url);
+        let mut builder = $builder.with_retry(options.retry());
+        if let Some(timeout) = options.timeout {
+            let text = format!("{} milliseconds", timeout.as_millis());
+            builder = builder.with_config($client(ClientConfigKey::Timeout), text);
+        }
+        for (name, value) in &options.options {
+            let key = name.to_ascii_lowercase().parse();
+            let key = key.map_err(|_| OpenError::Option(name.clone()))?;
+            builder = builder.with_config(key, value);
+        }
+        let store = builder.build().map_err(|source| OpenError::Configuration {
+            address: url.to_string(),
+            source: Box::new(source),
+        })?;
+        let store: Arc<dyn ObjectStore> = Arc::new(store);
+        Ok(store)
+    }};
+}
+
+type Built = Result<Arc<dyn ObjectStore>, OpenError>;
+
+impl OpenOptions {
+    /// The store a URL names; `None` when its feature is off.
+    pub(crate) fn build(&self, scheme: Scheme, url: &Url) -> Option<Built> {
+        match scheme {
+            #[cfg(feature = "http")]
+            Scheme::Http => Some(self.build_http(url)),
+            #[cfg(feature = "aws")]
+            Scheme::S3 => Some(self.build_s3(url)),
+            #[cfg(feature = "gcp")]
+            Scheme::Gcs => Some(self.build_gcs(url)),
+            #[cfg(feature = "azure")]
+            Scheme::Azure => Some(self.build_azure(url)),
+            #[cfg(not(all(
+                feature = "aws",
+                feature = "azure",
+                feature = "gcp",
+                feature = "http"
+            )))]
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "http")]
+    fn build_http(&self, url: &Url) -> Built {
+        let server = &url[..url::Position::BeforePath];
+        // Whoever writes `http:` means it.
+        let plain = (url.scheme() == "http").to_string();
+        let builder = object_store::http::HttpBuilder::new()
+            .with_url(server)
+            .with_config(ClientConfigKey::AllowHttp, plain);
+        build!(builder, core::convert::identity, self, url)
+    }
+
+    #[cfg(feature = "aws")]
+    fn build_s3(&self, url: &Url) -> Built {
+        use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey as Key};
+        let mut builder = AmazonS3Builder::from_env().with_url(url.as_str());
+        if self.anonymous {
+            builder = builder.with_skip_signature(true);
+        }
+        build!(builder, Key::Client, self, url)
+    }
+
+    #[cfg(feature = "gcp")]
+    fn build_gcs(&self, url: &Url) -> Built {
+        use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey as Key};
+        let mut builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
+        if self.anonymous {
+            builder = builder.with_skip_signature(true);
+        }
+        build!(builder, Key::Client, self, url)
+    }
+
+    #[cfg(feature = "azure")]
+    fn build_azure(&self, url: &Url) -> Built {
+        use object_store::azure::{AzureConfigKey as Key, MicrosoftAzureBuilder};
+        let mut builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str());
+        if self.anonymous {
+            builder = builder.with_skip_signature(true);
+        }
+        build!(builder, Key::Client, self, url)
+    }
+
+    fn retry(&self) -> RetryConfig {
+        RetryConfig {
+            max_retries: self.retries,
+            retry_timeout: Duration::from_mins(1),
+            backoff: BackoffConfig {
+                init_backoff: Duration::from_millis(50),
+                max_backoff: Duration::from_secs(5),
+                base: 2.0,
+            },
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Work that would hold up the threads that wait for the network.
+
+use tokio::{runtime::Handle, task::JoinError};
+
+/// Runs `work` on a thread of its own when it is `heavy` and there is a
+/// runtime to spare one, here otherwise.
+///
+/// # Errors
+///
+/// When the runtime is shutting down or the work panicked.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    heavy: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    match Handle::try_current() {
+        Ok(runtime) if heavy => runtime.spawn_blocking(work).await,
+        _ => Ok(work()),
+    }
+}

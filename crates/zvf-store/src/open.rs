@@ -1,0 +1,358 @@
+//! Opening a store.
+
+use core::{error::Error, time::Duration};
+use std::{path::Path as FilePath, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use object_store::{
+    ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory, path::Path,
+};
+use url::Url;
+
+use crate::{
+    address::{Address, Scheme},
+    coalesce::MergeLimits,
+    key::{self, KeyError},
+    store::{Backend, Store, Tuning},
+};
+
+/// Why a store cannot be opened. No request was made: what the network says
+/// is seen by the first read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The text is no address of a store.
+    #[error("{0:?} is not the address of a store")]
+    Address(String),
+    /// A scheme nobody reads.
+    #[error(
+        "addresses with {0:?} are not supported; paths, file, memory, http, https, s3, gs and az are"
+    )]
+    Scheme(String),
+    /// This build leaves out what it takes.
+    #[error("{address} needs the feature {feature:?} of zvf-store")]
+    Feature {
+        /// What was to be opened.
+        address: String,
+        /// The cargo feature that reads it.
+        feature: &'static str,
+    },
+    /// There is nothing at this path.
+    #[error("{0} does not exist")]
+    NotFound(String),
+    /// The path is a file, and not a zip archive by name.
+    #[error("{0} is neither a folder nor a zip file")]
+    NotAFolder(String),
+    /// The path exists but cannot be opened.
+    #[error("{path} cannot be opened")]
+    Io {
+        /// The path.
+        path: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The zip file's directory is damaged.
+    #[error("{path} is a damaged zip file")]
+    Zip {
+        /// The path.
+        path: String,
+        /// What is wrong with it.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// An option that this kind of store does not know.
+    #[error("option {0:?} is not known")]
+    Option(String),
+    /// The address, the options and the environment together do not make a store.
+    #[error("{address} cannot be configured")]
+    Configuration {
+        /// What was to be opened.
+        address: String,
+        /// What is missing or contradicts.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+/// How to open a store.
+///
+/// ```
+/// use zvf_store::OpenOptions;
+///
+/// let options = OpenOptions::default().anonymous(true).budget(256 << 20);
+/// let store = options.open("memory:")?;
+/// assert_eq!(store.budget(), 256 << 20);
+/// # Ok::<(), zvf_store::OpenError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    pub(crate) anonymous: bool,
+    pub(crate) budget: u64,
+    pub(crate) concurrency: Option<usize>,
+    pub(crate) merge: Option<MergeLimits>,
+    pub(crate) recording: bool,
+    pub(crate) retries: usize,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) options: Vec<(String, String)>,
+}
+
+impl Default for OpenOptions {
+    /// A budget of 1 GiB for each call, five retries, no log.
+    fn default() -> Self {
+        Self {
+            anonymous: false,
+            budget: 1 << 30,
+            concurrency: None,
+            merge: None,
+            recording: false,
+            retries: 5,
+            timeout: None,
+            options: Vec::new(),
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Sends no credentials: for public buckets.
+    #[must_use]
+    pub fn anonymous(mut self, anonymous: bool) -> Self {
+        self.anonymous = anonymous;
+        self
+    }
+
+    /// The most bytes one call may read, and one chunk may decode to.
+    #[must_use]
+    pub fn budget(mut self, bytes: u64) -> Self {
+        self.budget = bytes;
+        self
+    }
+
+    /// How many requests may be on their way at once, instead of what suits
+    /// the kind of store.
+    #[must_use]
+    pub fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = Some(requests);
+        self
+    }
+
+    /// When ranges are merged, instead of what suits the kind of store.
+    #[must_use]
+    pub fn merge(mut self, limits: MergeLimits) -> Self {
+        self.merge = Some(limits);
+        self
+    }
+
+    /// Keeps a log of requests for [`Store::take_log`].
+    #[must_use]
+    pub fn record(mut self, recording: bool) -> Self {
+        self.recording = recording;
+        self
+    }
+
+    /// How often a request over the network is repeated when the server fails,
+    /// asks to slow down, or breaks the connection.
+    #[must_use]
+    pub fn retries(mut self, retries: usize) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// How long one request over the network may take, body included.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// An option of the network store by the name its users know, such as
+    /// `aws_endpoint` or `allow_http`; it goes before the environment.
+    #[must_use]
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.options.push((name.into(), value.into()));
+        self
+    }
+
+    /// Opens the store at `address`: a path, or a URL with `file`, `memory`,
+    /// `http`, `https`, `s3`, `gs` or `az`. A path to a `.zip` file is a store
+    /// of its entries.
+    ///
+    /// Credentials, regions and endpoints of buckets come from the environment
+    /// variables of their own tools. Nothing is asked of the network yet.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], for a path also when nothing is there.
+    pub fn open(&self, address: &str) -> Result<Store, OpenError> {
+        match Address::parse(address)? {
+            Address::Memory => self.from_memory(core::iter::empty::<(String, Bytes)>()),
+            Address::Path(path) => self.open_path(address, &path),
+            Address::Network(scheme, url) => {
+                let (objects, root) = self.connect(scheme, &url)?;
+                let backend = Backend::Objects(objects);
+                let name = address.to_owned();
+                Ok(Store::new(name, backend, root, Tuning::NETWORK, self))
+            }
+        }
+    }
+
+    /// A store of objects at hand.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Configuration`] when a key is none.
+    pub fn from_memory<K, V>(
+        &self,
+        objects: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<Store, OpenError>
+    where
+        K: AsRef<str>,
+        V: Into<Bytes>,
+    {
+        let memory = InMemory::new();
+        for (key, bytes) in objects {
+            let bad = |source: KeyError| OpenError::Configuration {
+                address: format!("memory:{}", key.as_ref()),
+                source: Box::new(source),
+            };
+            key::check(key.as_ref()).map_err(bad)?;
+            let path = Path::parse(key.as_ref()).map_err(|_| bad(KeyError::EmptySegment))?;
+            put(&memory, &path, bytes.into());
+        }
+        let backend = Backend::Objects(Arc::new(memory));
+        let name = "memory:".to_owned();
+        Ok(Store::new(
+            name,
+            backend,
+            Path::default(),
+            Tuning::MEMORY,
+            self,
+        ))
+    }
+
+    fn open_path(&self, address: &str, path: &FilePath) -> Result<Store, OpenError> {
+        let io = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => OpenError::NotFound(address.to_owned()),
+            _ => OpenError::Io {
+                path: address.to_owned(),
+                source,
+            },
+        };
+        let found = std::fs::metadata(path).map_err(io)?;
+        let zip = path
+            .extension()
+            .is_some_and(|end| end.eq_ignore_ascii_case("zip"));
+        if found.is_file() && zip {
+            return self.open_zip(address, path);
+        }
+        if !found.is_dir() {
+            return Err(OpenError::NotAFolder(address.to_owned()));
+        }
+        let files = LocalFileSystem::new_with_prefix(path);
+        let files = files.map_err(|source| OpenError::Configuration {
+            address: address.to_owned(),
+            source: Box::new(source),
+        })?;
+        let backend = Backend::Objects(Arc::new(files));
+        let name = address.to_owned();
+        Ok(Store::new(
+            name,
+            backend,
+            Path::default(),
+            Tuning::FILES,
+            self,
+        ))
+    }
+
+    #[cfg(feature = "zip")]
+    fn open_zip(&self, address: &str, path: &FilePath) -> Result<Store, OpenError> {
+        let archive = crate::archive::Archive::open(path)?;
+        let backend = Backend::Zip(Arc::new(archive));
+        let name = address.to_owned();
+        Ok(Store::new(
+            name,
+            backend,
+            Path::default(),
+            Tuning::FILES,
+            self,
+        ))
+    }
+
+    #[cfg(not(feature = "zip"))]
+    #[expect(clippy::unused_self, reason = "as with the feature")]
+    fn open_zip(&self, address: &str, _: &FilePath) -> Result<Store, OpenError> {
+        Err(OpenError::Feature {
+            address: address.to_owned(),
+            feature: "zip",
+        })
+    }
+
+    /// The network store a URL names, and the place in it.
+    #[cfg_attr(
+        not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")),
+        expect(
+            clippy::unused_self,
+            reason = "no kind of network store is compiled in"
+        )
+    )]
+    fn connect(
+        &self,
+        scheme: Scheme,
+        url: &Url,
+    ) -> Result<(Arc<dyn ObjectStore>, Path), OpenError> {
+        #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+        if let Some(objects) = self.build(scheme, url) {
+            let bad = |source: Box<dyn Error + Send + Sync>| OpenError::Configuration {
+                address: url.to_string(),
+                source,
+            };
+            let (_, root) =
+                object_store::ObjectStoreScheme::parse(url).map_err(|e| bad(Box::new(e)))?;
+            return Ok((objects?, root));
+        }
+        Err(OpenError::Feature {
+            address: url.to_string(),
+            feature: scheme.feature(),
+        })
+    }
+}
+
+/// What is in memory is there at once.
+fn put(memory: &InMemory, path: &Path, bytes: Bytes) {
+    let done = memory.put(path, bytes.into()).now_or_never();
+    debug_assert!(done.is_some_and(|done| done.is_ok()), "a put that waits");
+}
+
+impl Store {
+    /// Opens a store with the default [`OpenOptions`].
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use zvf_store::{Read, Store};
+    ///
+    /// let store = Store::open("path/to/store.zv")?;
+    /// if let Some(metadata) = store.read_one(Read::full("zarr.json")).await? {
+    ///     println!("{} bytes of metadata", metadata.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], as [`OpenOptions::open`].
+    pub fn open(address: &str) -> Result<Self, OpenError> {
+        OpenOptions::default().open(address)
+    }
+
+    /// A store of objects at hand, with the default [`OpenOptions`].
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Configuration`] when a key is none.
+    pub fn from_memory<K, V>(objects: impl IntoIterator<Item = (K, V)>) -> Result<Self, OpenError>
+    where
+        K: AsRef<str>,
+        V: Into<Bytes>,
+    {
+        OpenOptions::default().from_memory(objects)
+    }
+}

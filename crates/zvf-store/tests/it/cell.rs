@@ -1,0 +1,413 @@
+//! Cells: whole and in part, plain, compressed and in shards.
+
+use core::ops::Range;
+
+use serde_json::{Value as Json, json};
+use zvf_format::vlen;
+use zvf_store::{
+    Cell, CellArray, CellArrayError, CellError, CellReader, CodecsError, OpenOptions, ReadError,
+};
+
+use crate::support::{block_on, log, numbered, recorded};
+
+fn metadata(data_type: &str, chunk_shape: &Json, codecs: &Json) -> Json {
+    json!({
+        "zarr_format": 3, "node_type": "array", "data_type": data_type, "shape": [4, 4],
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk_shape}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": codecs, "fill_value": "",
+    })
+}
+
+fn vlen_array(compressor: Option<&str>) -> CellArray {
+    let mut codecs = vec![json!({"name": "vlen-bytes"})];
+    codecs.extend(compressor.map(|name| json!({"name": name})));
+    let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs.into());
+    CellArray::parse("0/vertices", &metadata).unwrap()
+}
+
+fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
+    let mut codecs = vec![json!({"name": "vlen-bytes"})];
+    codecs.extend(compressor.map(|name| json!({"name": name})));
+    let codecs = json!([{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [1, 1],
+        "codecs": codecs,
+        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
+        "index_location": location,
+    }}]);
+    let metadata = metadata("variable_length_bytes", &json!([2, 2]), &codecs);
+    CellArray::parse("0/vertices", &metadata).unwrap()
+}
+
+const AT: [u64; 2] = [1, 2];
+const KEY: &str = "0/vertices/c/1/2";
+
+fn frame(payload: &[u8]) -> Vec<u8> {
+    vlen::encode(&[payload]).unwrap()
+}
+
+fn cell<'a>(array: &'a CellArray, index: &'a [u64], part: Option<Range<u64>>) -> Cell<'a> {
+    Cell { array, index, part }
+}
+
+#[test]
+fn a_part_of_a_plain_cell_is_one_request() {
+    let array = vlen_array(None);
+    let reader = CellReader::new(recorded(&[(KEY, frame(&numbered(1000)))]));
+    let got = block_on(reader.read_one(cell(&array, &AT, Some(10..20)))).unwrap();
+    assert_eq!(got.unwrap(), numbered(1000)[10..20]);
+    assert_eq!(log(reader.store()), ["0/vertices/c/1/2 bytes 0..28"]);
+}
+
+#[test]
+fn a_far_part_leaves_out_what_is_before() {
+    let array = vlen_array(None);
+    let reader = CellReader::new(recorded(&[(KEY, frame(&numbered(100_000)))]));
+    let part = Some(50_000..50_010);
+    let got = block_on(reader.read_one(cell(&array, &AT, part))).unwrap();
+    assert_eq!(got.unwrap(), numbered(100_000)[50_000..50_010]);
+    let want = [
+        "0/vertices/c/1/2 bytes 0..8",
+        "0/vertices/c/1/2 bytes 50008..50018",
+    ];
+    assert_eq!(log(reader.store()), want);
+}
+
+#[test]
+fn a_compressed_cell_is_read_whole() {
+    let array = vlen_array(Some("zstd"));
+    let chunk = zstd::bulk::compress(&frame(&numbered(1000)), 3).unwrap();
+    let reader = CellReader::new(recorded(&[(KEY, chunk)]));
+    let got = block_on(reader.read_one(cell(&array, &AT, Some(10..20)))).unwrap();
+    assert_eq!(got.unwrap(), numbered(1000)[10..20]);
+    assert_eq!(log(reader.store()), ["0/vertices/c/1/2 all bytes"]);
+}
+
+#[test]
+fn numbers_have_no_frame() {
+    let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    let array = CellArray::parse("a", &metadata("float32", &json!([5, 5]), &codecs)).unwrap();
+    let reader = CellReader::new(recorded(&[
+        ("a/c/0/0", numbered(100)),
+        ("a/c/0/1", numbered(99)),
+    ]));
+    let read = |index: &[u64], part| block_on(reader.read_one(cell(&array, index, part)));
+    assert_eq!(
+        read(&[0, 0], Some(4..8)).unwrap().unwrap(),
+        numbered(100)[4..8]
+    );
+    assert_eq!(log(reader.store()), ["a/c/0/0 bytes 4..8"]);
+    assert_eq!(read(&[0, 0], None).unwrap().unwrap(), numbered(100));
+    let error = read(&[0, 1], None).unwrap_err();
+    assert!(matches!(error, CellError::Decode { key, .. } if key == "a/c/0/1"));
+    let error = read(&[0, 0], Some(4..101)).unwrap_err();
+    assert!(matches!(error, CellError::Part { size: 100, .. }));
+}
+
+#[test]
+fn an_absent_cell_is_none() {
+    for array in [
+        vlen_array(None),
+        vlen_array(Some("gzip")),
+        sharded("end", None),
+    ] {
+        let reader = CellReader::new(recorded(&[]));
+        for part in [None, Some(0..4), Some(3..3)] {
+            let got = block_on(reader.read_one(cell(&array, &AT, part))).unwrap();
+            assert!(got.is_none());
+        }
+    }
+}
+
+#[test]
+fn cells_of_many_arrays_are_one_round() {
+    let (plain, packed) = (vlen_array(None), {
+        let codecs = json!([{"name": "vlen-bytes"}, {"name": "gzip"}]);
+        let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs);
+        CellArray::parse("0/links", &metadata).unwrap()
+    });
+    let reader = CellReader::new(recorded(&[(KEY, frame(b"abc"))]));
+    let cells = [
+        cell(&packed, &AT, None),
+        cell(&plain, &AT, None),
+        cell(&plain, &AT, None),
+    ];
+    let got = block_on(reader.read(&cells)).unwrap();
+    let got: Vec<Option<&[u8]>> = got.iter().map(Option::as_deref).collect();
+    assert_eq!(got, [None, Some(&b"abc"[..]), Some(&b"abc"[..])]);
+    assert_eq!(reader.store().activity().requests, 2);
+}
+
+#[track_caller]
+fn check_error(object: Vec<u8>, part: Option<Range<u64>>, is: impl Fn(&CellError) -> bool) {
+    let array = vlen_array(None);
+    let reader = CellReader::new(recorded(&[(KEY, object)]));
+    let error = block_on(reader.read_one(cell(&array, &AT, part))).unwrap_err();
+    assert!(is(&error), "{error:?}");
+}
+
+#[test]
+fn a_damaged_frame_is_refused() {
+    let good = frame(&numbered(20));
+    let is_frame = |e: &CellError| matches!(e, CellError::Frame { key, .. } if key == KEY);
+    let is_cut = |e: &CellError| matches!(e, CellError::Read(ReadError::Truncated { .. }));
+    let is_part = |e: &CellError| matches!(e, CellError::Part { .. });
+    check_error(good[..27].to_vec(), None, is_frame);
+    check_error([&good[..], &[0]].concat(), None, is_frame);
+    check_error(good[..7].to_vec(), Some(0..1), is_cut);
+    check_error(good[..17].to_vec(), Some(0..10), is_cut);
+    let two = vlen::encode(&[b"ab", b"cd"]).unwrap();
+    check_error(two.clone(), None, |e| {
+        matches!(e, CellError::Items { found: 2, .. })
+    });
+    check_error(two, Some(0..1), |e| {
+        matches!(e, CellError::Items { found: 2, .. })
+    });
+    let reversed = Range { start: 3, end: 2 };
+    check_error(good.clone(), Some(reversed), is_part);
+    // The header says less than the object has.
+    let mut short = good;
+    short[4] = 5;
+    check_error(short, Some(0..6), is_part);
+}
+
+#[test]
+fn the_index_must_fit_the_array() {
+    let array = vlen_array(None);
+    let reader = CellReader::new(recorded(&[]));
+    let error = block_on(reader.read_one(cell(&array, &[1], None))).unwrap_err();
+    assert!(matches!(
+        error,
+        CellError::Rank {
+            rank: 2,
+            given: 1,
+            ..
+        }
+    ));
+}
+
+/// A shard of 2 × 2 cells: the index first or last, its checksum right.
+fn shard(cells: [Option<&[u8]>; 4], location: &str) -> Vec<u8> {
+    let index_size = 4 * 16 + 4;
+    let mut offset = if location == "start" { index_size } else { 0 };
+    let (mut index, mut bytes) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let entry = match cell {
+            Some(cell) => [offset, u64::try_from(cell.len()).unwrap()],
+            None => [u64::MAX; 2],
+        };
+        index.extend(entry.map(u64::to_le_bytes).concat());
+        bytes.extend(cell.unwrap_or_default());
+        offset += u64::try_from(cell.unwrap_or_default().len()).unwrap();
+    }
+    let sum = crc32c::crc32c(&index).to_le_bytes();
+    index.extend(sum);
+    match location {
+        "start" => [index, bytes].concat(),
+        _ => [bytes, index].concat(),
+    }
+}
+
+const SHARD: &str = "0/vertices/c/0/1";
+
+#[test]
+fn the_index_of_a_shard_is_read_once() {
+    for (location, index) in [("end", "the last 68 bytes"), ("start", "bytes 0..68")] {
+        let array = sharded(location, None);
+        let first = frame(&numbered(100));
+        let last = frame(b"last");
+        let object = shard([Some(&first), None, None, Some(&last)], location);
+        let reader = CellReader::new(recorded(&[(SHARD, object)]));
+        let read = |index: [u64; 2], part| block_on(reader.read_one(cell(&array, &index, part)));
+        assert_eq!(read([0, 2], None).unwrap().unwrap(), numbered(100));
+        assert_eq!(
+            read([0, 2], Some(5..9)).unwrap().unwrap(),
+            numbered(100)[5..9]
+        );
+        assert_eq!(read([1, 3], None).unwrap().unwrap(), "last");
+        assert!(read([0, 3], None).unwrap().is_none());
+        assert!(read([1, 2], Some(0..1)).unwrap().is_none());
+        let first = if location == "start" { 68 } else { 0 };
+        let want = [
+            format!("{SHARD} {index}"),
+            format!("{SHARD} bytes {first}..{}", first + 108),
+            format!("{SHARD} bytes {first}..{}", first + 17),
+            format!("{SHARD} bytes {}..{}", first + 108, first + 120),
+        ];
+        assert_eq!(log(reader.store()), want);
+    }
+}
+
+#[test]
+fn compressed_cells_of_a_shard_are_read_by_range() {
+    let array = sharded("end", Some("zstd"));
+    let packed = zstd::bulk::compress(&frame(&numbered(500)), 3).unwrap();
+    let object = shard([None, Some(&packed), None, None], "end");
+    let reader = CellReader::new(recorded(&[(SHARD, object)]));
+    let got = block_on(reader.read_one(cell(&array, &[0, 3], Some(7..11)))).unwrap();
+    assert_eq!(got.unwrap(), numbered(500)[7..11]);
+}
+
+#[test]
+fn damaged_shards_are_refused() {
+    let array = sharded("end", None);
+    let payload = frame(&numbered(100));
+    let good = shard([Some(&payload), None, None, None], "end");
+    let read = |object: Vec<u8>, part| {
+        let reader = CellReader::new(recorded(&[(SHARD, object)]));
+        block_on(reader.read_one(cell(&array, &[0, 2], part))).unwrap_err()
+    };
+    let mut flipped = good.clone();
+    flipped[110] ^= 1;
+    let error = read(flipped, None);
+    assert!(matches!(error, CellError::ShardIndex { key, .. } if key == SHARD));
+    let error = read(good[good.len() - 60..].to_vec(), None);
+    assert!(matches!(
+        error,
+        CellError::Read(ReadError::Truncated { .. })
+    ));
+    let entry = |offset: u64, length: u64| {
+        let mut object = good.clone();
+        let index = object.len() - 68;
+        object[index..index + 8].copy_from_slice(&offset.to_le_bytes());
+        object[index + 8..index + 16].copy_from_slice(&length.to_le_bytes());
+        let sum = crc32c::crc32c(&object[index..index + 64]).to_le_bytes();
+        object[index + 64..].copy_from_slice(&sum);
+        object
+    };
+    let error = read(entry(u64::MAX - 1, 8), None);
+    assert!(matches!(error, CellError::ShardEntry { .. }), "{error:?}");
+    let error = read(entry(1 << 40, 8), None);
+    assert!(
+        matches!(error, CellError::Read(ReadError::Truncated { .. })),
+        "{error:?}"
+    );
+    let error = read(entry(0, 1 << 60), None);
+    assert!(
+        matches!(error, CellError::Read(ReadError::OverBudget { .. })),
+        "{error:?}"
+    );
+    let error = read(entry(0, 50), Some(0..60));
+    assert!(
+        matches!(error, CellError::Part { size: 42, .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn what_decodes_to_more_than_the_budget_is_refused() {
+    let array = vlen_array(Some("zstd"));
+    let packed = zstd::bulk::compress(&frame(&vec![0; 10_000]), 3).unwrap();
+    let options = OpenOptions::default().budget(9000);
+    let store = options.from_memory([(KEY, packed)]).unwrap();
+    let error = block_on(CellReader::new(store).read_one(cell(&array, &AT, None))).unwrap_err();
+    assert!(matches!(error, CellError::Decode { .. }), "{error:?}");
+    let codecs = json!([{"name": "bytes"}, {"name": "zstd"}]);
+    let array = CellArray::parse(
+        "0/vertices",
+        &metadata("uint8", &json!([1 << 20, 1 << 20]), &codecs),
+    );
+    let store = options.from_memory([(KEY, vec![0; 8])]).unwrap();
+    let error =
+        block_on(CellReader::new(store).read_one(cell(&array.unwrap(), &AT, None))).unwrap_err();
+    assert!(
+        matches!(error, CellError::Read(ReadError::OverBudget { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn large_cells_are_decoded_on_another_thread() {
+    let array = vlen_array(Some("crc32c"));
+    let framed = frame(&numbered(1 << 20));
+    let sum = crc32c::crc32c(&framed).to_le_bytes();
+    let store = recorded(&[(KEY, [&framed[..], &sum].concat())]);
+    let got = block_on(CellReader::new(store).read_one(cell(&array, &AT, None))).unwrap();
+    assert_eq!(got.unwrap(), numbered(1 << 20));
+}
+
+#[track_caller]
+fn check_metadata(change: impl Fn(&mut Json), want: &CellArrayError) {
+    let mut good = metadata(
+        "variable_length_bytes",
+        &json!([1, 1]),
+        &json!(["vlen-bytes"]),
+    );
+    assert!(CellArray::parse("a", &good).is_ok());
+    change(&mut good);
+    assert_eq!(&CellArray::parse("a", &good).unwrap_err(), want);
+}
+
+#[test]
+fn metadata_that_do_not_describe_cells_are_refused() {
+    use CellArrayError as E;
+    check_metadata(|m| m["zarr_format"] = json!(2), &E::Field("zarr_format"));
+    check_metadata(|m| m["node_type"] = json!("group"), &E::Field("node_type"));
+    check_metadata(|m| m["data_type"] = json!("r16"), &E::Field("data_type"));
+    check_metadata(|m| m["data_type"] = json!("int8"), &E::Serialiser);
+    check_metadata(|m| m["codecs"] = json!(["bytes"]), &E::Serialiser);
+    check_metadata(
+        |m| m["chunk_grid"]["name"] = json!("odd"),
+        &E::Field("chunk_grid"),
+    );
+    let shape = |shape: Json| {
+        move |m: &mut Json| m["chunk_grid"]["configuration"]["chunk_shape"] = shape.clone()
+    };
+    check_metadata(shape(json!([0, 1])), &E::Field("chunk_shape"));
+    check_metadata(shape(json!([-1])), &E::Field("chunk_shape"));
+    check_metadata(shape(json!([u64::MAX, 2])), &E::ChunkSize);
+    let encoding = |m: &mut Json| m["chunk_key_encoding"]["name"] = json!("odd");
+    check_metadata(encoding, &E::Field("chunk_key_encoding"));
+}
+
+#[test]
+fn shardings_that_cannot_be_read_in_parts_are_refused() {
+    let codecs = |field: &str, value: Json| {
+        let mut sharding = json!({"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [1, 1], "codecs": ["vlen-bytes"],
+            "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        }});
+        sharding["configuration"][field] = value;
+        sharding
+    };
+    let parse = |codecs: Json| {
+        let metadata = metadata("variable_length_bytes", &json!([2, 2]), &codecs);
+        CellArray::parse("a", &metadata).map_err(|error| match error {
+            CellArrayError::Codecs(error) => error,
+            other => panic!("{other:?}"),
+        })
+    };
+    let field = |field| CodecsError::Configuration {
+        codec: "sharding_indexed".to_owned(),
+        field,
+    };
+    assert!(
+        parse(json!([codecs("index_location", json!("end"))]))
+            .unwrap()
+            .is_sharded()
+    );
+    for (name, value) in [
+        ("chunk_shape", json!([1])),
+        ("chunk_shape", json!([3, 1])),
+        ("chunk_shape", json!([0, 1])),
+        ("index_location", json!("middle")),
+        ("index_codecs", json!(["bytes", "zstd"])),
+        (
+            "index_codecs",
+            json!([{"name": "bytes", "configuration": {"endian": "big"}}]),
+        ),
+    ] {
+        assert_eq!(
+            parse(json!([codecs(name, value)])).unwrap_err(),
+            field(name)
+        );
+    }
+    let plain = codecs("index_location", json!("end"));
+    let around = parse(json!([plain, "zstd"])).unwrap_err();
+    assert_eq!(around, CodecsError::Unsupported("zstd".to_owned()));
+    let nested = parse(json!([codecs("codecs", json!([plain]))])).unwrap_err();
+    assert_eq!(
+        nested,
+        CodecsError::Unsupported("sharding_indexed".to_owned())
+    );
+}

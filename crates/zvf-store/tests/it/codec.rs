@@ -1,0 +1,288 @@
+//! Undoing codecs: what is refused, and how much memory that takes.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use serde_json::{Value as Json, json};
+use zvf_store::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize};
+
+use crate::support::numbered;
+
+fn codecs(names: &[&str]) -> ChunkCodecs {
+    let codecs: Vec<Json> = names.iter().map(|name| json!({"name": name})).collect();
+    ChunkCodecs::parse(&codecs.into()).unwrap()
+}
+
+fn zstd_of(bytes: &[u8]) -> Bytes {
+    zstd::bulk::compress(bytes, 3).unwrap().into()
+}
+
+/// A frame that does not say its size, as streaming writers make it.
+fn zstd_stream_of(bytes: &[u8]) -> Bytes {
+    zstd::stream::encode_all(bytes, 3).unwrap().into()
+}
+
+fn gzip_of(bytes: &[u8]) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap().into()
+}
+
+fn crc_of(bytes: &[u8]) -> Bytes {
+    let sum = crc32c::crc32c(bytes).to_le_bytes();
+    [bytes, &sum].concat().into()
+}
+
+/// Blosc that stores instead of compressing: header, then the bytes.
+fn blosc_of(bytes: &[u8]) -> Bytes {
+    let size = u32::try_from(bytes.len()).unwrap();
+    let mut chunk = vec![2, 1, 0b10, 1];
+    for number in [size, size, size + 16] {
+        chunk.extend(number.to_le_bytes());
+    }
+    chunk.extend(bytes);
+    chunk.into()
+}
+
+type Encoded = (&'static str, Bytes);
+
+fn encoded(bytes: &[u8]) -> Vec<Encoded> {
+    let mut all = vec![
+        ("zstd", zstd_of(bytes)),
+        ("zstd", zstd_stream_of(bytes)),
+        ("gzip", gzip_of(bytes)),
+        ("crc32c", crc_of(bytes)),
+    ];
+    if cfg!(feature = "blosc") {
+        all.push(("blosc", blosc_of(bytes)));
+    }
+    all
+}
+
+#[test]
+fn codecs_are_undone() {
+    for len in [0, 1, 1000, 300_000] {
+        let bytes = numbered(len);
+        let size = u64::try_from(len).unwrap();
+        for (name, encoded) in encoded(&bytes) {
+            for size in [DecodedSize::Exactly(size), DecodedSize::AtMost(size)] {
+                let got = codecs(&["bytes", name]).undo(encoded.clone(), size);
+                assert!(got.unwrap() == bytes, "{name} {len} {size:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn chains_are_undone_from_the_end() {
+    let bytes = numbered(5000);
+    let chunk = crc_of(&gzip_of(&zstd_of(&crc_of(&bytes))));
+    let chain = codecs(&["bytes", "crc32c", "zstd", "gzip", "crc32c"]);
+    let got = chain.undo(chunk, DecodedSize::Exactly(5000)).unwrap();
+    assert_eq!(got, bytes);
+}
+
+#[test]
+fn streams_of_several_parts_are_one_chunk() {
+    let (first, second) = (numbered(700), numbered(300));
+    let both = [&first[..], &second].concat();
+    for (name, parts) in [
+        ("zstd", [zstd_of(&first), zstd_of(&second)]),
+        ("gzip", [gzip_of(&first), gzip_of(&second)]),
+    ] {
+        let chunk = Bytes::from(parts.concat());
+        let got = codecs(&["bytes", name]).undo(chunk, DecodedSize::Exactly(1000));
+        assert_eq!(got.unwrap(), both, "{name}");
+    }
+}
+
+#[test]
+fn a_chunk_of_another_size_is_refused() {
+    let bytes = numbered(1000);
+    for (name, encoded) in encoded(&bytes) {
+        let codecs = codecs(&["bytes", name]);
+        let long = codecs.undo(encoded.clone(), DecodedSize::Exactly(1001));
+        let found = (1001, 1000);
+        assert!(
+            matches!(long, Err(DecodeError::Size { expected, found: f }) if (expected, f) == found),
+            "{name}"
+        );
+        for size in [DecodedSize::Exactly(999), DecodedSize::AtMost(999)] {
+            let error = codecs.undo(encoded.clone(), size).unwrap_err();
+            let refused = matches!(
+                error,
+                DecodeError::OverLimit { limit: 999 } | DecodeError::Size { found: 1000, .. }
+            );
+            assert!(refused, "{name} {size:?}: {error:?}");
+        }
+    }
+}
+
+#[test]
+fn every_prefix_is_refused() {
+    let bytes = numbered(300);
+    for (name, encoded) in encoded(&bytes) {
+        for end in 0..encoded.len() {
+            let codecs = codecs(&["bytes", name]);
+            let got = codecs.undo(encoded.slice(..end), DecodedSize::Exactly(300));
+            assert!(got.is_err(), "{name}, {end} bytes");
+        }
+    }
+}
+
+#[test]
+fn damage_does_no_harm() {
+    let bytes = numbered(300);
+    for (name, encoded) in encoded(&bytes) {
+        for at in 0..encoded.len() {
+            for bits in [1, 0x80, 0xff] {
+                let mut damaged = encoded.to_vec();
+                damaged[at] ^= bits;
+                let codecs = codecs(&["bytes", name]);
+                let got = codecs.undo(damaged.into(), DecodedSize::Exactly(300));
+                assert!(got.is_err() || got.unwrap().len() == 300);
+            }
+        }
+    }
+}
+
+/// A frame whose blocks repeat one byte: 4 bytes stand for 128 KiB.
+fn zstd_bomb(blocks: usize, declared: Option<u64>) -> Bytes {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd];
+    match declared {
+        // Eight bytes of content size, window of 128 KiB.
+        Some(size) => {
+            frame.extend([0xc0, 0x38]);
+            frame.extend(size.to_le_bytes());
+        }
+        None => frame.extend([0x00, 0x38]),
+    }
+    for block in 0..blocks {
+        let last = u32::from(block + 1 == blocks);
+        let header = last | 1 << 1 | (128 << 10) << 3;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.push(0);
+    }
+    frame.into()
+}
+
+/// The most this process ever held in memory, in bytes.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[test]
+fn a_bomb_costs_no_more_than_the_limit() {
+    let before = peak();
+    let gib = 1 << 30;
+    // 32 KiB that expand to 1 GiB, with and without saying so, and lies.
+    let bombs = [
+        ("zstd", zstd_bomb(8192, None)),
+        ("zstd", zstd_bomb(8192, Some(gib))),
+        ("zstd", zstd_bomb(1, Some(u64::MAX - 2))),
+        ("zstd", zstd_bomb(8192, Some(1000))),
+        ("gzip", gzip_of(&vec![0; 256 << 20])),
+    ];
+    let inflated = peak();
+    for (name, bomb) in bombs {
+        assert!(bomb.len() < 2 << 20, "{name}");
+        for size in [DecodedSize::Exactly(1000), DecodedSize::AtMost(1 << 20)] {
+            let codecs = codecs(&["bytes", name]);
+            let error = codecs.undo(bomb.clone(), size).unwrap_err();
+            let refused = matches!(
+                error,
+                DecodeError::OverLimit { .. } | DecodeError::Damaged { .. }
+            );
+            assert!(refused, "{name}: {error:?}");
+        }
+    }
+    if let (Some(_), Some(inflated), Some(after)) = (before, inflated, peak()) {
+        assert!(after - inflated < 64 << 20, "{} bytes", after - inflated);
+    }
+}
+
+#[test]
+fn a_declared_size_that_the_bytes_cannot_hold_reserves_nothing() {
+    // Within the limit, but no five bytes stand for a gigabyte.
+    let codecs = codecs(&["bytes", "zstd"]);
+    let bomb = zstd_bomb(1, Some(1 << 30));
+    let error = codecs.undo(bomb, DecodedSize::AtMost(1 << 31)).unwrap_err();
+    assert!(matches!(error, DecodeError::Damaged { codec: "zstd", .. }));
+}
+
+#[cfg(feature = "blosc")]
+#[test]
+fn a_blosc_header_that_lies_is_refused() {
+    let mut chunk = blosc_of(&numbered(100)).to_vec();
+    chunk[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+    let codecs = codecs(&["bytes", "blosc"]);
+    let error = codecs
+        .undo(chunk.clone().into(), DecodedSize::AtMost(1 << 20))
+        .unwrap_err();
+    assert!(matches!(error, DecodeError::OverLimit { .. }));
+    let error = codecs
+        .undo(chunk.into(), DecodedSize::AtMost(u64::MAX))
+        .unwrap_err();
+    assert!(matches!(error, DecodeError::Damaged { codec: "blosc", .. }));
+}
+
+#[test]
+fn a_wrong_checksum_is_named() {
+    let mut chunk = crc_of(b"payload").to_vec();
+    chunk[0] ^= 1;
+    let codecs = codecs(&["bytes", "crc32c"]);
+    let error = codecs
+        .undo(chunk.into(), DecodedSize::Exactly(7))
+        .unwrap_err();
+    let DecodeError::Checksum { stored, computed } = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(stored, crc32c::crc32c(b"payload"));
+    assert_ne!(stored, computed);
+}
+
+#[track_caller]
+fn check_refused(codecs: &Json, want: &CodecsError) {
+    assert_eq!(&ChunkCodecs::parse(codecs).unwrap_err(), want);
+}
+
+#[test]
+fn lists_of_codecs_are_read() {
+    let form = |codecs: Json| ChunkCodecs::parse(&codecs).unwrap().form();
+    assert_eq!(form(json!(["bytes"])), ChunkForm::LittleEndian);
+    let big = json!([{"name": "bytes", "configuration": {"endian": "big"}}]);
+    assert_eq!(form(big), ChunkForm::BigEndian);
+    let frame = json!([{"name": "vlen-bytes", "configuration": {}}, {"name": "zstd"}]);
+    assert_eq!(form(frame.clone()), ChunkForm::VlenFrame);
+    assert!(!ChunkCodecs::parse(&frame).unwrap().is_plain());
+}
+
+#[test]
+fn lists_that_cannot_be_undone_are_refused() {
+    let unsupported = |name: &str| CodecsError::Unsupported(name.to_owned());
+    check_refused(&json!([]), &CodecsError::NoSerialiser);
+    check_refused(&json!({}), &CodecsError::Shape);
+    check_refused(&json!([{"codec": "zstd"}]), &CodecsError::Shape);
+    check_refused(&json!([{"name": "zstd"}]), &CodecsError::NoSerialiser);
+    check_refused(&json!(["transpose", "bytes"]), &unsupported("transpose"));
+    check_refused(&json!(["bytes", "pcodec"]), &unsupported("pcodec"));
+    check_refused(&json!(["bytes", "bytes"]), &unsupported("bytes"));
+    let odd = json!([{"name": "bytes", "configuration": {"endian": "middle"}}]);
+    let field = |codec: &str, field| CodecsError::Configuration {
+        codec: codec.to_owned(),
+        field,
+    };
+    check_refused(&odd, &field("bytes", "endian"));
+    let start = json!(["bytes", {"name": "crc32c", "configuration": {"location": "start"}}]);
+    check_refused(&start, &field("crc32c", "location"));
+    if !cfg!(feature = "blosc") {
+        let feature = CodecsError::Feature {
+            codec: "blosc".to_owned(),
+            feature: "blosc",
+        };
+        check_refused(&json!(["bytes", "blosc"]), &feature);
+    }
+}

@@ -1,0 +1,440 @@
+//! Every recorded cell, read through a store with its codecs.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::Value as Json;
+use zvf_format::vlen::VlenFrame;
+use zvf_store::{Cell, CellArray, CellReader, OpenOptions, Store};
+use zvf_testkit::golden::{Golden, unhex};
+
+use crate::support::block_on;
+
+/// A store of an archive in memory, and its arrays.
+struct Unpacked<'a> {
+    golden: &'a Golden,
+    prefix: String,
+    reader: CellReader,
+}
+
+impl<'a> Unpacked<'a> {
+    fn new(golden: &'a Golden, prefix: &str) -> Self {
+        let prefix = format!("{prefix}/");
+        let files = golden.files();
+        let objects = files.filter_map(|(path, bytes)| {
+            let key = path.strip_prefix(&prefix)?;
+            Some((key, Bytes::copy_from_slice(bytes)))
+        });
+        let store = OpenOptions::default().from_memory(objects).unwrap();
+        Self {
+            golden,
+            prefix,
+            reader: CellReader::new(store),
+        }
+    }
+
+    fn metadata(&self, node: &str) -> Json {
+        self.golden
+            .json(&format!("{}{node}/zarr.json", self.prefix))
+    }
+
+    fn array(&self, node: &str) -> CellArray {
+        CellArray::parse(node, &self.metadata(node)).unwrap()
+    }
+
+    fn read(&self, cells: &[Cell<'_>]) -> Vec<Option<Bytes>> {
+        block_on(self.reader.read(cells)).unwrap()
+    }
+
+    fn store(&self) -> &Store {
+        self.reader.store()
+    }
+}
+
+/// Counts for the conformance line.
+#[derive(Default)]
+struct Tally {
+    stores: usize,
+    arrays: usize,
+    cells: usize,
+    by_codecs: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn array(&mut self, metadata: &Json, cells: usize) {
+        let names = |codecs: &Json| {
+            let names = codecs.as_array().unwrap().iter();
+            let names: Vec<&str> = names.map(|codec| codec["name"].as_str().unwrap()).collect();
+            names.join(" ")
+        };
+        let codecs = &metadata["codecs"];
+        let mut name = names(codecs);
+        if name == "sharding_indexed" {
+            name = format!("{name} of {}", names(&codecs[0]["configuration"]["codecs"]));
+        }
+        self.arrays += 1;
+        self.cells += cells;
+        *self.by_codecs.entry(name).or_default() += cells;
+    }
+
+    fn print(&self, what: &str) {
+        report(format_args!(
+            "{what}: {} stores, {} arrays, {} cells equal; {:?}",
+            self.stores, self.arrays, self.cells, self.by_codecs
+        ));
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "`xtask conformance` shows these lines")]
+fn report(line: core::fmt::Arguments<'_>) {
+    println!("conformance: {line}");
+}
+
+/// Coordinates of a chunk key, less where the array's grid begins.
+fn index(key: &str, metadata: &Json) -> Vec<u64> {
+    let origin = metadata["attributes"]["chunk_grid_origin"].as_array();
+    let coords = key.split('.').map(|n| n.parse::<i64>().unwrap());
+    let less = |(axis, coord): (usize, i64)| {
+        let origin = origin.map_or(0, |origin| origin[axis].as_i64().unwrap());
+        u64::try_from(coord - origin).unwrap()
+    };
+    coords.enumerate().map(less).collect()
+}
+
+/// A cell as recorded: where it is, and its payload.
+struct Recorded {
+    index: Vec<u64>,
+    payload: Vec<u8>,
+}
+
+fn recorded_09(unpacked: &Unpacked<'_>, node: &str, cells: &Json) -> Vec<Recorded> {
+    let metadata = unpacked.metadata(node);
+    let cells = cells.as_object().unwrap().iter();
+    cells
+        .map(|(key, hex)| Recorded {
+            index: index(key, &metadata),
+            payload: unhex(hex.as_str().unwrap()),
+        })
+        .collect()
+}
+
+fn stores_09(golden: &Golden) -> Vec<(Unpacked<'_>, Json)> {
+    let names = golden
+        .files()
+        .filter_map(|(path, _)| path.strip_suffix("/expected.json"));
+    let open = |name: &str| {
+        let expected = golden.json(&format!("{name}/expected.json"));
+        (
+            Unpacked::new(golden, &format!("{name}/store.zarrvectors")),
+            expected,
+        )
+    };
+    names.map(open).collect()
+}
+
+fn arrays_09(expected: &Json) -> impl Iterator<Item = (String, &Json)> {
+    let levels = expected["levels"].as_object().unwrap().iter();
+    levels.flat_map(|(level, json)| {
+        let arrays = json["cells"].as_object().unwrap().iter();
+        arrays.map(move |(array, cells)| (format!("{level}/{array}"), cells))
+    })
+}
+
+#[test]
+fn golden_store_09() {
+    let golden = Golden::open("zvf-09");
+    let mut tally = Tally::default();
+    for (unpacked, expected) in stores_09(&golden) {
+        tally.stores += 1;
+        for (node, cells) in arrays_09(&expected) {
+            let array = unpacked.array(&node);
+            let recorded = recorded_09(&unpacked, &node, cells);
+            if let Some(length) = items_of_chunk(&unpacked, &node) {
+                for cell in &recorded {
+                    check_item(&unpacked, &array, length, cell);
+                }
+                tally.array(&unpacked.metadata(&node), recorded.len());
+                continue;
+            }
+            let cells: Vec<Cell<'_>> = recorded
+                .iter()
+                .map(|cell| Cell {
+                    array: &array,
+                    index: &cell.index,
+                    part: None,
+                })
+                .collect();
+            let got = unpacked.read(&cells);
+            for (got, cell) in got.iter().zip(&recorded) {
+                let got = got.as_deref().unwrap_or_default();
+                assert_eq!(
+                    got, cell.payload,
+                    "{}{node} {:?}",
+                    unpacked.prefix, cell.index
+                );
+            }
+            tally.array(&unpacked.metadata(&node), cells.len());
+        }
+    }
+    tally.print("zvf-09 through a store");
+    assert_eq!(tally.stores, 65);
+    assert!(tally.by_codecs.len() >= 6, "{:?}", tally.by_codecs);
+}
+
+/// How many items a chunk of a one-dimensional array of byte strings has; `None`
+/// for arrays of one item a chunk.
+fn items_of_chunk(unpacked: &Unpacked<'_>, node: &str) -> Option<u64> {
+    let metadata = unpacked.metadata(node);
+    let shape = &metadata["chunk_grid"]["configuration"]["chunk_shape"];
+    let in_rows = ["manifests", "groups"]
+        .iter()
+        .any(|name| node.ends_with(name));
+    in_rows.then(|| shape[0].as_u64().unwrap())
+}
+
+#[track_caller]
+fn check_item(unpacked: &Unpacked<'_>, array: &CellArray, length: u64, item: &Recorded) {
+    let cell = Cell {
+        array,
+        index: &[item.index[0] / length],
+        part: None,
+    };
+    let chunk = unpacked.read(&[cell]).remove(0).unwrap();
+    if length == 1 {
+        assert_eq!(chunk, item.payload, "{} {:?}", array.node(), item.index);
+        return;
+    }
+    let frame = VlenFrame::parse(&chunk).unwrap();
+    let at = u32::try_from(item.index[0] % length).unwrap();
+    assert_eq!(
+        frame.get(at).unwrap(),
+        item.payload,
+        "{} {at}",
+        array.node()
+    );
+}
+
+#[test]
+fn golden_store_09_every_object_decodes() {
+    let golden = Golden::open("zvf-09");
+    let mut tally = Tally::default();
+    for (unpacked, _) in stores_09(&golden) {
+        tally.stores += 1;
+        let files = golden.files();
+        let metadata = files.filter_map(|(path, _)| {
+            let below = path.strip_prefix(&unpacked.prefix)?;
+            below.strip_suffix("/zarr.json")
+        });
+        for node in metadata {
+            let json = unpacked.metadata(node);
+            if json["node_type"] != "array" {
+                continue;
+            }
+            let array = unpacked.array(node);
+            if array.is_sharded() {
+                continue;
+            }
+            let below = format!("{}{node}/c/", unpacked.prefix);
+            let chunks = golden
+                .files()
+                .filter_map(|(path, _)| path.strip_prefix(&below));
+            let indexes: Vec<Vec<u64>> = chunks
+                .map(|chunk| chunk.split('/').map(|n| n.parse().unwrap()).collect())
+                .collect();
+            let cells: Vec<Cell<'_>> = indexes
+                .iter()
+                .map(|index| Cell {
+                    array: &array,
+                    index,
+                    part: None,
+                })
+                .collect();
+            assert!(unpacked.read(&cells).iter().all(Option::is_some));
+            tally.array(&json, cells.len());
+        }
+    }
+    tally.print("zvf-09 chunks decoded to their declared size");
+}
+
+/// Numbers that look random and are the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit.max(1)
+    }
+}
+
+#[test]
+fn golden_store_09_parts() {
+    let golden = Golden::open("zvf-09");
+    let mut numbers = Numbers(9);
+    let (mut plain, mut encoded, mut saved) = (0, 0, 0);
+    for (unpacked, expected) in stores_09(&golden) {
+        for (node, cells) in arrays_09(&expected) {
+            let array = unpacked.array(&node);
+            if items_of_chunk(&unpacked, &node).is_some() {
+                continue;
+            }
+            for cell in recorded_09(&unpacked, &node, cells) {
+                let size = u64::try_from(cell.payload.len()).unwrap();
+                // Some 100 of each kind.
+                if size < 2 || numbers.below(if array.is_plain() { 5 } else { 2 }) > 0 {
+                    continue;
+                }
+                let start = numbers.below(size);
+                let end = start + 1 + numbers.below(size - start - 1);
+                let read = |part| Cell {
+                    array: &array,
+                    index: &cell.index,
+                    part,
+                };
+                // The index of a shard is read by whoever comes first.
+                let whole = unpacked.read(&[read(None)]);
+                let before = unpacked.store().activity();
+                unpacked.read(&[read(None)]);
+                let after_whole = unpacked.store().activity();
+                let part = unpacked.read(&[read(Some(start..end))]);
+                let after_part = unpacked.store().activity();
+                let range = usize::try_from(start).unwrap()..usize::try_from(end).unwrap();
+                let want = whole[0].as_ref().map(|whole| whole.slice(range));
+                assert_eq!(part[0], want, "{node} {:?} {start}..{end}", cell.index);
+                assert_eq!(after_part.requests - after_whole.requests, 1);
+                let whole = after_whole.bytes_read - before.bytes_read;
+                let part = after_part.bytes_read - after_whole.bytes_read;
+                if array.is_plain() {
+                    plain += 1;
+                    assert_eq!(whole - part, size - end, "{node}");
+                    saved += whole - part;
+                } else {
+                    encoded += 1;
+                    assert_eq!(part, whole);
+                }
+            }
+        }
+    }
+    report(format_args!(
+        "zvf-09 parts of cells: {plain} plain ({saved} bytes not read), {encoded} compressed, all equal"
+    ));
+    assert!(plain >= 100 && encoded >= 20, "{plain} {encoded}");
+}
+
+#[test]
+fn golden_store_06() {
+    check_old("zvf-06", 18);
+}
+
+#[test]
+fn golden_store_07() {
+    check_old("zvf-07", 22);
+}
+
+#[test]
+fn golden_store_08() {
+    check_old("zvf-08", 28);
+}
+
+/// Each blob of the older generations is an array of one chunk; some arrays of
+/// frames are recorded item by item.
+#[track_caller]
+fn check_old(name: &str, stores: usize) {
+    let golden = Golden::open(name);
+    let mut tally = Tally::default();
+    for (path, _) in golden.files() {
+        let Some(store) = path.strip_suffix(".expected.json") else {
+            continue;
+        };
+        tally.stores += 1;
+        let expected = golden.json(path);
+        let unpacked = Unpacked::new(&golden, &format!("{store}.zv"));
+        for (node, hex) in expected["blobs"].as_object().unwrap() {
+            let array = unpacked.array(node);
+            let zeros = vec![0; array.rank()];
+            let cell = Cell {
+                array: &array,
+                index: &zeros,
+                part: None,
+            };
+            let got = unpacked.read(&[cell]);
+            let want = unhex(hex.as_str().unwrap());
+            match &got[0] {
+                Some(got) => assert_eq!(got, &want, "{store} {node}"),
+                // A chunk of nothing but the fill value, 0, is not written.
+                None => assert!(want.iter().all(|&byte| byte == 0), "{store} {node}"),
+            }
+            tally.array(&unpacked.metadata(node), 1);
+        }
+        for (node, items) in expected["vlen"].as_object().unwrap() {
+            check_items(&unpacked, node, items, &mut tally);
+        }
+    }
+    tally.print(&format!("{name} through a store"));
+    assert_eq!(tally.stores, stores);
+}
+
+/// An array of byte strings, recorded in C order of its elements.
+fn check_items(unpacked: &Unpacked<'_>, node: &str, items: &Json, tally: &mut Tally) {
+    let metadata = unpacked.metadata(node);
+    let array = unpacked.array(node);
+    let numbers = |json: &Json| -> Vec<u64> {
+        let numbers = json.as_array().unwrap().iter();
+        numbers.map(|n| n.as_u64().unwrap()).collect()
+    };
+    let shape = numbers(&metadata["shape"]);
+    let sharding = &metadata["codecs"][0]["configuration"]["chunk_shape"];
+    let chunk = if sharding.is_array() {
+        numbers(sharding)
+    } else {
+        numbers(&metadata["chunk_grid"]["configuration"]["chunk_shape"])
+    };
+    let items: Vec<Vec<u8>> = items
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hex| unhex(hex.as_str().unwrap()))
+        .collect();
+    if chunk.iter().all(|&extent| extent == 1) {
+        for (at, item) in items.iter().enumerate() {
+            let mut rest = u64::try_from(at).unwrap();
+            let mut index = vec![0; shape.len()];
+            for (axis, extent) in shape.iter().enumerate().rev() {
+                index[axis] = rest % extent;
+                rest /= extent;
+            }
+            let cell = Cell {
+                array: &array,
+                index: &index,
+                part: None,
+            };
+            let got = unpacked.read(&[cell]);
+            assert_eq!(
+                got[0].as_deref().unwrap_or_default(),
+                item,
+                "{node} {index:?}"
+            );
+        }
+    } else {
+        // One axis, in chunks.
+        let length = usize::try_from(chunk[0]).unwrap();
+        for (at, items) in items.chunks(length).enumerate() {
+            let cell = Cell {
+                array: &array,
+                index: &[u64::try_from(at).unwrap()],
+                part: None,
+            };
+            let got = unpacked.read(&[cell]);
+            let frame = got[0].clone().unwrap_or_default();
+            let frame = VlenFrame::parse(&frame).unwrap();
+            assert_eq!(u64::from(frame.len()), chunk[0]);
+            assert!(
+                frame.iter().zip(items).all(|(got, item)| got == item),
+                "{node}"
+            );
+        }
+    }
+    tally.array(&metadata, items.len());
+}

@@ -1,0 +1,62 @@
+//! The children of a place.
+
+use zvf_store::{ListError, Store};
+
+use crate::support::block_on;
+
+const KEYS: [&str; 7] = [
+    "zarr.json",
+    "0/zarr.json",
+    "0/vertices/zarr.json",
+    "0/vertices/c/0/0/0",
+    "0/links/+1/zarr.json",
+    "0/links/-1/zarr.json",
+    "10/zarr.json",
+];
+
+fn stores() -> (Vec<Store>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    for key in KEYS {
+        let path = folder.path().join(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, key).unwrap();
+    }
+    let memory = Store::from_memory(KEYS.map(|key| (key, key))).unwrap();
+    let files = Store::open(folder.path().to_str().unwrap()).unwrap();
+    (vec![memory, files], folder)
+}
+
+#[track_caller]
+fn check(prefix: &str, folders: &[&str], files: &[(&str, u64)]) {
+    let (stores, _folder) = stores();
+    for store in stores {
+        let listing = block_on(store.list(prefix, 100)).unwrap();
+        assert_eq!(listing.folders, folders, "{store}");
+        let got = listing.files.iter().map(|file| (&*file.name, file.size));
+        assert_eq!(got.collect::<Vec<_>>(), files, "{store}");
+        assert_eq!(store.activity().lists, 1);
+    }
+}
+
+#[test]
+fn one_level_is_listed_in_order() {
+    check("", &["0", "10"], &[("zarr.json", 9)]);
+    check("0", &["links", "vertices"], &[("zarr.json", 11)]);
+    check("0/links", &["+1", "-1"], &[]);
+    check("0/vertices/c/0/0", &[], &[("0", 18)]);
+    check("nothing", &[], &[]);
+    // A prefix is whole segments.
+    check("1", &[], &[]);
+}
+
+#[test]
+fn more_than_the_limit_is_an_error() {
+    let (stores, _folder) = stores();
+    for store in stores {
+        assert!(block_on(store.list("", 3)).is_ok());
+        let error = block_on(store.list("", 2)).unwrap_err();
+        assert!(matches!(error, ListError::TooMany { limit: 2, .. }));
+        let error = block_on(store.list("../x", 2)).unwrap_err();
+        assert!(matches!(error, ListError::Key { .. }));
+    }
+}

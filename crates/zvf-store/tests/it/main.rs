@@ -1,0 +1,21 @@
+//! Store tests that see only the public API.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails"
+)]
+
+mod cell;
+mod coalesce;
+mod codec;
+#[cfg(feature = "blosc")]
+mod golden;
+#[cfg(feature = "http")]
+mod http;
+mod list;
+mod open;
+mod read;
+mod requests;
+mod support;
+#[cfg(feature = "zip")]
+mod zip;

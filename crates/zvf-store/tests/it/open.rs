@@ -1,0 +1,46 @@
+//! Opening: what is an address, and what a build can open.
+
+use zvf_store::{OpenError, OpenOptions, Store};
+
+#[test]
+fn paths_must_lead_to_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    assert_eq!(Store::open(path).unwrap().to_string(), path);
+    assert!(Store::open(&format!("file://{path}")).is_ok());
+    let error = Store::open(&format!("{path}/absent")).unwrap_err();
+    assert!(matches!(error, OpenError::NotFound(_)), "{error:?}");
+    let file = format!("{path}/file");
+    std::fs::write(&file, b"x").unwrap();
+    let error = Store::open(&file).unwrap_err();
+    assert!(matches!(error, OpenError::NotAFolder(_)), "{error:?}");
+}
+
+#[track_caller]
+fn check_feature(address: &str, feature: &str, compiled: bool) {
+    let opened = OpenOptions::default().anonymous(true).open(address);
+    match opened {
+        Err(OpenError::Feature { feature: named, .. }) => {
+            assert!(!compiled);
+            assert_eq!(named, feature);
+        }
+        Err(OpenError::Configuration { .. }) | Ok(_) => assert!(compiled, "{address}"),
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+#[test]
+fn a_scheme_left_out_names_its_feature() {
+    check_feature("http://localhost/x", "http", cfg!(feature = "http"));
+    check_feature("https://localhost/x", "http", cfg!(feature = "http"));
+    check_feature("s3://bucket/x", "aws", cfg!(feature = "aws"));
+    check_feature("gs://bucket/x", "gcp", cfg!(feature = "gcp"));
+    check_feature("az://container/x", "azure", cfg!(feature = "azure"));
+}
+
+#[test]
+fn memory_starts_empty() {
+    assert!(Store::open("memory:").is_ok());
+    let error = Store::from_memory([("../x", "x")]).unwrap_err();
+    assert!(matches!(error, OpenError::Configuration { .. }));
+}

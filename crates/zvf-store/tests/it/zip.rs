@@ -1,0 +1,125 @@
+//! Stores in zip files.
+
+use std::io::Write;
+
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+use zvf_store::{ByteRange, OpenError, Read, ReadError, Store};
+
+use crate::support::{block_on, numbered};
+
+struct Zipped(tempfile::TempDir);
+
+impl Zipped {
+    fn new(entries: &[(&str, CompressionMethod, Vec<u8>)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(folder.path().join("store.zip")).unwrap();
+        let mut writer = ZipWriter::new(file);
+        for (name, method, bytes) in entries {
+            let options = SimpleFileOptions::default().compression_method(*method);
+            writer.start_file(*name, options).unwrap();
+            writer.write_all(bytes).unwrap();
+        }
+        writer.finish().unwrap();
+        Self(folder)
+    }
+
+    fn path(&self) -> String {
+        self.0.path().join("store.zip").to_str().unwrap().to_owned()
+    }
+}
+
+const METHODS: [CompressionMethod; 2] = [CompressionMethod::Stored, CompressionMethod::Deflated];
+
+#[test]
+fn entries_are_objects() {
+    for method in METHODS {
+        let zipped = Zipped::new(&[
+            ("zarr.json", method, b"{}".to_vec()),
+            ("0/c", method, numbered(1000)),
+        ]);
+        let store = Store::open(&zipped.path()).unwrap();
+        let reads = [
+            Read::full("0/c"),
+            Read::bounded("0/c", 10..20),
+            Read::new("0/c", ByteRange::Suffix(5)),
+            Read::new("0/c", ByteRange::From(990)),
+            Read::full("0/d"),
+        ];
+        for read in reads {
+            let want = match read.range {
+                _ if read.key == "0/d" => None,
+                ByteRange::Full => Some(0..1000),
+                ByteRange::Bounded(_) => Some(10..20),
+                ByteRange::Suffix(_) => Some(995..1000),
+                ByteRange::From(_) => Some(990..1000),
+            };
+            let got = block_on(store.read_one(read)).unwrap();
+            let want = want.map(|range| numbered(1000)[range].to_vec());
+            assert_eq!(got.map(|b| b.to_vec()), want, "{method}");
+        }
+        for range in [ByteRange::Bounded(990..1001), ByteRange::Suffix(1001)] {
+            let error = block_on(store.read_one(Read::new("0/c", range))).unwrap_err();
+            assert!(matches!(
+                error,
+                ReadError::Truncated {
+                    size: Some(1000),
+                    ..
+                }
+            ));
+        }
+        let listing = block_on(store.list("", 9)).unwrap();
+        assert_eq!(listing.folders, ["0"]);
+        assert_eq!(listing.files[0].name, "zarr.json");
+        let listing = block_on(store.list("0", 9)).unwrap();
+        assert_eq!((listing.folders.len(), listing.files[0].size), (0, 1000));
+    }
+}
+
+#[test]
+fn a_range_of_a_stored_entry_is_read_alone() {
+    for (method, want) in METHODS.into_iter().zip([10, 1000]) {
+        let zipped = Zipped::new(&[("a", method, numbered(1000))]);
+        let store = Store::open(&zipped.path()).unwrap();
+        block_on(store.read_one(Read::bounded("a", 500..510))).unwrap();
+        assert_eq!(store.activity().bytes_read, want);
+    }
+}
+
+#[test]
+fn a_zipped_folder_is_the_store() {
+    let stored = CompressionMethod::Stored;
+    let zipped = Zipped::new(&[
+        ("my.zv/zarr.json", stored, b"{}".to_vec()),
+        ("my.zv/0/a", stored, numbered(9)),
+    ]);
+    let store = Store::open(&zipped.path()).unwrap();
+    assert!(
+        block_on(store.read_one(Read::full("zarr.json")))
+            .unwrap()
+            .is_some()
+    );
+    assert!(
+        block_on(store.read_one(Read::full("0/a")))
+            .unwrap()
+            .is_some()
+    );
+}
+
+#[test]
+fn names_that_are_no_keys_are_not_there() {
+    let stored = CompressionMethod::Stored;
+    let zipped = Zipped::new(&[
+        ("../evil", stored, numbered(9)),
+        ("ok", stored, numbered(9)),
+    ]);
+    let store = Store::open(&zipped.path()).unwrap();
+    assert_eq!(block_on(store.list("", 9)).unwrap().files.len(), 1);
+}
+
+#[test]
+fn a_damaged_zip_is_refused() {
+    let zipped = Zipped::new(&[("a", CompressionMethod::Stored, numbered(9))]);
+    std::fs::write(zipped.path(), b"no zip").unwrap();
+    let error = Store::open(&zipped.path()).unwrap_err();
+    assert!(matches!(error, OpenError::Zip { .. }), "{error:?}");
+}
