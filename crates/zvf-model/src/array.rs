@@ -1,0 +1,56 @@
+//! What the attributes of arrays say, and of the groups that stand for many.
+//!
+//! Each type reads the attributes of one kind of node. Wrong fields that do not
+//! stop a reader are notes beside the value, see
+//! [`Noted`](crate::metadata::Noted); what cannot be read past is an error.
+//!
+//! | node | type |
+//! |---|---|
+//! | any array that has a cell for each chunk | [`Presence`] |
+//! | any padded array | [`Padded`] |
+//! | `vertices`, `vertices_<kind>` | [`Vertices`] |
+//! | `vertex_fragments`, `link_fragments` | [`Fragments`] |
+//! | `vertex_attributes/<name>`, `fragment_attributes/<name>`, link attributes of every form | [`CellAttribute`] |
+//! | `links/<delta>`, `cross_chunk_links/<delta>` | [`LinkFamily`] |
+//! | `links/<delta>/<offsets>` | [`LinkArray`] |
+//! | `object_index` | [`ObjectIndex`] |
+//! | `object_attributes/<name>`, `group_attributes/<name>`, the same of parametric objects | [`Table`] |
+//! | `groups`, `parametric/groups` | [`Groups`] |
+//! | `parametric`, `parametric/objects` | [`ParametricTypes`], [`ParametricObjects`] |
+//! | `geometry_index`, `links_<kind>` | [`GeometryIndex`], [`CompositeLinks`] |
+//! | `__shard_<n>` in stores up to 0.8.0 | [`ShardIndex`] |
+
+use crate::metadata::{Assumed, Fields, Noter};
+
+mod attribute;
+mod composite;
+mod links;
+mod objects;
+mod padded;
+mod parametric;
+mod presence;
+mod shards;
+mod vertices;
+
+pub use attribute::{CellAttribute, Dictionary};
+pub use composite::{CompositeLinks, Geometry, GeometryIndex};
+pub use links::{LinkArray, LinkFamily, LinkStore};
+pub use objects::{GroupRange, Groups, ObjectIndex, ObjectIndexLayout, Table};
+pub use padded::Padded;
+pub use parametric::{ParametricObjects, ParametricType, ParametricTypes};
+pub use presence::{Presence, PresentChunk};
+pub use shards::{SHARD_PREFIX, ShardIndex, ShardSpan};
+pub use vertices::{Fragments, VertexEncoding, Vertices};
+
+/// The node's tag, `zv_array`, once `zvf_array`: noted when it is another's.
+fn check_tag(fields: &Fields<'_>, expected: &[&str], notes: &mut Noter) {
+    let tag = fields.get("zv_array").or_else(|| fields.get("zvf_array"));
+    let Some(tag) = tag else {
+        return;
+    };
+    match tag.text() {
+        Ok(text) if expected.contains(&text) => {}
+        Ok(_) => notes.note(tag.disagrees("the node's place"), Assumed::FromPath),
+        Err(error) => notes.note(error, Assumed::FromPath),
+    }
+}

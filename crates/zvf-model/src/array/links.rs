@@ -1,0 +1,247 @@
+//! Attributes of link families and link arrays.
+
+use zvf_format::{
+    links::{LinkWidth, RowForm},
+    numeric::{ByteOrder, Dtype, Kind},
+    path::{Delta, Offsets},
+};
+
+use super::check_tag;
+use crate::{
+    key::Key,
+    metadata::{
+        Assumed, Attributes, Excerpt, Fields, MetadataError, MetadataFault, Noted, Noter, Place,
+    },
+    name::words,
+    zarr::MAX_RANK,
+};
+
+words! {
+    /// How often a link is stored.
+    pub enum LinkStore as "\"canonical\" or \"duplicate\"" {
+        /// Once.
+        Canonical = "canonical",
+        /// Once in each chunk it touches.
+        Duplicate = "duplicate",
+    }
+}
+
+/// What a family of links says: `links/<delta>` of any generation, or
+/// `cross_chunk_links/<delta>` up to 0.8.1.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LinkFamily {
+    /// Level of endpoints 1 and up minus level of endpoint 0.
+    pub delta: Delta,
+    /// Endpoints of every link.
+    pub width: LinkWidth,
+    /// Whether the order of endpoints is data; no when absent.
+    pub directed: bool,
+    /// How often a link is stored; once when absent.
+    pub store: LinkStore,
+    /// Numbers of a chunk key. Links inside chunks up to 0.8.1 do not say.
+    pub sid_ndim: Option<usize>,
+    /// Links; absent before anything is written.
+    pub num_links: Option<u64>,
+    /// Rows stored; absent is the number of links.
+    pub num_physical_records: Option<u64>,
+}
+
+impl LinkFamily {
+    /// Reads the attributes of `links/<delta>` of 0.9. `None`, with a note, when
+    /// width or arity is missing: such a family has no links.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when the policy cannot be followed.
+    pub fn parse(
+        key: &Key,
+        delta: Delta,
+        attributes: &Attributes,
+    ) -> Result<Noted<Option<Self>>, MetadataError> {
+        let fields = Fields::attributes(key, attributes);
+        Self::read(
+            &fields,
+            delta,
+            &["links_family"],
+            &["link_width", "sid_ndim"],
+        )
+    }
+
+    /// Reads the attributes of `links/<delta>` up to 0.8.1. `None`, with a note,
+    /// when the width is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when the policy cannot be followed.
+    pub fn parse_intra(
+        key: &Key,
+        delta: Delta,
+        attributes: &Attributes,
+    ) -> Result<Noted<Option<Self>>, MetadataError> {
+        let fields = Fields::attributes(key, attributes);
+        Self::read(&fields, delta, &["links"], &["link_width"])
+    }
+
+    /// Reads the attributes of `cross_chunk_links/<delta>` up to 0.8.1. `None`,
+    /// with a note, when the arity is missing: such a family has no links.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when the policy cannot be followed.
+    pub fn parse_cross_chunk(
+        key: &Key,
+        delta: Delta,
+        attributes: &Attributes,
+    ) -> Result<Noted<Option<Self>>, MetadataError> {
+        let fields = Fields::attributes(key, attributes);
+        let required = ["link_width", "sid_ndim"];
+        Self::read(&fields, delta, &["cross_chunk_links"], &required)
+    }
+
+    fn read(
+        fields: &Fields<'_>,
+        delta: Delta,
+        tags: &[&str],
+        required: &[&str],
+    ) -> Result<Noted<Option<Self>>, MetadataError> {
+        let mut notes = Noter::default();
+        check_tag(fields, tags, &mut notes);
+        check_delta(fields, delta, &mut notes);
+        let missing = required.iter().find(|name| fields.get(name).is_none());
+        if let Some(missing) = missing {
+            let error = fields.fault(missing, MetadataFault::Missing);
+            notes.note(error, Assumed::Nothing);
+            let notes = notes.finish();
+            return Ok(Noted { value: None, notes });
+        }
+        let store_at = fields.get("store");
+        let store = match &store_at {
+            None => LinkStore::Canonical,
+            Some(at) => match LinkStore::from(at.text()?) {
+                LinkStore::Unknown(other) => {
+                    return Err(at.unknown_word(&other, "\"canonical\" or \"duplicate\""));
+                }
+                store => store,
+            },
+        };
+        let directed = fields.get("directed").map(|at| at.boolean()).transpose()?;
+        let arity = |at: &Place<'_>| {
+            let most = u64::try_from(MAX_RANK).unwrap_or(u64::MAX);
+            let arity = at.unsigned(1, most)?;
+            Ok(usize::try_from(arity).unwrap_or(MAX_RANK))
+        };
+        let value = Some(Self {
+            delta,
+            width: read_width(&fields.require("link_width")?)?,
+            directed: directed.unwrap_or_default(),
+            store,
+            sid_ndim: fields.get("sid_ndim").map(|at| arity(&at)).transpose()?,
+            num_links: notes.field(fields, "num_links", Place::u64),
+            num_physical_records: notes.field(fields, "num_physical_records", Place::u64),
+        });
+        let notes = notes.finish();
+        Ok(Noted { value, notes })
+    }
+
+    /// Rows on disk, when known.
+    pub fn physical_records(&self) -> Option<u64> {
+        self.num_physical_records.or(self.num_links)
+    }
+
+    /// Whether the rows of an array of 0.9 start with a permutation: those of
+    /// crossing links inside one level, unless the order is data and stored once.
+    pub fn row_form(&self, offsets: &Offsets<'_>) -> RowForm {
+        let crossing = self.delta == Delta::INTRA && !offsets.is_zero();
+        if crossing && (self.store == LinkStore::Duplicate || !self.directed) {
+            RowForm::Permuted
+        } else {
+            RowForm::Plain
+        }
+    }
+}
+
+/// What one link array of 0.9 says, `links/<delta>/<offsets>`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LinkArray {
+    /// Type of a row's numbers; int64 when absent.
+    pub dtype: Dtype,
+    /// The segment of its path.
+    pub segment: String,
+    /// How a row is made up.
+    pub row_form: RowForm,
+}
+
+impl LinkArray {
+    /// Reads the attributes of the array at path segment `segment` of `family`.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when the segment does not fit the family, or the
+    /// attributes contradict segment or family.
+    pub fn parse(
+        key: &Key,
+        segment: &str,
+        attributes: &Attributes,
+        family: &LinkFamily,
+    ) -> Result<Noted<Self>, MetadataError> {
+        let fields = Fields::attributes(key, attributes);
+        let mut notes = Noter::default();
+        check_tag(&fields, &["links"], &mut notes);
+        check_delta(&fields, family.delta, &mut notes);
+        let arity = family.sid_ndim.unwrap_or_default();
+        let offsets = Offsets::parse(segment, family.width, arity).map_err(|error| {
+            let found = Excerpt::of(segment);
+            fields.fault("offsets", MetadataFault::Segment { found, error })
+        })?;
+        if let Some(at) = fields.get("offsets") {
+            let written = at.each(|offset| offset.each(Place::i64))?;
+            let same = written.len() == offsets.iter().count()
+                && written
+                    .iter()
+                    .zip(offsets.iter())
+                    .all(|(written, offset)| offset.eq(written.iter().copied()));
+            if !same {
+                return Err(at.disagrees("the array's path"));
+            }
+        }
+        if let Some(at) = fields.get("link_width")
+            && read_width(&at)? != family.width
+        {
+            return Err(at.disagrees("link_width of the family"));
+        }
+        let row_form = family.row_form(&offsets);
+        if let Some(at) = fields.get("has_perm")
+            && at.boolean()? != (row_form == RowForm::Permuted)
+        {
+            return Err(at.disagrees("the policy of the family"));
+        }
+        let dtype = match fields.get("dtype") {
+            Some(at) => at.dtype()?,
+            None => Dtype::new(Kind::Int64, ByteOrder::Little),
+        };
+        let value = Self {
+            dtype,
+            segment: segment.to_owned(),
+            row_form,
+        };
+        let notes = notes.finish();
+        Ok(Noted { value, notes })
+    }
+}
+
+fn read_width(at: &Place<'_>) -> Result<LinkWidth, MetadataError> {
+    LinkWidth::new(at.u64()?).map_err(|error| at.error(error.into()))
+}
+
+/// `level_delta` must repeat the path.
+fn check_delta(fields: &Fields<'_>, delta: Delta, notes: &mut Noter) {
+    if let Some(at) = fields.get("level_delta") {
+        match at.i64() {
+            Ok(levels) if levels == i64::from(delta.levels()) => {}
+            Ok(_) => notes.note(at.disagrees("the family's path"), Assumed::FromPath),
+            Err(error) => notes.note(error, Assumed::FromPath),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Padded arrays: plain numbers with room for the fullest chunk.
+
+use zvf_format::numeric::Kind;
+
+use crate::{
+    grid::{Grid, GridError},
+    key::Key,
+    metadata::{Excerpt, Fields, MetadataError, MetadataFault, Place},
+    zarr::{Array, DataType},
+};
+
+/// An array of the profile `0.8-padded`: shape (grid …, most rows, columns), or
+/// (grid …, most rows) for one value a row.
+///
+/// How many rows of a chunk are used is not in the array; the fragment index of
+/// the chunk says. The rest is fill.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Padded {
+    /// Which chunks it holds.
+    pub grid: Grid,
+    /// Room for rows in a chunk.
+    pub rows: u64,
+    /// Values of a row.
+    pub columns: u64,
+    /// What a value is.
+    pub kind: Kind,
+}
+
+impl Padded {
+    /// Reads array `key`, whose chunk keys have `arity` numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when it holds no numbers, has too few or too many
+    /// dimensions, or its origin is malformed.
+    pub fn parse(key: &Key, array: &Array, arity: usize) -> Result<Self, MetadataError> {
+        let fields = Fields::attributes(key, &array.attributes);
+        let origin = fields.get("chunk_grid_origin");
+        let origin = origin.map(|at| at.exactly(arity, Place::i64)).transpose()?;
+        // Shape and data type have no place in the attributes.
+        let of_node = |name: &str, fault| Fields::beside(key, name, fault);
+        let DataType::Number(kind) = array.data_type else {
+            let found = Excerpt::of(&format!("{:?}", array.data_type));
+            let with = "a padded array, which holds numbers";
+            return Err(of_node(
+                "data_type",
+                MetadataFault::Disagrees { found, with },
+            ));
+        };
+        let (expected, found) = (arity.saturating_add(2), array.rank());
+        let rest = array.shape.get(arity..).unwrap_or_default();
+        let (rows, columns) = match rest {
+            [rows] => (*rows, 1),
+            [rows, columns] => (*rows, *columns),
+            _ => return Err(of_node("shape", MetadataFault::Length { expected, found })),
+        };
+        let shape = array.shape.get(..arity).unwrap_or_default();
+        let grid = Grid::new(origin.as_deref(), shape)
+            .map_err(|error: GridError| of_node("shape", error.into()))?;
+        Ok(Self {
+            grid,
+            rows,
+            columns,
+            kind,
+        })
+    }
+}

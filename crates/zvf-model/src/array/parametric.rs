@@ -1,0 +1,87 @@
+//! Attributes of parametric objects.
+
+use std::collections::BTreeMap;
+
+use super::check_tag;
+use crate::{
+    key::Key,
+    metadata::{Attributes, Fields, MetadataError, Noted, Noter, Place},
+};
+
+/// A type of parametric objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParametricType {
+    /// Its name.
+    pub name: String,
+    /// Names of its coefficients, in the order of a row.
+    pub coefficients: Vec<String>,
+}
+
+/// What the group `parametric` says: types by id. Rows hold the id as a float.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParametricTypes {
+    /// The types.
+    pub types: BTreeMap<u64, ParametricType>,
+}
+
+impl ParametricTypes {
+    /// Reads the attributes of `key`.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when the table of types is missing or malformed.
+    pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
+        let fields = Fields::attributes(key, attributes);
+        let mut types = BTreeMap::new();
+        for (name, at) in fields.require("parametric_types")?.fields()?.iter() {
+            let id = name.parse::<u64>().ok();
+            let id = id.filter(|id| id.to_string() == name);
+            let id = id.ok_or_else(|| at.unknown_word(name, "a type number"))?;
+            let fields = at.fields()?;
+            let text = |at: &Place<'_>| at.text().map(str::to_owned);
+            let read = ParametricType {
+                name: text(&fields.require("name")?)?,
+                coefficients: fields.require("coefficients")?.each(text)?,
+            };
+            types.insert(id, read);
+        }
+        let value = Self { types };
+        let notes = Vec::new();
+        Ok(Noted { value, notes })
+    }
+}
+
+/// What `parametric/objects` says: rows of float64, NaN after the coefficients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParametricObjects {
+    /// Rows.
+    pub num_objects: u64,
+    /// Numbers of a row: the type's id and coefficients.
+    pub max_row_length: u64,
+}
+
+impl ParametricObjects {
+    /// Reads the attributes of `key`.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when a count is missing or another dtype is declared.
+    pub fn parse(key: &Key, attributes: &Attributes) -> Result<Noted<Self>, MetadataError> {
+        let fields = Fields::attributes(key, attributes);
+        let mut notes = Noter::default();
+        check_tag(&fields, &["parametric_objects"], &mut notes);
+        if let Some(at) = fields.get("dtype")
+            && at.text()? != "float64"
+        {
+            return Err(at.unknown_word(at.text()?, "\"float64\""));
+        }
+        let value = Self {
+            num_objects: fields.require("num_objects")?.u64()?,
+            max_row_length: fields.require("max_row_length")?.unsigned(1, u64::MAX)?,
+        };
+        let notes = notes.finish();
+        Ok(Noted { value, notes })
+    }
+}

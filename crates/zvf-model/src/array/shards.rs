@@ -1,0 +1,77 @@
+//! Attributes of shards up to 0.8.0.
+
+use crate::{
+    grid::ChunkCoord,
+    key::Key,
+    metadata::{Attributes, Excerpt, Fields, MetadataError, MetadataFault, Place},
+};
+
+/// How the names of shards start: `__shard_000006`.
+pub const SHARD_PREFIX: &str = "__shard_";
+
+/// Where in a shard the cells of its chunks are.
+///
+/// A family may have shards and arrays of single chunks beside each other.
+/// Which chunk goes to which shard is of no use to a reader: it takes the
+/// indexes of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardIndex {
+    spans: Vec<ShardSpan>,
+}
+
+/// One chunk's bytes in a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardSpan {
+    /// The chunk.
+    pub chunk: ChunkCoord,
+    /// Its first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u64,
+}
+
+impl ShardIndex {
+    /// Reads the attributes of shard `key`, an array of `bytes` bytes, whose
+    /// chunk keys have `arity` numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when the index is missing or malformed, or a chunk is
+    /// not inside the shard.
+    pub fn parse(
+        key: &Key,
+        attributes: &Attributes,
+        arity: usize,
+        bytes: u64,
+    ) -> Result<Self, MetadataError> {
+        let fields = Fields::attributes(key, attributes);
+        let mut spans = Vec::new();
+        for (name, at) in fields.require("shard_index")?.fields()?.iter() {
+            let chunk = ChunkCoord::parse(name, arity).map_err(|error| {
+                let found = Excerpt::of(name);
+                at.error(MetadataFault::Segment { found, error })
+            })?;
+            let (offset, len) = match at.exactly(2, Place::u64)?.as_slice() {
+                [offset, len] => (*offset, *len),
+                _ => (0, 0),
+            };
+            if offset.checked_add(len).is_none_or(|end| end > bytes) {
+                return Err(at.disagrees("the length of the shard"));
+            }
+            spans.push(ShardSpan { chunk, offset, len });
+        }
+        spans.sort_unstable_by(|a, b| a.chunk.cmp(&b.chunk));
+        Ok(Self { spans })
+    }
+
+    /// The chunks, ascending as tuples of integers.
+    pub fn spans(&self) -> &[ShardSpan] {
+        &self.spans
+    }
+
+    /// Where `chunk` is; `None` when the shard does not hold it. O(log chunks).
+    pub fn get(&self, chunk: &ChunkCoord) -> Option<&ShardSpan> {
+        let at = self.spans.binary_search_by(|span| span.chunk.cmp(chunk));
+        self.spans.get(at.ok()?)
+    }
+}

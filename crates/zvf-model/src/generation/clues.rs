@@ -1,0 +1,94 @@
+//! What nodes tell about the generation, put together.
+
+use super::{Generation, GenerationError};
+use crate::{
+    layout::{ChunkForm, CrossChunkForm, Layout, LinkForm, ObjectIndexForm, TableForm},
+    version::Version,
+};
+
+/// The generations that agree with everything seen so far.
+pub(super) struct Clues {
+    pub(super) low: Generation,
+    pub(super) high: Generation,
+    /// The node that set the limits first.
+    pub(super) first: Option<&'static str>,
+    pub(super) mixed: Vec<&'static str>,
+}
+
+impl Default for Clues {
+    fn default() -> Self {
+        Self {
+            low: Generation::V0_6,
+            high: Generation::V0_9,
+            first: None,
+            mixed: Vec::new(),
+        }
+    }
+}
+
+impl Clues {
+    /// A node that cannot be otherwise in these generations.
+    pub(super) fn hard(
+        &mut self,
+        node: &'static str,
+        low: Generation,
+        high: Generation,
+    ) -> Result<(), GenerationError> {
+        let (new_low, new_high) = (self.low.max(low), self.high.min(high));
+        if new_low > new_high {
+            let later = low > self.high;
+            return Err(GenerationError::Contradiction {
+                first: self.first.unwrap_or(node),
+                first_generation: if later { self.high } else { self.low },
+                second: node,
+                second_generation: if later { low } else { high },
+            });
+        }
+        self.first.get_or_insert(node);
+        (self.low, self.high) = (new_low, new_high);
+        Ok(())
+    }
+
+    /// A node that may have been written by other software: it narrows, and is
+    /// read as it is when it does not fit.
+    pub(super) fn soft(&mut self, node: &'static str, low: Generation, high: Generation) {
+        if self.hard(node, low, high).is_err() {
+            self.mixed.push(node);
+        }
+    }
+
+    /// The version's generation if the structure allows it, else the nearest.
+    pub(super) fn choose(&self, version: Option<Version>) -> Result<Generation, GenerationError> {
+        let proposed = version.and_then(Generation::of_version);
+        match (proposed, self.first) {
+            (Some(proposed), _) => Ok(proposed.clamp(self.low, self.high)),
+            (None, Some(_)) => Ok(self.high),
+            (None, None) => Err(GenerationError::Undetermined),
+        }
+    }
+}
+
+/// The forms that were seen; what was not seen is as the generation has it.
+#[derive(Default)]
+pub(super) struct Forms {
+    pub(super) chunks: Option<ChunkForm>,
+    pub(super) links: Option<LinkForm>,
+    pub(super) cross_chunk: Option<CrossChunkForm>,
+    pub(super) object_index: Option<ObjectIndexForm>,
+    pub(super) tables: Option<TableForm>,
+    pub(super) groups: Option<TableForm>,
+}
+
+impl Forms {
+    pub(super) fn apply(self, layout: Layout) -> Layout {
+        Layout {
+            generation: layout.generation,
+            chunks: self.chunks.unwrap_or(layout.chunks),
+            links: self.links.unwrap_or(layout.links),
+            cross_chunk: self.cross_chunk.unwrap_or(layout.cross_chunk),
+            object_index: self.object_index.unwrap_or(layout.object_index),
+            tables: self.tables.unwrap_or(layout.tables),
+            groups: self.groups.unwrap_or(layout.groups),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Keys: where something is in a store.
+//!
+//! A key is a path relative to the store's root, segments with `/` between
+//! them. Parts of it come from file content (attribute names, chunk keys, link
+//! offsets), so a key is checked when it is made and cannot name anything
+//! outside the store.
+
+use core::fmt;
+
+use crate::metadata::Excerpt;
+
+/// The longest key, in bytes: what object stores take.
+pub const MAX_BYTES: usize = 1024;
+/// The longest segment, in bytes: what file systems take.
+pub const MAX_SEGMENT_BYTES: usize = 255;
+/// The most segments. The deepest chunk of an array of 32 dimensions fits.
+pub const MAX_SEGMENTS: usize = 64;
+
+/// A place in a store: no empty, `.` or `..` segment, no slash at an end, no
+/// backslash, no control character, bounded in length and depth.
+///
+/// ```
+/// use zvf_model::key::Key;
+///
+/// let key = Key::parse("0/links/0")?.join("+1.0.0")?;
+/// assert_eq!(key.as_str(), "0/links/0/+1.0.0");
+/// assert!(key.join("../../secret").is_err());
+/// # Ok::<(), zvf_model::key::KeyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Box<str>);
+
+impl Key {
+    /// The store itself: the key without segments.
+    pub fn root() -> Self {
+        Self(Box::default())
+    }
+
+    /// Checks a path of one segment or more.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when a segment is not allowed or the key is too long.
+    pub fn parse(path: &str) -> Result<Self, KeyError> {
+        Self::root().join_path(path)
+    }
+
+    /// The child of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when `segment` is not one allowed segment, or the key
+    /// becomes too long.
+    pub fn join(&self, segment: &str) -> Result<Self, KeyError> {
+        check_segment(segment)?;
+        let key = if self.is_root() {
+            segment.to_owned()
+        } else {
+            format!("{}/{segment}", self.0)
+        };
+        if key.len() > MAX_BYTES {
+            return Err(KeyError::Long(key.len()));
+        }
+        let segments = key.split('/').count();
+        if segments > MAX_SEGMENTS {
+            return Err(KeyError::Deep(segments));
+        }
+        Ok(Self(key.into_boxed_str()))
+    }
+
+    /// The place so many segments below, given with slashes between them.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] as for [`join`](Self::join).
+    pub fn join_path(&self, path: &str) -> Result<Self, KeyError> {
+        if path.len() > MAX_BYTES {
+            return Err(KeyError::Long(path.len()));
+        }
+        path.split('/')
+            .try_fold(self.clone(), |key, segment| key.join(segment))
+    }
+
+    /// Where the node's metadata are: the child `zarr.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when the key becomes too long.
+    pub fn metadata(&self) -> Result<Self, KeyError> {
+        self.join("zarr.json")
+    }
+
+    /// The key without its last segment; `None` for the root.
+    pub fn parent(&self) -> Option<Self> {
+        if self.is_root() {
+            return None;
+        }
+        let (parent, _) = self.0.rsplit_once('/').unwrap_or_default();
+        Some(Self(parent.into()))
+    }
+
+    /// The last segment; `None` for the root.
+    pub fn name(&self) -> Option<&str> {
+        let (_, name) = self.0.rsplit_once('/').unwrap_or(("", &self.0));
+        (!self.is_root()).then_some(name)
+    }
+
+    /// Whether this is the store itself.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The key as text; empty for the root.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Key {
+    /// The root shows as `.`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_root() { "." } else { &self.0 })
+    }
+}
+
+impl AsRef<str> for Key {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why text is no key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Nothing between two slashes, or a slash at an end.
+    #[error("a key has an empty segment")]
+    Empty,
+    /// `.` or `..`, which would lead elsewhere.
+    #[error("a key has the segment \"{0}\"")]
+    Relative(&'static str),
+    /// A slash, backslash or control character inside a segment.
+    #[error("a key has a character that is not allowed: \"{0}\"")]
+    Character(Excerpt),
+    /// A segment of more than [`MAX_SEGMENT_BYTES`] bytes.
+    #[error("a key has a segment of {0} bytes, more than {MAX_SEGMENT_BYTES}")]
+    LongSegment(usize),
+    /// More than [`MAX_BYTES`] bytes.
+    #[error("a key of {0} bytes, more than {MAX_BYTES}")]
+    Long(usize),
+    /// More than [`MAX_SEGMENTS`] segments.
+    #[error("a key of {0} segments, more than {MAX_SEGMENTS}")]
+    Deep(usize),
+}
+
+fn check_segment(segment: &str) -> Result<(), KeyError> {
+    match segment {
+        "" => return Err(KeyError::Empty),
+        "." => return Err(KeyError::Relative(".")),
+        ".." => return Err(KeyError::Relative("..")),
+        _ => {}
+    }
+    if segment.len() > MAX_SEGMENT_BYTES {
+        return Err(KeyError::LongSegment(segment.len()));
+    }
+    let forbidden = |c: char| c.is_control() || c == '/' || c == '\\';
+    if segment.contains(forbidden) {
+        return Err(KeyError::Character(Excerpt::of(segment)));
+    }
+    Ok(())
+}

@@ -1,0 +1,549 @@
+//! Where everything is: the paths of a generation as data.
+//!
+//! A [`Layout`] is a handful of choices, one for each thing that generations do
+//! differently. Detection gives the layout of a store, [`Layout::of`] that of a
+//! generation for who writes one. Asked for a [`Part`], it answers with keys:
+//!
+//! * [`described_at`](Layout::described_at): the node whose attributes describe
+//!   the part;
+//! * [`values_at`](Layout::values_at): the array of a part that is one array;
+//! * [`cell`](Layout::cell): array and element of one chunk of a part that has a
+//!   cell for each chunk. [`Array::chunk_of`](crate::zarr::Array::chunk_of) and
+//!   [`chunk_key`](crate::zarr::Array::chunk_key) make a file of it.
+//!
+//! | part | 0.6, 0.7 | 0.8.0 | 0.8.1 | 0.9 |
+//! |---|---|---|---|---|
+//! | `vertices` and all that has a cell a chunk | `vertices/<chunk>`, element 0 | the same | the same, or `vertices`, element = chunk, in native shards | `vertices`, element = chunk − origin |
+//! | links inside a chunk | `links/0/<chunk>` | the same | the same, or `links/0` | `links/0/<zeros>` |
+//! | links between chunks | `cross_chunk_links/0/data` | `cross_chunk_links/0/<cell>` | the same | `links/0/<offsets>` |
+//! | manifests | `object_index/data` and `offsets`, from 0.7 on `manifests` | `manifests` | the same | the same, and `object_ids` |
+//! | attributes of objects and groups | `object_attributes/<name>/data`, `present_mask` | the same | `object_attributes/<name>` | the same |
+//! | groups | `groups/data` and `offsets` | the same | `groups` | the same |
+//!
+//! The profile `0.8-padded` is 0.8.0 with `vertices`, `vertex_attributes` and
+//! `links/<delta>` as plain arrays of numbers, of shape (grid …, most rows,
+//! columns).
+
+use zvf_format::path::{ChunkCoords, Delta};
+
+use crate::{
+    generation::Generation,
+    grid::{ChunkCoord, Grid, GridError},
+    key::{Key, KeyError},
+    level::LevelId,
+    zarr::MAX_RANK,
+};
+
+/// How a store is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The generation.
+    pub generation: Generation,
+    /// Parts that have a cell for each chunk.
+    pub chunks: ChunkForm,
+    /// Link arrays.
+    pub links: LinkForm,
+    /// Links between chunks.
+    pub cross_chunk: CrossChunkForm,
+    /// Manifests.
+    pub object_index: ObjectIndexForm,
+    /// Attributes of objects and groups, links of further geometries, parametric
+    /// objects.
+    pub tables: TableForm,
+    /// Groups.
+    pub groups: TableForm,
+}
+
+/// How the cells of a part are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkForm {
+    /// A group, with one `uint8` array for each chunk.
+    Child,
+    /// One array of byte strings, with one element for each chunk.
+    Cell,
+    /// One array of numbers: chunk, row, column. Fragment indexes, fragment
+    /// attributes and the sidecar of links stay as [`Child`](Self::Child).
+    Padded,
+}
+
+/// Which link arrays there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkForm {
+    /// One for each delta.
+    PerDelta,
+    /// One for each delta and offsets.
+    PerOffsets,
+}
+
+/// Where links between chunks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossChunkForm {
+    /// In one table a delta, with chunks in the records.
+    Table,
+    /// In one array for each tuple of chunks.
+    Cells,
+    /// Among the other links.
+    Links,
+}
+
+/// How manifests are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectIndexForm {
+    /// Back to back in `data`, with `offsets`.
+    Open,
+    /// One item of `manifests` each; the object's id is the row.
+    Manifests,
+    /// The same, with the ids in `object_ids`.
+    ManifestsWithIds,
+}
+
+/// How groups and attributes of objects and groups are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableForm {
+    /// A group with `data`, and `offsets` or `present_mask`.
+    Child,
+    /// One array.
+    Array,
+}
+
+/// A part of a level, or of the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Part<'a> {
+    /// Coordinates; a cell for each chunk.
+    Vertices,
+    /// Fragment indexes over vertices; a cell for each chunk.
+    VertexFragments,
+    /// Fragment indexes over links; a cell for each chunk.
+    LinkFragments,
+    /// An attribute of vertices; a cell for each chunk.
+    VertexAttribute(&'a str),
+    /// An attribute of fragments; a cell for each chunk.
+    FragmentAttribute(&'a str),
+    /// All links of a delta: the node with the policy.
+    LinkFamily(Delta),
+    /// Links; a cell for each chunk. The offsets, as in the path, are for 0.9;
+    /// older generations have the part only where they are all zero.
+    Links(Delta, LinkOffsets<'a>),
+    /// An attribute of all links of a delta: the node that describes it.
+    LinkAttributeFamily(&'a str, Delta),
+    /// An attribute of links; a cell for each chunk.
+    LinkAttribute(&'a str, Delta, LinkOffsets<'a>),
+    /// Links between chunks, up to 0.8.1.
+    CrossChunkLinks(Delta),
+    /// An attribute of links between chunks, up to 0.8.1.
+    CrossChunkLinkAttribute(&'a str, Delta),
+    /// Manifests of objects.
+    Manifests,
+    /// Where each manifest starts, up to early 0.7.
+    ManifestOffsets,
+    /// Ids of objects, from 0.9 on.
+    ObjectIds,
+    /// An attribute of objects.
+    ObjectAttribute(&'a str),
+    /// Which objects have an attribute, up to 0.8.0.
+    PresentMask(&'a str),
+    /// Members of groups.
+    Groups,
+    /// Where each group starts, up to 0.8.0.
+    GroupOffsets,
+    /// An attribute of groups.
+    GroupAttribute(&'a str),
+    /// Coordinates of a further geometry; a cell for each chunk.
+    CompositeVertices(&'a str),
+    /// Links of a further geometry.
+    CompositeLinks(&'a str),
+    /// Which further geometries there are: attributes only.
+    GeometryIndex,
+}
+
+/// Offsets of a link array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkOffsets<'a> {
+    /// All endpoints in one chunk. Needs link width and arity to be written.
+    Zero {
+        /// Number of endpoints.
+        width: usize,
+        /// Numbers in a chunk key.
+        arity: usize,
+    },
+    /// As the path segment has them.
+    Segment(&'a str),
+}
+
+/// A part of the store that belongs to no level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RootPart<'a> {
+    /// Types of parametric objects: attributes only.
+    Parametric,
+    /// The objects.
+    ParametricObjects,
+    /// Their names.
+    ParametricNames,
+    /// An attribute of them.
+    ParametricAttribute(&'a str),
+    /// Groups of them.
+    ParametricGroups,
+    /// Where each group starts, up to 0.8.0.
+    ParametricGroupOffsets,
+    /// An attribute of their groups.
+    ParametricGroupAttribute(&'a str),
+    /// What a file of another format had in its header: attributes only.
+    Header(&'a str),
+}
+
+/// One cell: an array, and the first element that belongs to the cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellAddress {
+    /// The array.
+    pub array: Key,
+    /// The element.
+    pub element: Vec<u64>,
+}
+
+/// What an array that holds cells says about where they are.
+#[derive(Clone, Copy, Debug)]
+pub struct CellGrid<'a> {
+    /// Which chunks it holds.
+    pub grid: &'a Grid,
+    /// Its number of dimensions; those after the grid are rows and columns.
+    pub rank: usize,
+}
+
+/// Why a cell has no address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// The part has no cells in this layout.
+    #[error("the part has no cell for each chunk in this generation")]
+    NoCells,
+    /// The array's grid is needed and was not given.
+    #[error("the grid of the array is needed to find a chunk in it")]
+    NoGrid,
+    /// An array of fewer dimensions than its grid, or more than any has.
+    #[error("an array of {rank} dimensions with a grid of {grid}")]
+    Rank {
+        /// Dimensions of the array.
+        rank: usize,
+        /// Dimensions of the grid.
+        grid: usize,
+    },
+    /// The chunk is outside the array.
+    #[error(transparent)]
+    Grid(#[from] GridError),
+    /// A name that cannot be part of a key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+impl Layout {
+    /// The layout writers of a generation use.
+    pub const fn of(generation: Generation) -> Self {
+        match generation {
+            Generation::V0_6 => Self {
+                generation,
+                chunks: ChunkForm::Child,
+                links: LinkForm::PerDelta,
+                cross_chunk: CrossChunkForm::Table,
+                object_index: ObjectIndexForm::Open,
+                tables: TableForm::Child,
+                groups: TableForm::Child,
+            },
+            Generation::V0_7 => Self {
+                generation,
+                object_index: ObjectIndexForm::Manifests,
+                ..Self::of(Generation::V0_6)
+            },
+            Generation::V0_8_0 => Self {
+                generation,
+                cross_chunk: CrossChunkForm::Cells,
+                ..Self::of(Generation::V0_7)
+            },
+            Generation::V0_8_1 => Self {
+                generation,
+                tables: TableForm::Array,
+                groups: TableForm::Array,
+                ..Self::of(Generation::V0_8_0)
+            },
+            Generation::V0_9 => Self {
+                generation,
+                chunks: ChunkForm::Cell,
+                links: LinkForm::PerOffsets,
+                cross_chunk: CrossChunkForm::Links,
+                object_index: ObjectIndexForm::ManifestsWithIds,
+                tables: TableForm::Array,
+                groups: TableForm::Array,
+            },
+        }
+    }
+
+    /// Generation 0.8 with plain arrays of numbers, for any reader of Zarr.
+    pub const PADDED: Self = Self {
+        chunks: ChunkForm::Padded,
+        ..Self::of(Generation::V0_8_0)
+    };
+
+    /// The name of the profile, as the command line has it.
+    pub fn profile(&self) -> &'static str {
+        match (self.chunks, self.generation) {
+            (ChunkForm::Padded, _) => "0.8-padded",
+            (_, Generation::V0_6) => "0.6",
+            (_, Generation::V0_7) => "0.7",
+            (_, Generation::V0_8_0) => "0.8",
+            (_, Generation::V0_8_1) => "0.8.1",
+            (_, Generation::V0_9) => "0.9",
+        }
+    }
+
+    /// How the cells of `part` are stored; `None` when it has none.
+    pub fn chunk_form(&self, part: &Part<'_>) -> Option<ChunkForm> {
+        let dense = matches!(
+            part,
+            Part::Vertices | Part::VertexAttribute(_) | Part::Links(..)
+        );
+        let has_cells = dense
+            || matches!(
+                part,
+                Part::VertexFragments
+                    | Part::LinkFragments
+                    | Part::FragmentAttribute(_)
+                    | Part::LinkAttribute(..)
+                    | Part::CompositeVertices(_)
+            );
+        let form = match self.chunks {
+            ChunkForm::Padded if !dense => ChunkForm::Child,
+            form => form,
+        };
+        has_cells.then_some(form)
+    }
+
+    /// The node whose attributes describe `part`: an array, or the group that
+    /// stands for many. `None` when the layout has no such part.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when a name cannot be part of a key.
+    pub fn described_at(&self, level: LevelId, part: &Part<'_>) -> Result<Option<Key>, KeyError> {
+        let merged = self.cross_chunk == CrossChunkForm::Links;
+        let per_offsets = self.links == LinkForm::PerOffsets;
+        let node = Key::parse(&level.to_string())?;
+        let below = |segments: &[&str]| {
+            let mut path = segments.iter();
+            path.try_fold(node.clone(), |key, segment| key.join(segment))
+        };
+        let key = match part {
+            Part::Vertices => below(&["vertices"])?,
+            Part::VertexFragments => below(&["vertex_fragments"])?,
+            Part::LinkFragments => below(&["link_fragments"])?,
+            Part::VertexAttribute(name) => below(&["vertex_attributes", name])?,
+            Part::FragmentAttribute(name) => below(&["fragment_attributes", name])?,
+            Part::LinkFamily(delta) => below(&["links", &delta.to_string()])?,
+            Part::Links(delta, offsets) => {
+                let family = below(&["links", &delta.to_string()])?;
+                match offsets.in_family(family, per_offsets)? {
+                    Some(key) => key,
+                    None => return Ok(None),
+                }
+            }
+            Part::LinkAttributeFamily(name, delta) => {
+                below(&["link_attributes", name, &delta.to_string()])?
+            }
+            Part::LinkAttribute(name, delta, offsets) => {
+                let family = below(&["link_attributes", name, &delta.to_string()])?;
+                match offsets.in_family(family, per_offsets)? {
+                    Some(key) => key,
+                    None => return Ok(None),
+                }
+            }
+            Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..) if merged => {
+                return Ok(None);
+            }
+            Part::CrossChunkLinks(delta) => below(&["cross_chunk_links", &delta.to_string()])?,
+            Part::CrossChunkLinkAttribute(name, delta) => {
+                below(&["cross_chunk_link_attributes", name, &delta.to_string()])?
+            }
+            Part::Manifests | Part::ManifestOffsets | Part::ObjectIds => below(&["object_index"])?,
+            Part::ObjectAttribute(name) | Part::PresentMask(name) => {
+                below(&["object_attributes", name])?
+            }
+            Part::Groups | Part::GroupOffsets => below(&["groups"])?,
+            Part::GroupAttribute(name) => below(&["group_attributes", name])?,
+            Part::CompositeVertices(kind) => below(&[&format!("vertices_{kind}")])?,
+            Part::CompositeLinks(kind) => below(&[&format!("links_{kind}")])?,
+            Part::GeometryIndex => below(&["geometry_index"])?,
+        };
+        Ok(Some(key))
+    }
+
+    /// The array that holds the values of `part`, for parts that are one array.
+    /// `None` when the layout has no such array.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when a name cannot be part of a key.
+    pub fn values_at(&self, level: LevelId, part: &Part<'_>) -> Result<Option<Key>, KeyError> {
+        let Some(node) = self.described_at(level, part)? else {
+            return Ok(None);
+        };
+        let child = self.tables == TableForm::Child;
+        let open = self.object_index == ObjectIndexForm::Open;
+        let key = match part {
+            Part::Manifests if open => node.join("data")?,
+            Part::Manifests => node.join("manifests")?,
+            Part::ManifestOffsets if open => node.join("offsets")?,
+            Part::ObjectIds if self.object_index == ObjectIndexForm::ManifestsWithIds => {
+                node.join("object_ids")?
+            }
+            Part::ObjectAttribute(_) | Part::GroupAttribute(_) | Part::CompositeLinks(_) => {
+                self.tables.values(node)?
+            }
+            Part::Groups => self.groups.values(node)?,
+            Part::PresentMask(_) if child => node.join("present_mask")?,
+            Part::GroupOffsets if self.groups == TableForm::Child => node.join("offsets")?,
+            Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..)
+                if self.cross_chunk == CrossChunkForm::Table =>
+            {
+                node.join("data")?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(key))
+    }
+
+    /// Where the cell of `chunk` is. Parts that are one array need its grid.
+    ///
+    /// # Errors
+    ///
+    /// [`AddressError`] when the part has no cells, the chunk is outside the
+    /// array, or a name cannot be part of a key.
+    pub fn cell(
+        &self,
+        level: LevelId,
+        part: &Part<'_>,
+        chunk: &ChunkCoord,
+        array: Option<CellGrid<'_>>,
+    ) -> Result<CellAddress, AddressError> {
+        let form = self.chunk_form(part).ok_or(AddressError::NoCells)?;
+        let node = self.described_at(level, part)?;
+        let node = node.ok_or(AddressError::NoCells)?;
+        match (form, array) {
+            (ChunkForm::Child, _) => Ok(CellAddress::child(&node, chunk.coords())?),
+            (ChunkForm::Cell | ChunkForm::Padded, None) => Err(AddressError::NoGrid),
+            (ChunkForm::Cell | ChunkForm::Padded, Some(array)) => {
+                CellAddress::element(node, chunk, array)
+            }
+        }
+    }
+
+    /// Where the links of one tuple of chunks are, given one after the other in
+    /// stored order; the same for an attribute of them. `None` when the layout
+    /// has no such arrays.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when a name cannot be part of a key.
+    pub fn cross_chunk_cell(
+        &self,
+        level: LevelId,
+        part: &Part<'_>,
+        chunks: &[i64],
+    ) -> Result<Option<CellAddress>, KeyError> {
+        let crossing = matches!(
+            part,
+            Part::CrossChunkLinks(_) | Part::CrossChunkLinkAttribute(..)
+        );
+        if !crossing || self.cross_chunk != CrossChunkForm::Cells {
+            return Ok(None);
+        }
+        let node = self.described_at(level, part)?;
+        node.map(|node| CellAddress::child(&node, chunks))
+            .transpose()
+    }
+
+    /// The node of a part of the root; of its values, where it has a node for
+    /// attributes too. `None` when the layout has no such part.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when a name cannot be part of a key.
+    pub fn root_part(&self, part: &RootPart<'_>) -> Result<Option<Key>, KeyError> {
+        let child = self.tables == TableForm::Child;
+        let parametric = Key::parse("parametric")?;
+        let node = match part {
+            RootPart::Parametric => return Ok(Some(parametric)),
+            RootPart::Header(format) => return Key::parse("headers")?.join(format).map(Some),
+            RootPart::ParametricGroupOffsets if child => {
+                return parametric.join_path("groups/offsets").map(Some);
+            }
+            RootPart::ParametricGroupOffsets => return Ok(None),
+            RootPart::ParametricObjects => parametric.join("objects")?,
+            RootPart::ParametricNames => parametric.join("names")?,
+            RootPart::ParametricAttribute(name) => {
+                parametric.join("object_attributes")?.join(name)?
+            }
+            RootPart::ParametricGroups => parametric.join("groups")?,
+            RootPart::ParametricGroupAttribute(name) => {
+                parametric.join("group_attributes")?.join(name)?
+            }
+        };
+        self.tables.values(node).map(Some)
+    }
+}
+
+impl TableForm {
+    /// The array of the table at `node`.
+    fn values(self, node: Key) -> Result<Key, KeyError> {
+        match self {
+            Self::Child => node.join("data"),
+            Self::Array => Ok(node),
+        }
+    }
+}
+
+impl LinkOffsets<'_> {
+    /// The array of the offsets in its family, if it has one.
+    fn in_family(&self, family: Key, per_offsets: bool) -> Result<Option<Key>, KeyError> {
+        match (self, per_offsets) {
+            (Self::Zero { .. }, false) => Ok(Some(family)),
+            (Self::Segment(text), false) => Ok(is_zero(text).then_some(family)),
+            (Self::Segment(text), true) => family.join(text).map(Some),
+            (Self::Zero { width: 0 | 1, .. }, true) => family.join("self").map(Some),
+            (Self::Zero { width, arity }, true) => {
+                // Bounded by what a segment may hold, whatever is asked for.
+                let most = crate::key::MAX_SEGMENT_BYTES;
+                let zeros = vec!["0"; (*arity).min(most)].join(".");
+                let offsets = vec![zeros; width.saturating_sub(1).min(most)];
+                family.join(&offsets.join("_")).map(Some)
+            }
+        }
+    }
+}
+
+fn is_zero(segment: &str) -> bool {
+    segment == "self" || segment.split(['.', '_']).all(|number| number == "0")
+}
+
+impl CellAddress {
+    /// A cell that has an array of its own.
+    fn child(node: &Key, coords: &[i64]) -> Result<Self, KeyError> {
+        Ok(Self {
+            array: node.join(&ChunkCoords(coords).to_string())?,
+            element: vec![0],
+        })
+    }
+
+    /// A cell that is a part of an array.
+    fn element(node: Key, chunk: &ChunkCoord, array: CellGrid<'_>) -> Result<Self, AddressError> {
+        let mut element = array.grid.cell_of(chunk.coords())?;
+        let (rank, grid) = (array.rank, element.len());
+        if rank < grid || rank > MAX_RANK {
+            return Err(AddressError::Rank { rank, grid });
+        }
+        element.resize(rank, 0);
+        Ok(Self {
+            array: node,
+            element,
+        })
+    }
+}

@@ -1,0 +1,372 @@
+//! A level's attributes: how one resolution differs from the root.
+//!
+//! Levels are the children of the root whose names are plain decimal numbers;
+//! 0 is the finest. Nothing of a level's attributes is needed to read it, so
+//! only a block that is no object, or a chunk shape that cannot be used, is an
+//! error; the rest is noted.
+//!
+//! The bins of a level come from its entry in `multiscales`: bin ratio is
+//! `scale`, bin shape twice `translation`. Level attributes of old stores
+//! (`bin_shape`, `bin_size`, `bin_ratio`) count only where the entry is missing.
+
+use core::{fmt, num::NonZeroU32};
+
+use serde_json::Value;
+use zvf_format::links::AxisScales;
+
+use crate::{
+    grid::{Bins, BinsError, ChunkShape, ScaleError},
+    key::Key,
+    metadata::{
+        Assumed, Attributes, Fields, JsonKind, MetadataError, MetadataFault, MetadataNote, Noter,
+        Place,
+    },
+    root::{RootMetadata, read_shape},
+};
+
+/// The number of a level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LevelId(u32);
+
+impl LevelId {
+    /// The finest level.
+    pub const FULL: Self = Self(0);
+
+    /// A level by number.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Reads the name of a group; `None` when it is no level: anything but a
+    /// decimal number in its one spelling.
+    ///
+    /// ```
+    /// use zvf_model::level::LevelId;
+    ///
+    /// assert_eq!(LevelId::parse("12"), Some(LevelId::new(12)));
+    /// assert_eq!(LevelId::parse("012"), None);
+    /// assert_eq!(LevelId::parse("parametric"), None);
+    /// ```
+    pub fn parse(name: &str) -> Option<Self> {
+        let number = name.parse().ok().map(Self)?;
+        (number.to_string() == name).then_some(number)
+    }
+
+    /// The number.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The level so many coarser, or finer below zero; `None` when there is no
+    /// such number.
+    pub fn offset(self, levels: i32) -> Option<Self> {
+        self.0.checked_add_signed(levels).map(Self)
+    }
+}
+
+impl fmt::Display for LevelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How a level splits its chunks by an attribute: chunk keys get a leading
+/// number, the index of the value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttributeChunking {
+    /// Name of the attribute.
+    pub name: Option<String>,
+    /// The value of each index.
+    pub values: Vec<Value>,
+    /// Names of all dimensions of chunk keys, the attribute's first.
+    pub dims: Vec<String>,
+}
+
+impl AttributeChunking {
+    /// The leading coordinate of chunks with this value.
+    pub fn index_of(&self, value: &Value) -> Option<usize> {
+        let same = |other: &Value| match (other.as_f64(), value.as_f64()) {
+            // 5 and 5.0 are one value; beyond 2^53 only the exact one counts.
+            (Some(a), Some(b)) if other.is_f64() || value.is_f64() => a.to_bits() == b.to_bits(),
+            _ => other == value,
+        };
+        self.values.iter().position(same)
+    }
+}
+
+/// What a level says.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LevelMetadata {
+    /// Its number, from its name.
+    pub level: LevelId,
+    /// Share of the parent's objects that are kept; absent is 1.
+    pub object_sparsity: Option<f64>,
+    /// Vertices of the last write. Unreliable.
+    pub vertex_count: Option<u64>,
+    /// How it was made; absent is `none`.
+    pub coarsening_method: Option<String>,
+    /// The level it was made from.
+    pub parent_level: Option<LevelId>,
+    /// Parts that exist. Unreliable.
+    pub arrays_present: Vec<String>,
+    /// Extent of a chunk; `None` is the root's.
+    pub chunk_shape: Option<ChunkShape>,
+    /// Chunks by attribute.
+    pub attribute_chunking: Option<AttributeChunking>,
+    /// Whether objects have the ids of the parent.
+    pub preserves_object_ids: bool,
+    /// Objects of the parent.
+    pub inherited_num_objects: Option<u64>,
+    /// Whether objects share fragments.
+    pub shared_fragments: bool,
+    /// Whether the fragments of every chunk are its rows in order, each once.
+    pub fragments_tile: bool,
+    /// Extent of a bin; `None` at level 0, where the root says it.
+    pub bin_shape: Option<ChunkShape>,
+    /// Bin shape over that of level 0; `None` at level 0.
+    pub bin_ratio: Option<Vec<f64>>,
+    /// Fields of `zarr_vectors_level` that nobody here knows.
+    pub unknown: Attributes,
+    /// Attributes of the level beside `zarr_vectors_level`.
+    pub other: Attributes,
+    /// What was read past.
+    pub notes: Vec<MetadataNote>,
+}
+
+const FIELDS: &[&str] = &[
+    "level",
+    "object_sparsity",
+    "vertex_count",
+    "coarsening_method",
+    "parent_level",
+    "arrays_present",
+    "chunk_shape",
+    "chunk_dims",
+    "chunk_attribute_name",
+    "chunk_attribute_values",
+    "preserves_object_ids",
+    "inherited_num_objects",
+    "shared_fragments",
+    "fragments_tile",
+    "bin_shape",
+    "bin_size",
+    "bin_ratio",
+];
+
+impl LevelMetadata {
+    /// Reads the attributes of level `level`; `key` is its `zarr.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when the block is no object or its chunk shape cannot
+    /// be used.
+    pub fn parse(
+        key: &Key,
+        level: LevelId,
+        attributes: &Attributes,
+        root: &RootMetadata,
+    ) -> Result<Self, MetadataError> {
+        let outer = Fields::attributes(key, attributes);
+        let mut collected = Noter::default();
+        let notes = &mut collected;
+        let rank = root.axes.len();
+        let none = Value::Object(Attributes::new());
+        let given = outer.get("zarr_vectors_level");
+        let block = match &given {
+            Some(block) => block.fields()?,
+            None => Place::document(key, &none).fields()?,
+        };
+        if given.is_some() {
+            check_number(&block, level, notes);
+        } else {
+            let missing = outer.fault("zarr_vectors_level", MetadataFault::Missing);
+            notes.note(missing, Assumed::Default);
+        }
+
+        let chunk_shape = block.get("chunk_shape").map(|at| read_shape(&at, rank));
+        let chunk_shape = chunk_shape.transpose()?;
+        if let Some(shape) = &chunk_shape
+            && let Err(error) = shape.scale_over(&root.chunk_shape)
+        {
+            notes.note(block.fault("chunk_shape", error.into()), Assumed::AsFound);
+        }
+        let mut required = |name: &str| {
+            if given.is_some() && block.get(name).is_none() {
+                notes.note(block.fault(name, MetadataFault::Missing), Assumed::Nothing);
+            }
+        };
+        required("vertex_count");
+        required("arrays_present");
+        let texts = |at: &Place<'_>| at.each(|item| item.text().map(str::to_owned));
+        let text = |at: &Place<'_>| at.text().map(str::to_owned);
+        let sparsity = |at: &Place<'_>| match at.number()? {
+            share if share > 0.0 && share <= 1.0 => Ok(share),
+            found => Err(at.error(MetadataFault::Range {
+                found,
+                expected: "above 0 and at most 1",
+            })),
+        };
+        let mut flag = |name| {
+            let flag = notes.field(&block, name, Place::boolean);
+            flag.unwrap_or_default()
+        };
+        let preserves_object_ids = flag("preserves_object_ids");
+        let shared_fragments = flag("shared_fragments");
+        let fragments_tile = flag("fragments_tile");
+        let (bin_shape, bin_ratio) = read_bins(&block, level, root, notes);
+        Ok(Self {
+            level,
+            object_sparsity: notes.field(&block, "object_sparsity", sparsity),
+            vertex_count: notes.field(&block, "vertex_count", Place::u64),
+            coarsening_method: notes.field(&block, "coarsening_method", text),
+            parent_level: notes
+                .field(&block, "parent_level", Place::u32)
+                .map(LevelId::new),
+            arrays_present: notes
+                .field(&block, "arrays_present", texts)
+                .unwrap_or_default(),
+            attribute_chunking: read_attribute_chunking(&block, rank)?,
+            chunk_shape,
+            preserves_object_ids,
+            inherited_num_objects: notes.field(&block, "inherited_num_objects", Place::u64),
+            shared_fragments,
+            fragments_tile,
+            bin_shape,
+            bin_ratio,
+            unknown: block.without(FIELDS),
+            other: outer.without(&["zarr_vectors_level"]),
+            notes: collected.finish(),
+        })
+    }
+
+    /// Extent of a chunk of the level.
+    pub fn effective_chunk_shape<'a>(&'a self, root: &'a RootMetadata) -> &'a ChunkShape {
+        self.chunk_shape.as_ref().unwrap_or(&root.chunk_shape)
+    }
+
+    /// The level's chunk shape over the root's, along each axis in space.
+    ///
+    /// # Errors
+    ///
+    /// [`ScaleError`] when that is no whole number.
+    pub fn scale(&self, root: &RootMetadata) -> Result<Vec<NonZeroU32>, ScaleError> {
+        self.effective_chunk_shape(root)
+            .scale_over(&root.chunk_shape)
+    }
+
+    /// How the chunk keys of this level compare with those of `target`, for links
+    /// from here to there: one pair for each number of a key.
+    ///
+    /// # Errors
+    ///
+    /// [`ScaleError`] when a level's chunks are no whole multiple of the root's.
+    pub fn link_scales(
+        &self,
+        target: &Self,
+        root: &RootMetadata,
+    ) -> Result<Vec<AxisScales>, ScaleError> {
+        let leading = self.attribute_chunking.is_some();
+        let leading = leading.then_some(AxisScales::EQUAL);
+        let axes = self.scale(root)?.into_iter().zip(target.scale(root)?);
+        let axes = axes.map(|(source, target)| AxisScales { source, target });
+        Ok(leading.into_iter().chain(axes).collect())
+    }
+
+    /// How many numbers the chunk keys of the level have.
+    pub fn arity(&self, root: &RootMetadata) -> usize {
+        let leading = usize::from(self.attribute_chunking.is_some());
+        root.axes.len().saturating_add(leading)
+    }
+
+    /// Extent of a bin of the level: its own, at level 0 the root's; the chunk
+    /// shape when nothing says.
+    pub fn effective_bin_shape<'a>(&'a self, root: &'a RootMetadata) -> &'a ChunkShape {
+        match (&self.bin_shape, &root.base_bin_shape) {
+            (Some(shape), _) => shape,
+            (None, Some(shape)) if self.level == LevelId::FULL => shape,
+            _ => self.effective_chunk_shape(root),
+        }
+    }
+
+    /// How the level's chunks are cut into bins.
+    ///
+    /// # Errors
+    ///
+    /// [`BinsError`] when the bins do not fill a chunk, as at coarse levels
+    /// whose bins are larger than chunks.
+    pub fn bins(&self, root: &RootMetadata) -> Result<Bins, BinsError> {
+        let chunk = self.effective_chunk_shape(root);
+        Bins::new(chunk, self.effective_bin_shape(root).clone())
+    }
+}
+
+/// `level` must repeat the name.
+fn check_number(block: &Fields<'_>, level: LevelId, notes: &mut Noter) {
+    let Some(at) = notes.take(block.require("level"), Assumed::FromPath) else {
+        return;
+    };
+    match at.u32() {
+        Ok(number) if number == level.number() => {}
+        Ok(_) => notes.note(at.disagrees("the name of the level"), Assumed::FromPath),
+        Err(error) => notes.note(error, Assumed::FromPath),
+    }
+}
+
+fn read_attribute_chunking(
+    block: &Fields<'_>,
+    rank: usize,
+) -> Result<Option<AttributeChunking>, MetadataError> {
+    let (name, values) = (
+        block.get("chunk_attribute_name"),
+        block.get("chunk_attribute_values"),
+    );
+    let dims = block.get("chunk_dims");
+    let text = |at: &Place<'_>| at.text().map(str::to_owned);
+    let plain = name.is_none() && values.is_none();
+    let dims = match dims {
+        None if plain => return Ok(None),
+        None => Vec::new(),
+        // The axes alone: chunks of space only.
+        Some(at) if plain && at.list()?.len() == rank => return Ok(None),
+        Some(at) => at.exactly(rank.saturating_add(1), text)?,
+    };
+    Ok(Some(AttributeChunking {
+        name: name.map(|at| text(&at)).transpose()?,
+        values: values
+            .map(|at| at.list().map(<[_]>::to_vec))
+            .transpose()?
+            .unwrap_or_default(),
+        dims,
+    }))
+}
+
+type BinGeometry = (Option<ChunkShape>, Option<Vec<f64>>);
+
+fn read_bins(
+    block: &Fields<'_>,
+    level: LevelId,
+    root: &RootMetadata,
+    notes: &mut Noter,
+) -> BinGeometry {
+    let rank = root.axes.len();
+    if level == LevelId::FULL {
+        return (None, None);
+    }
+    if let Some(dataset) = root.dataset(level) {
+        let twice = |half: &Vec<f64>| half.iter().map(|half| half * 2.0).collect::<Vec<_>>();
+        // The root's reader has seen to it that they are above 0.
+        let shape = dataset.translation.as_ref().map(twice);
+        let shape = shape.and_then(|shape| ChunkShape::new(&shape).ok());
+        return (shape, dataset.scale.clone());
+    }
+    let old = ["bin_shape", "bin_size"]
+        .into_iter()
+        .find(|name| block.get(name).is_some());
+    let shape = old.and_then(|name| notes.field(block, name, |at| read_shape(at, rank)));
+    let ratio = |at: &Place<'_>| match JsonKind::of(at.value()) {
+        JsonKind::List => at.exactly(rank, Place::positive),
+        _ => Ok(vec![at.positive()?; rank]),
+    };
+    (shape, notes.field(block, "bin_ratio", ratio))
+}

@@ -1,0 +1,66 @@
+//! What a Zarr Vectors store says about itself: metadata of generations 0.6 to
+//! 0.9 as checked types, which generation a store is, which chunk a position
+//! falls into, and which file holds a chunk.
+//!
+//! Nothing here reads a file. Whoever fetches hands over the bytes of a
+//! `zarr.json`, and gets types, or an error that names the key and the place in
+//! the JSON. The bytes of cells are the business of [`zvf_format`].
+//!
+//! # The layers of metadata
+//!
+//! | what | where it stands | module |
+//! |---|---|---|
+//! | a node: group or array, shape, chunks, codecs | every `zarr.json` | [`zarr`] |
+//! | the store: axes, chunk shape, bounds, conventions, bins of each level | attributes `zarr_vectors`, `multiscales` of the root | [`root`] |
+//! | a level: own chunk shape, counts, how it was made | attribute `zarr_vectors_level` of `<n>` | [`level`] |
+//! | an array: dtype, which chunks it has, link policy, object counts | attributes of the array or of the group that stands for it | [`mod@array`] |
+//! | the generation: how all of that is laid out | the shape of a few nodes, then the version | [`generation`], [`version`] |
+//! | paths: node and element of every cell | nowhere, it follows from the generation | [`layout`], [`key`] |
+//! | the grid: chunks and bins of positions and boxes | nowhere, it follows from the chunk shape | [`grid`] |
+//!
+//! # Strict and lenient
+//!
+//! A store is opened in a few steps: parse the root node, [detect] the
+//! generation, parse the levels and arrays that are asked for. What cannot be
+//! read at all is a [`MetadataError`]. What is wrong but can be read past, as
+//! the format allows or as other readers do, is a [`MetadataNote`]: where, what
+//! was found, what was assumed. Nothing is dropped without one of the two, and
+//! attributes nobody here knows are kept.
+//!
+//! ```
+//! use zvf_model::{key::Key, root::RootMetadata, zarr::Node};
+//!
+//! let json = br#"{"zarr_format": 3, "node_type": "group", "attributes": {
+//!   "zarr_vectors": {"zv_version": "0.9.2", "chunk_shape": [10, 10],
+//!     "bounds": [[0, 0], [64, 32]], "geometry_types": ["point_cloud"]},
+//!   "multiscales": [{"axes": [{"name": "x"}, {"name": "y"}], "datasets": []}]}}"#;
+//! let key = Key::root().metadata()?;
+//! let node = Node::parse(&key, json)?;
+//! let root = RootMetadata::parse(&key, node.attributes())?;
+//! let chunk = root.chunk_shape.chunk_of(&[-0.5, 31.0]).ok_or("not a position")?;
+//! assert_eq!(chunk.to_string(), "-1.3");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [detect]: generation::Evidence::detect
+//! [`MetadataError`]: metadata::MetadataError
+//! [`MetadataNote`]: metadata::MetadataNote
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::string_slice
+)]
+
+mod name;
+
+pub mod array;
+pub mod generation;
+pub mod grid;
+pub mod key;
+pub mod layout;
+pub mod level;
+pub mod metadata;
+pub mod root;
+pub mod version;
+pub mod zarr;

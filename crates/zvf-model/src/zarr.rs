@@ -1,0 +1,387 @@
+//! Zarr v3 nodes: what a `zarr.json` says, typed and checked.
+//!
+//! A node is a [`Group`] or an [`Array`]. Both carry attributes, which are kept
+//! as they are. Of an array everything needed to find and decode a chunk is
+//! checked here; its codecs are named and configured but not run.
+//!
+//! | field of an array | what is read |
+//! |---|---|
+//! | `shape` | up to [`MAX_RANK`] extents, also 0; their product fits 64 bits |
+//! | `data_type` | [`DataType`]: numbers, variable-length bytes, text; others are kept by name |
+//! | `chunk_grid` | `regular` alone, extents of at least 1 |
+//! | `chunk_key_encoding` | `default` and `v2`, with `/` or `.` |
+//! | `fill_value` | raw |
+//! | `codecs` | [`Codecs`]; the configuration of `sharding_indexed` is typed |
+//! | `storage_transformers` | must be empty |
+//! | `dimension_names` | ignored |
+//!
+//! A member nobody here knows is refused, unless it says of itself that it need
+//! not be understood. Old Zarr versions have no `zarr.json` and are not read.
+//!
+//! The elements of an array are counted from 0 in each dimension. Which file
+//! holds one: [`Array::chunk_of`], then [`Array::chunk_key`]; in a sharded array
+//! the part of the file is [`Sharding::inner_of`].
+
+use serde_json::Value;
+
+use crate::{
+    key::{Key, KeyError},
+    metadata::{Attributes, Fields, JsonKind, MetadataError, MetadataFault, Place},
+};
+
+mod codec;
+mod data_type;
+mod key_encoding;
+
+pub use codec::{Codec, Codecs, IndexLocation, PlainCodec, Sharding};
+pub use data_type::DataType;
+pub use key_encoding::{ChunkKeyEncoding, KeyStyle};
+
+/// The most dimensions of an array.
+pub const MAX_RANK: usize = 32;
+
+/// The most bytes of a `zarr.json` that [`Node::parse`] takes: a presence list
+/// of some million chunks fits.
+pub const MAX_NODE_BYTES: usize = 64 << 20;
+
+/// One `zarr.json`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// A group.
+    Group(Group),
+    /// An array.
+    Array(Array),
+}
+
+/// A group node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    /// Its attributes, as they are.
+    pub attributes: Attributes,
+}
+
+/// An array node.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Array {
+    /// Extent of each dimension.
+    pub shape: Vec<u64>,
+    /// What an element is.
+    pub data_type: DataType,
+    /// Extent of a chunk (of a shard, in a sharded array) in each dimension; at
+    /// least 1, as many as `shape` has.
+    pub chunk_shape: Vec<u64>,
+    /// How chunks are named.
+    pub key_encoding: ChunkKeyEncoding,
+    /// What absent elements are, as written.
+    pub fill_value: Value,
+    /// How a chunk becomes bytes.
+    pub codecs: Codecs,
+    /// Its attributes, as they are.
+    pub attributes: Attributes,
+}
+
+impl Node {
+    /// Parses the bytes of `key`, the path of a `zarr.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when they are not a node of Zarr v3, use what is not
+    /// understood, or exceed [`MAX_NODE_BYTES`].
+    pub fn parse(key: &Key, bytes: &[u8]) -> Result<Self, MetadataError> {
+        Self::parse_within(key, bytes, MAX_NODE_BYTES)
+    }
+
+    /// As [`parse`](Self::parse), with a limit of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`parse`](Self::parse).
+    pub fn parse_within(key: &Key, bytes: &[u8], limit: usize) -> Result<Self, MetadataError> {
+        let whole = |fault| Place::document(key, &Value::Null).error(fault);
+        if bytes.len() > limit {
+            let bytes = bytes.len();
+            return Err(whole(MetadataFault::Size { bytes, limit }));
+        }
+        // serde_json stops at a depth of 128.
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+            whole(MetadataFault::Syntax {
+                line: error.line(),
+                column: error.column(),
+            })
+        })?;
+        Self::from_json(key, value)
+    }
+
+    /// Reads a node that is parsed JSON already.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError`] when it is not a node of Zarr v3 or uses what is not
+    /// understood.
+    pub fn from_json(key: &Key, mut value: Value) -> Result<Self, MetadataError> {
+        let attributes = take_attributes(key, &mut value)?;
+        let fields = Place::document(key, &value).fields()?;
+        fields.require("zarr_format")?.unsigned(3, 3)?;
+        let node_type = fields.require("node_type")?;
+        match node_type.text()? {
+            "group" => {
+                refuse_unknown(&fields, GROUP_MEMBERS)?;
+                Ok(Self::Group(Group { attributes }))
+            }
+            "array" => {
+                refuse_unknown(&fields, ARRAY_MEMBERS)?;
+                Array::read(&fields, attributes).map(Self::Array)
+            }
+            found => Err(node_type.unknown_word(found, "\"group\" or \"array\"")),
+        }
+    }
+
+    /// The attributes of either.
+    pub fn attributes(&self) -> &Attributes {
+        match self {
+            Self::Group(group) => &group.attributes,
+            Self::Array(array) => &array.attributes,
+        }
+    }
+
+    /// The array, if it is one.
+    pub fn as_array(&self) -> Option<&Array> {
+        match self {
+            Self::Array(array) => Some(array),
+            Self::Group(_) => None,
+        }
+    }
+}
+
+impl Array {
+    fn read(fields: &Fields<'_>, attributes: Attributes) -> Result<Self, MetadataError> {
+        let shape_at = fields.require("shape")?;
+        let shape = extents(&shape_at, 0)?;
+        let grid = fields.require("chunk_grid")?.fields()?;
+        let grid_name = grid.require("name")?;
+        match grid_name.text()? {
+            "regular" => {}
+            other => return Err(grid_name.unknown_word(other, "the chunk grid \"regular\"")),
+        }
+        let chunk_shape = grid.require("configuration")?.fields()?;
+        let chunk_shape = chunk_shape.require("chunk_shape")?;
+        let chunk_shape = extents_like(&chunk_shape, shape.len())?;
+        let key_encoding = ChunkKeyEncoding::read(&fields.require("chunk_key_encoding")?)?;
+        let data_type = DataType::read(&fields.require("data_type")?)?;
+        let fill_value = fields.require("fill_value")?.value().clone();
+        let codecs = Codecs::read(&fields.require("codecs")?, &chunk_shape)?;
+        let transformers = fields.get("storage_transformers");
+        let first = transformers.map(|at| at.items()).transpose()?;
+        if let Some(first) = first.and_then(|mut items| items.next()) {
+            let fault = MetadataFault::Extension(codec::name_of(&first)?);
+            return Err(first.error(fault));
+        }
+        Ok(Self {
+            shape,
+            data_type,
+            chunk_shape,
+            key_encoding,
+            fill_value,
+            codecs,
+            attributes,
+        })
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements.
+    pub fn elements(&self) -> u64 {
+        // `read` proved the product; the fold repeats it for hand-made values.
+        self.shape
+            .iter()
+            .fold(1, |n, &extent| n.saturating_mul(extent))
+    }
+
+    /// The sharding of the array, if it is sharded.
+    pub fn sharding(&self) -> Option<&Sharding> {
+        self.codecs.sharding()
+    }
+
+    /// The smallest part that is decoded as one: the inner chunk of a shard,
+    /// else the chunk.
+    pub fn decoded_shape(&self) -> &[u64] {
+        match self.sharding() {
+            Some(sharding) => &sharding.chunk_shape,
+            None => &self.chunk_shape,
+        }
+    }
+
+    /// Number of chunks (shards) in each dimension.
+    pub fn grid_shape(&self) -> Vec<u64> {
+        let extents = self.shape.iter().zip(&self.chunk_shape);
+        extents
+            .map(|(&n, &chunk)| n.div_ceil(chunk.max(1)))
+            .collect()
+    }
+
+    /// The chunk (shard) that holds element `index`.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError`] when there is no such element.
+    pub fn chunk_of(&self, index: &[u64]) -> Result<Vec<u64>, IndexError> {
+        check_index(index, &self.shape)?;
+        let chunks = index.iter().zip(&self.chunk_shape);
+        // No extent is 0 but in a value made by hand.
+        let chunk_at = |(at, chunk): (&u64, &u64)| at.checked_div(*chunk).unwrap_or(0);
+        Ok(chunks.map(chunk_at).collect())
+    }
+
+    /// The key of chunk (shard) `chunk` of the array at `node`.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError`] when the grid has no such chunk or the key becomes too
+    /// long.
+    pub fn chunk_key(&self, node: &Key, chunk: &[u64]) -> Result<Key, IndexError> {
+        check_index(chunk, &self.grid_shape())?;
+        Ok(self.key_encoding.key(node, chunk)?)
+    }
+}
+
+/// Why an index names nothing in an array.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// Another number of dimensions.
+    #[error("an index of {found} numbers into {expected} dimensions")]
+    Rank {
+        /// How many dimensions there are.
+        expected: usize,
+        /// How many numbers the index has.
+        found: usize,
+    },
+    /// Past the end of a dimension.
+    #[error("index {found} of dimension {dimension}, which has {extent}")]
+    Outside {
+        /// The dimension.
+        dimension: usize,
+        /// The number in the index.
+        found: u64,
+        /// The extent.
+        extent: u64,
+    },
+    /// The chunk's key is too long.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+fn check_index(index: &[u64], shape: &[u64]) -> Result<(), IndexError> {
+    let (expected, found) = (shape.len(), index.len());
+    if expected != found {
+        return Err(IndexError::Rank { expected, found });
+    }
+    let mut pairs = index.iter().zip(shape).enumerate();
+    match pairs.find(|(_, (at, extent))| at >= extent) {
+        None => Ok(()),
+        Some((dimension, (&found, &extent))) => Err(IndexError::Outside {
+            dimension,
+            found,
+            extent,
+        }),
+    }
+}
+
+const GROUP_MEMBERS: &[&str] = &[
+    "zarr_format",
+    "node_type",
+    "attributes",
+    "consolidated_metadata",
+];
+const ARRAY_MEMBERS: &[&str] = &[
+    "zarr_format",
+    "node_type",
+    "attributes",
+    "consolidated_metadata",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
+    "storage_transformers",
+    "dimension_names",
+];
+
+/// Moves the attributes out: presence lists are too long to copy.
+fn take_attributes(key: &Key, document: &mut Value) -> Result<Attributes, MetadataError> {
+    let attributes = document.get_mut("attributes").map(Value::take);
+    match attributes {
+        None | Some(Value::Null) => Ok(Attributes::new()),
+        Some(Value::Object(attributes)) => Ok(attributes),
+        Some(other) => {
+            let (expected, found) = (JsonKind::Object, JsonKind::of(&other));
+            let fault = MetadataFault::Kind { expected, found };
+            Err(Fields::beside(key, "attributes", fault))
+        }
+    }
+}
+
+/// Zarr: an unknown member must be an object with `must_understand` false.
+fn refuse_unknown(fields: &Fields<'_>, known: &[&str]) -> Result<(), MetadataError> {
+    for (name, place) in fields.iter().filter(|(name, _)| !known.contains(name)) {
+        let optional = place.value().get("must_understand") == Some(&Value::Bool(false));
+        if !optional {
+            let fault = MetadataFault::Extension(crate::metadata::Excerpt::of(name));
+            return Err(place.error(fault));
+        }
+    }
+    Ok(())
+}
+
+/// A list of extents of at least `least`, whose product fits 64 bits.
+fn extents(place: &Place<'_>, least: u64) -> Result<Vec<u64>, MetadataError> {
+    let found = place.list()?.len();
+    if found > MAX_RANK {
+        let limit = MAX_RANK;
+        return Err(place.error(MetadataFault::Rank { found, limit }));
+    }
+    let extents = place.each(|extent| extent.unsigned(least, u64::MAX))?;
+    // An extent of 0 must not hide the others.
+    let product = extents
+        .iter()
+        .try_fold(1u64, |n, &extent| n.checked_mul(extent.max(1)));
+    match product {
+        Some(_) => Ok(extents),
+        None => Err(place.error(MetadataFault::Product)),
+    }
+}
+
+/// A chunk shape for an array of `rank` dimensions.
+fn extents_like(place: &Place<'_>, rank: usize) -> Result<Vec<u64>, MetadataError> {
+    let found = place.list()?.len();
+    if found != rank {
+        let expected = rank;
+        return Err(place.error(MetadataFault::Length { expected, found }));
+    }
+    extents(place, 1)
+}
+
+/// The `configuration` of an extension; absent and `{}` are the same.
+fn configuration(fields: &Fields<'_>) -> Result<Attributes, MetadataError> {
+    match fields.get("configuration") {
+        Some(configuration) => Ok(configuration.fields()?.map().clone()),
+        None => Ok(Attributes::new()),
+    }
+}
+
+/// An extension point: a bare name, or an object with name and configuration.
+fn extension<'a>(
+    place: &Place<'a>,
+) -> Result<(&'a str, Attributes, Option<Place<'a>>), MetadataError> {
+    if JsonKind::of(place.value()) == JsonKind::Text {
+        return Ok((place.text()?, Attributes::new(), None));
+    }
+    let fields = place.fields()?;
+    let name = fields.require("name")?.text()?;
+    Ok((name, configuration(&fields)?, fields.get("configuration")))
+}

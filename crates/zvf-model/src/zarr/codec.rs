@@ -1,0 +1,195 @@
+//! The codec chain of an array: names and configurations, sharding typed.
+
+use zvf_format::numeric::ByteOrder;
+
+use super::{extension, extents_like};
+use crate::metadata::{Attributes, Excerpt, Fields, MetadataError, MetadataFault, Place};
+
+/// One codec of a chain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Codec {
+    /// Its name.
+    pub name: String,
+    /// Its configuration; empty when there is none.
+    pub configuration: Attributes,
+}
+
+/// The chain that turns a chunk into bytes, in the order of encoding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Codecs {
+    chain: Vec<Codec>,
+    /// Of the one sharding codec in the chain.
+    sharding: Option<Box<Sharding>>,
+}
+
+/// How the chunks of one shard are laid out in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sharding {
+    /// Extent of an inner chunk; divides the shard's in each dimension.
+    pub chunk_shape: Vec<u64>,
+    /// How an inner chunk becomes bytes.
+    pub codecs: Codecs,
+    /// How the index becomes bytes.
+    pub index_codecs: Codecs,
+    /// Where in the shard the index is.
+    pub index_location: IndexLocation,
+}
+
+/// Where in a shard its index is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexLocation {
+    /// Before the chunks.
+    Start,
+    /// After them.
+    #[default]
+    End,
+}
+
+/// A chain of one codec that only lays values out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainCodec {
+    /// `bytes`: numbers one after the other.
+    Bytes(ByteOrder),
+    /// `vlen-bytes`: a frame of byte strings, see [`zvf_format::vlen`].
+    VlenBytes,
+}
+
+impl Codecs {
+    /// Reads a chain for chunks of `chunk_shape`.
+    pub(super) fn read(place: &Place<'_>, chunk_shape: &[u64]) -> Result<Self, MetadataError> {
+        let mut chain = Vec::new();
+        let mut sharding = None;
+        for codec in place.items()? {
+            let (name, configuration, at) = extension(&codec)?;
+            if name == SHARDING {
+                if sharding.is_some() {
+                    return Err(codec.error(MetadataFault::Twice(Excerpt::of(name))));
+                }
+                let Some(at) = at else {
+                    return Err(codec
+                        .fields()?
+                        .fault("configuration", MetadataFault::Missing));
+                };
+                sharding = Some(Box::new(Sharding::read(&at.fields()?, chunk_shape)?));
+            }
+            chain.push(Codec {
+                name: name.to_owned(),
+                configuration,
+            });
+        }
+        if chain.is_empty() {
+            let expected = 1;
+            return Err(place.error(MetadataFault::Length { expected, found: 0 }));
+        }
+        Ok(Self { chain, sharding })
+    }
+
+    /// The codecs, in the order of encoding.
+    pub fn iter(&self) -> core::slice::Iter<'_, Codec> {
+        self.chain.iter()
+    }
+
+    /// The one codec, when it is alone and only lays values out: the chunk can
+    /// then be read in parts, without decoding all of it.
+    pub fn plain(&self) -> Option<PlainCodec> {
+        let [codec] = self.chain.as_slice() else {
+            return None;
+        };
+        match codec.name.as_str() {
+            "vlen-bytes" => Some(PlainCodec::VlenBytes),
+            "bytes" => codec.byte_order().map(PlainCodec::Bytes),
+            _ => None,
+        }
+    }
+
+    /// The sharding in the chain, whatever stands around it.
+    pub fn sharding(&self) -> Option<&Sharding> {
+        self.sharding.as_deref()
+    }
+
+    /// The sharding when it is alone in the chain: inner chunks can then be read
+    /// by range.
+    pub fn plain_sharding(&self) -> Option<&Sharding> {
+        match self.chain.as_slice() {
+            [_] => self.sharding(),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Codecs {
+    type Item = &'a Codec;
+    type IntoIter = core::slice::Iter<'a, Codec>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Codec {
+    /// Of a `bytes` codec: its `endian`, little when it says none, as for
+    /// values of one byte. `None` for another codec or order.
+    pub fn byte_order(&self) -> Option<ByteOrder> {
+        let endian = self.configuration.get("endian");
+        match (self.name.as_str(), endian.map(|endian| endian.as_str())) {
+            ("bytes", None | Some(Some("little"))) => Some(ByteOrder::Little),
+            ("bytes", Some(Some("big"))) => Some(ByteOrder::Big),
+            _ => None,
+        }
+    }
+}
+
+impl Sharding {
+    fn read(fields: &Fields<'_>, outer: &[u64]) -> Result<Self, MetadataError> {
+        let at = fields.require("chunk_shape")?;
+        let chunk_shape = extents_like(&at, outer.len())?;
+        let mut pairs = chunk_shape.iter().zip(outer);
+        if let Some((&inner, &outer)) = pairs.find(|(inner, outer)| !outer.is_multiple_of(**inner))
+        {
+            return Err(at.error(MetadataFault::InnerChunk { inner, outer }));
+        }
+        let codecs = Codecs::read(&fields.require("codecs")?, &chunk_shape)?;
+        // The index has the shard's chunks as dimensions, and two numbers each.
+        let mut index_shape: Vec<u64> = chunk_shape
+            .iter()
+            .zip(outer)
+            .filter_map(|(inner, outer)| outer.checked_div(*inner))
+            .collect();
+        index_shape.push(2);
+        let index_codecs = Codecs::read(&fields.require("index_codecs")?, &index_shape)?;
+        let index_location = match fields.get("index_location") {
+            None => IndexLocation::End,
+            Some(at) => match at.text()? {
+                "end" => IndexLocation::End,
+                "start" => IndexLocation::Start,
+                other => return Err(at.unknown_word(other, "\"start\" or \"end\"")),
+            },
+        };
+        Ok(Self {
+            chunk_shape,
+            codecs,
+            index_codecs,
+            index_location,
+        })
+    }
+
+    /// Which inner chunk of its shard holds element `index` of the array.
+    ///
+    /// `None` when the dimensions do not match.
+    pub fn inner_of(&self, index: &[u64], shard_shape: &[u64]) -> Option<Vec<u64>> {
+        let ranks = [index.len(), shard_shape.len()];
+        let places = index.iter().zip(shard_shape).zip(&self.chunk_shape);
+        let place = |((at, shard), inner): ((&u64, &u64), &u64)| {
+            at.checked_rem(*shard)?.checked_div(*inner)
+        };
+        let matches = ranks == [self.chunk_shape.len(); 2];
+        matches.then(|| places.map(place).collect())?
+    }
+}
+
+const SHARDING: &str = "sharding_indexed";
+
+/// The name of an extension, for a message.
+pub(super) fn name_of(place: &Place<'_>) -> Result<Excerpt, MetadataError> {
+    extension(place).map(|(name, ..)| Excerpt::of(name))
+}

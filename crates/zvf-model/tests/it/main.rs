@@ -1,0 +1,22 @@
+//! Public API of the crate, and every recorded store.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails"
+)]
+
+mod arrays;
+mod generation;
+mod golden_cells;
+mod golden_damage;
+mod golden_detection;
+mod golden_grid;
+mod golden_metadata;
+mod golden_nodes;
+mod grid;
+mod hostile;
+mod key;
+mod layout;
+mod root;
+mod store;
+mod zarr;
