@@ -24,6 +24,8 @@ pub(crate) enum Scheme {
 }
 
 impl Scheme {
+    /// The cargo feature that reads it.
+    #[cfg(not(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
     pub(crate) const fn feature(self) -> &'static str {
         match self {
             Self::Http => "http",

@@ -40,30 +40,43 @@ impl Store {
         budget: &Budget,
     ) -> Result<Option<Fetched>, ReadError> {
         let range = match &read.range {
-            ByteRange::Suffix(_) if self.lacks_suffixes().load(Ordering::Relaxed) => {
+            ByteRange::Full => None,
+            _ if self.lacks().ranges.load(Ordering::Relaxed) => None,
+            ByteRange::Suffix(_) if self.lacks().suffixes.load(Ordering::Relaxed) => {
                 return self.fetch_suffix_without(read, budget).await;
             }
-            ByteRange::Full => None,
             ByteRange::Bounded(range) => Some(GetRange::Bounded(range.clone())),
             ByteRange::From(start) => Some(GetRange::Offset(*start)),
             ByteRange::Suffix(bytes) => Some(GetRange::Suffix(*bytes)),
         };
-        match self.get(read, range).await {
+        let Some(range) = range else {
+            return self.fetch_whole(read, budget).await;
+        };
+        match self.get(read, Some(range)).await {
             Ok(None) => Ok(None),
             Ok(Some(answer)) => collect(read, answer, budget).await.map(Some),
+            // A plain file server: it was about to send all of the object.
+            Err(failure) if ignores_ranges(&failure) => {
+                self.lacks().ranges.store(true, Ordering::Relaxed);
+                self.fetch_whole(read, budget).await
+            }
             Err(Failure::NotSupported { .. }) if matches!(read.range, ByteRange::Suffix(_)) => {
-                self.lacks_suffixes().store(true, Ordering::Relaxed);
+                self.lacks().suffixes.store(true, Ordering::Relaxed);
                 self.fetch_suffix_without(read, budget).await
             }
-            // A plain file server that ignores ranges: it sends all of the object anyway.
-            Err(failure) if says(&failure, "non-partial response") => {
-                let whole = Read::full(&read.key);
-                match self.get(&whole, None).await {
-                    Ok(None) => Ok(None),
-                    Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
-                    Err(failure) => Err(sort(read, failure)),
-                }
-            }
+            Err(failure) => Err(sort(read, failure)),
+        }
+    }
+
+    async fn fetch_whole(
+        &self,
+        read: &Read,
+        budget: &Budget,
+    ) -> Result<Option<Fetched>, ReadError> {
+        let whole = Read::full(&read.key);
+        match self.get(&whole, None).await {
+            Ok(None) => Ok(None),
+            Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
             Err(failure) => Err(sort(read, failure)),
         }
     }
@@ -221,6 +234,11 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
         _ if connection => ReadError::Unavailable { key, source },
         _ => ReadError::Io { key, source },
     }
+}
+
+fn ignores_ranges(failure: &Failure) -> bool {
+    let sentences = ["non-partial response", "Range request not supported"];
+    sentences.iter().any(|words| says(failure, words))
 }
 
 fn chain<'a>(failure: &'a Failure) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

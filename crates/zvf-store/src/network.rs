@@ -17,7 +17,7 @@ macro_rules! build {
         let (options, url): (&OpenOptions, &Url) = ($options, $url);
         let mut builder = $builder.with_retry(options.retry());
         if let Some(timeout) = options.timeout {
-            let text = format!("{} milliseconds", timeout.as_millis());
+            let text = format!("{}ms", timeout.as_millis());
             builder = builder.with_config($client(ClientConfigKey::Timeout), text);
         }
         for (name, value) in &options.options {
@@ -37,24 +37,27 @@ macro_rules! build {
 type Built = Result<Arc<dyn ObjectStore>, OpenError>;
 
 impl OpenOptions {
-    /// The store a URL names; `None` when its feature is off.
-    pub(crate) fn build(&self, scheme: Scheme, url: &Url) -> Option<Built> {
+    /// The store a URL names.
+    pub(crate) fn build(&self, scheme: Scheme, url: &Url) -> Built {
         match scheme {
             #[cfg(feature = "http")]
-            Scheme::Http => Some(self.build_http(url)),
+            Scheme::Http => self.build_http(url),
             #[cfg(feature = "aws")]
-            Scheme::S3 => Some(self.build_s3(url)),
+            Scheme::S3 => self.build_s3(url),
             #[cfg(feature = "gcp")]
-            Scheme::Gcs => Some(self.build_gcs(url)),
+            Scheme::Gcs => self.build_gcs(url),
             #[cfg(feature = "azure")]
-            Scheme::Azure => Some(self.build_azure(url)),
+            Scheme::Azure => self.build_azure(url),
             #[cfg(not(all(
                 feature = "aws",
                 feature = "azure",
                 feature = "gcp",
                 feature = "http"
             )))]
-            _ => None,
+            _ => Err(OpenError::Feature {
+                address: url.to_string(),
+                feature: scheme.feature(),
+            }),
         }
     }
 

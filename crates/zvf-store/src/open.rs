@@ -286,28 +286,28 @@ impl OpenOptions {
     }
 
     /// The network store a URL names, and the place in it.
-    #[cfg_attr(
-        not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")),
-        expect(
-            clippy::unused_self,
-            reason = "no kind of network store is compiled in"
-        )
-    )]
+    #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
     fn connect(
         &self,
         scheme: Scheme,
         url: &Url,
     ) -> Result<(Arc<dyn ObjectStore>, Path), OpenError> {
-        #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
-        if let Some(objects) = self.build(scheme, url) {
-            let bad = |source: Box<dyn Error + Send + Sync>| OpenError::Configuration {
-                address: url.to_string(),
-                source,
-            };
-            let (_, root) =
-                object_store::ObjectStoreScheme::parse(url).map_err(|e| bad(Box::new(e)))?;
-            return Ok((objects?, root));
-        }
+        let objects = self.build(scheme, url)?;
+        let parsed = object_store::ObjectStoreScheme::parse(url);
+        let (_, root) = parsed.map_err(|source| OpenError::Configuration {
+            address: url.to_string(),
+            source: Box::new(source),
+        })?;
+        Ok((objects, root))
+    }
+
+    #[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
+    #[expect(clippy::unused_self, reason = "as with a network store compiled in")]
+    fn connect(
+        &self,
+        scheme: Scheme,
+        url: &Url,
+    ) -> Result<(Arc<dyn ObjectStore>, Path), OpenError> {
         Err(OpenError::Feature {
             address: url.to_string(),
             feature: scheme.feature(),

@@ -25,7 +25,7 @@ struct Inner {
     tuning: Tuning,
     budget: u64,
     recorder: Recorder,
-    lacks_suffixes: AtomicBool,
+    lacks: Lacks,
 }
 
 /// What the bytes come from.
@@ -33,6 +33,13 @@ pub(crate) enum Backend {
     Objects(Arc<dyn ObjectStore>),
     #[cfg(feature = "zip")]
     Zip(Arc<crate::archive::Archive>),
+}
+
+/// What a store turned out not to do.
+#[derive(Debug, Default)]
+pub(crate) struct Lacks {
+    pub(crate) suffixes: AtomicBool,
+    pub(crate) ranges: AtomicBool,
 }
 
 /// How a kind of store is best asked.
@@ -91,7 +98,7 @@ impl Store {
             },
             budget: options.budget,
             recorder: Recorder::new(options.recording),
-            lacks_suffixes: AtomicBool::new(false),
+            lacks: Lacks::default(),
         }))
     }
 
@@ -132,8 +139,8 @@ impl Store {
         &self.0.recorder
     }
 
-    pub(crate) fn lacks_suffixes(&self) -> &AtomicBool {
-        &self.0.lacks_suffixes
+    pub(crate) fn lacks(&self) -> &Lacks {
+        &self.0.lacks
     }
 }
 

@@ -166,6 +166,16 @@ fn zstd_bomb(blocks: usize, declared: Option<u64>) -> Bytes {
     frame.into()
 }
 
+/// So many MiB of zeros.
+fn gzip_bomb(mib: usize) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let zeros = vec![0; 1 << 20];
+    for _ in 0..mib {
+        encoder.write_all(&zeros).unwrap();
+    }
+    encoder.finish().unwrap().into()
+}
+
 /// The most this process ever held in memory, in bytes.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -184,9 +194,8 @@ fn a_bomb_costs_no_more_than_the_limit() {
         ("zstd", zstd_bomb(8192, Some(gib))),
         ("zstd", zstd_bomb(1, Some(u64::MAX - 2))),
         ("zstd", zstd_bomb(8192, Some(1000))),
-        ("gzip", gzip_of(&vec![0; 256 << 20])),
+        ("gzip", gzip_bomb(256)),
     ];
-    let inflated = peak();
     for (name, bomb) in bombs {
         assert!(bomb.len() < 2 << 20, "{name}");
         for size in [DecodedSize::Exactly(1000), DecodedSize::AtMost(1 << 20)] {
@@ -199,8 +208,9 @@ fn a_bomb_costs_no_more_than_the_limit() {
             assert!(refused, "{name}: {error:?}");
         }
     }
-    if let (Some(_), Some(inflated), Some(after)) = (before, inflated, peak()) {
-        assert!(after - inflated < 64 << 20, "{} bytes", after - inflated);
+    // Room for what the other tests hold at the same time.
+    if let (Some(before), Some(after)) = (before, peak()) {
+        assert!(after - before < 100 << 20, "{} bytes", after - before);
     }
 }
 

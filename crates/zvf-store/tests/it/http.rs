@@ -1,1 +1,381 @@
-//! x
+//! A web server of our own: what is asked of it, and what its faults become.
+
+use core::time::Duration;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+use zvf_store::{ByteRange, ListError, OpenError, OpenOptions, Read, ReadError, Store};
+
+use crate::support::{block_on, numbered};
+
+/// What the server does instead of answering well.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// This status.
+    Status(u16),
+    /// The body ends after half of its bytes, and the connection with it.
+    Cut,
+    /// The body stops after half of its bytes, and the connection stays.
+    Stall,
+    /// The body comes byte by byte.
+    Slow,
+    /// All of the object, whatever range was asked for.
+    Whole,
+    /// Another range than was asked for.
+    Elsewhere,
+    /// A body as large as this is announced.
+    Announce(u64),
+}
+
+struct Server {
+    objects: BTreeMap<&'static str, Vec<u8>>,
+    /// Taken from the end, one for each request; the last one stays when `stuck`.
+    faults: Mutex<Vec<Fault>>,
+    stuck: bool,
+    etag: bool,
+    log: Mutex<Vec<String>>,
+}
+
+impl Server {
+    fn new(faults: &[Fault]) -> Self {
+        Self {
+            objects: [("/s/a", numbered(100_000)), ("/s/empty", Vec::new())].into(),
+            faults: Mutex::new(faults.iter().rev().copied().collect()),
+            stuck: false,
+            etag: true,
+            log: Mutex::default(),
+        }
+    }
+
+    fn stuck(fault: Fault) -> Self {
+        Self {
+            stuck: true,
+            ..Self::new(&[fault])
+        }
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        let mut faults = self.faults.lock().unwrap();
+        if self.stuck {
+            faults.last().copied()
+        } else {
+            faults.pop()
+        }
+    }
+
+    async fn serve(self: Arc<Self>, listener: TcpListener) {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let server = Arc::clone(&self);
+            tokio::spawn(async move { server.answer(stream).await });
+        }
+    }
+
+    /// Answers one request; a client that went away is none of our business.
+    async fn answer(&self, mut stream: TcpStream) -> Option<()> {
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            request.push(stream.read_u8().await.ok()?);
+        }
+        let request = String::from_utf8(request).unwrap();
+        let mut words = request.split(' ');
+        let (method, path) = (words.next()?, words.next()?);
+        let range = request.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("range").then_some(value)
+        });
+        let line = format!("{method} {path} {}", range.unwrap_or("whole"));
+        self.log.lock().unwrap().push(line);
+        let fault = self.fault();
+        let object = self.objects.get(path);
+        let (status, range) = match (fault, object, range) {
+            (Some(Fault::Status(status)), ..) => (status, 0..0),
+            (_, None, _) => (404, 0..0),
+            (Some(Fault::Whole), Some(object), _) | (_, Some(object), None) => {
+                (200, 0..object.len())
+            }
+            (_, Some(object), Some(range)) => {
+                let range = range_of(range, object.len());
+                range.map_or((416, 0..0), |range| (206, range))
+            }
+        };
+        let body = object.map_or(&[][..], |object| &object[range.clone()]);
+        let mut head = vec![
+            format!("HTTP/1.1 {status} -"),
+            "Connection: close".to_owned(),
+        ];
+        let announced = match fault {
+            Some(Fault::Announce(size)) => size,
+            _ => u64::try_from(body.len()).unwrap(),
+        };
+        head.push(format!("Content-Length: {announced}"));
+        if self.etag {
+            head.push("ETag: \"1\"".to_owned());
+        }
+        if status == 206 {
+            let shift = usize::from(matches!(fault, Some(Fault::Elsewhere)));
+            let (first, last) = (range.start + shift, range.end - 1 + shift);
+            let size = object.map_or(0, Vec::len);
+            head.push(format!("Content-Range: bytes {first}-{last}/{size}"));
+        }
+        stream
+            .write_all(format!("{}\r\n\r\n", head.join("\r\n")).as_bytes())
+            .await
+            .ok()?;
+        match fault {
+            Some(Fault::Cut) => stream.write_all(&body[..body.len() / 2]).await.ok()?,
+            Some(Fault::Stall) => {
+                stream.write_all(&body[..body.len() / 2]).await.ok()?;
+                core::future::pending::<()>().await;
+            }
+            Some(Fault::Slow) => {
+                for byte in body {
+                    stream.write_all(&[*byte]).await.ok()?;
+                    tokio::task::yield_now().await;
+                }
+            }
+            _ => stream.write_all(body).await.ok()?,
+        }
+        stream.shutdown().await.ok()
+    }
+}
+
+/// The bytes a range header names; `None` when there are none of them.
+fn range_of(range: &str, len: usize) -> Option<core::ops::Range<usize>> {
+    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+    let range = match (first, last) {
+        ("", suffix) => len.saturating_sub(suffix.parse().ok()?)..len,
+        (first, "") => first.parse().ok()?..len,
+        (first, last) => first.parse().ok()?..len.min(last.parse::<usize>().ok()? + 1),
+    };
+    (range.start < range.end).then_some(range)
+}
+
+type Answers = Result<Vec<Option<Vec<u8>>>, ReadError>;
+
+/// Reads from a server and says what it was asked.
+fn run(server: Server, options: &OpenOptions, reads: &[Read]) -> (Answers, Vec<String>) {
+    let server = Arc::new(server);
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}/s", listener.local_addr().unwrap());
+        tokio::spawn(Arc::clone(&server).serve(listener));
+        let store = options.open(&address).unwrap();
+        let answers = store.read(reads).await;
+        let vecs = |answers: Vec<Option<bytes::Bytes>>| {
+            let answers = answers.into_iter();
+            answers.map(|bytes| bytes.map(|b| b.to_vec())).collect()
+        };
+        let log = server.log.lock().unwrap().clone();
+        (answers.map(vecs), log)
+    })
+}
+
+#[track_caller]
+fn check(server: Server, reads: &[Read], want: &[Option<&[u8]>], log: &[&str]) {
+    let (answers, asked) = run(server, &OpenOptions::default().retries(2), reads);
+    let answers = answers.unwrap();
+    let answers: Vec<Option<&[u8]>> = answers.iter().map(Option::as_deref).collect();
+    assert!(answers == want, "{asked:?}");
+    assert_eq!(asked, log);
+}
+
+#[track_caller]
+fn check_error(server: Server, read: Read, is: impl Fn(&ReadError) -> bool) {
+    let stalls = matches!(server.faults.lock().unwrap()[..], [Fault::Stall]);
+    let patience = if stalls { 200 } else { 20_000 };
+    let options = OpenOptions::default()
+        .retries(1)
+        .timeout(Duration::from_millis(patience));
+    let (answers, asked) = run(server, &options, &[read]);
+    let error = answers.unwrap_err();
+    assert!(is(&error), "{error:?} {asked:?}");
+    assert_eq!(error.key(), "a");
+}
+
+#[test]
+fn ranges_are_merged_and_sizes_never_asked_for() {
+    let all = numbered(100_000);
+    let reads = [
+        Read::bounded("a", 70..80),
+        Read::bounded("a", 0..10),
+        Read::bounded("a", 5000..5010),
+    ];
+    let want = [Some(&all[70..80]), Some(&all[..10]), Some(&all[5000..5010])];
+    check(Server::new(&[]), &reads, &want, &["GET /s/a bytes=0-5009"]);
+    let suffix = [Read::new("a", ByteRange::Suffix(16))];
+    let want = [Some(&all[99_984..])];
+    check(Server::new(&[]), &suffix, &want, &["GET /s/a bytes=-16"]);
+    let open = [Read::new("a", ByteRange::From(99_990))];
+    let want = [Some(&all[99_990..])];
+    check(Server::new(&[]), &open, &want, &["GET /s/a bytes=99990-"]);
+    let whole = [Read::full("a"), Read::full("empty")];
+    let (answers, _) = run(Server::new(&[]), &OpenOptions::default(), &whole);
+    assert!(answers.unwrap() == [Some(all), Some(Vec::new())]);
+}
+
+#[test]
+fn an_absent_object_is_none() {
+    let reads = [Read::full("b")];
+    check(Server::new(&[]), &reads, &[None], &["GET /s/b whole"]);
+    let reads = [Read::bounded("b", 0..4)];
+    check(Server::new(&[]), &reads, &[None], &["GET /s/b bytes=0-3"]);
+}
+
+#[test]
+fn a_server_that_recovers_is_asked_again() {
+    let all = numbered(100_000);
+    let faults = [Fault::Status(503), Fault::Status(500)];
+    let want = [Some(&all[..10])];
+    let log = ["GET /s/a bytes=0-9"; 3];
+    check(
+        Server::new(&faults),
+        &[Read::bounded("a", 0..10)],
+        &want,
+        &log,
+    );
+}
+
+#[test]
+fn statuses_become_errors_a_caller_can_tell_apart() {
+    use ReadError as E;
+    let read = || Read::bounded("a", 0..10);
+    let check = |status, is: fn(&E) -> bool| {
+        check_error(Server::stuck(Fault::Status(status)), read(), is);
+    };
+    check(503, |e| {
+        matches!(e, E::Throttled { .. }) && e.is_transient()
+    });
+    check(429, |e| matches!(e, E::Throttled { .. }));
+    check(500, |e| {
+        matches!(e, E::Unavailable { .. }) && e.is_transient()
+    });
+    check(401, |e| {
+        matches!(e, E::Unauthenticated { .. }) && !e.is_transient()
+    });
+    check(403, |e| matches!(e, E::Forbidden { .. }));
+    check(416, |e| matches!(e, E::Truncated { .. }));
+    check(400, |e| matches!(e, E::Io { .. }) && !e.is_transient());
+}
+
+#[test]
+fn a_cut_body_is_resumed_or_an_error() {
+    let all = numbered(100_000);
+    let want = [Some(&all[..1000])];
+    let log = ["GET /s/a bytes=0-999", "GET /s/a bytes=500-999"];
+    let reads = [Read::bounded("a", 0..1000)];
+    check(Server::new(&[Fault::Cut]), &reads, &want, &log);
+    // Without an entity tag the rest might be of another object.
+    let untagged = Server {
+        etag: false,
+        ..Server::new(&[Fault::Cut])
+    };
+    let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
+    check_error(untagged, Read::bounded("a", 0..1000), is);
+    check_error(Server::stuck(Fault::Cut), Read::full("a"), is);
+}
+
+#[test]
+fn a_slow_body_arrives_and_a_stalled_one_is_given_up() {
+    let all = numbered(100_000);
+    let reads = [Read::bounded("a", 0..300)];
+    let log = ["GET /s/a bytes=0-299"];
+    check(
+        Server::new(&[Fault::Slow]),
+        &reads,
+        &[Some(&all[..300])],
+        &log,
+    );
+    let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
+    check_error(Server::stuck(Fault::Stall), Read::bounded("a", 0..300), is);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_unavailable() {
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}/s", listener.local_addr().unwrap());
+        drop(listener);
+        let store = OpenOptions::default().retries(0).open(&address).unwrap();
+        let error = store.read_one(Read::full("a")).await.unwrap_err();
+        assert!(matches!(error, ReadError::Unavailable { .. }), "{error:?}");
+    });
+}
+
+#[test]
+fn past_the_end_is_an_error() {
+    let truncated = |e: &ReadError| matches!(e, ReadError::Truncated { .. });
+    for range in [
+        ByteRange::Bounded(99_990..100_001),
+        ByteRange::Bounded(100_000..100_001),
+        ByteRange::From(100_000),
+        ByteRange::Suffix(100_001),
+    ] {
+        check_error(Server::new(&[]), Read::new("a", range), truncated);
+    }
+}
+
+#[test]
+fn a_server_without_ranges_is_read_whole() {
+    let all = numbered(100_000);
+    let reads = [Read::bounded("a", 10..20)];
+    let log = ["GET /s/a bytes=10-19", "GET /s/a whole"];
+    check(
+        Server::stuck(Fault::Whole),
+        &reads,
+        &[Some(&all[10..20])],
+        &log,
+    );
+}
+
+#[test]
+fn another_range_than_asked_for_is_an_error() {
+    let is = |e: &ReadError| matches!(e, ReadError::Io { .. });
+    check_error(
+        Server::stuck(Fault::Elsewhere),
+        Read::bounded("a", 10..20),
+        is,
+    );
+}
+
+#[test]
+fn an_announced_size_over_the_budget_is_not_read() {
+    let server = Server::stuck(Fault::Announce(1 << 40));
+    let is = |e: &ReadError| matches!(e, ReadError::OverBudget { size, .. } if *size == 1 << 40);
+    check_error(server, Read::full("a"), is);
+}
+
+#[test]
+fn a_web_server_cannot_list() {
+    let server = Arc::new(Server::stuck(Fault::Status(405)));
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}/s", listener.local_addr().unwrap());
+        tokio::spawn(Arc::clone(&server).serve(listener));
+        let store: Store = OpenOptions::default().retries(0).open(&address).unwrap();
+        let error = store.list("", 10).await.unwrap_err();
+        assert!(matches!(error, ListError::Io { .. }), "{error:?}");
+    });
+}
+
+#[test]
+fn options_have_the_names_their_users_know() {
+    let opened = |name: &str, value: &str| {
+        let options = OpenOptions::default().option(name, value);
+        options.open("http://localhost/s")
+    };
+    assert!(opened("connect_timeout", "5s").is_ok());
+    let error = opened("no_such_option", "1").unwrap_err();
+    assert!(matches!(error, OpenError::Option(name) if name == "no_such_option"));
+    let error = opened("timeout", "soon").unwrap_err();
+    assert!(
+        matches!(error, OpenError::Configuration { .. }),
+        "{error:?}"
+    );
+}

@@ -44,3 +44,13 @@ fn memory_starts_empty() {
     let error = Store::from_memory([("../x", "x")]).unwrap_err();
     assert!(matches!(error, OpenError::Configuration { .. }));
 }
+
+#[cfg(all(feature = "aws", feature = "gcp", feature = "azure"))]
+#[test]
+fn public_buckets_open_without_credentials() {
+    let options = OpenOptions::default().anonymous(true);
+    assert!(options.open("s3://bucket/store.zv").is_ok());
+    assert!(options.open("gs://bucket/store.zv").is_ok());
+    let options = options.option("azure_storage_account_name", "account");
+    assert!(options.open("az://container/store.zv").is_ok());
+}
