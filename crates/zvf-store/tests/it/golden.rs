@@ -8,7 +8,7 @@ use zvf_format::vlen::VlenFrame;
 use zvf_store::{Cell, CellArray, CellReader, OpenOptions, Store};
 use zvf_testkit::golden::{Golden, unhex};
 
-use crate::support::block_on;
+use crate::support::{array, block_on, key};
 
 /// A store of an archive in memory, and its arrays.
 struct Unpacked<'a> {
@@ -39,7 +39,7 @@ impl<'a> Unpacked<'a> {
     }
 
     fn array(&self, node: &str) -> CellArray {
-        CellArray::parse(node, &self.metadata(node)).unwrap()
+        CellArray::new(key(node), array(self.metadata(node))).unwrap()
     }
 
     fn read(&self, cells: &[Cell<'_>]) -> Vec<Option<Bytes>> {
@@ -353,7 +353,7 @@ fn check_old(name: &str, stores: usize) {
         let unpacked = Unpacked::new(&golden, &format!("{store}.zv"));
         for (node, hex) in expected["blobs"].as_object().unwrap() {
             let array = unpacked.array(node);
-            let zeros = vec![0; array.rank()];
+            let zeros = vec![0; array.metadata().rank()];
             let cell = Cell {
                 array: &array,
                 index: &zeros,
