@@ -2,7 +2,8 @@
 //! chunks, and the metalayer that makes an array of them.
 //!
 //! A frame is one byte string that may start anywhere in a file; bytes after
-//! it do not belong to it. All positions count from its first byte.
+//! it do not belong to it. Positions in header and tables count from its first
+//! byte.
 //!
 //! | part | offset | size in bytes | content |
 //! |---|---|---|---|
@@ -13,7 +14,10 @@
 //!
 //! A frame without chunks has no index chunk. In a sparse directory the file
 //! `chunks.b2frame` is such a frame without its chunks, each of which is a
-//! file of its own; the index chunk then starts at H.
+//! file of its own; the index chunk then starts at H. The index holds one
+//! little-endian i64 for each chunk: where it starts, counted from H, or the
+//! number of its file, or, with the top bit set, a chunk of one repeated value
+//! that takes no bytes.
 //!
 //! Header and trailer are MessagePack that is only ever written one way:
 //! every value has the widest marker for its kind, at a fixed place. Anything
@@ -26,19 +30,19 @@
 //! | offset | marker | content |
 //! |---|---|---|
 //! | 0x00 | `9e` | array of 14 |
-//! | 0x01 | `a8` | 8 bytes: `b2frame` and a zero |
-//! | 0x0a | `d2` | i32, H |
-//! | 0x0f | `cf` | u64, L, length of the frame |
+//! | 0x01 | `a8` | 8 bytes, the magic: `b2frame` and a zero |
+//! | 0x0a | `d2` | i32, H, 97 or more |
+//! | 0x0f | `cf` | u64, L, length of the frame: H + C + 35 or more; in a sparse directory H + 35, as C is not in it |
 //! | 0x18 | `a4` | 4 bytes follow |
-//! | 0x19 | | bits 0 to 3 version, 1 to 3; bits 4 and 5 width of index entries, 1 (64 bits); bit 6 chunks vary in size, only in a frame without data; bit 7 blocks vary in size, never in an array |
+//! | 0x19 | | bits 0 to 3 version, 1 to 3; bits 4 and 5 width of index entries, 1 (64 bits); bit 6 chunks vary in size, only where the bytes at 0x1d are 0; bit 7 blocks vary in size, never in an array |
 //! | 0x1a | | 0: one file. 1: sparse directory |
 //! | 0x1b | | bits 0 to 3 codec number: 0 BloscLZ, 1 LZ4, 2 LZ4HC, 4 zlib, 5 zstd, 6 see 0x4d; bits 4 to 7 level |
 //! | 0x1c | | bits 0 and 1 split mode less 1: a wish of the writer |
 //! | 0x1d | `d3` | i64, bytes of all chunks decoded |
-//! | 0x26 | `d3` | i64, C; in a sparse directory bytes of all chunk files |
+//! | 0x26 | `d3` | i64, C, 0 where no chunk takes bytes; in a sparse directory bytes of all chunk files |
 //! | 0x2f | `d2` | i32, bytes of an item, not 0 |
-//! | 0x34 | `d2` | i32, bytes of a block decoded |
-//! | 0x39 | `d2` | i32, bytes of a chunk decoded |
+//! | 0x34 | `d2` | i32, bytes of a block decoded; may be 0 |
+//! | 0x39 | `d2` | i32, bytes of a chunk decoded; 0 only where the bytes at 0x1d are |
 //! | 0x3e | `d1` | i16, threads to compress with: advice |
 //! | 0x41 | `d1` | i16, threads to decompress with: advice |
 //! | 0x44 | `c2` or `c3` | whether the trailer has metalayers: advice |
@@ -48,7 +52,13 @@
 //! | 0x4f | | 6 filter parameters |
 //! | 0x55 | | bit 0: chunks have dictionaries. Then a reserved byte |
 //!
-//! Codec and filters are the defaults: each chunk tells its own.
+//! Codec and filters are the defaults: each chunk tells its own. Versions 1 to
+//! 3 have the same header; 3 only announces bits 6 and 7. Lengths are not
+//! negative. Bits without a meaning here, and the byte 0x56, are ignored.
+//!
+//! A frame has ⌈bytes at 0x1d / bytes at 0x39⌉ chunks, none when the former is
+//! 0. The index chunk is everything between the chunks and the trailer, 32 bytes
+//! or more unless there are no chunks.
 //!
 //! # Metalayers
 //!
@@ -64,7 +74,8 @@
 //! | `dc` | u16, M again |
 //! | `c6` | M times: u32 length, and the body |
 //!
-//! Bodies follow each other without holes, in the order of the names.
+//! Bodies follow each other without holes, in the order of the names, up to H
+//! (in a trailer up to its `ce`). Of two with one name the first is meant.
 //!
 //! # Trailer
 //!
@@ -74,9 +85,9 @@
 //! | `01` | version |
 //! | | metalayers as above; the bodies are Blosc2 chunks |
 //! | `ce` | u32, T |
-//! | `d8` | u8, kind of fingerprint, 0: none. Then 16 bytes, 0 |
+//! | `d8` | u8, kind of fingerprint, 0: none, others are refused. Then 16 bytes, ignored |
 //!
-//! The last 23 bytes have fixed places: read them to find T.
+//! The last 23 bytes have fixed places: read them to find T, 35 or more.
 //!
 //! # Array metalayer
 //!
@@ -99,6 +110,17 @@
 //! bytes as the fixed header says.
 //!
 //! # Geometry
+//!
+//! With ⌈0 / n⌉ and ⌈n / 0⌉ being 0, the sizes of the fixed header are
+//!
+//! ```text
+//! block  = Π block shape · item                        bytes at 0x34
+//! chunk  = Π ⌈chunk shape / block shape⌉ · block       bytes at 0x39
+//! all    = Π ⌈shape / chunk shape⌉ · chunk             bytes at 0x1d
+//! ```
+//!
+//! and an array that does not agree with its header is refused. A block extent
+//! is at most the chunk's; either may be 0 only where the shape is.
 //!
 //! The array is cut into a grid of ⌈shape / chunk shape⌉ chunks, each of them
 //! into a grid of ⌈chunk shape / block shape⌉ blocks, all walked last axis

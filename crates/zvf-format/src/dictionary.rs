@@ -19,7 +19,9 @@
 //! | `uint16` | up to 65 535 | `int16` | up to 32 767 |
 //! | `uint32` | more | `int32` | up to 2 147 483 647 |
 //!
-//! The widest table of each row leaves the highest code unused.
+//! The widest table of each row leaves the highest code unused. The number of
+//! codes is not stored: a cell cut between two of them is a shorter cell, which
+//! only the chunk's vertex rows can tell.
 //!
 //! ```
 //! use zvf_format::dictionary::{Code, CodeDtype, DictionaryCodes};

@@ -20,8 +20,9 @@
 //! the 16-byte header and nothing else.
 //!
 //! Row numbers count from the first row of the same chunk's `vertices` (for
-//! `link_fragments`: of the rows in `links/0`). Repeated and overlapping rows
-//! are legal, and so are fragments without rows: an empty range and an empty
+//! `link_fragments`: of the same chunk's intra-chunk link rows). Starts, counts
+//! and rows are not negative, and start + count is below 2^63. Repeated and
+//! overlapping rows are legal, an empty range may start anywhere, and so are fragments without rows: an empty range and an empty
 //! list are different and both round-trip. [`FragmentIndex::extent`] gives the
 //! bound to compare with the number of rows that are really there, which this
 //! blob does not know.
@@ -211,12 +212,19 @@ impl<'a> FragmentIndex<'a> {
     /// Constant when the fragments are all of one kind; otherwise counts the
     /// bits before `id`, O(id/64). To look up many, use [`ranked`](Self::ranked);
     /// to walk all, [`iter`](Self::iter).
+    #[inline]
     pub fn rows(&self, id: u32) -> Option<Rows<'a>> {
-        if self.lists_only() {
-            return self.list(id).map(Rows::List);
-        }
         if self.ranges_only() {
             return self.range(id).map(Rows::Range);
+        }
+        self.rows_of_any(id)
+    }
+
+    /// Apart from [`rows`](Self::rows), so that the lookup every bulk writer's
+    /// index takes is small enough to be inlined.
+    fn rows_of_any(&self, id: u32) -> Option<Rows<'a>> {
+        if self.lists_only() {
+            return self.list(id).map(Rows::List);
         }
         let is_range = self.is_range(id)?;
         self.rows_at(id, is_range, bits::ones_before(self.bitmap, id))
@@ -237,7 +245,8 @@ impl<'a> FragmentIndex<'a> {
     /// empty range names no row, wherever it starts.
     ///
     /// An index fits a chunk of `n` rows exactly when its extent is at most
-    /// `n`. Attribute cells have `extent` rows. One pass over the index.
+    /// `n`. Attribute cells have `extent` rows; a cell that does not divide into
+    /// so many is broken. One pass over the index.
     pub fn extent(&self) -> u64 {
         let ends = self.ranges.iter().map(|range| match range.count.get() {
             0 => 0,
@@ -273,6 +282,7 @@ impl<'a> FragmentIndex<'a> {
         })
     }
 
+    #[inline]
     fn ranges_only(&self) -> bool {
         self.offsets.len() <= 1
     }
@@ -290,6 +300,7 @@ impl<'a> FragmentIndex<'a> {
         }
     }
 
+    #[inline]
     fn range(&self, ordinal: u32) -> Option<Range<u64>> {
         let range = self.ranges.get(usize::try_from(ordinal).ok()?)?;
         Some(range.rows())
@@ -370,6 +381,7 @@ pub struct Fragments<'a> {
 impl<'a> Iterator for Fragments<'a> {
     type Item = Rows<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Rows<'a>> {
         if self.next >= self.index.len {
             return None;
@@ -427,8 +439,8 @@ pub enum FragmentIndexError {
     /// List offsets do not start at zero or are not ascending.
     #[error("list offsets are not ascending from zero")]
     Offsets,
-    /// A row number is negative or overflows.
-    #[error("a row number is negative or overflows")]
+    /// A start, count or row is negative, or a range ends past 2^63 − 1.
+    #[error("a row number is negative or past 63 bits")]
     Row,
     /// Bytes are left after the last part.
     #[error("{0} bytes left after the last part")]

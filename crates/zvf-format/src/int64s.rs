@@ -5,7 +5,9 @@
 //! | numbers | 8 · n | i64 each, little-endian, nothing before, between or after them |
 //!
 //! The count is nowhere written: it is the length divided by eight, and a
-//! length that is no multiple of eight is refused. Nothing is aligned. What
+//! length that is no multiple of eight is refused; a cut between two numbers is
+//! fewer numbers. `object_ids` are there with the index layout
+//! `vlen_manifests_v2` only; without them object `i` has the id `i`. Nothing is aligned. What
 //! the numbers mean, and which of them are legal, is up to the codec that
 //! hands out the view.
 //!

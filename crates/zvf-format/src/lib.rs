@@ -27,9 +27,18 @@
 //! | `groups` | one group's object ids | [`groups`]; up to 0.8.0 inside [`open_rows`] |
 //! | `object_index/object_ids`, `links_<kind>` | packed numbers | [`int64s`], [`links`] |
 //! | `object_attributes/<name>`, `group_attributes/<name>`, `parametric/objects` | rows of numbers | [`numeric`] |
+//! | `object_attributes/<name>/present_mask` (up to 0.8.0) | a byte for each object | [`numeric`] |
+//! | `parametric/groups` | as `groups` | [`groups`] |
+//! | `parametric/names` | UTF-8, one vlen item a name; up to 0.8.0 one blob with line feeds between | |
+//! | `__shard_<number>` in any of them (up to 0.8.0) | cells back to back; the attribute `shard_index` has `[offset, length]` for each chunk key | |
+//!
+//! Up to 0.8.0 what is one blob for a whole level (`object_attributes/<name>`,
+//! `group_attributes/<name>`, `links_<kind>`, `parametric/…`, up to 0.7 also
+//! `cross_chunk_links/<delta>` and its attributes) is an array `data` inside a
+//! group of that name. `headers/<name>` and `geometry_index` have attributes only.
 //!
 //! Arrays of the type `variable_length_bytes` wrap their cells in a frame,
-//! [`vlen`]. Link cells other than the intra-chunk ones wrap their rows in a
+//! [`vlen`]. Link cells that cross chunks or levels wrap their rows in a
 //! [`ragged`] blob. The names of deltas, chunks, cells and offsets in paths and
 //! attributes are read and written by [`path`].
 //!
@@ -48,7 +57,8 @@
 //!   vertices that are there, says so and offers the number to compare.
 //! * `parse` is strict: unknown versions and modes, reserved flags, counts that
 //!   disagree, offsets that do not ascend, negative rows and bytes left over
-//!   are errors. Padding is ignored.
+//!   are errors. Padding, and what a module calls reserved and ignored, is not
+//!   looked at.
 //! * Errors are small `Copy` enums, one for each codec, that a test can compare
 //!   and a message can show; add the key of the cell when passing them on.
 //! * Encoders, behind the feature `alloc`, have one canonical form: equal input

@@ -10,12 +10,17 @@
 //! | mode 2 | 4 + 8 · n | u32 n, then n times i64 fragment number |
 //!
 //! All numbers are little-endian; nothing is aligned or padded, and nothing
-//! follows the last block. Fragment numbers count inside the block's chunk and
-//! are below 2^32 − 1, as in its [fragment index](crate::fragment). The order of
-//! blocks, and of the numbers in a list, is the order of the object's pieces: a
-//! path may come back to a chunk. Modes may be mixed. An object without
-//! fragments is four zero bytes. An item without any bytes is no manifest: the
-//! row is absent.
+//! follows the last block. Fragment numbers count inside the block's chunk; they
+//! and the end of a range, first + count, are at most 2^32 − 1, as many as a
+//! [fragment index](crate::fragment) can hold. Negative numbers and counts,
+//! other modes, short bytes and bytes after the last block are refused. The order
+//! of blocks, and of the numbers in a list, is the order of the object's pieces: a
+//! path may come back to a chunk. Modes may be mixed.
+//!
+//! An object without fragments is four zero bytes; that is also what a deleted
+//! object leaves, and the reference counts it as not present. An item without
+//! any bytes is no manifest, and refused: it is the filling behind the last row
+//! of an array.
 //!
 //! ```
 //! use zvf_format::manifest::{FragmentRef, ObjectManifest};
@@ -84,7 +89,8 @@ impl<'a> ObjectManifest<'a> {
         self.blocks
     }
 
-    /// Whether the object has no fragment: it exists, and is empty.
+    /// Whether the object has no fragment: it has an id and a row, and nothing
+    /// in it. `num_present` of the object index does not count it.
     pub fn is_empty(&self) -> bool {
         self.iter().all(|block| block.fragments.is_empty())
     }
@@ -333,7 +339,7 @@ pub enum BlockFault {
     /// The mode is not 0, 1 or 2.
     #[error("mode is {0}, not 0, 1 or 2")]
     Mode(u8),
-    /// A fragment number, or the end of a range, is negative or past 32 bits.
+    /// A fragment number, or the end of a range, is negative or above 2^32 − 1.
     #[error("fragment {0} is not a 32-bit number")]
     Fragment(i64),
     /// A range's count is negative.

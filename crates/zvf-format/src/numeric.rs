@@ -4,10 +4,27 @@
 //! |---|---|---|
 //! | values | rows · columns · s | row by row, the columns of a row side by side, nothing before, between or after them |
 //!
-//! The blob says neither type nor shape. The type is the array's `dtype`, s is
-//! its [size](Dtype::size); `vertices` without one are `float32`. The columns
-//! are the array's too (the number of axes for `vertices`) or follow from a row
-//! count known from elsewhere: see [`columns_of`]. Nothing is aligned.
+//! The blob says neither type nor shape. The type is the attribute `dtype`, s is
+//! its [size](Dtype::size); up to 0.8.0, and for per-chunk cells up to 0.8.1, the
+//! Zarr arrays themselves are of type `uint8` and the attributes are those of the
+//! group above them; arrays without one, `vertices` or attributes, are
+//! `float32`. Nothing is aligned.
+//!
+//! | cell | rows | columns |
+//! |---|---|---|
+//! | `vertices`, `vertices_<kind>` | what the length gives | the number of axes |
+//! | `vertex_attributes/<name>` | rows of the chunk's vertices, which is the [extent](crate::fragment::FragmentIndex::extent) of its fragment index | length / (rows · s) |
+//! | `fragment_attributes/<name>` | fragments of the index | length / (rows · s) |
+//! | link attributes | links of the cell beside it | length / (rows · s) |
+//! | `object_attributes/<name>`, `group_attributes/<name>`, `parametric/…` | first number of the attribute `shape` | the second, 1 without |
+//! | `object_attributes/<name>/present_mask` (up to 0.8.0) | objects | 1; `uint8`, 0 for a dropped object. Later a dropped object's row is the array's fill value |
+//! | `parametric/objects` | what the length gives | `max_row_length`: type id, coefficients, then NaN |
+//!
+//! Where the length is divided by the rows, [`columns_of`] does it; a division
+//! that leaves a rest is a broken cell. Trust it above the attributes `row_shape`
+//! and `channel_names`: known writers leave `row_shape` empty for attributes of
+//! several columns. A cell that was cut between two rows is a shorter cell, which
+//! only these counts can tell.
 //!
 //! | kind | code | s | one value |
 //! |---|---|---|---|
@@ -24,7 +41,8 @@
 //! for one-byte values only. A one-byte value may carry any of the four. In a
 //! complex value each of the two parts has that order, the real one is first.
 //!
-//! No dtype but these is read. Old writers dumped text as numpy holds it in
+//! Spellings not in this list are refused, a code without its character of
+//! order (`f4`) among them. No dtype but these is read. Old writers dumped text as numpy holds it in
 //! memory and objects as the addresses they had: neither can be read back
 //! safely, and [`DtypeError`] says so.
 //!

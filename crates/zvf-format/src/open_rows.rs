@@ -1,7 +1,9 @@
 //! Open rows: byte strings end to end, with the place where each starts.
 //!
-//! Stores up to format 0.8.0 keep `object_index` and `groups` this way, as two
-//! files that are read together; later ones use [`vlen`](crate::vlen) items.
+//! `groups` up to 0.8.0, `object_index` in 0.6 and the first 0.7 stores (those
+//! without the attribute `layout`), and `parametric/groups` up to 0.8.0 are kept
+//! this way, as two files that are read together; later ones use
+//! [`vlen`](crate::vlen) items.
 //!
 //! | file | part | size in bytes | content |
 //! |---|---|---|---|
@@ -17,7 +19,9 @@
 //! object ids for `groups` ([`GroupMembers`](crate::groups::GroupMembers)).
 //!
 //! Because the last row is open, a `data` that lost its tail after the last
-//! start still parses: only the codec of the row can tell.
+//! start still parses, and so does an `offsets` that lost whole starts, whose
+//! last row then swallows the rest. A manifest notices both. Ids of a group do
+//! not: `num_groups` tells lost starts, and nothing tells lost ids.
 //!
 //! ```
 //! use zvf_format::open_rows::OpenRows;

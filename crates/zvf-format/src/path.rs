@@ -5,8 +5,9 @@
 //! a segment and its numbers are two forms of one thing:
 //!
 //! ```text
-//! plain    := "0" | ["-"] nonzero                     no plus sign, no leading zero
-//! signed   := "0" | ("+" | "-") nonzero
+//! digits   := "1" … "9" ("0" … "9")*                  no leading zero
+//! plain    := "0" | ["-"] digits                      no plus sign
+//! signed   := "0" | ("+" | "-") digits
 //! delta    := signed                                  "0", "+1", "-2"
 //! chunk    := plain ("." plain)*                      K numbers: "-1.0.2"
 //! cell     := plain ("." plain)*                      K · L numbers, chunk after chunk
@@ -16,7 +17,15 @@
 //! ```
 //!
 //! K is the number of axes, one more in a level chunked by an attribute; L is
-//! the link width. Numbers fit 64 bits.
+//! the link width. A delta fits an i32, any other number an i64. Every other
+//! spelling is refused, and so is any other count of numbers.
+//!
+//! A delta is the level of endpoints 1 to L − 1 minus the level of endpoint 0, in
+//! input order, positive towards coarser levels. The cell of chunk `c` in an array
+//! of 0.9 has the grid index `c − chunk_grid_origin`, an attribute that is all
+//! zeros when absent. An offset is the difference between the chunk
+//! of endpoint `k` in stored order and the *anchor* of the chunk of endpoint 0,
+//! axis by axis: see [`links`](crate::links).
 //!
 //! ```
 //! use zvf_format::{links::LinkWidth, path::{ChunkCoords, Delta, Offsets}};

@@ -1,7 +1,8 @@
 //! Self-describing ragged blob: byte groups behind a table of their offsets.
 //!
-//! Link cells outside the intra-chunk array use it in every generation since
-//! 0.6.
+//! Link cells use it, but for the flat ones: the intra-chunk array, the
+//! cross-chunk table of 0.6 and 0.7, and `links_<kind>` of composite stores. See
+//! [`links`](crate::links).
 //!
 //! | part | size in bytes | content |
 //! |---|---|---|

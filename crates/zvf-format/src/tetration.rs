@@ -67,7 +67,10 @@
 //! # Tiles
 //!
 //! The grid has ⌈shape / chunk shape⌉ tiles on each axis. Every tile of every
-//! dataset has exactly one row; the order of rows means nothing. Tiles at the
+//! dataset has exactly one row; the order of rows means nothing.
+//! [`ChunkIndex::check`] compares the number of rows with the grids; that no
+//! tile has two rows, and that payloads do not overlap, needs memory and is left
+//! to whoever keeps a map of the rows. Tiles at the
 //! edge are cut off, never padded: the extent of the tile at position `i` is
 //! min(chunk, shape − i · chunk). A decoded payload is the tile's elements,
 //! row-major over that extent, little-endian. Payloads need not be aligned,
@@ -88,8 +91,17 @@
 //!
 //! The JSON may say where spills are: `metadata_ref`, and in version 2 also
 //! `zone_maps_ref` and `secondary_index_ref`, each an object of `offset` and
-//! `len`. Payloads end where the first spill starts. JSON is beyond this
+//! `len`. Payloads end at the smallest of these offsets. JSON is beyond this
 //! module, so [`Layout::parse`] lets payloads end where the JSON starts.
+//!
+//! # Refused
+//!
+//! Other magics, versions, dtypes, ranks and codecs; extents of 0; names that are
+//! not UTF-8; a directory that its records do not fill, D that cannot fit (a
+//! record takes 32 bytes or more), an index that is not where and as long as the
+//! superblock says; rows of unknown datasets or outside their grid, with used
+//! slots past the rank, with lengths that are not the tile's, or with payloads
+//! outside the file's payload region; a raw payload whose lengths differ.
 //!
 //! ```
 //! use zvf_format::tetration::Layout;

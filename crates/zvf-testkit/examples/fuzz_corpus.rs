@@ -6,10 +6,10 @@
 //! is told beside the blob from the front of their bytes, so each blob is
 //! offered behind a few prefixes. What a walk accepts is a seed of its target.
 
-use std::{collections::BTreeSet, error::Error, fs, path::Path};
+use std::{collections::BTreeSet, error::Error, fs, ops::Range, path::Path};
 
 use serde_json::{Map, Value};
-use zvf_format::vlen::VlenFrame;
+use zvf_format::{tetration::Superblock, vlen::VlenFrame};
 use zvf_testkit::{
     golden::{self, Golden},
     walk,
@@ -83,11 +83,30 @@ impl Blobs {
                 self.add(segment.as_bytes());
             }
             self.add(bytes);
+            self.add_regions(bytes);
             let items = VlenFrame::parse(bytes).into_iter().flatten();
             items.for_each(|item| self.add(item));
             if path.ends_with("expected.json") {
                 self.add_recorded(&archive.json(path));
             }
+        }
+    }
+
+    /// The regions of a Tetration file, the directory behind its count of datasets.
+    fn add_regions(&mut self, file: &[u8]) {
+        let Ok(superblock) = Superblock::parse(file) else {
+            return;
+        };
+        let region = |span: Range<u64>| {
+            let [start, end] = [span.start, span.end].map(|at| usize::try_from(at).ok());
+            file.get(start?..end?)
+        };
+        if let Some(directory) = region(superblock.directory_span()) {
+            let datasets = superblock.datasets().to_le_bytes();
+            self.add(&[&datasets, directory].concat());
+        }
+        if let Some(index) = region(superblock.index_span()) {
+            self.add(index);
         }
     }
 

@@ -363,7 +363,7 @@ pub enum FrameHeaderError {
     /// Fewer than 87 bytes.
     #[error("bytes end inside the frame header")]
     Truncated,
-    /// The second to ninth byte are not [`MAGIC`].
+    /// The bytes at offsets 2 to 9 are not [`MAGIC`].
     #[error("magic is {0:02x?}, not \"b2frame\"")]
     Magic([u8; 8]),
     /// A value has not the marker it always has.

@@ -5,7 +5,7 @@ use core::fmt;
 use super::{LinkRows, LinkRowsError, LinkWidth, RowForm};
 use crate::ragged::{RaggedBlob, RaggedError};
 
-/// The rows of one cell of any link array but the intra-chunk one: a
+/// The rows of one cell of a cross-level or chunk-crossing link array: a
 /// [ragged blob](crate::ragged) whose groups are link rows.
 ///
 /// Group boundaries tell which write added which rows; a read of the whole

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// The most endpoints a link may have. Eight factorial permutations fit the
-/// tables below, and no writer known makes wider faces.
+/// The most endpoints a link may have: 8. A permutation then fits nine bytes,
+/// and no writer known makes wider faces.
 pub const MAX_WIDTH: usize = 8;
 
 /// Number of endpoints of every link of a family, L: 1 for references to a

@@ -112,7 +112,7 @@ impl FooterTail {
 ///
 /// The JSON is not parsed here, nor are the spills found that it refers to. So
 /// the start of the JSON bounds the payloads from above only: a reader that
-/// knows the refs subtracts the spills' lengths too, and gives the result to
+/// knows the refs takes the smallest offset of a spill instead, and gives it to
 /// [`ChunkIndex::check`](super::ChunkIndex::check).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Footer<'a> {

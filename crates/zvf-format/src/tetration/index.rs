@@ -7,11 +7,13 @@ use zerocopy::{
     little_endian::{U16, U32, U64},
 };
 
-use super::{DatasetDirectory, DatasetRecord, Datasets, MAX_RANK, SUPERBLOCK_LEN};
+use self::seek::Seek;
+use super::{DatasetDirectory, DatasetRecord, MAX_RANK, SUPERBLOCK_LEN};
 use crate::cursor::Cursor;
 
 #[cfg(feature = "alloc")]
 mod builder;
+mod seek;
 
 #[cfg(feature = "alloc")]
 pub use builder::{ChunkIndexBuilder, ChunkRowLimit};
@@ -149,14 +151,14 @@ impl<'a> ChunkIndex<'a> {
     /// a tile of the grid and has its length, every payload lies between the
     /// index and `payload_end`, and there are as many rows as tiles.
     ///
-    /// `payload_end` is the length of the file, less the footer and the spills
-    /// before it. That no tile has two rows and no two payloads overlap is not
+    /// `payload_end` is the smallest offset of a spill; without spills where the
+    /// footer's JSON starts, without a footer the length of the file. That no tile has two rows and no two payloads overlap is not
     /// checked: it takes memory for all rows, which `zvf-validate` has.
     ///
     /// One pass when the rows are grouped by dataset in directory order, as
-    /// every known writer leaves them. A row that goes back walks the directory
-    /// from its start; a caller with hostile input and memory collects the
-    /// datasets and calls [`ChunkRow::check`] instead.
+    /// every known writer leaves them. A row that jumps walks at most D/64
+    /// records of the directory; a caller with memory collects the datasets and
+    /// calls [`ChunkRow::check`] instead.
     ///
     /// # Errors
     ///
@@ -260,43 +262,6 @@ impl core::iter::FusedIterator for ChunkRows<'_> {}
 impl fmt::Debug for ChunkRows<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
-    }
-}
-
-/// Remembers the dataset the last row belonged to.
-struct Seek<'a> {
-    directory: DatasetDirectory<'a>,
-    left: Datasets<'a>,
-    /// Id of the dataset `left` gives next.
-    next: u64,
-    held: Option<DatasetRecord<'a>>,
-}
-
-impl<'a> Seek<'a> {
-    fn new(directory: DatasetDirectory<'a>) -> Self {
-        Self {
-            directory,
-            left: directory.iter(),
-            next: 0,
-            held: None,
-        }
-    }
-
-    fn to(&mut self, id: u64) -> Option<DatasetRecord<'a>> {
-        let next = id.checked_add(1)?;
-        if next == self.next {
-            return self.held;
-        }
-        if next > u64::from(self.directory.len()) {
-            return None;
-        }
-        if next < self.next {
-            *self = Self::new(self.directory);
-        }
-        let skipped = usize::try_from(id.checked_sub(self.next)?).ok()?;
-        self.held = self.left.nth(skipped);
-        self.next = next;
-        self.held
     }
 }
 

@@ -489,6 +489,31 @@ fn rows_may_come_in_any_order() {
     assert_eq!(error, chunk(0, span));
 }
 
+/// More datasets than there are marks to start a search from, each of another
+/// size, so that a row held against the wrong one shows.
+#[test]
+fn rows_find_their_dataset_among_many() {
+    let mut datasets = DatasetDirectoryBuilder::default();
+    for size in 1..=300_u64 {
+        let name = "x".repeat(usize::try_from(size % 11).unwrap() + 1);
+        let (name, shape) = (format!("{name}{size}"), [size]);
+        datasets.push(&name, Dtype::U8, &shape, &shape).unwrap();
+    }
+    let region = datasets.finish();
+    let directory = DatasetDirectory::parse(&region, 300).unwrap();
+    for stride in [1, 7, 97, 299] {
+        let mut builder = ChunkIndexBuilder::default();
+        for dataset in (0..300).map(|at| at * stride % 300) {
+            let (offset, len) = (1 << 20, dataset + 1);
+            let payload = Payload::Raw { offset, len };
+            builder.push(dataset, &[0], payload).unwrap();
+        }
+        let bytes = builder.finish();
+        let index = ChunkIndex::parse(&bytes).unwrap();
+        assert_eq!(index.check(&directory, 2 << 20), Ok(()), "stride {stride}");
+    }
+}
+
 #[test]
 fn encoders_refuse_what_the_format_cannot_hold() {
     use DatasetLimit as E;

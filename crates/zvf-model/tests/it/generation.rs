@@ -139,6 +139,69 @@ fn native_shards_are_told_from_0_9() {
 }
 
 #[test]
+fn shards_with_an_origin_are_0_9() {
+    let mut evidence = store("0.8.1");
+    evidence.vertices = Some(NodeForm::Bytes {
+        sharded: true,
+        origin: true,
+    });
+    assert_eq!(evidence.detect().unwrap().generation, Generation::V0_9);
+}
+
+#[test]
+fn cells_between_chunks_override_the_version() {
+    let check = |version: &str, children: &[(&str, NodeForm)], want: Generation| {
+        let mut evidence = store(version);
+        evidence.vertices = Some(NodeForm::Group);
+        evidence.cross_chunk_links = vec![family(NodeForm::Group, json!({}), children)];
+        assert_eq!(evidence.detect().unwrap().generation, want);
+    };
+    let cells = [("0.0.0.1.0.0", NodeForm::Blob)];
+    check("0.6.0", &cells, Generation::V0_8_0);
+    check("0.9.0", &cells, Generation::V0_8_1);
+    let table = [("data", NodeForm::Blob)];
+    check("0.8.1", &table, Generation::V0_7);
+    // Made and never filled: any generation.
+    check("0.7.0", &[], Generation::V0_7);
+    check("0.8.1", &[], Generation::V0_8_1);
+}
+
+#[test]
+fn each_node_narrows_the_generations() {
+    use Generation::{V0_6, V0_7, V0_8_0, V0_8_1};
+    let check = |fill: &dyn Fn(&mut Evidence), first: Generation, last: Generation| {
+        let mut evidence = Evidence {
+            vertices: Some(NodeForm::Group),
+            ..Evidence::default()
+        };
+        fill(&mut evidence);
+        let found = evidence.detect().unwrap();
+        assert_eq!(found.possible, first..=last);
+        // Without a version, the latest of those that read the same.
+        assert_eq!(found.generation, last);
+        assert_eq!(found.notes, [DetectionNote::VersionMissing]);
+    };
+    let index = |layout| Some(attributes(json!({"layout": layout})));
+    let table = NodeForm::Numbers { rank: 1 };
+    check(&|_| {}, V0_6, V0_8_1);
+    check(&|e| e.object_index = index(None), V0_6, V0_7);
+    check(
+        &|e| e.object_index = index(Some("vlen_manifests_v1")),
+        V0_7,
+        V0_8_1,
+    );
+    check(&|e| e.fragment_attributes = true, V0_8_0, V0_8_1);
+    check(&|e| e.groups = Some(NodeForm::Group), V0_6, V0_8_0);
+    check(&|e| e.object_attribute = Some(table), V0_8_1, V0_8_1);
+    check(&|e| e.composite_links = Some(table), V0_8_1, V0_8_1);
+    check(
+        &|e| e.parametric_objects = Some(NodeForm::Group),
+        V0_6,
+        V0_8_0,
+    );
+}
+
+#[test]
 fn padded_vertices_are_a_profile_of_0_8() {
     for version in ["0.8.0", "0.8.1", "0.6.0"] {
         let mut evidence = store(version);
