@@ -282,3 +282,6 @@ fn is_connection(failure: &Failure) -> bool {
 fn is_connection(_: &Failure) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests;
