@@ -20,6 +20,7 @@ pub(crate) fn all() -> Stages {
         .run("tests", test::tests)
         .run("doctests", test::doctests)
         .run("feature sets of zvf-format", features)
+        .run("feature sets of zvf-store", store_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
         .run("fixtures --check", fixtures::check)
@@ -49,6 +50,16 @@ fn features() -> Result<Done> {
         println!("zvf-format --no-default-features {set}");
         let select = format!("--locked --package zvf-format --no-default-features {set}");
         cargo("check --quiet").words(&select).run()?;
+        cargo("test --quiet").words(&select).run()?;
+    }
+    Ok(Done::Passed)
+}
+
+/// Without blosc and zip, and against a web server.
+fn store_features() -> Result<Done> {
+    for set in ["--no-default-features", "--features http"] {
+        println!("zvf-store {set}");
+        let select = format!("--locked --package zvf-store {set}");
         cargo("test --quiet").words(&select).run()?;
     }
     Ok(Done::Passed)

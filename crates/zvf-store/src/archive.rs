@@ -11,9 +11,9 @@ use std::{
 
 use bytes::Bytes;
 use zip::{CompressionMethod, ZipArchive};
+use zvf_model::key::Key;
 
 use crate::{
-    key,
     list::{ListedFile, Listing},
     off_thread::off_thread,
     open::OpenError,
@@ -59,7 +59,7 @@ impl Archive {
             let stored = compression == CompressionMethod::Stored;
             let readable = stored || compression == CompressionMethod::Deflated;
             // A name that is no key names nothing a store could ask for; folders are such.
-            if key::check(&key).is_err() || entry.encrypted() || !readable {
+            if Key::parse(&key).is_err() || entry.encrypted() || !readable {
                 continue;
             }
             let size = entry.size();
@@ -83,7 +83,7 @@ impl Archive {
         read: &Read,
         budget: &Budget,
     ) -> Result<Option<Fetched>, ReadError> {
-        let Some(entry) = self.entries.get(&read.key).copied() else {
+        let Some(entry) = self.entries.get(read.key.as_str()).copied() else {
             return Ok(None);
         };
         let wanted = match &read.range {

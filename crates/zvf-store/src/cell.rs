@@ -9,6 +9,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::try_join_all;
 use zvf_format::vlen::{VlenFrame, VlenFrameError};
+use zvf_model::{key::Key, zarr::IndexError};
 
 use crate::{
     array::{CellArray, Description, Items},
@@ -36,15 +37,13 @@ pub struct Cell<'a> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellError {
-    /// The index has more or fewer numbers than the array axes.
-    #[error("{node}: the array has {rank} axes, the index {given}")]
-    Rank {
+    /// The array has no such cell.
+    #[error("{node}: no such cell")]
+    Index {
         /// The array.
-        node: String,
-        /// Its axes.
-        rank: usize,
-        /// Numbers in the index.
-        given: usize,
+        node: Key,
+        /// What is wrong with the index.
+        source: IndexError,
     },
     /// The store did not give the bytes.
     #[error(transparent)]
@@ -53,7 +52,7 @@ pub enum CellError {
     #[error("{key}: cannot be decoded")]
     Decode {
         /// The object.
-        key: String,
+        key: Key,
         /// What is wrong with its bytes.
         source: DecodeError,
     },
@@ -61,7 +60,7 @@ pub enum CellError {
     #[error("{key}: is no frame of items")]
     Frame {
         /// The object.
-        key: String,
+        key: Key,
         /// What is wrong with them.
         source: VlenFrameError,
     },
@@ -69,7 +68,7 @@ pub enum CellError {
     #[error("{key}: a frame of {found} items where the chunk has one element")]
     Items {
         /// The object.
-        key: String,
+        key: Key,
         /// Items the frame announces.
         found: u32,
     },
@@ -77,7 +76,7 @@ pub enum CellError {
     #[error("{key}: bytes {}..{} of a payload of {size}", part.start, part.end)]
     Part {
         /// The object.
-        key: String,
+        key: Key,
         /// What was asked for.
         part: Range<u64>,
         /// The payload's size.
@@ -87,7 +86,7 @@ pub enum CellError {
     #[error("{key}: the index of the shard is damaged")]
     ShardIndex {
         /// The shard.
-        key: String,
+        key: Key,
         /// What is wrong with its bytes.
         source: DecodeError,
     },
@@ -95,7 +94,7 @@ pub enum CellError {
     #[error("{key}: the index of the shard is damaged")]
     ShardEntry {
         /// The shard.
-        key: String,
+        key: Key,
         /// Which.
         source: ShardEntryError,
     },
@@ -103,7 +102,7 @@ pub enum CellError {
     #[error("{key}: decoding was cut off")]
     Interrupted {
         /// The object.
-        key: String,
+        key: Key,
         /// How.
         source: Box<dyn core::error::Error + Send + Sync>,
     },
@@ -122,7 +121,7 @@ pub struct CellReader {
 /// Shard indexes by key; `None` is an absent shard.
 #[derive(Debug, Default)]
 struct Indexes {
-    by_key: HashMap<String, Option<ShardIndex>>,
+    by_key: HashMap<Key, Option<ShardIndex>>,
     bytes: usize,
 }
 
@@ -147,7 +146,8 @@ impl CellReader {
         &self.store
     }
 
-    /// The payloads of cells, in the order asked for; `None` for absent ones.
+    /// The payloads of cells, in the order asked for; `None` for absent ones
+    /// and in arrays without elements.
     ///
     /// The payload is the one byte string of a cell, without its frame, where a
     /// chunk is one element of variable length; the frame where it is several;
@@ -166,11 +166,12 @@ impl CellReader {
         let mut wanted = Vec::with_capacity(cells.len());
         for (cell, place) in cells.iter().zip(places) {
             let first = reads.len();
-            let extent = match &place.in_shard {
-                None => Extent::Object,
-                Some(number) => {
+            let extent = match place.at {
+                At::Nowhere => Extent::Absent,
+                At::Object => Extent::Object,
+                At::InShard(number) => {
                     let index = indexes.get(&place.key).and_then(Option::as_ref);
-                    let range = index.map_or(Ok(None), |index| index.chunk(*number));
+                    let range = index.map_or(Ok(None), |index| index.chunk(number));
                     match range {
                         Ok(range) => range.map_or(Extent::Absent, Extent::Within),
                         Err(source) => {
@@ -221,13 +222,16 @@ impl CellReader {
     async fn indexes(
         &self,
         places: &[Place<'_>],
-    ) -> Result<HashMap<String, Option<ShardIndex>>, CellError> {
+    ) -> Result<HashMap<Key, Option<ShardIndex>>, CellError> {
         let mut known = HashMap::new();
         let mut missing = BTreeMap::new();
         {
             let indexes = self.indexes.lock();
             let indexes = indexes.unwrap_or_else(PoisonError::into_inner);
-            for place in places.iter().filter(|place| place.in_shard.is_some()) {
+            for place in places
+                .iter()
+                .filter(|place| matches!(place.at, At::InShard(_)))
+            {
                 let Some(sharding) = &place.array.sharding else {
                     continue;
                 };
@@ -243,7 +247,7 @@ impl CellReader {
         }
         let reads = missing
             .iter()
-            .map(|(key, sharding)| Read::new(key, sharding.index_range()));
+            .map(|(key, sharding)| Read::new(key.clone(), sharding.index_range()));
         let answers = self.store.read(&reads.collect::<Vec<_>>()).await?;
         let mut read = Vec::with_capacity(missing.len());
         for ((key, sharding), bytes) in missing.into_iter().zip(answers) {
@@ -265,48 +269,54 @@ impl CellReader {
 }
 
 impl Indexes {
-    fn keep(&mut self, key: &str, index: Option<ShardIndex>) {
+    fn keep(&mut self, key: &Key, index: Option<ShardIndex>) {
         let size = index.as_ref().map_or(0, ShardIndex::size);
-        let size = size.saturating_add(key.len());
+        let size = size.saturating_add(key.as_str().len());
         if self.bytes.saturating_add(size) > MOST_INDEXES {
             *self = Self::default();
         }
-        if self.by_key.insert(key.to_owned(), index).is_none() {
+        if self.by_key.insert(key.clone(), index).is_none() {
             self.bytes = self.bytes.saturating_add(size);
         }
     }
 }
 
-/// The object of a cell, and the cell's number in it if it is a shard.
+/// Where a cell is in its object.
+#[derive(Clone, Copy)]
+enum At {
+    /// The array has no element.
+    Nowhere,
+    Object,
+    /// This number in a shard.
+    InShard(u64),
+}
+
+/// The object of a cell.
 struct Place<'a> {
     array: &'a Description,
-    key: String,
-    in_shard: Option<u64>,
+    key: Key,
+    at: At,
 }
 
 impl<'a> Place<'a> {
     fn of(cell: &Cell<'a>) -> Result<Self, CellError> {
         let array: &Description = cell.array.description();
-        let rank = || CellError::Rank {
-            node: array.node.clone(),
-            rank: array.rank,
-            given: cell.index.len(),
-        };
-        if cell.index.len() != array.rank {
-            return Err(rank());
-        }
-        let Some(sharding) = &array.sharding else {
+        if array.is_empty() && cell.index.len() == array.rank() {
             return Ok(Self {
                 array,
-                key: array.chunk_key(cell.index),
-                in_shard: None,
+                key: array.node.clone(),
+                at: At::Nowhere,
             });
-        };
-        let (shard, number) = sharding.place(cell.index).ok_or_else(rank)?;
+        }
+        let place = array.place(cell.index);
+        let (key, in_shard) = place.map_err(|source| CellError::Index {
+            node: array.node.clone(),
+            source,
+        })?;
         Ok(Self {
             array,
-            key: array.chunk_key(&shard),
-            in_shard: Some(number),
+            key,
+            at: in_shard.map_or(At::Object, At::InShard),
         })
     }
 }
@@ -321,7 +331,7 @@ enum Extent {
 /// What is wanted of one cell.
 struct Wish {
     array: Arc<Description>,
-    key: String,
+    key: Key,
     part: Option<Range<u64>>,
 }
 
@@ -333,7 +343,7 @@ impl Wish {
             Extent::Object => (0, None),
             Extent::Within(range) => (range.start, range.end.checked_sub(range.start)),
         };
-        let mut push = |range| reads.push(Read::new(&self.key, range));
+        let mut push = |range| reads.push(Read::new(self.key.clone(), range));
         let part = match &self.part {
             Some(part) if self.array.codecs.is_plain() && self.array.items != Items::Frames => part,
             _ => {

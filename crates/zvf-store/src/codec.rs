@@ -9,7 +9,8 @@ mod blosc;
 mod compression;
 
 use bytes::Bytes;
-use serde_json::Value;
+use zvf_format::numeric::ByteOrder;
+use zvf_model::zarr::Codecs;
 
 pub use compression::{DecodeError, DecodedSize};
 
@@ -39,9 +40,6 @@ pub enum ChunkForm {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodecsError {
-    /// The codecs are no list of names and configurations.
-    #[error("codecs are not a list of names and configurations")]
-    Shape,
     /// A codec that is not supported, or not where it stands.
     #[error("codec {0:?} is not supported here")]
     Unsupported(String),
@@ -67,14 +65,18 @@ pub enum CodecsError {
 }
 
 impl ChunkCodecs {
-    /// Reads `codecs` as they stand in a `zarr.json`: a list of objects with
-    /// `name` and `configuration`, in the order of encoding.
+    /// Takes the chain of a node's metadata.
     ///
     /// ```
+    /// use zvf_model::{key::Key, zarr::Node};
     /// use zvf_store::{ChunkCodecs, DecodedSize};
     ///
-    /// let codecs = serde_json::json!([{"name": "bytes"}, {"name": "crc32c"}]);
-    /// let codecs = ChunkCodecs::parse(&codecs)?;
+    /// let json = br#"{"zarr_format": 3, "node_type": "array", "shape": [9],
+    ///   "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}, {"name": "crc32c"}],
+    ///   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [9]}},
+    ///   "chunk_key_encoding": {"name": "default"}}"#;
+    /// let node = Node::parse(&Key::parse("a/zarr.json")?, json)?;
+    /// let codecs = ChunkCodecs::new(&node.as_array().ok_or("a group")?.codecs)?;
     /// let chunk = bytes::Bytes::from_static(b"123456789\x83\x92\x06\xe3");
     /// assert_eq!(codecs.undo(chunk, DecodedSize::Exactly(9))?, "123456789");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -83,25 +85,20 @@ impl ChunkCodecs {
     /// # Errors
     ///
     /// [`CodecsError`], also for sharding: see [`CellArray`](crate::CellArray).
-    pub fn parse(codecs: &Value) -> Result<Self, CodecsError> {
-        let mut codecs = named(codecs)?.into_iter();
-        let (name, configuration) = codecs.next().ok_or(CodecsError::NoSerialiser)?;
-        let form = match name {
-            "bytes" => match configuration.and_then(|c| c.get("endian")) {
-                None => ChunkForm::LittleEndian,
-                Some(endian) => match endian.as_str() {
-                    Some("little") => ChunkForm::LittleEndian,
-                    Some("big") => ChunkForm::BigEndian,
-                    _ => return Err(field(name, "endian")),
-                },
+    pub fn new(codecs: &Codecs) -> Result<Self, CodecsError> {
+        let mut codecs = codecs.iter();
+        let first = codecs.next().ok_or(CodecsError::NoSerialiser)?;
+        let form = match &*first.name {
+            "bytes" => match first.byte_order() {
+                Some(ByteOrder::Little) => ChunkForm::LittleEndian,
+                Some(ByteOrder::Big) => ChunkForm::BigEndian,
+                None => return Err(field(&first.name, "endian")),
             },
             "vlen-bytes" | "vlen-utf8" => ChunkForm::VlenFrame,
             "zstd" | "gzip" | "blosc" | "crc32c" => return Err(CodecsError::NoSerialiser),
-            _ => return Err(CodecsError::Unsupported(name.to_owned())),
+            name => return Err(CodecsError::Unsupported(name.to_owned())),
         };
-        let compressions = codecs
-            .map(|(name, configuration)| Compression::parse(name, configuration))
-            .collect::<Result<_, _>>()?;
+        let compressions = codecs.map(Compression::new).collect::<Result<_, _>>()?;
         Ok(Self { form, compressions })
     }
 
@@ -114,6 +111,17 @@ impl ChunkCodecs {
     /// chunk can be read alone.
     pub fn is_plain(&self) -> bool {
         self.compressions.is_empty()
+    }
+
+    /// Whether this is `form` with a checksum, or without; `None` when it is
+    /// anything else.
+    pub(crate) fn checksum_at_most(&self, form: ChunkForm) -> Option<bool> {
+        match self.compressions[..] {
+            _ if self.form != form => None,
+            [] => Some(false),
+            [Compression::Crc32c] => Some(true),
+            _ => None,
+        }
     }
 
     /// The bytes before compressions and checksums. No copy of plain chunks.
@@ -133,20 +141,6 @@ impl ChunkCodecs {
         size.check(&bytes)?;
         Ok(bytes)
     }
-}
-
-/// Names and configurations; a bare name is a codec too.
-pub(crate) fn named(codecs: &Value) -> Result<Vec<(&str, Option<&Value>)>, CodecsError> {
-    let codecs = codecs.as_array().ok_or(CodecsError::Shape)?;
-    let named = |codec| -> Option<(&str, Option<&Value>)> {
-        let codec: &Value = codec;
-        match codec.as_str() {
-            Some(name) => Some((name, None)),
-            None => Some((codec.get("name")?.as_str()?, codec.get("configuration"))),
-        }
-    };
-    let all = codecs.iter().map(named).collect::<Option<_>>();
-    all.ok_or(CodecsError::Shape)
 }
 
 pub(crate) fn field(codec: &str, field: &'static str) -> CodecsError {

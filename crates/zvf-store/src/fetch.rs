@@ -73,7 +73,7 @@ impl Store {
         read: &Read,
         budget: &Budget,
     ) -> Result<Option<Fetched>, ReadError> {
-        let whole = Read::full(&read.key);
+        let whole = Read::full(read.key.clone());
         match self.get(&whole, None).await {
             Ok(None) => Ok(None),
             Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
@@ -91,7 +91,7 @@ impl Store {
         let ByteRange::Suffix(bytes) = read.range else {
             return Ok(None);
         };
-        let first = Read::bounded(&read.key, 0..1);
+        let first = Read::bounded(read.key.clone(), 0..1);
         let answer = self.get(&first, Some(GetRange::Bounded(0..1))).await;
         let Some(answer) = answer.map_err(|failure| sort(read, failure))? else {
             return Ok(None);
@@ -100,7 +100,7 @@ impl Store {
         let Some(start) = size.checked_sub(bytes) else {
             return Err(truncated(read, Some(size)));
         };
-        let rest = Read::bounded(&read.key, start..size);
+        let rest = Read::bounded(read.key.clone(), start..size);
         let answer = self.get(&rest, Some(GetRange::Bounded(start..size))).await;
         match answer.map_err(|failure| sort(read, failure))? {
             None => Ok(None),
@@ -282,3 +282,6 @@ fn is_connection(failure: &Failure) -> bool {
 fn is_connection(_: &Failure) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,14 +8,16 @@
 //! key; an absent object is `None`.
 //!
 //! ```
+//! use zvf_model::key::Key;
 //! use zvf_store::{Read, Store};
 //!
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let store = Store::from_memory([("0/cell", b"0123456789".as_slice())])?;
+//! let cell = Key::parse("0/cell")?;
 //! let reads = [
-//!     Read::bounded("0/cell", 2..4),
-//!     Read::bounded("0/cell", 7..9),
-//!     Read::full("0/absent"),
+//!     Read::bounded(cell.clone(), 2..4),
+//!     Read::bounded(cell, 7..9),
+//!     Read::full(Key::parse("0/absent")?),
 //! ];
 //! let [first, second, absent] = &store.read(&reads).await?[..] else { unreachable!() };
 //! assert_eq!(first.as_deref(), Some(&b"23"[..]));
@@ -63,7 +65,6 @@ mod cell;
 mod coalesce;
 mod codec;
 mod fetch;
-mod key;
 mod list;
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod network;
@@ -80,7 +81,6 @@ pub use array::{CellArray, CellArrayError};
 pub use cell::{Cell, CellError, CellReader};
 pub use coalesce::{MergeLimits, Merged, coalesce};
 pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize};
-pub use key::{KeyError, MAX_KEY_BYTES};
 pub use list::{ListError, ListedFile, Listing};
 pub use open::{OpenError, OpenOptions};
 pub use range::{ByteRange, Read};

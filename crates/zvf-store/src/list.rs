@@ -3,11 +3,9 @@
 use core::error::Error;
 
 use object_store::path::Path;
+use zvf_model::key::Key;
 
-use crate::{
-    key::{self, KeyError},
-    store::{Backend, Store},
-};
+use crate::store::{Backend, Store};
 
 /// The children of a place, one level deep, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,19 +29,11 @@ pub struct ListedFile {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
-    /// The prefix cannot be a key.
-    #[error("{prefix:?} is not a key")]
-    Key {
-        /// What was given.
-        prefix: String,
-        /// What is wrong with it.
-        source: KeyError,
-    },
     /// There are more children than allowed.
     #[error("{prefix}: more than {limit} children")]
     TooMany {
         /// Where.
-        prefix: String,
+        prefix: Key,
         /// The limit given.
         limit: usize,
     },
@@ -51,15 +41,15 @@ pub enum ListError {
     #[error("{prefix}: children cannot be listed")]
     Io {
         /// Where.
-        prefix: String,
+        prefix: Key,
         /// What happened.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
 impl Store {
-    /// The children of `prefix`, one level deep; of the store itself when
-    /// `prefix` is empty. No child is an empty listing, as is an absent prefix.
+    /// The children of `prefix`, one level deep; of the store itself for
+    /// the root. No child is an empty listing, as is an absent prefix.
     ///
     /// A bucket answers a thousand children in a request. All are held before
     /// `limit` is looked at.
@@ -67,18 +57,12 @@ impl Store {
     /// # Errors
     ///
     /// [`ListError`]; also for more children than `limit`.
-    pub async fn list(&self, prefix: &str, limit: usize) -> Result<Listing, ListError> {
-        if !prefix.is_empty() {
-            key::check(prefix).map_err(|source| ListError::Key {
-                prefix: prefix.to_owned(),
-                source,
-            })?;
-        }
+    pub async fn list(&self, prefix: &Key, limit: usize) -> Result<Listing, ListError> {
         self.recorder().list();
         let mut listing = match self.backend() {
             Backend::Objects(objects) => {
                 let io = |source: object_store::Error| ListError::Io {
-                    prefix: prefix.to_owned(),
+                    prefix: prefix.clone(),
                     source: Box::new(source),
                 };
                 let path = Path::parse(prefix).map_err(|source| io(source.into()))?;
@@ -97,10 +81,10 @@ impl Store {
                 }
             }
             #[cfg(feature = "zip")]
-            Backend::Zip(archive) => archive.list(prefix),
+            Backend::Zip(archive) => archive.list(prefix.as_str()),
         };
         if listing.folders.len().saturating_add(listing.files.len()) > limit {
-            let prefix = prefix.to_owned();
+            let prefix = prefix.clone();
             return Err(ListError::TooMany { prefix, limit });
         }
         listing.folders.sort_unstable();

@@ -9,11 +9,11 @@ use object_store::{
     ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory, path::Path,
 };
 use url::Url;
+use zvf_model::key::Key;
 
 use crate::{
     address::{Address, Scheme},
     coalesce::MergeLimits,
-    key::{self, KeyError},
     store::{Backend, Store, Tuning},
 };
 
@@ -209,12 +209,12 @@ impl OpenOptions {
     {
         let memory = InMemory::new();
         for (key, bytes) in objects {
-            let bad = |source: KeyError| OpenError::Configuration {
+            let bad = |source: Box<dyn Error + Send + Sync>| OpenError::Configuration {
                 address: format!("memory:{}", key.as_ref()),
-                source: Box::new(source),
+                source,
             };
-            key::check(key.as_ref()).map_err(bad)?;
-            let path = Path::parse(key.as_ref()).map_err(|_| bad(KeyError::EmptySegment))?;
+            let checked = Key::parse(key.as_ref()).map_err(|e| bad(Box::new(e)))?;
+            let path = Path::parse(&checked).map_err(|e| bad(Box::new(e)))?;
             put(&memory, &path, bytes.into());
         }
         let backend = Backend::Objects(Arc::new(memory));
@@ -326,10 +326,12 @@ impl Store {
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use zvf_model::key::Key;
     /// use zvf_store::{Read, Store};
     ///
     /// let store = Store::open("path/to/store.zv")?;
-    /// if let Some(metadata) = store.read_one(Read::full("zarr.json")).await? {
+    /// let root = Key::root().metadata()?;
+    /// if let Some(metadata) = store.read_one(Read::full(root)).await? {
     ///     println!("{} bytes of metadata", metadata.len());
     /// }
     /// # Ok(())

@@ -2,6 +2,8 @@
 
 use core::{fmt, ops::Range};
 
+use zvf_model::key::Key;
+
 /// A part of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ByteRange {
@@ -40,28 +42,25 @@ impl fmt::Display for ByteRange {
 /// One read: a key and a part of its object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Read {
-    /// Where the object is, relative to the store: segments with `/` between.
-    pub key: String,
+    /// Where the object is.
+    pub key: Key,
     /// Which part of it.
     pub range: ByteRange,
 }
 
 impl Read {
     /// All of an object.
-    pub fn full(key: impl Into<String>) -> Self {
+    pub fn full(key: Key) -> Self {
         Self::new(key, ByteRange::Full)
     }
 
     /// These bytes of an object.
-    pub fn bounded(key: impl Into<String>, range: Range<u64>) -> Self {
+    pub fn bounded(key: Key, range: Range<u64>) -> Self {
         Self::new(key, ByteRange::Bounded(range))
     }
 
     /// A part of an object.
-    pub fn new(key: impl Into<String>, range: ByteRange) -> Self {
-        Self {
-            key: key.into(),
-            range,
-        }
+    pub fn new(key: Key, range: ByteRange) -> Self {
+        Self { key, range }
     }
 }

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use zvf_model::key::Key;
+
 use crate::{
-    key::{self, KeyError},
     plan::{Fetched, ObjectPlan},
     range::{ByteRange, Read},
     store::Store,
@@ -17,19 +18,11 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The key cannot name an object. Nothing was asked.
-    #[error("{key:?} is not a key")]
-    Key {
-        /// What was given as key.
-        key: String,
-        /// What is wrong with it.
-        source: KeyError,
-    },
     /// The object ends before what was asked for does.
     #[error("{key}: the object ends before {wanted}")]
     Truncated {
         /// The object.
-        key: String,
+        key: Key,
         /// What was asked for.
         wanted: ByteRange,
         /// The object's size, where the store told it.
@@ -39,7 +32,7 @@ pub enum ReadError {
     #[error("{key}: {size} bytes more are over the memory budget of {budget}")]
     OverBudget {
         /// The object that was one too many.
-        key: String,
+        key: Key,
         /// Bytes it would have added.
         size: u64,
         /// The store's budget for one call.
@@ -49,7 +42,7 @@ pub enum ReadError {
     #[error("{key}: not authenticated")]
     Unauthenticated {
         /// The object.
-        key: String,
+        key: Key,
         /// What the store said.
         source: Box<dyn Error + Send + Sync>,
     },
@@ -57,7 +50,7 @@ pub enum ReadError {
     #[error("{key}: not permitted")]
     Forbidden {
         /// The object.
-        key: String,
+        key: Key,
         /// What the store said.
         source: Box<dyn Error + Send + Sync>,
     },
@@ -65,7 +58,7 @@ pub enum ReadError {
     #[error("{key}: the store asks to slow down")]
     Throttled {
         /// The object.
-        key: String,
+        key: Key,
         /// What the store said.
         source: Box<dyn Error + Send + Sync>,
     },
@@ -73,7 +66,7 @@ pub enum ReadError {
     #[error("{key}: the store is not available")]
     Unavailable {
         /// The object.
-        key: String,
+        key: Key,
         /// What happened.
         source: Box<dyn Error + Send + Sync>,
     },
@@ -81,7 +74,7 @@ pub enum ReadError {
     #[error("{key}: cannot be read")]
     Io {
         /// The object.
-        key: String,
+        key: Key,
         /// What happened.
         source: Box<dyn Error + Send + Sync>,
     },
@@ -89,10 +82,9 @@ pub enum ReadError {
 
 impl ReadError {
     /// The key of the object.
-    pub fn key(&self) -> &str {
+    pub fn key(&self) -> &Key {
         match self {
-            Self::Key { key, .. }
-            | Self::Truncated { key, .. }
+            Self::Truncated { key, .. }
             | Self::OverBudget { key, .. }
             | Self::Unauthenticated { key, .. }
             | Self::Forbidden { key, .. }
@@ -121,7 +113,7 @@ impl Store {
     /// The first [`ReadError`]. A range past the end of its object is one:
     /// there are never fewer bytes than asked for.
     pub async fn read(&self, reads: &[Read]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        let objects = Objects::of(reads, self)?;
+        let objects = Objects::of(reads, self);
         let budget = Budget::new(self.budget());
         for (read, _) in objects.requests() {
             if let ByteRange::Bounded(range) = &read.range {
@@ -171,7 +163,7 @@ impl Budget {
         self.left.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    pub(crate) fn reserve(&self, key: &str, size: u64) -> Result<(), ReadError> {
+    pub(crate) fn reserve(&self, key: &Key, size: u64) -> Result<(), ReadError> {
         use std::sync::atomic::Ordering::Relaxed;
         let left = self
             .left
@@ -179,7 +171,7 @@ impl Budget {
         match left {
             Ok(_) => Ok(()),
             Err(_) => Err(ReadError::OverBudget {
-                key: key.to_owned(),
+                key: key.clone(),
                 size,
                 budget: self.total,
             }),
@@ -192,23 +184,19 @@ type Slot = (usize, usize);
 
 /// The reads, sorted by object.
 struct Objects<'a> {
-    objects: Vec<(&'a str, ObjectPlan)>,
+    objects: Vec<(&'a Key, ObjectPlan)>,
     /// For each read its object and its place among that object's reads.
     places: Vec<Slot>,
 }
 
 impl<'a> Objects<'a> {
-    fn of(reads: &'a [Read], store: &Store) -> Result<Self, ReadError> {
-        let mut numbers: HashMap<&str, usize> = HashMap::new();
-        let mut keys: Vec<(&str, Vec<&ByteRange>)> = Vec::new();
+    fn of(reads: &'a [Read], store: &Store) -> Self {
+        let mut numbers: HashMap<&Key, usize> = HashMap::new();
+        let mut keys: Vec<(&Key, Vec<&ByteRange>)> = Vec::new();
         let mut places = Vec::with_capacity(reads.len());
         for read in reads {
             let object = *numbers.entry(&read.key).or_insert(keys.len());
             if object == keys.len() {
-                key::check(&read.key).map_err(|source| ReadError::Key {
-                    key: read.key.clone(),
-                    source,
-                })?;
                 keys.push((&read.key, Vec::new()));
             }
             if let Some((_, ranges)) = keys.get_mut(object) {
@@ -216,21 +204,22 @@ impl<'a> Objects<'a> {
                 ranges.push(&read.range);
             }
         }
-        let plan = |(key, ranges): (&'a str, Vec<&ByteRange>)| {
+        let plan = |(key, ranges): (&'a Key, Vec<&ByteRange>)| {
             let plan = ObjectPlan::new(ranges.iter().copied(), store.merge_limits());
             (key, plan)
         };
-        Ok(Self {
+        Self {
             objects: keys.into_iter().map(plan).collect(),
             places,
-        })
+        }
     }
 
     fn requests(&self) -> impl Iterator<Item = (Read, Slot)> {
         let objects = self.objects.iter().enumerate();
         objects.flat_map(|(object, (key, plan))| {
             let requests = plan.requests.iter().enumerate();
-            requests.map(move |(at, range)| (Read::new(*key, range.clone()), (object, at)))
+            requests
+                .map(move |(at, range)| (Read::new((*key).clone(), range.clone()), (object, at)))
         })
     }
 

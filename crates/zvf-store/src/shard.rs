@@ -3,24 +3,23 @@
 use core::ops::Range;
 
 use bytes::Bytes;
-use serde_json::Value;
+use zvf_model::zarr::{Array, Codecs, IndexLocation};
 
 use crate::{
-    codec::{ChunkCodecs, CodecsError, DecodeError, crc32c, field, named},
+    codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, crc32c, field},
     range::ByteRange,
 };
 
 /// How the chunks of an array are laid out in shards.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sharding {
-    pub(crate) chunk_shape: Vec<u64>,
     pub(crate) codecs: ChunkCodecs,
     /// Chunks of a shard along each axis.
     chunks: Vec<u64>,
     /// Chunks of a shard.
     count: u64,
     checksum: bool,
-    at_end: bool,
+    location: IndexLocation,
 }
 
 const NAME: &str = "sharding_indexed";
@@ -30,53 +29,33 @@ const ENTRY: u64 = 16;
 const ABSENT: u64 = u64::MAX;
 
 impl Sharding {
-    /// The sharding in `codecs`, if that is what they are; nothing may stand
-    /// around it, or the chunks of a shard could not be read alone.
-    pub(crate) fn parse(codecs: &Value, shard_shape: &[u64]) -> Result<Option<Self>, CodecsError> {
-        let named = named(codecs)?;
-        let sharded = named.iter().any(|(name, _)| *name == NAME);
-        let (configuration, beside) = match named[..] {
-            _ if !sharded => return Ok(None),
-            [(NAME, configuration)] => (configuration.unwrap_or(&Value::Null), None),
-            [(NAME, _), (other, _), ..] | [(other, _), ..] => (&Value::Null, Some(other)),
-            [] => return Ok(None),
+    /// The sharding of an array, if it has one; nothing may stand around it,
+    /// or the chunks of a shard could not be read alone.
+    pub(crate) fn new(array: &Array) -> Result<Option<Self>, CodecsError> {
+        let Some(any) = array.sharding() else {
+            return Ok(None);
         };
-        if let Some(other) = beside {
+        let Some(sharding) = array.codecs.plain_sharding() else {
+            let other = array.codecs.iter().find(|codec| codec.name != NAME);
+            let other = other.map_or(NAME, |codec| &codec.name);
             return Err(CodecsError::Unsupported(other.to_owned()));
-        }
-        let chunk_shape = configuration.get("chunk_shape").and_then(Value::as_array);
-        let chunk_shape: Option<Vec<u64>> =
-            chunk_shape.and_then(|shape| shape.iter().map(Value::as_u64).collect());
-        let bad_shape = || field(NAME, "chunk_shape");
-        let chunk_shape = chunk_shape.ok_or_else(bad_shape)?;
-        if chunk_shape.len() != shard_shape.len() {
-            return Err(bad_shape());
-        }
-        let along = |(shard, chunk): (&u64, &u64)| match shard.checked_rem(*chunk) {
-            Some(0) => shard.checked_div(*chunk).filter(|chunks| *chunks > 0),
-            _ => None,
         };
-        let chunks = shard_shape.iter().zip(&chunk_shape).map(along);
-        let chunks: Vec<u64> = chunks.collect::<Option<_>>().ok_or_else(bad_shape)?;
+        let along = array.chunk_shape.iter().zip(&any.chunk_shape);
+        let along = along.map(|(shard, chunk)| shard.checked_div(*chunk));
+        let chunks: Option<Vec<u64>> = along.collect();
+        let bad_shape = || field(NAME, "chunk_shape");
+        let chunks = chunks.ok_or_else(bad_shape)?;
         let count = chunks
             .iter()
             .try_fold(1_u64, |count, chunks| count.checked_mul(*chunks))
             .filter(|count| count.checked_mul(ENTRY).is_some_and(|b| b < u64::MAX - 4));
-        let checksum = configuration.get("index_codecs").and_then(index_checksum);
-        let at_end = match configuration.get("index_location") {
-            None => true,
-            Some(location) if location == "end" => true,
-            Some(location) if location == "start" => false,
-            Some(_) => return Err(field(NAME, "index_location")),
-        };
-        let codecs = configuration.get("codecs").unwrap_or(&Value::Null);
         Ok(Some(Self {
-            codecs: ChunkCodecs::parse(codecs)?,
-            chunk_shape,
+            codecs: ChunkCodecs::new(&sharding.codecs)?,
             chunks,
             count: count.ok_or_else(bad_shape)?,
-            checksum: checksum.ok_or_else(|| field(NAME, "index_codecs"))?,
-            at_end,
+            checksum: index_checksum(&sharding.index_codecs)
+                .ok_or_else(|| field(NAME, "index_codecs"))?,
+            location: sharding.index_location,
         }))
     }
 
@@ -97,10 +76,9 @@ impl Sharding {
     pub(crate) fn index_range(&self) -> ByteRange {
         let checksum = if self.checksum { 4 } else { 0 };
         let size = self.count.saturating_mul(ENTRY).saturating_add(checksum);
-        if self.at_end {
-            ByteRange::Suffix(size)
-        } else {
-            ByteRange::Bounded(0..size)
+        match self.location {
+            IndexLocation::End => ByteRange::Suffix(size),
+            IndexLocation::Start => ByteRange::Bounded(0..size),
         }
     }
 
@@ -118,22 +96,9 @@ impl Sharding {
 }
 
 /// Whether an index has a checksum; `None` when it is not two numbers a chunk.
-fn index_checksum(codecs: &Value) -> Option<bool> {
-    let named = named(codecs).ok()?;
-    let little = |configuration: Option<&Value>| {
-        configuration
-            .and_then(|c| c.get("endian"))
-            .is_some_and(|e| e == "little")
-    };
-    match named[..] {
-        [("bytes", order)] if little(order) => Some(false),
-        [("bytes", order), ("crc32c", None)] if little(order) => Some(true),
-        [("bytes", order), ("crc32c", Some(c))] if little(order) => c
-            .get("location")
-            .is_none_or(|at| at == "end")
-            .then_some(true),
-        _ => None,
-    }
+fn index_checksum(codecs: &Codecs) -> Option<bool> {
+    let codecs = ChunkCodecs::new(codecs).ok()?;
+    codecs.checksum_at_most(ChunkForm::LittleEndian)
 }
 
 /// Where the chunks of one shard are.

@@ -4,7 +4,7 @@ use core::error::Error;
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use serde_json::Value;
+use zvf_model::zarr::Codec;
 
 use super::{CodecsError, field};
 
@@ -86,23 +86,23 @@ pub enum DecodeError {
 const CHECKSUM: usize = 4;
 
 impl Compression {
-    pub(crate) fn parse(name: &str, configuration: Option<&Value>) -> Result<Self, CodecsError> {
-        match name {
+    pub(crate) fn new(codec: &Codec) -> Result<Self, CodecsError> {
+        match &*codec.name {
             "zstd" => Ok(Self::Zstd),
             "gzip" => Ok(Self::Gzip),
             #[cfg(feature = "blosc")]
             "blosc" => Ok(Self::Blosc),
             #[cfg(not(feature = "blosc"))]
-            "blosc" => Err(CodecsError::Feature {
+            name @ "blosc" => Err(CodecsError::Feature {
                 codec: name.to_owned(),
                 feature: "blosc",
             }),
-            "crc32c" => match configuration.and_then(|c| c.get("location")) {
+            name @ "crc32c" => match codec.configuration.get("location") {
                 None => Ok(Self::Crc32c),
                 Some(location) if location == "end" => Ok(Self::Crc32c),
                 Some(_) => Err(field(name, "location")),
             },
-            _ => Err(CodecsError::Unsupported(name.to_owned())),
+            name => Err(CodecsError::Unsupported(name.to_owned())),
         }
     }
 

@@ -8,22 +8,26 @@ use zvf_store::{
     Cell, CellArray, CellArrayError, CellError, CellReader, CodecsError, OpenOptions, ReadError,
 };
 
-use crate::support::{block_on, log, numbered, recorded};
+use crate::support::{array as parsed, block_on, key, log, numbered, recorded};
 
 fn metadata(data_type: &str, chunk_shape: &Json, codecs: &Json) -> Json {
     json!({
-        "zarr_format": 3, "node_type": "array", "data_type": data_type, "shape": [4, 4],
+        "zarr_format": 3, "node_type": "array", "data_type": data_type, "shape": [1 << 22, 1 << 22],
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk_shape}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
         "codecs": codecs, "fill_value": "",
     })
 }
 
+fn described(node: &str, metadata: Json) -> Result<CellArray, CellArrayError> {
+    CellArray::new(key(node), parsed(metadata))
+}
+
 fn vlen_array(compressor: Option<&str>) -> CellArray {
     let mut codecs = vec![json!({"name": "vlen-bytes"})];
     codecs.extend(compressor.map(|name| json!({"name": name})));
     let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs.into());
-    CellArray::parse("0/vertices", &metadata).unwrap()
+    described("0/vertices", metadata).unwrap()
 }
 
 fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
@@ -36,7 +40,7 @@ fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
         "index_location": location,
     }}]);
     let metadata = metadata("variable_length_bytes", &json!([2, 2]), &codecs);
-    CellArray::parse("0/vertices", &metadata).unwrap()
+    described("0/vertices", metadata).unwrap()
 }
 
 const AT: [u64; 2] = [1, 2];
@@ -86,7 +90,7 @@ fn a_compressed_cell_is_read_whole() {
 #[test]
 fn numbers_have_no_frame() {
     let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
-    let array = CellArray::parse("a", &metadata("float32", &json!([5, 5]), &codecs)).unwrap();
+    let array = described("a", metadata("float32", &json!([5, 5]), &codecs)).unwrap();
     let reader = CellReader::new(recorded(&[
         ("a/c/0/0", numbered(100)),
         ("a/c/0/1", numbered(99)),
@@ -99,7 +103,7 @@ fn numbers_have_no_frame() {
     assert_eq!(log(reader.store()), ["a/c/0/0 bytes 4..8"]);
     assert_eq!(read(&[0, 0], None).unwrap().unwrap(), numbered(100));
     let error = read(&[0, 1], None).unwrap_err();
-    assert!(matches!(error, CellError::Decode { key, .. } if key == "a/c/0/1"));
+    assert!(matches!(error, CellError::Decode { key, .. } if key.as_str() == "a/c/0/1"));
     let error = read(&[0, 0], Some(4..101)).unwrap_err();
     assert!(matches!(error, CellError::Part { size: 100, .. }));
 }
@@ -124,7 +128,7 @@ fn cells_of_many_arrays_are_one_round() {
     let (plain, packed) = (vlen_array(None), {
         let codecs = json!([{"name": "vlen-bytes"}, {"name": "gzip"}]);
         let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs);
-        CellArray::parse("0/links", &metadata).unwrap()
+        described("0/links", metadata).unwrap()
     });
     let reader = CellReader::new(recorded(&[(KEY, frame(b"abc"))]));
     let cells = [
@@ -149,7 +153,7 @@ fn check_error(object: Vec<u8>, part: Option<Range<u64>>, is: impl Fn(&CellError
 #[test]
 fn a_damaged_frame_is_refused() {
     let good = frame(&numbered(20));
-    let is_frame = |e: &CellError| matches!(e, CellError::Frame { key, .. } if key == KEY);
+    let is_frame = |e: &CellError| matches!(e, CellError::Frame { key, .. } if key.as_str() == KEY);
     let is_cut = |e: &CellError| matches!(e, CellError::Read(ReadError::Truncated { .. }));
     let is_part = |e: &CellError| matches!(e, CellError::Part { .. });
     check_error(good[..27].to_vec(), None, is_frame);
@@ -176,14 +180,7 @@ fn the_index_must_fit_the_array() {
     let array = vlen_array(None);
     let reader = CellReader::new(recorded(&[]));
     let error = block_on(reader.read_one(cell(&array, &[1], None))).unwrap_err();
-    assert!(matches!(
-        error,
-        CellError::Rank {
-            rank: 2,
-            given: 1,
-            ..
-        }
-    ));
+    assert!(matches!(error, CellError::Index { .. }));
 }
 
 /// A shard of 2 × 2 cells: the index first or last, its checksum right.
@@ -260,7 +257,7 @@ fn damaged_shards_are_refused() {
     let mut flipped = good.clone();
     flipped[110] ^= 1;
     let error = read(flipped, None);
-    assert!(matches!(error, CellError::ShardIndex { key, .. } if key == SHARD));
+    assert!(matches!(error, CellError::ShardIndex { key, .. } if key.as_str() == SHARD));
     let error = read(good[good.len() - 60..].to_vec(), None);
     assert!(matches!(
         error,
@@ -303,9 +300,9 @@ fn what_decodes_to_more_than_the_budget_is_refused() {
     let error = block_on(CellReader::new(store).read_one(cell(&array, &AT, None))).unwrap_err();
     assert!(matches!(error, CellError::Decode { .. }), "{error:?}");
     let codecs = json!([{"name": "bytes"}, {"name": "zstd"}]);
-    let array = CellArray::parse(
+    let array = described(
         "0/vertices",
-        &metadata("uint8", &json!([1 << 20, 1 << 20]), &codecs),
+        metadata("uint8", &json!([1 << 20, 1 << 20]), &codecs),
     );
     let store = options.from_memory([(KEY, vec![0; 8])]).unwrap();
     let error =
@@ -327,37 +324,27 @@ fn large_cells_are_decoded_on_another_thread() {
 }
 
 #[track_caller]
-fn check_metadata(change: impl Fn(&mut Json), want: &CellArrayError) {
-    let mut good = metadata(
-        "variable_length_bytes",
-        &json!([1, 1]),
-        &json!(["vlen-bytes"]),
-    );
-    assert!(CellArray::parse("a", &good).is_ok());
-    change(&mut good);
-    assert_eq!(&CellArray::parse("a", &good).unwrap_err(), want);
+fn check_refused(data_type: &str, chunk_shape: &Json, codecs: &Json, want: &CellArrayError) {
+    let error = described("a", metadata(data_type, chunk_shape, codecs)).unwrap_err();
+    assert_eq!(&error, want);
 }
 
 #[test]
-fn metadata_that_do_not_describe_cells_are_refused() {
+fn arrays_whose_cells_cannot_be_read_are_refused() {
     use CellArrayError as E;
-    check_metadata(|m| m["zarr_format"] = json!(2), &E::Field("zarr_format"));
-    check_metadata(|m| m["node_type"] = json!("group"), &E::Field("node_type"));
-    check_metadata(|m| m["data_type"] = json!("r16"), &E::Field("data_type"));
-    check_metadata(|m| m["data_type"] = json!("int8"), &E::Serialiser);
-    check_metadata(|m| m["codecs"] = json!(["bytes"]), &E::Serialiser);
-    check_metadata(
-        |m| m["chunk_grid"]["name"] = json!("odd"),
-        &E::Field("chunk_grid"),
+    let one = json!([1, 1]);
+    check_refused(
+        "r16",
+        &one,
+        &json!(["bytes"]),
+        &E::DataType("r16".to_owned()),
     );
-    let shape = |shape: Json| {
-        move |m: &mut Json| m["chunk_grid"]["configuration"]["chunk_shape"] = shape.clone()
-    };
-    check_metadata(shape(json!([0, 1])), &E::Field("chunk_shape"));
-    check_metadata(shape(json!([-1])), &E::Field("chunk_shape"));
-    check_metadata(shape(json!([u64::MAX, 2])), &E::ChunkSize);
-    let encoding = |m: &mut Json| m["chunk_key_encoding"]["name"] = json!("odd");
-    check_metadata(encoding, &E::Field("chunk_key_encoding"));
+    check_refused("int8", &one, &json!(["vlen-bytes"]), &E::Serialiser);
+    check_refused("bytes", &one, &json!(["bytes"]), &E::Serialiser);
+    let large = json!([1_u64 << 31, 1_u64 << 31]);
+    check_refused("int64", &large, &json!(["bytes"]), &E::ChunkSize);
+    let odd = E::Codecs(CodecsError::Unsupported("pcodec".to_owned()));
+    check_refused("int8", &one, &json!(["pcodec"]), &odd);
 }
 
 #[test]
@@ -372,7 +359,7 @@ fn shardings_that_cannot_be_read_in_parts_are_refused() {
     };
     let parse = |codecs: Json| {
         let metadata = metadata("variable_length_bytes", &json!([2, 2]), &codecs);
-        CellArray::parse("a", &metadata).map_err(|error| match error {
+        described("a", metadata).map_err(|error| match error {
             CellArrayError::Codecs(error) => error,
             other => panic!("{other:?}"),
         })
@@ -387,10 +374,6 @@ fn shardings_that_cannot_be_read_in_parts_are_refused() {
             .is_sharded()
     );
     for (name, value) in [
-        ("chunk_shape", json!([1])),
-        ("chunk_shape", json!([3, 1])),
-        ("chunk_shape", json!([0, 1])),
-        ("index_location", json!("middle")),
         ("index_codecs", json!(["bytes", "zstd"])),
         (
             "index_codecs",

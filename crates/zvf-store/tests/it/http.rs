@@ -12,7 +12,7 @@ use tokio::{
 };
 use zvf_store::{ByteRange, ListError, OpenError, OpenOptions, Read, ReadError, Store};
 
-use crate::support::{block_on, numbered};
+use crate::support::{block_on, bounded, full, key, numbered, part};
 
 /// What the server does instead of answering well.
 #[derive(Clone, Copy, Debug)]
@@ -196,35 +196,35 @@ fn check_error(server: Server, read: Read, is: impl Fn(&ReadError) -> bool) {
     let (answers, asked) = run(server, &options, &[read]);
     let error = answers.unwrap_err();
     assert!(is(&error), "{error:?} {asked:?}");
-    assert_eq!(error.key(), "a");
+    assert_eq!(error.key(), &key("a"));
 }
 
 #[test]
 fn ranges_are_merged_and_sizes_never_asked_for() {
     let all = numbered(100_000);
     let reads = [
-        Read::bounded("a", 70..80),
-        Read::bounded("a", 0..10),
-        Read::bounded("a", 5000..5010),
+        bounded("a", 70..80),
+        bounded("a", 0..10),
+        bounded("a", 5000..5010),
     ];
     let want = [Some(&all[70..80]), Some(&all[..10]), Some(&all[5000..5010])];
     check(Server::new(&[]), &reads, &want, &["GET /s/a bytes=0-5009"]);
-    let suffix = [Read::new("a", ByteRange::Suffix(16))];
+    let suffix = [part("a", ByteRange::Suffix(16))];
     let want = [Some(&all[99_984..])];
     check(Server::new(&[]), &suffix, &want, &["GET /s/a bytes=-16"]);
-    let open = [Read::new("a", ByteRange::From(99_990))];
+    let open = [part("a", ByteRange::From(99_990))];
     let want = [Some(&all[99_990..])];
     check(Server::new(&[]), &open, &want, &["GET /s/a bytes=99990-"]);
-    let whole = [Read::full("a"), Read::full("empty")];
+    let whole = [full("a"), full("empty")];
     let (answers, _) = run(Server::new(&[]), &OpenOptions::default(), &whole);
     assert!(answers.unwrap() == [Some(all), Some(Vec::new())]);
 }
 
 #[test]
 fn an_absent_object_is_none() {
-    let reads = [Read::full("b")];
+    let reads = [full("b")];
     check(Server::new(&[]), &reads, &[None], &["GET /s/b whole"]);
-    let reads = [Read::bounded("b", 0..4)];
+    let reads = [bounded("b", 0..4)];
     check(Server::new(&[]), &reads, &[None], &["GET /s/b bytes=0-3"]);
 }
 
@@ -234,18 +234,13 @@ fn a_server_that_recovers_is_asked_again() {
     let faults = [Fault::Status(503), Fault::Status(500)];
     let want = [Some(&all[..10])];
     let log = ["GET /s/a bytes=0-9"; 3];
-    check(
-        Server::new(&faults),
-        &[Read::bounded("a", 0..10)],
-        &want,
-        &log,
-    );
+    check(Server::new(&faults), &[bounded("a", 0..10)], &want, &log);
 }
 
 #[test]
 fn statuses_become_errors_a_caller_can_tell_apart() {
     use ReadError as E;
-    let read = || Read::bounded("a", 0..10);
+    let read = || bounded("a", 0..10);
     let check = |status, is: fn(&E) -> bool| {
         check_error(Server::stuck(Fault::Status(status)), read(), is);
     };
@@ -269,7 +264,7 @@ fn a_cut_body_is_resumed_or_an_error() {
     let all = numbered(100_000);
     let want = [Some(&all[..1000])];
     let log = ["GET /s/a bytes=0-999", "GET /s/a bytes=500-999"];
-    let reads = [Read::bounded("a", 0..1000)];
+    let reads = [bounded("a", 0..1000)];
     check(Server::new(&[Fault::Cut]), &reads, &want, &log);
     // Without an entity tag the rest might be of another object.
     let untagged = Server {
@@ -277,14 +272,14 @@ fn a_cut_body_is_resumed_or_an_error() {
         ..Server::new(&[Fault::Cut])
     };
     let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
-    check_error(untagged, Read::bounded("a", 0..1000), is);
-    check_error(Server::stuck(Fault::Cut), Read::full("a"), is);
+    check_error(untagged, bounded("a", 0..1000), is);
+    check_error(Server::stuck(Fault::Cut), full("a"), is);
 }
 
 #[test]
 fn a_slow_body_arrives_and_a_stalled_one_is_given_up() {
     let all = numbered(100_000);
-    let reads = [Read::bounded("a", 0..300)];
+    let reads = [bounded("a", 0..300)];
     let log = ["GET /s/a bytes=0-299"];
     check(
         Server::new(&[Fault::Slow]),
@@ -293,7 +288,7 @@ fn a_slow_body_arrives_and_a_stalled_one_is_given_up() {
         &log,
     );
     let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
-    check_error(Server::stuck(Fault::Stall), Read::bounded("a", 0..300), is);
+    check_error(Server::stuck(Fault::Stall), bounded("a", 0..300), is);
 }
 
 #[test]
@@ -303,7 +298,7 @@ fn a_server_that_is_not_there_is_unavailable() {
         let address = format!("http://{}/s", listener.local_addr().unwrap());
         drop(listener);
         let store = OpenOptions::default().retries(0).open(&address).unwrap();
-        let error = store.read_one(Read::full("a")).await.unwrap_err();
+        let error = store.read_one(full("a")).await.unwrap_err();
         assert!(matches!(error, ReadError::Unavailable { .. }), "{error:?}");
     });
 }
@@ -317,14 +312,14 @@ fn past_the_end_is_an_error() {
         ByteRange::From(100_000),
         ByteRange::Suffix(100_001),
     ] {
-        check_error(Server::new(&[]), Read::new("a", range), truncated);
+        check_error(Server::new(&[]), part("a", range), truncated);
     }
 }
 
 #[test]
 fn a_server_without_ranges_is_read_whole() {
     let all = numbered(100_000);
-    let reads = [Read::bounded("a", 10..20)];
+    let reads = [bounded("a", 10..20)];
     let log = ["GET /s/a bytes=10-19", "GET /s/a whole"];
     check(
         Server::stuck(Fault::Whole),
@@ -337,18 +332,14 @@ fn a_server_without_ranges_is_read_whole() {
 #[test]
 fn another_range_than_asked_for_is_an_error() {
     let is = |e: &ReadError| matches!(e, ReadError::Io { .. });
-    check_error(
-        Server::stuck(Fault::Elsewhere),
-        Read::bounded("a", 10..20),
-        is,
-    );
+    check_error(Server::stuck(Fault::Elsewhere), bounded("a", 10..20), is);
 }
 
 #[test]
 fn an_announced_size_over_the_budget_is_not_read() {
     let server = Server::stuck(Fault::Announce(1 << 40));
     let is = |e: &ReadError| matches!(e, ReadError::OverBudget { size, .. } if *size == 1 << 40);
-    check_error(server, Read::full("a"), is);
+    check_error(server, full("a"), is);
 }
 
 #[test]
@@ -359,7 +350,7 @@ fn a_web_server_cannot_list() {
         let address = format!("http://{}/s", listener.local_addr().unwrap());
         tokio::spawn(Arc::clone(&server).serve(listener));
         let store: Store = OpenOptions::default().retries(0).open(&address).unwrap();
-        let error = store.list("", 10).await.unwrap_err();
+        let error = store.list(&key(""), 10).await.unwrap_err();
         assert!(matches!(error, ListError::Io { .. }), "{error:?}");
     });
 }

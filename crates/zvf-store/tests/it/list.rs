@@ -2,7 +2,7 @@
 
 use zvf_store::{ListError, Store};
 
-use crate::support::block_on;
+use crate::support::{block_on, key};
 
 const KEYS: [&str; 7] = [
     "zarr.json",
@@ -30,7 +30,7 @@ fn stores() -> (Vec<Store>, tempfile::TempDir) {
 fn check(prefix: &str, folders: &[&str], files: &[(&str, u64)]) {
     let (stores, _folder) = stores();
     for store in stores {
-        let listing = block_on(store.list(prefix, 100)).unwrap();
+        let listing = block_on(store.list(&key(prefix), 100)).unwrap();
         assert_eq!(listing.folders, folders, "{store}");
         let got = listing.files.iter().map(|file| (&*file.name, file.size));
         assert_eq!(got.collect::<Vec<_>>(), files, "{store}");
@@ -53,10 +53,8 @@ fn one_level_is_listed_in_order() {
 fn more_than_the_limit_is_an_error() {
     let (stores, _folder) = stores();
     for store in stores {
-        assert!(block_on(store.list("", 3)).is_ok());
-        let error = block_on(store.list("", 2)).unwrap_err();
+        assert!(block_on(store.list(&key(""), 3)).is_ok());
+        let error = block_on(store.list(&key(""), 2)).unwrap_err();
         assert!(matches!(error, ListError::TooMany { limit: 2, .. }));
-        let error = block_on(store.list("../x", 2)).unwrap_err();
-        assert!(matches!(error, ListError::Key { .. }));
     }
 }

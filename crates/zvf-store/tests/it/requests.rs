@@ -2,7 +2,7 @@
 
 use zvf_store::{ByteRange, MergeLimits, OpenOptions, Read, Store};
 
-use crate::support::{block_on, log, numbered, recorded};
+use crate::support::{block_on, bounded, full, log, numbered, part, recorded};
 
 #[track_caller]
 fn check(reads: &[Read], want: &[&str]) {
@@ -20,41 +20,38 @@ fn check(reads: &[Read], want: &[&str]) {
 #[test]
 fn ranges_within_the_gap_are_one_request() {
     let reads: Vec<Read> = (0..10)
-        .map(|n| Read::bounded("a", n * 1000..n * 1000 + 10))
+        .map(|n| bounded("a", n * 1000..n * 1000 + 10))
         .collect();
     check(&reads, &["a bytes 0..9010"]);
 }
 
 #[test]
 fn ranges_beyond_the_gap_are_two() {
-    let reads = [
-        Read::bounded("a", 50_000..50_010),
-        Read::bounded("a", 0..10),
-    ];
+    let reads = [bounded("a", 50_000..50_010), bounded("a", 0..10)];
     check(&reads, &["a bytes 0..10", "a bytes 50000..50010"]);
 }
 
 #[test]
 fn equal_reads_are_fetched_once() {
-    check(&[Read::full("a"), Read::full("a")], &["a all bytes"]);
-    let suffix = Read::new("a", ByteRange::Suffix(9));
-    let shorter = Read::new("a", ByteRange::Suffix(4));
+    check(&[full("a"), full("a")], &["a all bytes"]);
+    let suffix = part("a", ByteRange::Suffix(9));
+    let shorter = part("a", ByteRange::Suffix(4));
     check(&[shorter, suffix.clone(), suffix], &["a the last 9 bytes"]);
 }
 
 #[test]
 fn a_suffix_is_asked_for_without_the_size() {
-    let suffix = Read::new("a", ByteRange::Suffix(16));
+    let suffix = part("a", ByteRange::Suffix(16));
     check(&[suffix], &["a the last 16 bytes"]);
 }
 
 #[test]
 fn all_of_an_object_holds_its_parts() {
     let reads = [
-        Read::bounded("a", 5..9),
-        Read::new("a", ByteRange::Suffix(3)),
-        Read::full("a"),
-        Read::full("b"),
+        bounded("a", 5..9),
+        part("a", ByteRange::Suffix(3)),
+        full("a"),
+        full("b"),
     ];
     check(&reads, &["a all bytes", "b all bytes"]);
 }
@@ -62,10 +59,10 @@ fn all_of_an_object_holds_its_parts() {
 #[test]
 fn open_ranges_hold_what_starts_behind() {
     let reads = [
-        Read::new("a", ByteRange::From(90_000)),
-        Read::new("a", ByteRange::From(80_000)),
-        Read::bounded("a", 95_000..96_000),
-        Read::bounded("a", 10..20),
+        part("a", ByteRange::From(90_000)),
+        part("a", ByteRange::From(80_000)),
+        bounded("a", 95_000..96_000),
+        bounded("a", 10..20),
     ];
     check(&reads, &["a bytes 10..20", "a bytes 80000.."]);
 }
@@ -75,9 +72,7 @@ fn limits_can_be_set() {
     let options = OpenOptions::default().record(true);
     let options = options.merge(MergeLimits { gap: 0, size: 20 });
     let store = options.from_memory([("a", numbered(100))]).unwrap();
-    let reads: Vec<Read> = (0..10)
-        .map(|n| Read::bounded("a", n * 10..n * 10 + 10))
-        .collect();
+    let reads: Vec<Read> = (0..10).map(|n| bounded("a", n * 10..n * 10 + 10)).collect();
     block_on(store.read(&reads)).unwrap();
     assert_eq!(store.activity().requests, 5);
     assert_eq!(store.activity().bytes_read, 100);
@@ -86,7 +81,7 @@ fn limits_can_be_set() {
 #[test]
 fn nothing_is_logged_unless_asked() {
     let store = Store::from_memory([("a", numbered(10))]).unwrap();
-    block_on(store.read_one(Read::full("a"))).unwrap();
+    block_on(store.read_one(full("a"))).unwrap();
     assert_eq!(store.activity().requests, 1);
     assert!(store.take_log().is_empty());
 }

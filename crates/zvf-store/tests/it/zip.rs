@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
-use zvf_store::{ByteRange, OpenError, Read, ReadError, Store};
+use zvf_store::{ByteRange, OpenError, ReadError, Store};
 
-use crate::support::{block_on, numbered};
+use crate::support::{block_on, bounded, full, key, numbered, part};
 
 struct Zipped(tempfile::TempDir);
 
@@ -39,15 +39,15 @@ fn entries_are_objects() {
         ]);
         let store = Store::open(&zipped.path()).unwrap();
         let reads = [
-            Read::full("0/c"),
-            Read::bounded("0/c", 10..20),
-            Read::new("0/c", ByteRange::Suffix(5)),
-            Read::new("0/c", ByteRange::From(990)),
-            Read::full("0/d"),
+            full("0/c"),
+            bounded("0/c", 10..20),
+            part("0/c", ByteRange::Suffix(5)),
+            part("0/c", ByteRange::From(990)),
+            full("0/d"),
         ];
         for read in reads {
             let want = match read.range {
-                _ if read.key == "0/d" => None,
+                _ if read.key == key("0/d") => None,
                 ByteRange::Full => Some(0..1000),
                 ByteRange::Bounded(_) => Some(10..20),
                 ByteRange::Suffix(_) => Some(995..1000),
@@ -58,7 +58,7 @@ fn entries_are_objects() {
             assert_eq!(got.map(|b| b.to_vec()), want, "{method}");
         }
         for range in [ByteRange::Bounded(990..1001), ByteRange::Suffix(1001)] {
-            let error = block_on(store.read_one(Read::new("0/c", range))).unwrap_err();
+            let error = block_on(store.read_one(part("0/c", range))).unwrap_err();
             assert!(matches!(
                 error,
                 ReadError::Truncated {
@@ -67,10 +67,10 @@ fn entries_are_objects() {
                 }
             ));
         }
-        let listing = block_on(store.list("", 9)).unwrap();
+        let listing = block_on(store.list(&key(""), 9)).unwrap();
         assert_eq!(listing.folders, ["0"]);
         assert_eq!(listing.files[0].name, "zarr.json");
-        let listing = block_on(store.list("0", 9)).unwrap();
+        let listing = block_on(store.list(&key("0"), 9)).unwrap();
         assert_eq!((listing.folders.len(), listing.files[0].size), (0, 1000));
     }
 }
@@ -80,7 +80,7 @@ fn a_range_of_a_stored_entry_is_read_alone() {
     for (method, want) in METHODS.into_iter().zip([10, 1000]) {
         let zipped = Zipped::new(&[("a", method, numbered(1000))]);
         let store = Store::open(&zipped.path()).unwrap();
-        block_on(store.read_one(Read::bounded("a", 500..510))).unwrap();
+        block_on(store.read_one(bounded("a", 500..510))).unwrap();
         assert_eq!(store.activity().bytes_read, want);
     }
 }
@@ -94,15 +94,11 @@ fn a_zipped_folder_is_the_store() {
     ]);
     let store = Store::open(&zipped.path()).unwrap();
     assert!(
-        block_on(store.read_one(Read::full("zarr.json")))
+        block_on(store.read_one(full("zarr.json")))
             .unwrap()
             .is_some()
     );
-    assert!(
-        block_on(store.read_one(Read::full("0/a")))
-            .unwrap()
-            .is_some()
-    );
+    assert!(block_on(store.read_one(full("0/a"))).unwrap().is_some());
 }
 
 #[test]
@@ -113,7 +109,7 @@ fn names_that_are_no_keys_are_not_there() {
         ("ok", stored, numbered(9)),
     ]);
     let store = Store::open(&zipped.path()).unwrap();
-    assert_eq!(block_on(store.list("", 9)).unwrap().files.len(), 1);
+    assert_eq!(block_on(store.list(&key(""), 9)).unwrap().files.len(), 1);
 }
 
 #[test]

@@ -1,0 +1,185 @@
+//! Stores that lie or lack something, which no address opens.
+
+use core::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, stream::BoxStream};
+use object_store::{
+    CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, Result, memory::InMemory, path::Path,
+};
+use zvf_model::key::Key;
+
+use crate::{
+    open::OpenOptions,
+    range::{ByteRange, Read},
+    read::ReadError,
+    store::{Backend, Store, Tuning},
+};
+
+/// What is wrong with a store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Flaw {
+    /// It cannot be asked for the end of an object, as Azure cannot.
+    NoSuffix,
+    /// Bodies end a byte early.
+    Short,
+    /// Bodies have a byte too many.
+    Long,
+    /// Bodies come in parts.
+    Parts,
+}
+
+#[derive(Debug)]
+struct Flawed(InMemory, Flaw);
+
+impl fmt::Display for Flawed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+#[async_trait::async_trait]
+impl ObjectStore for Flawed {
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let suffix = matches!(options.range, Some(GetRange::Suffix(_)));
+        if suffix && self.1 == Flaw::NoSuffix {
+            let source = "no suffixes here".into();
+            return Err(object_store::Error::NotSupported { source });
+        }
+        assert!(!options.head, "a HEAD request");
+        let mut answer = self.0.get_opts(location, options).await?;
+        let GetResultPayload::Stream(body) = answer.payload else {
+            panic!("a file in memory");
+        };
+        let flaw = self.1;
+        let body = body.flat_map(move |part| {
+            let part = part.unwrap();
+            let parts: Vec<Result<Bytes>> = match flaw {
+                Flaw::NoSuffix => vec![Ok(part)],
+                Flaw::Short => vec![Ok(part.slice(1..))],
+                Flaw::Long => vec![Ok(part), Ok(Bytes::from_static(b"x"))],
+                Flaw::Parts => part
+                    .chunks(3)
+                    .map(|b| Ok(Bytes::copy_from_slice(b)))
+                    .collect(),
+            };
+            futures_util::stream::iter(parts)
+        });
+        answer.payload = GetResultPayload::Stream(body.boxed());
+        Ok(answer)
+    }
+
+    async fn put_opts(
+        &self,
+        at: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        self.0.put_opts(at, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.0.put_multipart_opts(at, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.0.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.0.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.0.copy_opts(from, to, options).await
+    }
+}
+
+fn flawed(flaw: Flaw) -> Store {
+    let memory = InMemory::new();
+    let at = Path::from("root/a");
+    let put = memory.put(&at, "0123456789".into());
+    put.now_or_never().unwrap().unwrap();
+    let backend = Backend::Objects(Arc::new(Flawed(memory, flaw)));
+    let options = OpenOptions::default().record(true);
+    let root = Path::from("root");
+    Store::new(
+        "flawed".to_owned(),
+        backend,
+        root,
+        Tuning::NETWORK,
+        &options,
+    )
+}
+
+type Answer = core::result::Result<Option<Bytes>, ReadError>;
+
+fn read(store: &Store, key: &str, range: ByteRange) -> Answer {
+    let read = Read::new(Key::parse(key).unwrap(), range);
+    store.read_one(read).now_or_never().unwrap()
+}
+
+fn log(store: &Store) -> Vec<ByteRange> {
+    let log = store.take_log().into_iter();
+    log.map(|read| read.range).collect()
+}
+
+#[test]
+fn a_suffix_is_found_without_suffixes_and_without_head() {
+    use ByteRange::{Bounded, Suffix};
+    let store = flawed(Flaw::NoSuffix);
+    assert_eq!(read(&store, "a", Suffix(3)).unwrap().unwrap(), "789");
+    assert_eq!(log(&store), [Suffix(3), Bounded(0..1), Bounded(7..10)]);
+    // It is not tried again.
+    assert_eq!(
+        read(&store, "a", Suffix(10)).unwrap().unwrap(),
+        "0123456789"
+    );
+    assert_eq!(log(&store), [Bounded(0..1), Bounded(0..10)]);
+    assert!(read(&store, "b", Suffix(1)).unwrap().is_none());
+    let error = read(&store, "a", Suffix(11)).unwrap_err();
+    assert!(matches!(error, ReadError::Truncated { size: Some(10), .. }));
+}
+
+#[test]
+fn a_body_of_another_length_than_announced_is_an_error() {
+    for range in [
+        ByteRange::Full,
+        ByteRange::Bounded(2..7),
+        ByteRange::Suffix(4),
+    ] {
+        let error = read(&flawed(Flaw::Short), "a", range.clone()).unwrap_err();
+        assert!(matches!(error, ReadError::Truncated { .. }), "{error:?}");
+        let error = read(&flawed(Flaw::Long), "a", range).unwrap_err();
+        assert!(matches!(error, ReadError::Io { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn a_body_in_parts_is_put_together() {
+    let store = flawed(Flaw::Parts);
+    assert_eq!(
+        read(&store, "a", ByteRange::Full).unwrap().unwrap(),
+        "0123456789"
+    );
+    assert_eq!(
+        read(&store, "a", ByteRange::Bounded(1..9))
+            .unwrap()
+            .unwrap(),
+        "12345678"
+    );
+}
