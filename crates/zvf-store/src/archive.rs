@@ -120,17 +120,28 @@ impl Archive {
         }))
     }
 
+    /// Entries below `prefix`: their path from there, and themselves.
+    fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Entry)> {
+        let entries = self.entries.range(prefix.to_owned()..);
+        let entries =
+            entries.map_while(move |(key, entry)| Some((key.strip_prefix(prefix)?, entry)));
+        entries.filter_map(move |(below, entry)| match prefix {
+            "" => Some((below, entry)),
+            _ => Some((below.strip_prefix('/')?, entry)),
+        })
+    }
+
+    pub(crate) fn list_all(&self, prefix: &str) -> Vec<ListedFile> {
+        let files = self.below(prefix).map(|(below, entry)| ListedFile {
+            name: below.to_owned(),
+            size: entry.size,
+        });
+        files.collect()
+    }
+
     pub(crate) fn list(&self, prefix: &str) -> Listing {
         let mut listing = Listing::default();
-        for (key, entry) in self.entries.range(prefix.to_owned()..) {
-            let Some(below) = key.strip_prefix(prefix) else {
-                break;
-            };
-            let below = match prefix {
-                "" => Some(below),
-                _ => below.strip_prefix('/'),
-            };
-            let Some(below) = below else { continue };
+        for (below, entry) in self.below(prefix) {
             match below.split_once('/') {
                 None => listing.files.push(ListedFile {
                     name: below.to_owned(),

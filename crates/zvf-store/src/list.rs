@@ -2,6 +2,7 @@
 
 use core::error::Error;
 
+use futures_util::TryStreamExt;
 use object_store::path::Path;
 use zvf_model::key::Key;
 
@@ -16,10 +17,10 @@ pub struct Listing {
     pub files: Vec<ListedFile>,
 }
 
-/// An object in a [`Listing`].
+/// An object in a [`Listing`], or of [`Store::list_all`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListedFile {
-    /// The last segment of its key.
+    /// Its key from the listed place on: one segment in a [`Listing`].
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
@@ -48,6 +49,52 @@ pub enum ListError {
 }
 
 impl Store {
+    /// Every object below `prefix`, at any depth, sorted by name.
+    ///
+    /// A bucket answers a thousand in a request.
+    ///
+    /// # Errors
+    ///
+    /// [`ListError`]; also as soon as there are more objects than `limit`.
+    pub async fn list_all(&self, prefix: &Key, limit: usize) -> Result<Vec<ListedFile>, ListError> {
+        self.recorder().list();
+        let too_many = || ListError::TooMany {
+            prefix: prefix.clone(),
+            limit,
+        };
+        let mut files = match self.backend() {
+            Backend::Objects(objects) => {
+                let io = |source: object_store::Error| ListError::Io {
+                    prefix: prefix.clone(),
+                    source: Box::new(source),
+                };
+                let path = Path::parse(prefix).map_err(|source| io(source.into()))?;
+                let path: Path = self.root().parts().chain(path.parts()).collect();
+                let mut found = objects.list(Some(&path));
+                let mut files = Vec::new();
+                while let Some(object) = found.try_next().await.map_err(io)? {
+                    let Some(below) = object.location.prefix_match(&path) else {
+                        continue;
+                    };
+                    if files.len() == limit {
+                        return Err(too_many());
+                    }
+                    let name: Path = below.collect();
+                    let (name, size) = (name.into(), object.size);
+                    files.push(ListedFile { name, size });
+                }
+                files
+            }
+            #[cfg(feature = "zip")]
+            Backend::Zip(archive) => archive.list_all(prefix.as_str()),
+        };
+        if files.len() > limit {
+            return Err(too_many());
+        }
+        files.sort_unstable();
+        Ok(files)
+    }
+
     /// The children of `prefix`, one level deep; of the store itself for
     /// the root. No child is an empty listing, as is an absent prefix.
     ///

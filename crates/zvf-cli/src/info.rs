@@ -1,0 +1,120 @@
+//! `zvf info`.
+
+use std::{error::Error, fmt::Write};
+
+use serde_json::{Value, json};
+use zvf::{Dataset, Info, LevelInfo, OpenOptions, model::root::GeometryKind};
+
+/// Shows what is in a store: generation, kinds of geometry, bounds, and for
+/// each level what is counted there.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A folder, a .zip file, or an address of a kind this build knows.
+    store: String,
+    /// Sign no request: for public buckets.
+    #[arg(long)]
+    anonymous: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>> {
+    let options = OpenOptions::default().anonymous(arguments.anonymous);
+    let dataset = Dataset::open_with(&arguments.store, &options).await?;
+    let info = dataset.info().await?;
+    if arguments.json {
+        Ok(serde_json::to_string_pretty(&object(&info))?)
+    } else {
+        Ok(table(dataset.address(), &info)?)
+    }
+}
+
+fn object(info: &Info) -> Value {
+    let bounds = info.bounds.as_ref();
+    let levels = info.levels.iter().map(|level| {
+        json!({
+            "level": level.level.number(),
+            "vertices": level.vertices,
+            "chunks": level.chunks,
+            "objects": level.objects,
+            "links": level.links,
+            "bytes": level.bytes,
+        })
+    });
+    json!({
+        "generation": info.generation.to_string(),
+        "profile": info.profile,
+        "geometry": kinds(info),
+        "axes": info.axes,
+        "bounds": bounds.map(|bounds| json!([bounds.lower(), bounds.upper()])),
+        "levels": levels.collect::<Vec<Value>>(),
+        "notes": info.notes,
+    })
+}
+
+fn table(address: &str, info: &Info) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    writeln!(text, "{address}")?;
+    write!(text, "  generation  {}", info.generation)?;
+    if info.generation.to_string() != info.profile {
+        write!(text, ", profile {}", info.profile)?;
+    }
+    writeln!(text, "\n  geometry    {}", kinds(info).join(", "))?;
+    match &info.bounds {
+        None => writeln!(text, "  axes        {}", info.axes.join(", "))?,
+        Some(bounds) => {
+            let sides = bounds.lower().iter().zip(bounds.upper());
+            for ((name, (lower, upper)), at) in info.axes.iter().zip(sides).zip(0_usize..) {
+                let title = if at == 0 { "bounds" } else { "" };
+                writeln!(text, "  {title:10}  {name} {lower} to {upper}")?;
+            }
+        }
+    }
+    writeln!(text)?;
+    let mut rows =
+        vec![["level", "vertices", "chunks", "objects", "links", "bytes"].map(str::to_owned)];
+    rows.extend(info.levels.iter().map(row));
+    for row in &rows {
+        for (column, cell) in row.iter().enumerate() {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let width = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+            write!(text, "  {cell:>width$}")?;
+        }
+        writeln!(text)?;
+    }
+    for note in &info.notes {
+        write!(text, "\nnote: {note}")?;
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+fn kinds(info: &Info) -> Vec<&str> {
+    let kinds = info.geometry.iter();
+    kinds.map(GeometryKind::as_str).collect()
+}
+
+fn row(level: &LevelInfo) -> [String; 6] {
+    let or_dash = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), grouped);
+    [
+        level.level.to_string(),
+        or_dash(level.vertices),
+        grouped(level.chunks),
+        or_dash(level.objects),
+        or_dash(level.links),
+        grouped(level.bytes),
+    ]
+}
+
+/// A number with its digits in threes.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}

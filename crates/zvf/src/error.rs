@@ -1,0 +1,97 @@
+//! Why a store cannot be opened or counted.
+
+use zvf_format::fragment::FragmentIndexError;
+use zvf_model::{
+    generation::GenerationError,
+    grid::ChunkCoord,
+    key::{Key, KeyError},
+    metadata::MetadataError,
+    zarr::IndexError,
+};
+use zvf_store::{CellArrayError, CellError, ListError, OpenError, ReadError};
+
+/// Why a store cannot be opened or counted. What happened below is the source.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The address names no store that can be reached.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no `zarr.json` at the address.
+    #[error("{address} is no Zarr store: it has no zarr.json")]
+    NoStore {
+        /// The address.
+        address: String,
+    },
+    /// The store has no level.
+    #[error("{address} has no level: no child of its root is named by a number")]
+    NoLevel {
+        /// The address.
+        address: String,
+    },
+    /// The store is of a generation that is not read, or of none.
+    #[error(transparent)]
+    Generation(#[from] GenerationError),
+    /// Metadata cannot be read.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
+    /// An array cannot be read as its metadata stand.
+    #[error("{node}: its cells cannot be read")]
+    Array {
+        /// The array.
+        node: Key,
+        /// Why.
+        source: CellArrayError,
+    },
+    /// A chunk is listed that the array cannot hold.
+    #[error("{node}: lists a chunk that it cannot hold")]
+    Index {
+        /// The array.
+        node: Key,
+        /// Why.
+        source: IndexError,
+    },
+    /// A chunk is listed, and its cell is not there.
+    #[error("{node}: chunk {chunk} is listed, but its cell is missing")]
+    MissingCell {
+        /// The array.
+        node: Key,
+        /// The chunk.
+        chunk: ChunkCoord,
+    },
+    /// A cell is no whole number of rows.
+    #[error("{node}: a chunk has {bytes} bytes, which are no whole number of {row} byte rows")]
+    Rows {
+        /// The array.
+        node: Key,
+        /// Bytes of the cell.
+        bytes: u64,
+        /// Bytes of a row.
+        row: u64,
+    },
+    /// A fragment index cannot be read.
+    #[error("{node}: is no fragment index")]
+    Fragments {
+        /// The array.
+        node: Key,
+        /// Why.
+        source: FragmentIndexError,
+    },
+    /// A name in the store cannot be part of a key.
+    #[error("{name:?} in the store cannot be part of a key")]
+    Name {
+        /// The name.
+        name: String,
+        /// Why.
+        source: KeyError,
+    },
+    /// Objects cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Children cannot be listed.
+    #[error(transparent)]
+    List(#[from] ListError),
+    /// A cell cannot be read.
+    #[error(transparent)]
+    Cell(#[from] CellError),
+}

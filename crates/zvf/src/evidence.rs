@@ -1,0 +1,118 @@
+//! Looks at the few nodes that tell generations apart.
+
+use futures_util::future::try_join_all;
+use zvf_model::{
+    generation::{Evidence, FamilyForm, NodeForm},
+    key::Key,
+    metadata::Attributes,
+    zarr::Node,
+};
+use zvf_store::Store;
+
+use crate::{error::Error, nodes};
+
+/// Fills what the root's attributes do not tell. Three rounds: the level's
+/// children, their nodes and grandchildren, one grandchild each.
+pub(crate) async fn gather(
+    store: &Store,
+    root: &Attributes,
+    level: &Key,
+) -> Result<Evidence, Error> {
+    let listing = nodes::children(store, level).await?;
+    let has = |name: &str| listing.folders.iter().any(|folder| folder == name);
+    let composite = listing
+        .folders
+        .iter()
+        .find(|name| name.starts_with("links_"));
+    let [vertices, index, groups] = ["vertices", "object_index", "groups"];
+    let parametric = nodes::child(&Key::root(), "parametric")?;
+    let mut keys = vec![nodes::child(&parametric, "objects")?];
+    for name in [vertices, index, groups]
+        .into_iter()
+        .chain(composite.map(String::as_str))
+    {
+        keys.push(nodes::child(level, name)?);
+    }
+    let mut found = nodes::read(store, &keys).await?.into_iter();
+    let mut next = || found.next().flatten();
+    let (parametric, own, index_node, groups_node) = (next(), next(), next(), next());
+    let form = |node: Option<Node>, exists: bool| match node {
+        Some(node) => Some(NodeForm::of(&node)),
+        None => exists.then_some(NodeForm::Group),
+    };
+    Ok(Evidence {
+        vertices: form(own, has(vertices)),
+        vertex_group_offsets: has("vertex_group_offsets"),
+        links: families(store, level, "links", has("links")).await?,
+        cross_chunk_links: families(store, level, "cross_chunk_links", has("cross_chunk_links"))
+            .await?,
+        object_index: index_node.map(|node| node.attributes().clone()),
+        object_attribute: attribute(store, level, &listing.folders).await?,
+        composite_links: form(next(), composite.is_some()),
+        parametric_objects: parametric.map(|node| NodeForm::of(&node)),
+        groups: form(groups_node, has(groups)),
+        fragment_attributes: has("fragment_attributes"),
+        ..Evidence::of_root(root)
+    })
+}
+
+/// Any attribute of objects or groups.
+async fn attribute(
+    store: &Store,
+    level: &Key,
+    folders: &[String],
+) -> Result<Option<NodeForm>, Error> {
+    for family in ["object_attributes", "group_attributes"] {
+        if !folders.iter().any(|folder| folder == family) {
+            continue;
+        }
+        let family = nodes::child(level, family)?;
+        let Some(name) = nodes::children(store, &family)
+            .await?
+            .folders
+            .into_iter()
+            .next()
+        else {
+            continue;
+        };
+        let node = nodes::read_one(store, &nodes::child(&family, &name)?).await?;
+        return Ok(Some(
+            node.map_or(NodeForm::Group, |node| NodeForm::of(&node)),
+        ));
+    }
+    Ok(None)
+}
+
+async fn families(
+    store: &Store,
+    level: &Key,
+    name: &str,
+    exists: bool,
+) -> Result<Vec<FamilyForm>, Error> {
+    if !exists {
+        return Ok(Vec::new());
+    }
+    let parent = nodes::child(level, name)?;
+    let deltas = nodes::children(store, &parent).await?.folders;
+    let families = deltas.iter().map(|delta| family(store, &parent, delta));
+    try_join_all(families).await
+}
+
+/// A family and one of its children.
+async fn family(store: &Store, parent: &Key, delta: &str) -> Result<FamilyForm, Error> {
+    let key = nodes::child(parent, delta)?;
+    let node = nodes::read_one(store, &key).await?;
+    let names = nodes::children(store, &key).await?.folders;
+    let mut children = Vec::new();
+    if let Some(name) = names.into_iter().next() {
+        let child = nodes::read_one(store, &nodes::child(&key, &name)?).await?;
+        let form = child.map(|node| NodeForm::of(&node));
+        children.push((name, form));
+    }
+    let attributes = node.as_ref().map(|node| node.attributes().clone());
+    Ok(FamilyForm {
+        node: node.map_or(NodeForm::Group, |node| NodeForm::of(&node)),
+        attributes: attributes.unwrap_or_default(),
+        children,
+    })
+}

@@ -1,0 +1,82 @@
+//! What is in a store, counted.
+
+use futures_util::future::try_join_all;
+use zvf_model::{generation::Generation, grid::Bbox, level::LevelId, root::GeometryKind};
+
+use crate::{dataset::Dataset, error::Error, level};
+
+/// A summary of a store.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Info {
+    /// The generation it was found to be.
+    pub generation: Generation,
+    /// Which form of it.
+    pub profile: &'static str,
+    /// What it holds.
+    pub geometry: Vec<GeometryKind>,
+    /// Names of the axes.
+    pub axes: Vec<String>,
+    /// Where its vertices are, as the root declares it; `None` when malformed.
+    pub bounds: Option<Bbox>,
+    /// The levels, the finest first.
+    pub levels: Vec<LevelInfo>,
+    /// What was wrong and could be read past.
+    pub notes: Vec<String>,
+}
+
+/// What is in a level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelInfo {
+    /// Its number.
+    pub level: LevelId,
+    /// Vertices in all chunks; `None` when they are encoded with Draco, which
+    /// is not decoded.
+    pub vertices: Option<u64>,
+    /// Chunks that have vertices.
+    pub chunks: u64,
+    /// Objects that are not empty; `None` without an object index.
+    pub objects: Option<u64>,
+    /// Links within the level that are stored, inside chunks and between them;
+    /// `None` when a family of them does not say how many it has.
+    pub links: Option<u64>,
+    /// Bytes of all its files.
+    pub bytes: u64,
+}
+
+impl Dataset {
+    /// Counts what is there.
+    ///
+    /// Vertices are counted from what is stored, not from the declarations, which
+    /// are unreliable: from file sizes and metadata where chunks are plain, by
+    /// reading the chunks where they are compressed or in shards. The store must
+    /// be one that can list.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when anything that is counted cannot be read.
+    pub async fn info(&self) -> Result<Info, Error> {
+        let levels = self.levels();
+        let of_levels = levels.iter().flat_map(|level| &level.notes);
+        let of_metadata = self
+            .root()
+            .notes
+            .iter()
+            .chain(of_levels)
+            .map(ToString::to_string);
+        let of_layout = self.detection().notes.iter().map(ToString::to_string);
+        let notes = of_layout.chain(of_metadata).collect();
+        let levels = levels.iter().map(|level| level::count(self, level));
+        let root = self.root();
+        Ok(Info {
+            generation: self.detection().generation,
+            profile: self.layout().profile(),
+            geometry: root.geometry_kinds.clone(),
+            axes: root.axes.iter().map(|axis| axis.name.clone()).collect(),
+            bounds: root.bounds.clone(),
+            levels: try_join_all(levels).await?,
+            notes,
+        })
+    }
+}

@@ -1,0 +1,347 @@
+//! Counts what is in a level.
+
+use std::collections::BTreeMap;
+
+use zvf_format::{fragment::FragmentIndex, path::Delta};
+use zvf_model::{
+    array::{
+        LinkFamily, ObjectIndex, Padded, Presence, SHARD_PREFIX, ShardIndex, VertexEncoding,
+        Vertices,
+    },
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ChunkForm, CrossChunkForm, LinkForm, LinkOffsets, Part},
+    level::LevelMetadata,
+    zarr::{Array, Node},
+};
+use zvf_store::{Cell, CellArray};
+
+use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes};
+
+/// More files in a level than any known store has.
+const MOST_FILES: usize = 1 << 26;
+/// Cells read at once; each is dropped as soon as it is counted.
+const BATCH: usize = 64;
+/// Count and length, before the one payload of a plain cell.
+const FRAME_HEADER: u64 = 8;
+
+/// Counts a level.
+pub(crate) async fn count(dataset: &Dataset, level: &LevelMetadata) -> Result<LevelInfo, Error> {
+    Counter::new(dataset, level).await?.count().await
+}
+
+struct Counter<'a> {
+    dataset: &'a Dataset,
+    level: &'a LevelMetadata,
+    /// Numbers of a chunk key.
+    arity: usize,
+    /// Sizes of all files, by their path from the level on.
+    files: BTreeMap<String, u64>,
+    root: Key,
+}
+
+/// How many bytes or rows each chunk of a part has.
+enum Sizes {
+    Bytes(Vec<u64>),
+    Rows(Vec<u64>),
+}
+
+impl<'a> Counter<'a> {
+    async fn new(dataset: &'a Dataset, level: &'a LevelMetadata) -> Result<Self, Error> {
+        let root = nodes::child(&Key::root(), &level.level.to_string())?;
+        let files = dataset.store().list_all(&root, MOST_FILES).await?;
+        Ok(Self {
+            dataset,
+            level,
+            arity: level.arity(dataset.root()),
+            files: files
+                .into_iter()
+                .map(|file| (file.name, file.size))
+                .collect(),
+            root,
+        })
+    }
+
+    async fn count(&self) -> Result<LevelInfo, Error> {
+        let (chunks, vertices) = self.vertices().await?;
+        Ok(LevelInfo {
+            level: self.level.level,
+            vertices,
+            chunks,
+            objects: self.objects().await?,
+            links: self.links().await?,
+            bytes: self.files.values().sum(),
+        })
+    }
+
+    /// Chunks and vertices.
+    async fn vertices(&self) -> Result<(u64, Option<u64>), Error> {
+        let part = Part::Vertices;
+        let Some((key, node)) = self.node(&part).await? else {
+            return Ok((0, Some(0)));
+        };
+        let metadata = Vertices::parse(&key, node.attributes())?.value;
+        let sizes = self
+            .sizes(&key, &node, &part, &Part::VertexFragments)
+            .await?;
+        let chunks = sizes.chunks();
+        if metadata.encoding != VertexEncoding::Raw {
+            return Ok((chunks, None));
+        }
+        let axes = self.dataset.root().axes.len();
+        let row = metadata.dtype.size().saturating_mul(axes);
+        Ok((chunks, Some(sizes.rows(&key, row)?)))
+    }
+
+    async fn objects(&self) -> Result<Option<u64>, Error> {
+        let Some((key, node)) = self.node(&Part::Manifests).await? else {
+            return Ok(None);
+        };
+        let index = ObjectIndex::parse(&key, node.attributes())?.value;
+        Ok(Some(index.num_present.unwrap_or(index.num_objects)))
+    }
+
+    async fn links(&self) -> Result<Option<u64>, Error> {
+        let delta = Delta::INTRA;
+        let inside = match self.node(&Part::LinkFamily(delta)).await? {
+            None => Some(0),
+            Some((key, node)) if self.dataset.layout().links == LinkForm::PerOffsets => {
+                let family = LinkFamily::parse(&key, delta, node.attributes())?.value;
+                family.map_or(Some(0), |family| family.num_links)
+            }
+            Some((key, node)) => {
+                let family = LinkFamily::parse_intra(&key, delta, node.attributes())?.value;
+                match family {
+                    None => Some(0),
+                    Some(family) => Some(self.links_inside(&key, &node, &family).await?),
+                }
+            }
+        };
+        if self.dataset.layout().cross_chunk == CrossChunkForm::Links {
+            return Ok(inside);
+        }
+        let between = match self.node(&Part::CrossChunkLinks(delta)).await? {
+            None => Some(0),
+            Some((key, node)) => {
+                let family = LinkFamily::parse_cross_chunk(&key, delta, node.attributes())?.value;
+                family.map_or(Some(0), |family| family.num_links)
+            }
+        };
+        let sum = |(inside, between): (u64, u64)| inside.saturating_add(between);
+        Ok(inside.zip(between).map(sum))
+    }
+
+    /// Rows of links inside chunks, up to 0.8.1.
+    async fn links_inside(
+        &self,
+        key: &Key,
+        node: &Node,
+        family: &LinkFamily,
+    ) -> Result<u64, Error> {
+        let (width, arity) = (family.width.get(), self.arity);
+        let part = Part::Links(family.delta, LinkOffsets::Zero { width, arity });
+        let sizes = self.sizes(key, node, &part, &Part::LinkFragments).await?;
+        sizes.rows(key, size_of::<i64>().saturating_mul(width))
+    }
+
+    /// The node that describes `part`; `None` when it or its metadata are not there.
+    async fn node(&self, part: &Part<'_>) -> Result<Option<(Key, Node)>, Error> {
+        let key = self.dataset.layout().described_at(self.level.level, part);
+        let key = key.map_err(|source| Error::Name {
+            name: self.root.to_string(),
+            source,
+        })?;
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        let node = nodes::read_one(self.dataset.store(), &key).await?;
+        Ok(node.map(|node| (key, node)))
+    }
+
+    /// The size of each chunk of `part`, described by `node` at `key`.
+    async fn sizes(
+        &self,
+        key: &Key,
+        node: &Node,
+        part: &Part<'_>,
+        fragments: &Part<'_>,
+    ) -> Result<Sizes, Error> {
+        let form = self.dataset.layout().chunk_form(part);
+        match (form, node) {
+            (Some(ChunkForm::Cell), Node::Array(array)) => {
+                Ok(Sizes::Bytes(self.cells(key, array).await?))
+            }
+            (Some(ChunkForm::Padded), Node::Array(array)) => {
+                Padded::parse(key, array, self.arity)?;
+                self.extents(fragments).await
+            }
+            _ => Ok(Sizes::Bytes(self.children(key).await?)),
+        }
+    }
+
+    /// Chunks that are arrays of their own or spans of a shard, from metadata.
+    async fn children(&self, key: &Key) -> Result<Vec<u64>, Error> {
+        let mut chunks = Vec::new();
+        for (key, name, array) in self.arrays_below(key).await? {
+            if name.starts_with(SHARD_PREFIX) {
+                let bytes = array.elements();
+                let index = ShardIndex::parse(&key, &array.attributes, self.arity, bytes)?;
+                let spans = index.spans().iter();
+                chunks.extend(spans.map(|span| span.len));
+            } else if ChunkCoord::parse(&name, self.arity).is_ok() {
+                chunks.push(array.elements());
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// The arrays right below `key`.
+    async fn arrays_below(&self, key: &Key) -> Result<Vec<(Key, String, Array)>, Error> {
+        let prefix = format!("{}/", self.below(key));
+        let below = self.files.range(prefix.clone()..);
+        let below = below.map_while(|(file, _)| file.strip_prefix(&prefix));
+        let names = below.filter_map(|file| match file.split_once('/') {
+            Some((name, "zarr.json")) => Some(name.to_owned()),
+            _ => None,
+        });
+        let names: Vec<String> = names.collect();
+        let keys = names.iter().map(|name| nodes::child(key, name));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let found = nodes::read(self.dataset.store(), &keys).await?;
+        let arrays = keys.into_iter().zip(names).zip(found);
+        Ok(arrays
+            .filter_map(|((key, name), node)| match node {
+                Some(Node::Array(array)) => Some((key, name, array)),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// Chunks that are cells of one array.
+    async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Error> {
+        let presence = Presence::parse(key, array, self.arity)?.value;
+        let cells = cell_array(key, array.clone())?;
+        let missing = |chunk: &ChunkCoord| Error::MissingCell {
+            node: key.clone(),
+            chunk: chunk.clone(),
+        };
+        let mut chunks = Vec::with_capacity(presence.chunks().len());
+        if cells.is_plain() && !cells.is_sharded() {
+            for present in presence.cells() {
+                let address = |source| Error::Index {
+                    node: key.clone(),
+                    source,
+                };
+                let index = array.chunk_of(&present.cell).map_err(address)?;
+                let file = array.chunk_key(key, &index).map_err(address)?;
+                let size = self.files.get(self.below(&file)).copied();
+                let size = size.ok_or_else(|| missing(present.chunk))?;
+                let payload = size.checked_sub(FRAME_HEADER);
+                let payload = payload.ok_or_else(|| Error::Rows {
+                    node: key.clone(),
+                    bytes: size,
+                    row: FRAME_HEADER,
+                })?;
+                chunks.push(payload);
+            }
+            return Ok(chunks);
+        }
+        let present: Vec<_> = presence.cells().collect();
+        for batch in present.chunks(BATCH) {
+            let wanted = batch.iter().map(|present| Cell {
+                array: &cells,
+                index: &present.cell,
+                part: None,
+            });
+            let wanted: Vec<Cell<'_>> = wanted.collect();
+            let payloads = self.dataset.cells().read(&wanted).await?;
+            for (present, payload) in batch.iter().zip(payloads) {
+                let payload = payload.ok_or_else(|| missing(present.chunk))?;
+                chunks.push(bytes(payload.len()));
+            }
+        }
+        Ok(chunks)
+    }
+
+    /// Rows that the fragments of each chunk use: what a padded array does not say.
+    async fn extents(&self, fragments: &Part<'_>) -> Result<Sizes, Error> {
+        let Some((key, _)) = self.node(fragments).await? else {
+            return Ok(Sizes::Rows(Vec::new()));
+        };
+        let mut rows = Vec::new();
+        for (key, name, array) in self.arrays_below(&key).await? {
+            if ChunkCoord::parse(&name, self.arity).is_err() {
+                continue;
+            }
+            let index = vec![0; array.rank()];
+            let cells = cell_array(&key, array)?;
+            let cell = Cell {
+                array: &cells,
+                index: &index,
+                part: None,
+            };
+            let blob = self
+                .dataset
+                .cells()
+                .read_one(cell)
+                .await?
+                .unwrap_or_default();
+            let index = FragmentIndex::parse(&blob).map_err(|source| Error::Fragments {
+                node: key.clone(),
+                source,
+            })?;
+            rows.push(index.extent());
+        }
+        Ok(Sizes::Rows(rows))
+    }
+
+    /// The path of `key` from the level on.
+    fn below<'k>(&self, key: &'k Key) -> &'k str {
+        let below = key.as_str().strip_prefix(self.root.as_str());
+        below
+            .and_then(|below| below.strip_prefix('/'))
+            .unwrap_or_default()
+    }
+}
+
+impl Sizes {
+    fn chunks(&self) -> u64 {
+        match self {
+            Self::Bytes(sizes) | Self::Rows(sizes) => bytes(sizes.len()),
+        }
+    }
+
+    /// Rows of all chunks, where one has `row` bytes.
+    fn rows(&self, node: &Key, row: usize) -> Result<u64, Error> {
+        let chunks = match self {
+            Self::Rows(rows) => {
+                return Ok(rows.iter().fold(0, |n: u64, rows| n.saturating_add(*rows)));
+            }
+            Self::Bytes(chunks) => chunks,
+        };
+        let row = bytes(row);
+        let mut rows: u64 = 0;
+        for bytes in chunks {
+            if bytes.checked_rem(row) != Some(0) {
+                return Err(Error::Rows {
+                    node: node.clone(),
+                    bytes: *bytes,
+                    row,
+                });
+            }
+            rows = rows.saturating_add(bytes.checked_div(row).unwrap_or(0));
+        }
+        Ok(rows)
+    }
+}
+
+fn cell_array(key: &Key, array: Array) -> Result<CellArray, Error> {
+    CellArray::new(key.clone(), array).map_err(|source| Error::Array {
+        node: key.clone(),
+        source,
+    })
+}
+
+fn bytes(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

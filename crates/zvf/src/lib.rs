@@ -1,0 +1,33 @@
+//! Zarr Vectors stores of generations 0.6 to 0.9: opened, recognised and
+//! counted, wherever they are.
+//!
+//! [`Dataset::open`] takes the address of a store: a folder, a `.zip` file, and
+//! behind the features `http`, `aws`, `gcp` and `azure` a web server or bucket.
+//! It reads the metadata, decides from structure which generation the store is,
+//! and gives back what the store says about itself. [`Dataset::info`] counts what
+//! is really there. Queries and writing are to come; until then [`zvf_store`]
+//! reads cells and [`zvf_format`] decodes them.
+//!
+//! ```
+//! use zvf::Dataset;
+//!
+//! # async fn demo() -> Result<(), zvf::Error> {
+//! let dataset = Dataset::open("tracts.zv").await?;
+//! for level in dataset.info().await?.levels {
+//!     println!("level {}: {} vertices", level.level, level.vertices);
+//! }
+//! # Ok(()) }
+//! ```
+
+mod dataset;
+mod error;
+mod evidence;
+mod info;
+mod level;
+mod nodes;
+
+pub use dataset::Dataset;
+pub use error::Error;
+pub use info::{Info, LevelInfo};
+pub use zvf_model as model;
+pub use zvf_store::OpenOptions;

@@ -1,0 +1,48 @@
+//! Nodes of the store: their `zarr.json`, and their children.
+
+use zvf_model::{key::Key, zarr::Node};
+use zvf_store::{Listing, Read, Store};
+
+use crate::error::Error;
+
+/// More children of a node than any known store has.
+const MOST_CHILDREN: usize = 1 << 24;
+
+/// The nodes at `keys`, in one round trip; `None` where there is no
+/// `zarr.json`.
+pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Error> {
+    let mut metadata = Vec::with_capacity(keys.len());
+    for key in keys {
+        metadata.push(named(key.metadata(), "zarr.json")?);
+    }
+    let reads: Vec<Read> = metadata.iter().cloned().map(Read::full).collect();
+    let answers = store.read(&reads).await?;
+    let mut nodes = Vec::with_capacity(keys.len());
+    for (key, bytes) in metadata.iter().zip(answers) {
+        nodes.push(bytes.map(|bytes| Node::parse(key, &bytes)).transpose()?);
+    }
+    Ok(nodes)
+}
+
+/// One node.
+pub(crate) async fn read_one(store: &Store, key: &Key) -> Result<Option<Node>, Error> {
+    let nodes = read(store, core::slice::from_ref(key)).await?;
+    Ok(nodes.into_iter().next().flatten())
+}
+
+/// The children of a node.
+pub(crate) async fn children(store: &Store, key: &Key) -> Result<Listing, Error> {
+    Ok(store.list(key, MOST_CHILDREN).await?)
+}
+
+/// A child's key, from a name that the store gave.
+pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Error> {
+    named(key.join(name), name)
+}
+
+fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Error> {
+    key.map_err(|source| Error::Name {
+        name: name.to_owned(),
+        source,
+    })
+}
