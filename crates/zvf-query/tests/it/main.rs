@@ -10,6 +10,11 @@
 mod bbox;
 mod clip;
 mod distance;
+mod evaluate;
+mod number;
 mod oracle;
+mod parse;
+mod predicates;
 mod rows;
 mod touch;
+mod zone;
