@@ -49,7 +49,8 @@ pub(super) enum Term {
 impl Predicate {
     /// Finds the columns, checks the types, and turns text into codes: once,
     /// for any number of rows. The result holds for all [`Columns`] with the
-    /// same ids, types and words, such as those of other chunks.
+    /// same ids, types and words, such as those of other chunks. Each mention
+    /// of a column of text costs time and memory for all its words.
     ///
     /// # Errors
     ///
@@ -71,7 +72,7 @@ enum Side<'a> {
 
 impl Side<'_> {
     /// `None` of the missing value, which goes with all types.
-    fn values(&self) -> Option<Type> {
+    fn type_of(&self) -> Option<Type> {
         match self {
             Self::Column(_, Values::Bool) | Self::Literal(Literal::Bool(_)) => Some(Type::Bool),
             Self::Column(_, Values::Numbers) | Self::Literal(Literal::Number(_)) => {
@@ -164,8 +165,9 @@ impl<C: Columns> Binder<'_, C> {
 
     fn is_in(&self, operand: &Operand, list: &[Literal]) -> Result<Node, BindError> {
         let side = self.side(operand)?;
-        let equals = |literal| compare(&side, Comparison::Equal, &Side::Literal(literal));
-        let nodes = list.iter().map(equals).collect::<Result<Vec<_>, _>>()?;
+        for literal in list {
+            check_types(&side, Comparison::Equal, &Side::Literal(literal))?;
+        }
         let has_null = list.contains(&Literal::Null);
         match side {
             Side::Column(slot, Values::Numbers) => {
@@ -194,7 +196,12 @@ impl<C: Columns> Binder<'_, C> {
                 };
                 Ok(Node::Words(slot, words.iter().map(truth).collect()))
             }
-            _ => Ok(Node::Or(nodes)),
+            // Two bools or a literal: no list that would be worth more.
+            side => {
+                let equals = |literal| compare(&side, Comparison::Equal, &Side::Literal(literal));
+                let nodes = list.iter().map(equals);
+                Ok(Node::Or(nodes.collect::<Result<_, _>>()?))
+            }
         }
     }
 }
@@ -206,15 +213,16 @@ fn text(literal: &Literal) -> Option<&str> {
     }
 }
 
-fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<Node, BindError> {
-    if let (Some(left), Some(right)) = (left.values(), right.values()) {
-        if left != right {
-            return Err(BindError::Types { left, right });
-        }
-        if left == Type::Bool && !comparison.is_equality() {
-            return Err(BindError::Order);
-        }
+fn check_types(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<(), BindError> {
+    match left.type_of().zip(right.type_of()) {
+        Some((left, right)) if left != right => Err(BindError::Types { left, right }),
+        Some((Type::Bool, _)) if !comparison.is_equality() => Err(BindError::Order),
+        _ => Ok(()),
     }
+}
+
+fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<Node, BindError> {
+    check_types(left, comparison, right)?;
     Ok(match (left, right) {
         (Side::Literal(left), Side::Literal(right)) => {
             let truth = compare_literals(left, comparison, right);

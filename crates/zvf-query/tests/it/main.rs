@@ -11,6 +11,7 @@ mod bbox;
 mod clip;
 mod distance;
 mod evaluate;
+mod grazing;
 mod number;
 mod oracle;
 mod parse;
