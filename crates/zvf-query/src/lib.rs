@@ -1,0 +1,18 @@
+//! What a query on a Zarr Vectors store selects.
+//!
+//! This crate is pure: values in, values out. It opens nothing, waits for
+//! nothing and knows no path; the plans that say which bytes a query needs
+//! will stand on these two parts.
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`geometry`] | does this point, segment, triangle or face come into the box or sphere, lie within it, and which part of it does? which are the k nearest? |
+//! | [`predicate`] | what does `--where` say, and does a row satisfy it? |
+//!
+//! Both hold for every generation of the format and every kind of geometry:
+//! a polyline is its segments, a mesh its faces, a graph its edges.
+#![forbid(unsafe_code)]
+#![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
+
+pub mod geometry;
+pub mod predicate;

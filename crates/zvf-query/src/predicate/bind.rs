@@ -1,0 +1,293 @@
+//! Predicates with their columns found and their text turned into codes.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Column, Columns, Comparison, FindError, Literal, Number, Operand, Predicate, Truth, Type,
+    Values, fold::compare_literals,
+};
+
+/// A predicate that knows its columns; made by [`Predicate::bind`].
+#[derive(Clone, Debug)]
+pub struct BoundPredicate {
+    pub(super) root: Node,
+}
+
+/// What there is to evaluate.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Constant(Truth),
+    Is(Slot),
+    IsNull(Slot),
+    /// Numbers or bools.
+    Compare(Term, Comparison, Term),
+    /// Numbers in order, and whether `null` is in the list.
+    In(Slot, Vec<Number>, bool),
+    /// What holds for each word of a column.
+    Words(Slot, Vec<Truth>),
+    /// Words of two columns, each by its place among the words of both.
+    Ranks([(Slot, Vec<usize>); 2], Comparison),
+    Not(Box<Node>),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+}
+
+/// A column that was found, and a channel it has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) id: usize,
+    pub(super) channel: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Term {
+    Slot(Slot),
+    Number(Number),
+    Bool(bool),
+}
+
+impl Predicate {
+    /// Finds the columns, checks the types, and turns text into codes: once,
+    /// for any number of rows. The result holds for all [`Columns`] with the
+    /// same ids, types and words, such as those of other chunks. Each mention
+    /// of a column of text costs time and memory for all its words.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`] names the column that is not there or the types that do
+    /// not go together.
+    pub fn bind(&self, columns: &impl Columns) -> Result<BoundPredicate, BindError> {
+        let root = Binder(columns).node(self)?;
+        Ok(BoundPredicate { root })
+    }
+}
+
+struct Binder<'a, C>(&'a C);
+
+/// A side of a comparison whose type is known.
+enum Side<'a> {
+    Column(Slot, Values<'a>),
+    Literal(&'a Literal),
+}
+
+impl Side<'_> {
+    /// `None` of the missing value, which goes with all types.
+    fn type_of(&self) -> Option<Type> {
+        match self {
+            Self::Column(_, Values::Bool) | Self::Literal(Literal::Bool(_)) => Some(Type::Bool),
+            Self::Column(_, Values::Numbers) | Self::Literal(Literal::Number(_)) => {
+                Some(Type::Number)
+            }
+            Self::Column(_, Values::Words(_)) | Self::Literal(Literal::Text(_)) => Some(Type::Text),
+            Self::Literal(Literal::Null) => None,
+        }
+    }
+
+    /// `None` of text and of the missing value.
+    fn term(&self) -> Option<Term> {
+        match self {
+            Self::Column(slot, Values::Bool | Values::Numbers) => Some(Term::Slot(*slot)),
+            Self::Literal(Literal::Number(number)) => Some(Term::Number(*number)),
+            Self::Literal(Literal::Bool(value)) => Some(Term::Bool(*value)),
+            _ => None,
+        }
+    }
+}
+
+impl<C: Columns> Binder<'_, C> {
+    fn node(&self, predicate: &Predicate) -> Result<Node, BindError> {
+        let nodes = |parts: &[Predicate]| {
+            let nodes = parts.iter().map(|part| self.node(part));
+            nodes.collect::<Result<_, _>>()
+        };
+        Ok(match predicate {
+            Predicate::Constant(truth) => Node::Constant(*truth),
+            Predicate::Is(column) => match self.column(column)? {
+                (slot, Values::Bool) => Node::Is(slot),
+                _ => return Err(BindError::NotBool(column.clone())),
+            },
+            Predicate::Compare {
+                left,
+                comparison,
+                right,
+            } => self.compare(left, *comparison, right)?,
+            Predicate::Between { operand, low, high } => Node::And(vec![
+                self.compare(operand, Comparison::GreaterEqual, low)?,
+                self.compare(operand, Comparison::LessEqual, high)?,
+            ]),
+            Predicate::In { operand, list } => self.is_in(operand, list)?,
+            Predicate::IsNull(operand) => match self.side(operand)? {
+                Side::Column(slot, _) => Node::IsNull(slot),
+                Side::Literal(literal) => Node::Constant((*literal == Literal::Null).into()),
+            },
+            Predicate::Not(inner) => Node::Not(Box::new(self.node(inner)?)),
+            Predicate::And(parts) => Node::And(nodes(parts)?),
+            Predicate::Or(parts) => Node::Or(nodes(parts)?),
+        })
+    }
+
+    fn column(&self, column: &Column) -> Result<(Slot, Values<'_>), BindError> {
+        let found = self.0.find(column).map_err(|source| BindError::Find {
+            column: column.clone(),
+            source,
+        })?;
+        let channels = found.channels;
+        let channel = match column.channel {
+            Some(channel) if channel < channels => channel,
+            None if channels == 1 => 0,
+            _ => {
+                let column = column.clone();
+                return Err(BindError::Channel { column, channels });
+            }
+        };
+        let id = found.id;
+        Ok((Slot { id, channel }, found.values))
+    }
+
+    fn side<'a>(&'a self, operand: &'a Operand) -> Result<Side<'a>, BindError> {
+        Ok(match operand {
+            Operand::Literal(literal) => Side::Literal(literal),
+            Operand::Column(column) => {
+                let (slot, values) = self.column(column)?;
+                Side::Column(slot, values)
+            }
+        })
+    }
+
+    fn compare(
+        &self,
+        left: &Operand,
+        comparison: Comparison,
+        right: &Operand,
+    ) -> Result<Node, BindError> {
+        compare(&self.side(left)?, comparison, &self.side(right)?)
+    }
+
+    fn is_in(&self, operand: &Operand, list: &[Literal]) -> Result<Node, BindError> {
+        let side = self.side(operand)?;
+        for literal in list {
+            check_types(&side, Comparison::Equal, &Side::Literal(literal))?;
+        }
+        let has_null = list.contains(&Literal::Null);
+        match side {
+            Side::Column(slot, Values::Numbers) => {
+                let numbers = list.iter().filter_map(|literal| match literal {
+                    // A NaN equals nothing, and has no place in an order.
+                    Literal::Number(number) => number.compare(*number).and(Some(*number)),
+                    _ => None,
+                });
+                let mut numbers: Vec<_> = numbers.collect();
+                numbers.sort_by(|a, b| a.compare(*b).unwrap_or(std::cmp::Ordering::Equal));
+                Ok(Node::In(slot, numbers, has_null))
+            }
+            Side::Column(slot, Values::Words(words)) => {
+                let listed: BTreeSet<_> = list.iter().filter_map(text).collect();
+                let otherwise = if has_null {
+                    Truth::Unknown
+                } else {
+                    Truth::False
+                };
+                let truth = |word: &&str| {
+                    if listed.contains(word) {
+                        Truth::True
+                    } else {
+                        otherwise
+                    }
+                };
+                Ok(Node::Words(slot, words.iter().map(truth).collect()))
+            }
+            // Two bools or a literal: no list that would be worth more.
+            side => {
+                let equals = |literal| compare(&side, Comparison::Equal, &Side::Literal(literal));
+                let nodes = list.iter().map(equals);
+                Ok(Node::Or(nodes.collect::<Result<_, _>>()?))
+            }
+        }
+    }
+}
+
+fn text(literal: &Literal) -> Option<&str> {
+    match literal {
+        Literal::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn check_types(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<(), BindError> {
+    match left.type_of().zip(right.type_of()) {
+        Some((left, right)) if left != right => Err(BindError::Types { left, right }),
+        Some((Type::Bool, _)) if !comparison.is_equality() => Err(BindError::Order),
+        _ => Ok(()),
+    }
+}
+
+fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<Node, BindError> {
+    check_types(left, comparison, right)?;
+    Ok(match (left, right) {
+        (Side::Literal(left), Side::Literal(right)) => {
+            let truth = compare_literals(left, comparison, right);
+            Node::Constant(truth.unwrap_or(Truth::Unknown))
+        }
+        (Side::Column(slot, Values::Words(words)), Side::Literal(Literal::Text(text))) => {
+            Node::Words(*slot, truths(words, comparison, text))
+        }
+        (Side::Literal(Literal::Text(text)), Side::Column(slot, Values::Words(words))) => {
+            Node::Words(*slot, truths(words, comparison.mirrored(), text))
+        }
+        (Side::Column(a, Values::Words(left)), Side::Column(b, Values::Words(right))) => {
+            let all: BTreeSet<_> = left.iter().chain(right).copied().collect();
+            let all: Vec<_> = all.into_iter().collect();
+            let ranks = |words: &[&str]| {
+                let place = |word: &&str| all.partition_point(|other| other < word);
+                words.iter().map(place).collect()
+            };
+            Node::Ranks([(*a, ranks(left)), (*b, ranks(right))], comparison)
+        }
+        _ => match (left.term(), right.term()) {
+            (Some(left), Some(right)) => Node::Compare(left, comparison, right),
+            // One is the missing value.
+            _ => Node::Constant(Truth::Unknown),
+        },
+    })
+}
+
+fn truths(words: &[&str], comparison: Comparison, text: &str) -> Vec<Truth> {
+    let truth = |word: &&str| comparison.holds((*word).cmp(text)).into();
+    words.iter().map(truth).collect()
+}
+
+/// Why a predicate cannot be asked of these columns.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// No column, or more than one.
+    #[error("column {column}")]
+    Find {
+        /// The column.
+        column: Column,
+        /// What is wrong with it.
+        source: FindError,
+    },
+    /// The channel is not there, or none is named and there are several.
+    #[error("{column}: name one of its {channels} channels, from [0]")]
+    Channel {
+        /// The column.
+        column: Column,
+        /// How many it has.
+        channels: u32,
+    },
+    /// A column stands alone that is neither true nor false.
+    #[error("{0} is no bool column, compare it with something")]
+    NotBool(Column),
+    /// Values of different types.
+    #[error("{left} does not compare with {right}")]
+    Types {
+        /// On the left.
+        left: Type,
+        /// On the right.
+        right: Type,
+    },
+    /// A comparison of bools by order.
+    #[error("bools have no order, compare them by = or !=")]
+    Order,
+}

@@ -1,0 +1,117 @@
+//! What a predicate is for a row.
+
+use std::ops::Range;
+
+use super::{
+    BoundPredicate, Cell, Columns, Truth,
+    bind::{Node, Slot, Term},
+};
+
+impl BoundPredicate {
+    /// What it is for one row.
+    pub fn evaluate(&self, columns: &impl Columns, row: usize) -> Truth {
+        self.root.evaluate(columns, row)
+    }
+
+    /// Appends those of `rows` that satisfy it, in order.
+    ///
+    /// ```
+    /// use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, encode};
+    /// use zvf_query::predicate::{Predicate, Scope, Table};
+    ///
+    /// let cell = encode(&[0.5_f32, 2.5, f32::NAN], ByteOrder::Little);
+    /// let radius = NumericRows::parse(&cell, Dtype::parse("float32")?, 1.try_into()?)?;
+    /// let mut table = Table::default();
+    /// table.add_numbers(Scope::Vertex, "radius", radius)?;
+    ///
+    /// let bound = Predicate::parse("radius > 1")?.bind(&table)?;
+    /// let mut selected = Vec::new();
+    /// bound.select(&table, 0..3, &mut selected);
+    /// assert_eq!(selected, [1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn select(&self, columns: &impl Columns, rows: Range<usize>, selected: &mut Vec<usize>) {
+        selected.extend(rows.filter(|row| self.evaluate(columns, *row).is_true()));
+    }
+}
+
+impl Node {
+    fn evaluate(&self, columns: &impl Columns, row: usize) -> Truth {
+        let cell = |slot: &Slot| columns.cell(slot.id, slot.channel, row);
+        let word = |slot: &Slot| match cell(slot) {
+            Cell::Category(code) => usize::try_from(code).ok(),
+            _ => None,
+        };
+        match self {
+            Self::Constant(truth) => *truth,
+            Self::Is(slot) => match cell(slot) {
+                Cell::Bool(value) => value.into(),
+                _ => Truth::Unknown,
+            },
+            Self::IsNull(slot) => (cell(slot) == Cell::Missing).into(),
+            Self::Compare(left, comparison, right) => {
+                let value = |term: &Term| match term {
+                    Term::Slot(slot) => cell(slot),
+                    Term::Number(number) => Cell::Number(*number),
+                    Term::Bool(value) => Cell::Bool(*value),
+                };
+                let order = match (value(left), value(right)) {
+                    (Cell::Number(left), Cell::Number(right)) => left.compare(right),
+                    (Cell::Bool(left), Cell::Bool(right)) => Some(left.cmp(&right)),
+                    _ => return Truth::Unknown,
+                };
+                order.is_some_and(|order| comparison.holds(order)).into()
+            }
+            Self::In(slot, numbers, has_null) => {
+                let Cell::Number(value) = cell(slot) else {
+                    return Truth::Unknown;
+                };
+                // Where a NaN would go does not matter: it is nowhere equal.
+                let place = numbers.partition_point(|other| {
+                    other.compare(value).is_some_and(std::cmp::Ordering::is_lt)
+                });
+                let order = numbers.get(place).and_then(|other| other.compare(value));
+                match order {
+                    Some(std::cmp::Ordering::Equal) => Truth::True,
+                    _ if *has_null => Truth::Unknown,
+                    _ => Truth::False,
+                }
+            }
+            Self::Words(slot, truths) => {
+                let truth = word(slot).and_then(|word| truths.get(word));
+                truth.copied().unwrap_or(Truth::Unknown)
+            }
+            Self::Ranks(sides, comparison) => {
+                let [left, right] = sides.each_ref().map(|(slot, ranks)| {
+                    let rank = word(slot).and_then(|word| ranks.get(word));
+                    rank.copied()
+                });
+                match left.zip(right) {
+                    Some((left, right)) => comparison.holds(left.cmp(&right)).into(),
+                    None => Truth::Unknown,
+                }
+            }
+            Self::Not(inner) => !inner.evaluate(columns, row),
+            Self::And(parts) => {
+                let mut all = Truth::True;
+                for part in parts {
+                    all = all & part.evaluate(columns, row);
+                    if all == Truth::False {
+                        break;
+                    }
+                }
+                all
+            }
+            Self::Or(parts) => {
+                let mut any = Truth::False;
+                for part in parts {
+                    any = any | part.evaluate(columns, row);
+                    if any == Truth::True {
+                        break;
+                    }
+                }
+                any
+            }
+        }
+    }
+}

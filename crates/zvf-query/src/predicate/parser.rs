@@ -1,0 +1,387 @@
+//! Text to tree.
+
+use std::fmt;
+
+use super::{
+    Column, Comparison, Literal, Number, Operand, Predicate, Scope, Truth,
+    lexer::{KEYWORDS, Lexer, Token},
+};
+
+/// The longest text that is parsed, in bytes.
+pub const MAX_LENGTH: usize = 1 << 16;
+
+/// How deep parentheses and `not` may nest.
+pub const MAX_DEPTH: usize = 64;
+
+impl Predicate {
+    /// Reads a predicate; the [module](super) has the language.
+    ///
+    /// ```
+    /// use zvf_query::predicate::Predicate;
+    ///
+    /// let text = "\"my column\"[2] between -1 and 2.5 and not object.done";
+    /// assert_eq!(Predicate::parse(text)?.to_string(), text);
+    /// # Ok::<(), zvf_query::predicate::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ParseError`] says where the text is no predicate and what was
+    /// expected.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        if text.len() > MAX_LENGTH {
+            return Err(Problem::TooLong.at(MAX_LENGTH));
+        }
+        let mut parser = Parser {
+            lexer: Lexer::new(text),
+            at: 0,
+            token: Token::End,
+            depth: 0,
+        };
+        parser.advance()?;
+        let predicate = parser.or()?;
+        match parser.token {
+            Token::End => Ok(predicate),
+            _ => Err(parser.expected(Expected::End)),
+        }
+    }
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// The token that comes, and where.
+    token: Token<'a>,
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn or(&mut self) -> Result<Predicate, ParseError> {
+        self.chain("or", Self::and, Predicate::Or)
+    }
+
+    fn and(&mut self) -> Result<Predicate, ParseError> {
+        self.chain("and", Self::not, Predicate::And)
+    }
+
+    fn chain(
+        &mut self,
+        word: &str,
+        part: impl Fn(&mut Self) -> Result<Predicate, ParseError>,
+        join: impl Fn(Vec<Predicate>) -> Predicate,
+    ) -> Result<Predicate, ParseError> {
+        let first = part(self)?;
+        if !self.is_keyword(word) {
+            return Ok(first);
+        }
+        let mut parts = vec![first];
+        while self.skip_keyword(word)? {
+            parts.push(part(self)?);
+        }
+        Ok(join(parts))
+    }
+
+    fn not(&mut self) -> Result<Predicate, ParseError> {
+        if self.is_keyword("not") {
+            return self.nested(|parser| {
+                parser.advance()?;
+                Ok(Predicate::Not(Box::new(parser.not()?)))
+            });
+        }
+        if self.token == Token::Symbol("(") {
+            return self.nested(|parser| {
+                parser.advance()?;
+                let inner = parser.or()?;
+                parser.require(")", Expected::Closing)?;
+                Ok(inner)
+            });
+        }
+        self.test()
+    }
+
+    fn nested(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<Predicate, ParseError>,
+    ) -> Result<Predicate, ParseError> {
+        if self.depth == MAX_DEPTH {
+            return Err(Problem::TooDeep.at(self.at));
+        }
+        self.depth += 1;
+        let inner = inner(self)?;
+        self.depth -= 1;
+        Ok(inner)
+    }
+
+    fn test(&mut self) -> Result<Predicate, ParseError> {
+        let operand = self.operand()?;
+        if let Some(comparison) = self.comparison() {
+            self.advance()?;
+            return Ok(Predicate::Compare {
+                left: operand,
+                comparison,
+                right: self.operand()?,
+            });
+        }
+        if self.skip_keyword("is")? {
+            let not = self.skip_keyword("not")?;
+            if !self.skip_keyword("null")? {
+                let expected = if not {
+                    Expected::Null
+                } else {
+                    Expected::NullOrNot
+                };
+                return Err(self.expected(expected));
+            }
+            return Ok(negated(not, Predicate::IsNull(operand)));
+        }
+        let not = self.skip_keyword("not")?;
+        if self.skip_keyword("between")? {
+            let low = self.operand()?;
+            if !self.skip_keyword("and")? {
+                return Err(self.expected(Expected::And));
+            }
+            let high = self.operand()?;
+            return Ok(negated(not, Predicate::Between { operand, low, high }));
+        }
+        if self.skip_keyword("in")? {
+            let list = self.list()?;
+            return Ok(negated(not, Predicate::In { operand, list }));
+        }
+        match operand {
+            _ if not => Err(self.expected(Expected::BetweenOrIn)),
+            Operand::Column(column) => Ok(Predicate::Is(column)),
+            Operand::Literal(Literal::Bool(value)) => Ok(Predicate::Constant(value.into())),
+            Operand::Literal(Literal::Null) => Ok(Predicate::Constant(Truth::Unknown)),
+            Operand::Literal(_) => Err(self.expected(Expected::Comparison)),
+        }
+    }
+
+    fn list(&mut self) -> Result<Vec<Literal>, ParseError> {
+        self.require("(", Expected::Opening)?;
+        let mut list = vec![self.literal()?];
+        while self.skip(",")? {
+            list.push(self.literal()?);
+        }
+        self.require(")", Expected::ListEnd)?;
+        Ok(list)
+    }
+
+    fn literal(&mut self) -> Result<Literal, ParseError> {
+        let literal = self.take_literal()?;
+        literal.ok_or_else(|| self.expected(Expected::Literal))
+    }
+
+    fn operand(&mut self) -> Result<Operand, ParseError> {
+        if let Some(literal) = self.take_literal()? {
+            return Ok(Operand::Literal(literal));
+        }
+        let mut scope = None;
+        let mut name = self.name(Expected::Operand)?;
+        if self.token == Token::Symbol(".") {
+            let (word, in_quotes) = &name;
+            let named = |scope: &Scope| scope.name() == word && !in_quotes;
+            let found = Scope::ALL.into_iter().find(named);
+            scope = Some(found.ok_or_else(|| Problem::Scope.at(self.at))?);
+            self.advance()?;
+            name = self.name(Expected::Name)?;
+        }
+        let channel = if self.skip("[")? {
+            let Token::Number(Number::Int(channel)) = self.token else {
+                return Err(self.expected(Expected::Channel));
+            };
+            let channel = u32::try_from(channel);
+            let channel = channel.map_err(|_| self.expected(Expected::Channel))?;
+            self.advance()?;
+            self.require("]", Expected::ChannelEnd)?;
+            Some(channel)
+        } else {
+            None
+        };
+        Ok(Operand::Column(Column {
+            scope,
+            name: name.0,
+            channel,
+        }))
+    }
+
+    /// A name, and whether it was in quotes.
+    fn name(&mut self, expected: Expected) -> Result<(String, bool), ParseError> {
+        let name = match &self.token {
+            Token::Word(word) if !KEYWORDS.iter().any(|k| k.eq_ignore_ascii_case(word)) => {
+                ((*word).to_owned(), false)
+            }
+            Token::Quoted(name) => (name.clone(), true),
+            _ => return Err(self.expected(expected)),
+        };
+        self.advance()?;
+        Ok(name)
+    }
+
+    fn take_literal(&mut self) -> Result<Option<Literal>, ParseError> {
+        let literal = match &self.token {
+            Token::Number(number) => Literal::Number(*number),
+            Token::Text(text) => Literal::Text(text.clone()),
+            _ if self.is_keyword("true") => Literal::Bool(true),
+            _ if self.is_keyword("false") => Literal::Bool(false),
+            _ if self.is_keyword("null") => Literal::Null,
+            _ => return Ok(None),
+        };
+        self.advance()?;
+        Ok(Some(literal))
+    }
+
+    fn comparison(&self) -> Option<Comparison> {
+        let Token::Symbol(symbol) = self.token else {
+            return None;
+        };
+        let mut all = Comparison::ALL.into_iter();
+        all.find(|comparison| comparison.symbol() == symbol)
+    }
+
+    fn is_keyword(&self, keyword: &str) -> bool {
+        matches!(self.token, Token::Word(word) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    fn skip_keyword(&mut self, keyword: &str) -> Result<bool, ParseError> {
+        let found = self.is_keyword(keyword);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn skip(&mut self, symbol: &'static str) -> Result<bool, ParseError> {
+        let found = self.token == Token::Symbol(symbol);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn require(&mut self, symbol: &'static str, expected: Expected) -> Result<(), ParseError> {
+        if self.skip(symbol)? {
+            return Ok(());
+        }
+        Err(self.expected(expected))
+    }
+
+    fn advance(&mut self) -> Result<(), ParseError> {
+        (self.at, self.token) = self.lexer.next()?;
+        Ok(())
+    }
+
+    fn expected(&self, expected: Expected) -> ParseError {
+        Problem::Expected(expected).at(self.at)
+    }
+}
+
+fn negated(not: bool, predicate: Predicate) -> Predicate {
+    if not {
+        Predicate::Not(Box::new(predicate))
+    } else {
+        predicate
+    }
+}
+
+/// Where a text is no predicate, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {at}: {problem}")]
+pub struct ParseError {
+    /// The byte, counted from 0; the length of the text for its end.
+    pub at: usize,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong with a text that is no predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Something else should be here.
+    #[error("expected {0}")]
+    Expected(Expected),
+    /// The text that starts here has no end.
+    #[error("text without closing '")]
+    UnclosedText,
+    /// The name that starts here has no end.
+    #[error("name without closing \"")]
+    UnclosedName,
+    /// What starts here looks like a number, but is none or too large.
+    #[error("not an integer of 64 bits or a finite float")]
+    Number,
+    /// What is before this point is no scope.
+    #[error(
+        "only vertex, fragment, link, object or group may be before a point; a name with a point needs \"quotes\""
+    )]
+    Scope,
+    /// A character that begins nothing.
+    #[error("character {0:?} begins nothing")]
+    Character(char),
+    /// Parentheses and `not` are nested deeper than [`MAX_DEPTH`].
+    #[error("nested deeper than {MAX_DEPTH}")]
+    TooDeep,
+    /// The text has more than [`MAX_LENGTH`] bytes.
+    #[error("longer than {MAX_LENGTH} bytes")]
+    TooLong,
+}
+
+impl Problem {
+    fn at(self, at: usize) -> ParseError {
+        ParseError { at, problem: self }
+    }
+}
+
+/// What could have stood where something else does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Expected {
+    /// A column or a value.
+    Operand,
+    /// A value.
+    Literal,
+    /// The name after a scope.
+    Name,
+    /// The number of a channel.
+    Channel,
+    /// `]`
+    ChannelEnd,
+    /// A comparison: values alone are no predicate.
+    Comparison,
+    /// `and`, of a `between`.
+    And,
+    /// `between` or `in`, after a `not`.
+    BetweenOrIn,
+    /// `null` or `not null`
+    NullOrNot,
+    /// `null`
+    Null,
+    /// `(`
+    Opening,
+    /// `)`
+    Closing,
+    /// `,` or `)`
+    ListEnd,
+    /// The end, or what joins another predicate.
+    End,
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Operand => "a column or a value",
+            Self::Literal => "a value",
+            Self::Name => "a name",
+            Self::Channel => "the number of a channel",
+            Self::ChannelEnd => "`]`",
+            Self::Comparison => "a comparison",
+            Self::And => "`and`",
+            Self::BetweenOrIn => "`between` or `in`",
+            Self::NullOrNot => "`null` or `not null`",
+            Self::Null => "`null`",
+            Self::Opening => "`(`",
+            Self::Closing => "`)`, `and` or `or`",
+            Self::ListEnd => "`,` or `)`",
+            Self::End => "a comparison, `and`, `or` or the end",
+        })
+    }
+}

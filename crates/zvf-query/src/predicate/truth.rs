@@ -1,0 +1,76 @@
+//! True, false, and what a missing value makes of it.
+
+use std::{cmp, fmt, ops};
+
+/// The three values of SQL's logic. `&` is the lesser of two, `|` the greater.
+///
+/// ```
+/// use zvf_query::predicate::Truth;
+///
+/// assert_eq!(Truth::Unknown & Truth::False, Truth::False);
+/// assert_eq!(!Truth::Unknown | Truth::False, Truth::Unknown);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Truth {
+    /// It does not hold.
+    False,
+    /// A value that would decide is missing.
+    Unknown,
+    /// It holds.
+    True,
+}
+
+impl Truth {
+    /// All three, in order.
+    pub const ALL: [Self; 3] = [Self::False, Self::Unknown, Self::True];
+
+    /// Whether it holds, which a row must for being selected.
+    pub fn is_true(self) -> bool {
+        self == Self::True
+    }
+}
+
+impl From<bool> for Truth {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
+impl ops::Not for Truth {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        match self {
+            Self::False => Self::True,
+            Self::Unknown => Self::Unknown,
+            Self::True => Self::False,
+        }
+    }
+}
+
+impl ops::BitAnd for Truth {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        cmp::min(self, other)
+    }
+}
+
+impl ops::BitOr for Truth {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        cmp::max(self, other)
+    }
+}
+
+/// As a predicate writes it.
+impl fmt::Display for Truth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::False => "false",
+            Self::Unknown => "null",
+            Self::True => "true",
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! Whether any row of many can satisfy a predicate, by what is known of all.
+
+use std::cmp::Ordering;
+
+use super::{
+    BoundPredicate, Number, Truth,
+    bind::{Node, Slot, Term},
+};
+
+/// What is known of a column's values in some rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zone {
+    /// None is less; of words, the least code.
+    pub min: Number,
+    /// None is greater; of words, the greatest code.
+    pub max: Number,
+    /// Whether a value may be missing.
+    pub missing: bool,
+    /// Whether a value may be NaN, which `min` and `max` do not tell.
+    pub nan: bool,
+}
+
+/// What is known of the columns that a predicate was bound to, in some rows.
+pub trait Zones {
+    /// Of one channel of a column; `None` when nothing is known.
+    fn zone(&self, id: usize, channel: u32) -> Option<Zone>;
+}
+
+impl BoundPredicate {
+    /// Whether a row of the zones may satisfy it. When not, none does and
+    /// nothing needs to be read; when so, one need not.
+    ///
+    /// ```
+    /// use zvf_format::numeric::{Dtype, NumericRows};
+    /// use zvf_query::predicate::{Number, Predicate, Scope, Table, Zone, Zones};
+    ///
+    /// /// The same for all columns.
+    /// struct All(Zone);
+    ///
+    /// impl Zones for All {
+    ///     fn zone(&self, _: usize, _: u32) -> Option<Zone> {
+    ///         Some(self.0)
+    ///     }
+    /// }
+    ///
+    /// let radius = NumericRows::parse(b"", Dtype::parse("float32")?, 1.try_into()?)?;
+    /// let mut table = Table::default();
+    /// table.add_numbers(Scope::Vertex, "radius", radius)?;
+    /// let (min, max) = (Number::Float(0.5), Number::Float(2.0));
+    /// let zones = All(Zone { min, max, missing: false, nan: false });
+    /// let may_match = |text| Ok::<_, Box<dyn std::error::Error>>(
+    ///     Predicate::parse(text)?.bind(&table)?.may_match(&zones)
+    /// );
+    /// assert!(may_match("radius > 1")?);
+    /// assert!(!may_match("radius > 2 or radius is null")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn may_match(&self, zones: &impl Zones) -> bool {
+        self.root.outcomes(zones).has(Truth::True)
+    }
+}
+
+/// The truths a predicate may have for the rows of a zone; more than it has,
+/// never fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outcomes([bool; 3]);
+
+impl Outcomes {
+    const ANY: Self = Self([true; 3]);
+    const NONE: Self = Self([false; 3]);
+
+    fn has(self, truth: Truth) -> bool {
+        let outcomes = Truth::ALL.into_iter().zip(self.0);
+        outcomes
+            .into_iter()
+            .any(|(other, may)| may && other == truth)
+    }
+
+    fn with(mut self, truth: Truth, may: bool) -> Self {
+        for (other, slot) in Truth::ALL.into_iter().zip(&mut self.0) {
+            *slot |= may && other == truth;
+        }
+        self
+    }
+
+    fn iter(self) -> impl Iterator<Item = Truth> + Clone {
+        let outcomes = Truth::ALL.into_iter().zip(self.0);
+        outcomes.filter_map(|(truth, may)| may.then_some(truth))
+    }
+
+    fn of(truths: impl IntoIterator<Item = Truth>) -> Self {
+        let none = Self::NONE;
+        truths
+            .into_iter()
+            .fold(none, |all, truth| all.with(truth, true))
+    }
+
+    fn join(self, other: Self, join: impl Fn(Truth, Truth) -> Truth) -> Self {
+        let join = &join;
+        Self::of(
+            self.iter()
+                .flat_map(|a| other.iter().map(move |b| join(a, b))),
+        )
+    }
+}
+
+impl Node {
+    fn outcomes(&self, zones: &impl Zones) -> Outcomes {
+        let zone = |slot: &Slot| zones.zone(slot.id, slot.channel);
+        match self {
+            Self::Constant(truth) => Outcomes::of([*truth]),
+            Self::Is(_) | Self::Ranks(..) => Outcomes::ANY,
+            Self::IsNull(slot) => match zone(slot) {
+                Some(zone) => Outcomes::of([Truth::False]).with(Truth::True, zone.missing),
+                None => Outcomes::ANY,
+            },
+            Self::Compare(left, comparison, right) => {
+                let zone = |term: &Term| match term {
+                    Term::Slot(slot) => zone(slot),
+                    Term::Number(number) => Some(Zone {
+                        min: *number,
+                        max: *number,
+                        missing: false,
+                        nan: number.compare(*number).is_none(),
+                    }),
+                    Term::Bool(_) => None,
+                };
+                match zone(left).zip(zone(right)) {
+                    Some((left, right)) => {
+                        let truths =
+                            orders(left, right).map(|order| comparison.holds(order).into());
+                        Outcomes::of(truths)
+                            .with(Truth::False, left.nan || right.nan)
+                            .with(Truth::Unknown, left.missing || right.missing)
+                    }
+                    None => Outcomes::ANY,
+                }
+            }
+            Self::In(slot, numbers, has_null) => match zone(slot) {
+                Some(zone) => {
+                    let may = numbers.iter().any(|number| holds(zone, *number));
+                    let unknown = zone.missing || *has_null;
+                    Outcomes::of([Truth::False])
+                        .with(Truth::True, may)
+                        .with(Truth::Unknown, unknown)
+                }
+                None => Outcomes::ANY,
+            },
+            Self::Words(slot, truths) => match zone(slot) {
+                Some(zone) => {
+                    let truths = truths.iter().zip(0_u64..);
+                    let within = truths.filter(|(_, code)| holds(zone, Number::UInt(*code)));
+                    // A code without a word is missing as well.
+                    Outcomes::of(within.map(|(truth, _)| *truth)).with(Truth::Unknown, true)
+                }
+                None => Outcomes::ANY,
+            },
+            Self::Not(inner) => Outcomes::of(inner.outcomes(zones).iter().map(|truth| !truth)),
+            Self::And(parts) => parts.iter().fold(Outcomes::of([Truth::True]), |all, part| {
+                all.join(part.outcomes(zones), |a, b| a & b)
+            }),
+            Self::Or(parts) => parts
+                .iter()
+                .fold(Outcomes::of([Truth::False]), |any, part| {
+                    any.join(part.outcomes(zones), |a, b| a | b)
+                }),
+        }
+    }
+}
+
+/// Whether a value of the zone may be this number. Bounds that are NaN say
+/// nothing.
+fn holds(zone: Zone, number: Number) -> bool {
+    let below = zone.min.compare(number) == Some(Ordering::Greater);
+    let above = zone.max.compare(number) == Some(Ordering::Less);
+    !below && !above
+}
+
+/// How a value of one zone may compare with one of another.
+fn orders(left: Zone, right: Zone) -> impl Iterator<Item = Ordering> {
+    let bounds = (left.min.compare(right.max), left.max.compare(right.min));
+    let may = move |order: &Ordering| match bounds {
+        (Some(lowest), Some(highest)) => match order {
+            Ordering::Less => lowest.is_lt(),
+            Ordering::Equal => lowest.is_le() && highest.is_ge(),
+            Ordering::Greater => highest.is_gt(),
+        },
+        _ => true,
+    };
+    let orders = [Ordering::Less, Ordering::Equal, Ordering::Greater];
+    orders.into_iter().filter(may)
+}

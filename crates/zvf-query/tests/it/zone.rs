@@ -1,0 +1,117 @@
+//! Zones never prune a row that matches.
+
+use proptest::prelude::*;
+use zvf_query::predicate::{Cell, Number, Predicate, Zone, Zones};
+
+use crate::predicates::{Data, data, predicate};
+
+/// The zones of all rows, where asked for.
+struct Known<'a>(&'a Data, [bool; 8]);
+
+impl Zones for Known<'_> {
+    fn zone(&self, id: usize, channel: u32) -> Option<Zone> {
+        use zvf_query::predicate::Columns;
+        let mut zone: Option<Zone> = None;
+        let (mut missing, mut nan) = (false, false);
+        for row in 0..self.0.rows.len() {
+            let number = match self.0.cell(id, channel, row) {
+                Cell::Number(number) => number,
+                Cell::Category(code) => Number::UInt(code.into()),
+                Cell::Bool(_) => return None,
+                Cell::Missing => {
+                    missing = true;
+                    continue;
+                }
+            };
+            if number.compare(number).is_none() {
+                nan = true;
+                continue;
+            }
+            let all = zone.get_or_insert(Zone {
+                min: number,
+                max: number,
+                missing,
+                nan,
+            });
+            if number.compare(all.min).unwrap().is_lt() {
+                all.min = number;
+            }
+            if number.compare(all.max).unwrap().is_gt() {
+                all.max = number;
+            }
+        }
+        let zone = zone.map(|zone| Zone {
+            missing,
+            nan,
+            ..zone
+        });
+        zone.filter(|_| self.1[id])
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn what_matches_is_never_pruned(
+        predicate in predicate(),
+        data in data(),
+        known in prop::array::uniform8(prop::bool::weighted(0.8)),
+    ) {
+        let bound = predicate.bind(&data).unwrap();
+        let mut selected = Vec::new();
+        bound.select(&data, 0..data.rows.len(), &mut selected);
+        let may_match = bound.may_match(&Known(&data, known));
+        prop_assert!(may_match || selected.is_empty(), "{}", predicate);
+    }
+}
+
+#[track_caller]
+fn check(text: &str, may_match: bool) {
+    let int = |v| Cell::Number(Number::Int(v));
+    let float = |v| Cell::Number(Number::Float(v));
+    let row = |i, f, w| {
+        [
+            int(i),
+            Cell::Missing,
+            float(f),
+            Cell::Bool(true),
+            Cell::Category(w),
+            Cell::Missing,
+            int(i),
+            int(i),
+        ]
+    };
+    let data = Data {
+        rows: vec![row(3, 0.5, 2), row(9, f64::NAN, 2)],
+    };
+    let bound = Predicate::parse(text).unwrap().bind(&data).unwrap();
+    assert_eq!(
+        bound.may_match(&Known(&data, [true; 8])),
+        may_match,
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_match_is_pruned() {
+    check("int > 9", false);
+    check("int >= 9", true);
+    check("int between 10 and 20", false);
+    check("not int < 10", false);
+    check("int = 5 and int > 9", false);
+    check("int > 9 or float > 1", false);
+    check("not float <= 0.5", true);
+    check("int is null", false);
+    check("int in (1, 2, 10)", false);
+    check("int in (1, 4)", true);
+    check("float > int", false);
+    check("text = 'soma'", true);
+    check("text = 'axon'", false);
+    check("text < 'b'", false);
+    // Nothing is known of it: all rows are missing.
+    check("uint > 5", true);
+    check("bool", true);
+    check("bool and false", false);
+    check("int = null", false);
+}
