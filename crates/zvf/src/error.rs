@@ -1,9 +1,11 @@
 //! Why a store cannot be opened or counted.
 
-use zvf_format::fragment::FragmentIndexError;
+use zvf_format::{
+    fragment::FragmentIndexError, manifest::ManifestError, open_rows::OpenRowsError,
+    vlen::VlenFrameError,
+};
 use zvf_model::{
     generation::GenerationError,
-    grid::ChunkCoord,
     key::{Key, KeyError},
     metadata::MetadataError,
     zarr::IndexError,
@@ -52,12 +54,12 @@ pub enum Error {
         source: IndexError,
     },
     /// A chunk is listed, and its cell is not there.
-    #[error("{node}: chunk {chunk} is listed, but its cell is missing")]
+    #[error("{node}: chunk {cell} is listed, but missing")]
     MissingCell {
         /// The array.
         node: Key,
         /// The chunk.
-        chunk: ChunkCoord,
+        cell: String,
     },
     /// A cell is no whole number of rows.
     #[error("{node}: a chunk has {bytes} bytes, which are no whole number of {row} byte rows")]
@@ -76,6 +78,48 @@ pub enum Error {
         node: Key,
         /// Why.
         source: FragmentIndexError,
+    },
+    /// An array is missing that others need.
+    #[error("{node} is missing")]
+    MissingArray {
+        /// The array.
+        node: Key,
+    },
+    /// Manifests cannot be told apart.
+    #[error("{node}: its offsets do not fit its data")]
+    OpenRows {
+        /// The array.
+        node: Key,
+        /// Why.
+        source: OpenRowsError,
+    },
+    /// A manifest cannot be read.
+    #[error("{node}: an item is no manifest")]
+    Manifest {
+        /// The array.
+        node: Key,
+        /// Why.
+        source: ManifestError,
+    },
+    /// An array is larger than the memory budget.
+    #[error(
+        "{node}: has {bytes} bytes, the memory budget is {budget}; raise it to read this store"
+    )]
+    OverBudget {
+        /// The array.
+        node: Key,
+        /// Its size.
+        bytes: u64,
+        /// The budget.
+        budget: u64,
+    },
+    /// A chunk of manifests is no frame.
+    #[error("{node}: a chunk is no frame of byte strings")]
+    Frame {
+        /// The array.
+        node: Key,
+        /// Why.
+        source: VlenFrameError,
     },
     /// A name in the store cannot be part of a key.
     #[error("{name:?} in the store cannot be part of a key")]

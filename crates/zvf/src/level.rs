@@ -14,9 +14,9 @@ use zvf_model::{
     level::LevelMetadata,
     zarr::{Array, Node},
 };
-use zvf_store::{Cell, CellArray};
+use zvf_store::Cell;
 
-use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes};
+use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes, objects};
 
 /// More files in a level than any known store has.
 const MOST_FILES: usize = 1 << 26;
@@ -98,7 +98,8 @@ impl<'a> Counter<'a> {
             return Ok(None);
         };
         let index = ObjectIndex::parse(&key, node.attributes())?.value;
-        Ok(Some(index.num_present.unwrap_or(index.num_objects)))
+        let present = objects::present(self.dataset, self.level.level, &index).await?;
+        Ok(Some(present))
     }
 
     async fn links(&self) -> Result<Option<u64>, Error> {
@@ -107,7 +108,13 @@ impl<'a> Counter<'a> {
             None => Some(0),
             Some((key, node)) if self.dataset.layout().links == LinkForm::PerOffsets => {
                 let family = LinkFamily::parse(&key, delta, node.attributes())?.value;
-                family.map_or(Some(0), |family| family.num_links)
+                let links = family.map_or(Some(0), |family| family.num_links);
+                let prefix = format!("{}/", self.below(&key));
+                // The number is written with the first links.
+                let written = self
+                    .files_below(&prefix)
+                    .any(|(file, _)| !file.ends_with("zarr.json"));
+                links.or((!written).then_some(0))
             }
             Some((key, node)) => {
                 let family = LinkFamily::parse_intra(&key, delta, node.attributes())?.value;
@@ -195,15 +202,21 @@ impl<'a> Counter<'a> {
         Ok(chunks)
     }
 
+    /// Files whose path starts with `prefix`: the rest of it, and their size.
+    fn files_below(&self, prefix: &str) -> impl Iterator<Item = (&str, u64)> {
+        let files = self.files.range(prefix.to_owned()..);
+        files.map_while(move |(file, size)| Some((file.strip_prefix(prefix)?, *size)))
+    }
+
     /// The arrays right below `key`.
     async fn arrays_below(&self, key: &Key) -> Result<Vec<(Key, String, Array)>, Error> {
         let prefix = format!("{}/", self.below(key));
-        let below = self.files.range(prefix.clone()..);
-        let below = below.map_while(|(file, _)| file.strip_prefix(&prefix));
-        let names = below.filter_map(|file| match file.split_once('/') {
-            Some((name, "zarr.json")) => Some(name.to_owned()),
-            _ => None,
-        });
+        let names = self
+            .files_below(&prefix)
+            .filter_map(|(file, _)| match file.split_once('/') {
+                Some((name, "zarr.json")) => Some(name.to_owned()),
+                _ => None,
+            });
         let names: Vec<String> = names.collect();
         let keys = names.iter().map(|name| nodes::child(key, name));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
@@ -220,10 +233,10 @@ impl<'a> Counter<'a> {
     /// Chunks that are cells of one array.
     async fn cells(&self, key: &Key, array: &Array) -> Result<Vec<u64>, Error> {
         let presence = Presence::parse(key, array, self.arity)?.value;
-        let cells = cell_array(key, array.clone())?;
+        let cells = nodes::cell_array(key, array.clone())?;
         let missing = |chunk: &ChunkCoord| Error::MissingCell {
             node: key.clone(),
-            chunk: chunk.clone(),
+            cell: chunk.to_string(),
         };
         let mut chunks = Vec::with_capacity(presence.chunks().len());
         if cells.is_plain() && !cells.is_sharded() {
@@ -274,7 +287,7 @@ impl<'a> Counter<'a> {
                 continue;
             }
             let index = vec![0; array.rank()];
-            let cells = cell_array(&key, array)?;
+            let cells = nodes::cell_array(&key, array)?;
             let cell = Cell {
                 array: &cells,
                 index: &index,
@@ -333,13 +346,6 @@ impl Sizes {
         }
         Ok(rows)
     }
-}
-
-fn cell_array(key: &Key, array: Array) -> Result<CellArray, Error> {
-    CellArray::new(key.clone(), array).map_err(|source| Error::Array {
-        node: key.clone(),
-        source,
-    })
 }
 
 fn bytes(n: usize) -> u64 {

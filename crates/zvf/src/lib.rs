@@ -25,6 +25,7 @@ mod evidence;
 mod info;
 mod level;
 mod nodes;
+mod objects;
 
 pub use dataset::Dataset;
 pub use error::Error;

@@ -1,7 +1,10 @@
 //! Nodes of the store: their `zarr.json`, and their children.
 
-use zvf_model::{key::Key, zarr::Node};
-use zvf_store::{Listing, Read, Store};
+use zvf_model::{
+    key::Key,
+    zarr::{Array, Node},
+};
+use zvf_store::{CellArray, Listing, Read, Store};
 
 use crate::error::Error;
 
@@ -43,6 +46,14 @@ pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Error> {
 fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Error> {
     key.map_err(|source| Error::Name {
         name: name.to_owned(),
+        source,
+    })
+}
+
+/// Where the cells of an array are.
+pub(crate) fn cell_array(key: &Key, array: Array) -> Result<CellArray, Error> {
+    CellArray::new(key.clone(), array).map_err(|source| Error::Array {
+        node: key.clone(),
         source,
     })
 }

@@ -1,0 +1,15 @@
+//! Every recorded store opened and counted, and stores that cannot be.
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails"
+)]
+
+mod golden;
+mod open;
+
+/// Runs a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(future)
+}

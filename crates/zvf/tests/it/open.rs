@@ -1,0 +1,126 @@
+//! Stores that are no store, too old, damaged, or in another place.
+
+use std::{error::Error as _, fs};
+
+use zvf::{Dataset, Error, OpenOptions};
+use zvf_testkit::golden::Golden;
+
+use crate::block_on;
+
+/// A recorded store in memory, after `change`.
+fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<zvf::Info, Error> {
+    let golden = Golden::open("zvf-07");
+    let files = golden.files();
+    let objects = files.filter_map(|(path, bytes)| {
+        let key = path.strip_prefix("graph.zv/")?;
+        Some((key.to_owned(), change(key, bytes)?))
+    });
+    let store = OpenOptions::default().from_memory(objects).unwrap();
+    block_on(async { Dataset::from_store("graph.zv", store).await?.info().await })
+}
+
+/// An error and its causes.
+fn text(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+fn without(missing: &'static str) -> impl Fn(&str, &[u8]) -> Option<Vec<u8>> {
+    move |key, bytes| (!key.starts_with(missing)).then(|| bytes.to_vec())
+}
+
+#[test]
+fn an_intact_store_is_counted() {
+    let info = store(without("nothing")).unwrap();
+    let [level] = info.levels.as_slice() else {
+        panic!("{info:?}")
+    };
+    assert_eq!(level.vertices, Some(6));
+    assert_eq!(
+        (level.chunks, level.objects, level.links),
+        (3, Some(1), Some(6))
+    );
+    assert!(info.notes.is_empty(), "{info:?}");
+}
+
+#[test]
+fn what_is_no_store_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().to_str().unwrap();
+    let error = block_on(Dataset::open(address)).unwrap_err();
+    assert!(matches!(error, Error::NoStore { .. }), "{error}");
+    assert!(error.to_string().starts_with(address), "{error}");
+    let nowhere = format!("{address}/nowhere");
+    let error = block_on(Dataset::open(&nowhere)).unwrap_err();
+    assert!(text(&error).contains("nowhere"), "{error}");
+}
+
+#[test]
+fn a_store_without_levels_is_said() {
+    let error = store(without("0/")).unwrap_err();
+    assert!(matches!(error, Error::NoLevel { .. }), "{error}");
+}
+
+#[test]
+fn an_old_store_is_refused_with_its_version() {
+    let aged = |key: &str, bytes: &[u8]| {
+        let text = core::str::from_utf8(bytes).unwrap_or_default();
+        match key {
+            "zarr.json" => Some(text.replace("\"0.7.", "\"0.4.").into_bytes()),
+            _ => Some(bytes.to_vec()),
+        }
+    };
+    let error = store(aged).unwrap_err();
+    assert!(matches!(error, Error::Generation(_)), "{error}");
+    assert!(text(&error).contains("0.4"), "{error}");
+}
+
+#[test]
+fn missing_manifests_are_an_error() {
+    let error = store(without("0/object_index/manifests/")).unwrap_err();
+    assert!(text(&error).contains("0/object_index/manifests"), "{error}");
+}
+
+#[test]
+fn damaged_metadata_name_their_key() {
+    for key in [
+        "zarr.json",
+        "0/zarr.json",
+        "0/vertices/zarr.json",
+        "0/vertices/0.0.0/zarr.json",
+    ] {
+        let cut = |path: &str, bytes: &[u8]| {
+            let end = if path == key {
+                bytes.len() / 2
+            } else {
+                bytes.len()
+            };
+            bytes.get(..end).map(<[u8]>::to_vec)
+        };
+        let error = store(cut).unwrap_err();
+        assert!(matches!(error, Error::Metadata(_)), "{key}: {error}");
+        assert!(text(&error).contains(key), "{key}: {error}");
+    }
+}
+
+#[test]
+fn a_folder_is_counted_as_memory_is() {
+    let golden = Golden::open("zvf-07");
+    let folder = tempfile::tempdir().unwrap();
+    for (path, bytes) in golden.files() {
+        let Some(key) = path.strip_prefix("graph.zv/") else {
+            continue;
+        };
+        let file = folder.path().join(key);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+    }
+    let address = folder.path().to_str().unwrap();
+    let info = block_on(async { Dataset::open(address).await?.info().await });
+    assert_eq!(info.unwrap(), store(without("nothing")).unwrap());
+}
