@@ -25,7 +25,8 @@ pub struct Info {
     pub notes: Vec<String>,
 }
 
-/// What is in a level.
+/// What is in a level. Further geometries of a composite store are in
+/// [`bytes`](Self::bytes) only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelInfo {

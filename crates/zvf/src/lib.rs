@@ -14,7 +14,7 @@
 //! # async fn demo() -> Result<(), zvf::Error> {
 //! let dataset = Dataset::open("tracts.zv").await?;
 //! for level in dataset.info().await?.levels {
-//!     println!("level {}: {} vertices", level.level, level.vertices);
+//!     println!("level {}: {} chunks, {:?} vertices", level.level, level.chunks, level.vertices);
 //! }
 //! # Ok(()) }
 //! ```

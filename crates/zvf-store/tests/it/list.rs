@@ -58,3 +58,28 @@ fn more_than_the_limit_is_an_error() {
         assert!(matches!(error, ListError::TooMany { limit: 2, .. }));
     }
 }
+
+#[test]
+fn everything_below_is_listed_by_its_path_from_there() {
+    let (stores, _folder) = stores();
+    for store in stores {
+        let below = |prefix: &str| {
+            let files = block_on(store.list_all(&key(prefix), KEYS.len())).unwrap();
+            let files = files.into_iter().map(|file| (file.name, file.size));
+            files.collect::<Vec<_>>()
+        };
+        let mut all = KEYS.map(|key| (key.to_owned(), u64::try_from(key.len()).unwrap()));
+        all.sort();
+        assert_eq!(below(""), all, "{store}");
+        let links = [
+            ("+1/zarr.json".to_owned(), 20),
+            ("-1/zarr.json".to_owned(), 20),
+        ];
+        assert_eq!(below("0/links"), links, "{store}");
+        // A prefix is whole segments, and what is absent has nothing below.
+        assert_eq!(below("1"), [], "{store}");
+        assert_eq!(below("nothing"), [], "{store}");
+        let error = block_on(store.list_all(&key("0"), 3)).unwrap_err();
+        assert!(matches!(error, ListError::TooMany { limit: 3, .. }));
+    }
+}

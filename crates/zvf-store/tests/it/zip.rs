@@ -72,6 +72,10 @@ fn entries_are_objects() {
         assert_eq!(listing.files[0].name, "zarr.json");
         let listing = block_on(store.list(&key("0"), 9)).unwrap();
         assert_eq!((listing.folders.len(), listing.files[0].size), (0, 1000));
+        let files = block_on(store.list_all(&key(""), 9)).unwrap();
+        assert_eq!((files[0].name.as_str(), files[0].size), ("0/c", 1000));
+        let files = block_on(store.list_all(&key("0"), 9)).unwrap();
+        assert_eq!((files.len(), files[0].name.as_str()), (1, "c"));
     }
 }
 
