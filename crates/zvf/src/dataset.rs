@@ -2,12 +2,14 @@
 
 use core::fmt;
 
+use futures_util::future::try_join;
 use zvf_model::{
     generation::{Detection, Evidence},
     key::Key,
     layout::Layout,
     level::{LevelId, LevelMetadata},
     root::RootMetadata,
+    zarr::Node,
 };
 use zvf_store::{CellReader, OpenOptions, Store};
 
@@ -56,10 +58,16 @@ impl Dataset {
     /// As for [`open`](Self::open).
     pub async fn from_store(address: &str, store: Store) -> Result<Self, Error> {
         let address = address.to_owned();
-        let Some(node) = nodes::read_one(&store, &Key::root()).await? else {
+        let root = Key::root();
+        let (node, listing) = try_join(
+            nodes::read_one(&store, &root),
+            nodes::children(&store, &root),
+        )
+        .await?;
+        let Some(node) = node else {
             return Err(Error::NoStore { address });
         };
-        let names = nodes::children(&store, &Key::root()).await?.folders;
+        let names = listing.folders;
         let mut ids: Vec<LevelId> = names
             .iter()
             .filter_map(|name| LevelId::parse(name))
@@ -70,12 +78,22 @@ impl Dataset {
             Evidence::of_root(node.attributes()).detect()?;
             return Err(Error::NoLevel { address });
         };
-        let first = nodes::child(&Key::root(), &first.to_string())?;
-        let detection = evidence::gather(&store, node.attributes(), &first)
-            .await?
-            .detect()?;
-        let root = RootMetadata::parse(&Key::root(), node.attributes())?;
-        let levels = levels(&store, &root, &ids).await?;
+        let first = nodes::child(&root, &first.to_string())?;
+        let (evidence, nodes) = try_join(
+            evidence::gather(&store, node.attributes(), &first),
+            level_nodes(&store, &ids),
+        )
+        .await?;
+        // First whether it is a store to be read, then what it says.
+        let detection = evidence.detect()?;
+        let root = RootMetadata::parse(&root, node.attributes())?;
+        let mut levels = Vec::with_capacity(ids.len());
+        for (id, (key, node)) in ids.into_iter().zip(nodes) {
+            // A level without a zarr.json is a group without attributes.
+            let attributes = node.map(|node| node.attributes().clone());
+            let attributes = attributes.unwrap_or_default();
+            levels.push(LevelMetadata::parse(&key, id, &attributes, &root)?);
+        }
         Ok(Self {
             address,
             cells: CellReader::new(store),
@@ -121,24 +139,13 @@ impl Dataset {
     }
 }
 
-async fn levels(
-    store: &Store,
-    root: &RootMetadata,
-    ids: &[LevelId],
-) -> Result<Vec<LevelMetadata>, Error> {
-    let mut keys = Vec::with_capacity(ids.len());
-    for id in ids {
-        keys.push(nodes::child(&Key::root(), &id.to_string())?);
-    }
+async fn level_nodes(store: &Store, ids: &[LevelId]) -> Result<Vec<(Key, Option<Node>)>, Error> {
+    let keys = ids
+        .iter()
+        .map(|id| nodes::child(&Key::root(), &id.to_string()));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
     let nodes = nodes::read(store, &keys).await?;
-    let mut levels = Vec::with_capacity(ids.len());
-    for ((id, key), node) in ids.iter().zip(&keys).zip(nodes) {
-        // A level without a zarr.json is a group without attributes.
-        let attributes = node.map(|node| node.attributes().clone());
-        let attributes = attributes.unwrap_or_default();
-        levels.push(LevelMetadata::parse(key, *id, &attributes, root)?);
-    }
-    Ok(levels)
+    Ok(keys.into_iter().zip(nodes).collect())
 }
 
 impl fmt::Debug for Dataset {

@@ -1,6 +1,6 @@
 //! Looks at the few nodes that tell generations apart.
 
-use futures_util::future::try_join_all;
+use futures_util::future::{try_join, try_join_all, try_join4};
 use zvf_model::{
     generation::{Evidence, FamilyForm, NodeForm},
     key::Key,
@@ -11,8 +11,9 @@ use zvf_store::Store;
 
 use crate::{error::Error, nodes};
 
-/// Fills what the root's attributes do not tell. Three rounds: the level's
-/// children, their nodes and grandchildren, one grandchild each.
+/// Fills what the root's attributes do not tell. Four rounds: the level's
+/// children; their nodes, and names of families; the nodes of these, and names
+/// of their arrays; a node of one array each.
 pub(crate) async fn gather(
     store: &Store,
     root: &Attributes,
@@ -33,7 +34,13 @@ pub(crate) async fn gather(
     {
         keys.push(nodes::child(level, name)?);
     }
-    let mut found = nodes::read(store, &keys).await?.into_iter();
+    let read = nodes::read(store, &keys);
+    let links = families(store, level, "links", has("links"));
+    let crossing = families(store, level, "cross_chunk_links", has("cross_chunk_links"));
+    let attribute = attribute(store, level, &listing.folders);
+    let (found, links, cross_chunk_links, object_attribute) =
+        try_join4(read, links, crossing, attribute).await?;
+    let mut found = found.into_iter();
     let mut next = || found.next().flatten();
     let (parametric, own, index_node, groups_node) = (next(), next(), next(), next());
     let form = |node: Option<Node>, exists: bool| match node {
@@ -43,11 +50,10 @@ pub(crate) async fn gather(
     Ok(Evidence {
         vertices: form(own, has(vertices)),
         vertex_group_offsets: has("vertex_group_offsets"),
-        links: families(store, level, "links", has("links")).await?,
-        cross_chunk_links: families(store, level, "cross_chunk_links", has("cross_chunk_links"))
-            .await?,
+        links,
+        cross_chunk_links,
         object_index: index_node.map(|node| node.attributes().clone()),
-        object_attribute: attribute(store, level, &listing.folders).await?,
+        object_attribute,
         composite_links: form(next(), composite.is_some()),
         parametric_objects: parametric.map(|node| NodeForm::of(&node)),
         groups: form(groups_node, has(groups)),
@@ -101,8 +107,9 @@ async fn families(
 /// A family and one of its children.
 async fn family(store: &Store, parent: &Key, delta: &str) -> Result<FamilyForm, Error> {
     let key = nodes::child(parent, delta)?;
-    let node = nodes::read_one(store, &key).await?;
-    let names = nodes::children(store, &key).await?.folders;
+    let (node, listing) =
+        try_join(nodes::read_one(store, &key), nodes::children(store, &key)).await?;
+    let names = listing.folders;
     let mut children = Vec::new();
     if let Some(name) = names.into_iter().next() {
         let child = nodes::read_one(store, &nodes::child(&key, &name)?).await?;

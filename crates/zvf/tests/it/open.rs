@@ -2,13 +2,13 @@
 
 use std::{error::Error as _, fs};
 
-use zvf::{Dataset, Error, OpenOptions};
+use zvf::{Dataset, Error, Info, OpenOptions};
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
 
 /// A recorded store in memory, after `change`.
-fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<zvf::Info, Error> {
+fn open(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<Dataset, Error> {
     let golden = Golden::open("zvf-07");
     let files = golden.files();
     let objects = files.filter_map(|(path, bytes)| {
@@ -16,7 +16,13 @@ fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<zvf::Info, E
         Some((key.to_owned(), change(key, bytes)?))
     });
     let store = OpenOptions::default().from_memory(objects).unwrap();
-    block_on(async { Dataset::from_store("graph.zv", store).await?.info().await })
+    block_on(Dataset::from_store("graph.zv", store))
+}
+
+/// The counts of the same.
+fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<Info, Error> {
+    let dataset = open(change)?;
+    block_on(dataset.info())
 }
 
 /// An error and its causes.
@@ -46,6 +52,15 @@ fn an_intact_store_is_counted() {
         (3, Some(1), Some(6))
     );
     assert!(info.notes.is_empty(), "{info:?}");
+}
+
+#[test]
+fn opening_costs_what_the_documentation_says() {
+    let dataset = open(without("nothing")).unwrap();
+    let cost = dataset.store().activity();
+    // Root, level, vertices, object index, groups, parametric objects, an attribute
+    // of objects; two families of links and an array of each.
+    assert_eq!((cost.requests, cost.lists), (11, 7));
 }
 
 #[test]
