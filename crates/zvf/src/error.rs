@@ -61,6 +61,20 @@ pub enum Error {
         /// The chunk.
         cell: String,
     },
+    /// An array that should hold a byte string a chunk does not.
+    #[error("{node}: is no array of one byte string a chunk")]
+    NoCells {
+        /// The array.
+        node: Key,
+    },
+    /// A file is not as long as it says.
+    #[error("{key}: has {bytes} bytes, but starts with another length; it was cut or damaged")]
+    CutCell {
+        /// The file.
+        key: Key,
+        /// Its size.
+        bytes: u64,
+    },
     /// A cell is no whole number of rows.
     #[error("{node}: a chunk has {bytes} bytes, which are no whole number of {row} byte rows")]
     Rows {

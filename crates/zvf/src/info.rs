@@ -50,9 +50,9 @@ impl Dataset {
     /// Counts what is there.
     ///
     /// Vertices are counted from what is stored, not from the declarations, which
-    /// are unreliable: from file sizes and metadata where chunks are plain, by
-    /// reading the chunks where they are compressed or in shards. The store must
-    /// be one that can list.
+    /// are unreliable: from metadata where a chunk is an array, from its size and
+    /// first bytes where it is a plain file, by reading it where it is compressed
+    /// or in a shard. Manifests are read. The store must be one that can list.
     ///
     /// # Errors
     ///

@@ -14,7 +14,7 @@ use zvf_model::{
     level::LevelMetadata,
     zarr::{Array, Node},
 };
-use zvf_store::Cell;
+use zvf_store::{Cell, ChunkForm as CellForm, Read};
 
 use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes, objects};
 
@@ -22,6 +22,8 @@ use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes, objects};
 const MOST_FILES: usize = 1 << 26;
 /// Cells read at once; each is dropped as soon as it is counted.
 const BATCH: usize = 64;
+/// Headers of cells read at once.
+const HEADERS: usize = 1024;
 /// Count and length, before the one payload of a plain cell.
 const FRAME_HEADER: u64 = 8;
 
@@ -238,27 +240,14 @@ impl<'a> Counter<'a> {
             node: key.clone(),
             cell: chunk.to_string(),
         };
-        let mut chunks = Vec::with_capacity(presence.chunks().len());
-        if cells.is_plain() && !cells.is_sharded() {
-            for present in presence.cells() {
-                let address = |source| Error::Index {
-                    node: key.clone(),
-                    source,
-                };
-                let index = array.chunk_of(&present.cell).map_err(address)?;
-                let file = array.chunk_key(key, &index).map_err(address)?;
-                let size = self.files.get(self.below(&file)).copied();
-                let size = size.ok_or_else(|| missing(present.chunk))?;
-                let payload = size.checked_sub(FRAME_HEADER);
-                let payload = payload.ok_or_else(|| Error::Rows {
-                    node: key.clone(),
-                    bytes: size,
-                    row: FRAME_HEADER,
-                })?;
-                chunks.push(payload);
-            }
-            return Ok(chunks);
+        let single = array.decoded_shape().iter().product::<u64>() == 1;
+        if !single || cells.codecs().form() != CellForm::VlenFrame {
+            return Err(Error::NoCells { node: key.clone() });
         }
+        if cells.is_plain() && !cells.is_sharded() {
+            return self.plain_cells(key, array, &presence).await;
+        }
+        let mut chunks = Vec::with_capacity(presence.chunks().len());
         let present: Vec<_> = presence.cells().collect();
         for batch in present.chunks(BATCH) {
             let wanted = batch.iter().map(|present| Cell {
@@ -274,6 +263,49 @@ impl<'a> Counter<'a> {
             }
         }
         Ok(chunks)
+    }
+
+    /// The same where each is a file of its own, from its size; a file that was
+    /// cut is found out by the length it starts with.
+    async fn plain_cells(
+        &self,
+        key: &Key,
+        array: &Array,
+        presence: &Presence,
+    ) -> Result<Vec<u64>, Error> {
+        let mut sizes = Vec::with_capacity(presence.chunks().len());
+        let present: Vec<_> = presence.cells().collect();
+        for batch in present.chunks(HEADERS) {
+            let mut reads = Vec::with_capacity(batch.len());
+            for present in batch {
+                let no_cell = |source| Error::Index {
+                    node: key.clone(),
+                    source,
+                };
+                let index = array.chunk_of(&present.cell).map_err(no_cell)?;
+                let file = array.chunk_key(key, &index).map_err(no_cell)?;
+                reads.push(Read::bounded(file, 0..FRAME_HEADER));
+            }
+            let headers = self.dataset.store().read(&reads).await?;
+            for ((present, read), header) in batch.iter().zip(&reads).zip(headers) {
+                let size = self.files.get(self.below(&read.key));
+                let (Some(size), Some(header)) = (size, header) else {
+                    return Err(Error::MissingCell {
+                        node: key.clone(),
+                        cell: present.chunk.to_string(),
+                    });
+                };
+                let payload = size.saturating_sub(FRAME_HEADER);
+                if announced(&header) != Some(payload) {
+                    return Err(Error::CutCell {
+                        key: read.key.clone(),
+                        bytes: *size,
+                    });
+                }
+                sizes.push(payload);
+            }
+        }
+        Ok(sizes)
     }
 
     /// Rows that the fragments of each chunk use: what a padded array does not say.
@@ -315,6 +347,14 @@ impl<'a> Counter<'a> {
             .and_then(|below| below.strip_prefix('/'))
             .unwrap_or_default()
     }
+}
+
+/// The length of the one item of a frame, from its header.
+fn announced(header: &[u8]) -> Option<u64> {
+    let (count, rest) = header.split_first_chunk()?;
+    let (length, _) = rest.split_first_chunk()?;
+    let only = u32::from_le_bytes(*count) == 1;
+    only.then(|| u32::from_le_bytes(*length).into())
 }
 
 impl Sizes {

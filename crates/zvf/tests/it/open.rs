@@ -139,3 +139,30 @@ fn a_folder_is_counted_as_memory_is() {
     let info = block_on(async { Dataset::open(address).await?.info().await });
     assert_eq!(info.unwrap(), store(without("nothing")).unwrap());
 }
+
+/// Every truncation of every vertex cell of a plain store: an error, never fewer
+/// vertices.
+#[test]
+fn a_cut_cell_is_never_a_shorter_answer() {
+    let golden = Golden::open("zvf-09");
+    let prefix = "points_fragment_attributes/store.zarrvectors/";
+    let files = || {
+        let files = golden.files();
+        files.filter_map(|(path, bytes)| Some((path.strip_prefix(prefix)?, bytes)))
+    };
+    let mut cuts = 0;
+    for (cell, bytes) in files().filter(|(key, _)| key.starts_with("0/vertices/c/")) {
+        for end in 0..bytes.len() {
+            let objects = files().map(|(key, bytes)| {
+                let end = if key == cell { end } else { bytes.len() };
+                (key, bytes[..end].to_vec())
+            });
+            let store = OpenOptions::default().from_memory(objects).unwrap();
+            let info = async { Dataset::from_store("cut", store).await?.info().await };
+            let error = block_on(info).unwrap_err();
+            assert!(text(&error).contains(cell), "{cell} cut to {end}: {error}");
+            cuts += 1;
+        }
+    }
+    assert!(cuts > 0, "no plain cell in the store");
+}
