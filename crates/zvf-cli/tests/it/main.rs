@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
 use serde_json::{Value, json};
@@ -86,4 +86,22 @@ fn what_cannot_be_done_exits_with_2_and_says_why() {
     let expected = format!("error: {address} is no Zarr store: it has no zarr.json\n");
     assert_eq!(text(&output.stderr), expected);
     assert_eq!(zvf(&["inform"]).status.code(), Some(2));
+}
+
+/// As under `head`.
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack("zvf-07", "graph.zv", folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zvf"));
+    command.args(["info", folder.path().to_str().unwrap()]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
 }
