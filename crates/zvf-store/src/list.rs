@@ -64,12 +64,8 @@ impl Store {
         };
         let mut files = match self.backend() {
             Backend::Objects(objects) => {
-                let io = |source: object_store::Error| ListError::Io {
-                    prefix: prefix.clone(),
-                    source: Box::new(source),
-                };
-                let path = Path::parse(prefix).map_err(|source| io(source.into()))?;
-                let path: Path = self.root().parts().chain(path.parts()).collect();
+                let path = self.path(prefix)?;
+                let io = |source| io(prefix, source);
                 let mut found = objects.list(Some(&path));
                 let mut files = Vec::new();
                 while let Some(object) = found.try_next().await.map_err(io)? {
@@ -108,12 +104,8 @@ impl Store {
         self.recorder().list();
         let mut listing = match self.backend() {
             Backend::Objects(objects) => {
-                let io = |source: object_store::Error| ListError::Io {
-                    prefix: prefix.clone(),
-                    source: Box::new(source),
-                };
-                let path = Path::parse(prefix).map_err(|source| io(source.into()))?;
-                let path: Path = self.root().parts().chain(path.parts()).collect();
+                let path = self.path(prefix)?;
+                let io = |source| io(prefix, source);
                 let found = objects.list_with_delimiter(Some(&path)).await;
                 let found = found.map_err(io)?;
                 let name = |path: &Path| path.filename().map(str::to_owned);
@@ -137,5 +129,17 @@ impl Store {
         listing.folders.sort_unstable();
         listing.files.sort_unstable();
         Ok(listing)
+    }
+
+    fn path(&self, prefix: &Key) -> Result<Path, ListError> {
+        let path = Path::parse(prefix).map_err(|source| io(prefix, source.into()))?;
+        Ok(self.root().parts().chain(path.parts()).collect())
+    }
+}
+
+fn io(prefix: &Key, source: object_store::Error) -> ListError {
+    ListError::Io {
+        prefix: prefix.clone(),
+        source: Box::new(source),
     }
 }
