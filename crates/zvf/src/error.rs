@@ -93,6 +93,12 @@ pub enum Error {
         /// Why.
         source: FragmentIndexError,
     },
+    /// A node has files, but its metadata are missing.
+    #[error("{node}/zarr.json is missing, but there are files beside it")]
+    MissingNode {
+        /// The node.
+        node: Key,
+    },
     /// An array is missing that others need.
     #[error("{node} is missing")]
     MissingArray {

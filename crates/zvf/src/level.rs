@@ -153,7 +153,7 @@ impl<'a> Counter<'a> {
         sizes.rows(key, size_of::<i64>().saturating_mul(width))
     }
 
-    /// The node that describes `part`; `None` when it or its metadata are not there.
+    /// The node that describes `part`; `None` when there is nothing of it.
     async fn node(&self, part: &Part<'_>) -> Result<Option<(Key, Node)>, Error> {
         let key = self.dataset.layout().described_at(self.level.level, part);
         let key = key.map_err(|source| Error::Name {
@@ -164,6 +164,10 @@ impl<'a> Counter<'a> {
             return Ok(None);
         };
         let node = nodes::read_one(self.dataset.store(), &key).await?;
+        let prefix = format!("{}/", self.below(&key));
+        if node.is_none() && self.files_below(&prefix).next().is_some() {
+            return Err(Error::MissingNode { node: key });
+        }
         Ok(node.map(|node| (key, node)))
     }
 
@@ -213,23 +217,23 @@ impl<'a> Counter<'a> {
     /// The arrays right below `key`.
     async fn arrays_below(&self, key: &Key) -> Result<Vec<(Key, String, Array)>, Error> {
         let prefix = format!("{}/", self.below(key));
-        let names = self
-            .files_below(&prefix)
-            .filter_map(|(file, _)| match file.split_once('/') {
-                Some((name, "zarr.json")) => Some(name.to_owned()),
-                _ => None,
-            });
-        let names: Vec<String> = names.collect();
+        let files = self.files_below(&prefix);
+        let mut names: Vec<&str> = files
+            .filter_map(|(file, _)| Some(file.split_once('/')?.0))
+            .collect();
+        names.dedup();
         let keys = names.iter().map(|name| nodes::child(key, name));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let found = nodes::read(self.dataset.store(), &keys).await?;
-        let arrays = keys.into_iter().zip(names).zip(found);
-        Ok(arrays
-            .filter_map(|((key, name), node)| match node {
-                Some(Node::Array(array)) => Some((key, name, array)),
-                _ => None,
-            })
-            .collect())
+        let mut arrays = Vec::with_capacity(keys.len());
+        for ((key, name), node) in keys.into_iter().zip(names).zip(found) {
+            match node {
+                Some(Node::Array(array)) => arrays.push((key, name.to_owned(), array)),
+                Some(Node::Group(_)) => {}
+                None => return Err(Error::MissingNode { node: key }),
+            }
+        }
+        Ok(arrays)
     }
 
     /// Chunks that are cells of one array.

@@ -39,10 +39,11 @@ pub(crate) async fn present(
         return count(manifests.node(), rows.iter(), sid_ndim);
     }
     let single = manifests.metadata().decoded_shape().iter().product::<u64>() == 1;
-    let mut present = 0_u64;
+    let (mut present, mut stored) = (0_u64, false);
     for start in (0..cells(&manifests)).step_by(usize::try_from(BATCH).unwrap_or(1)) {
         for payload in batch(dataset, &manifests, start).await? {
             // A chunk that is not there holds empty manifests.
+            stored |= payload.is_some();
             let payload = payload.unwrap_or_default();
             let node = manifests.node();
             let more = if payload.is_empty() {
@@ -58,6 +59,13 @@ pub(crate) async fn present(
             };
             present = present.saturating_add(more);
         }
+    }
+    // That all are, only the store can say.
+    if !stored && index.num_objects > 0 && index.num_present != Some(0) {
+        return Err(Error::MissingCell {
+            node: manifests.node().clone(),
+            cell: "0".to_owned(),
+        });
     }
     Ok(present)
 }

@@ -6,6 +6,7 @@
 )]
 
 mod golden;
+mod hostile;
 mod open;
 
 /// Runs a future on this thread.

@@ -1,0 +1,88 @@
+//! Every file of some stores missing, emptied, cut and damaged.
+
+use zvf::{Dataset, Error, Info, OpenOptions};
+use zvf_testkit::golden::Golden;
+
+use crate::block_on;
+
+type Files = Vec<(String, Vec<u8>)>;
+
+fn files(archive: &str, store: &str) -> Files {
+    let golden = Golden::open(archive);
+    let prefix = format!("{store}/");
+    let files = golden.files();
+    let below = files.filter_map(|(path, bytes)| {
+        let key = path.strip_prefix(&prefix)?;
+        Some((key.to_owned(), bytes.to_vec()))
+    });
+    below.collect()
+}
+
+fn info(files: Files) -> Result<Info, Error> {
+    let store = OpenOptions::default().from_memory(files).unwrap();
+    block_on(async { Dataset::from_store("store", store).await?.info().await })
+}
+
+/// What may happen to a file.
+fn damage(bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let mut damaged = vec![
+        None,
+        Some(Vec::new()),
+        Some(bytes[..bytes.len() / 2].to_vec()),
+    ];
+    for at in [0, bytes.len() / 3, bytes.len().saturating_sub(1)] {
+        let mut flipped = bytes.to_vec();
+        if let Some(byte) = flipped.get_mut(at) {
+            *byte ^= 0x11;
+        }
+        damaged.push(Some(flipped));
+    }
+    damaged
+}
+
+/// What is counted, without the bytes, which the damage may change.
+fn counts(info: &Info) -> Vec<[Option<u64>; 4]> {
+    let levels = info.levels.iter();
+    levels
+        .map(|level| {
+            [
+                level.vertices,
+                Some(level.chunks),
+                level.objects,
+                level.links,
+            ]
+        })
+        .collect()
+}
+
+#[test]
+fn a_damaged_file_is_an_error_or_changes_no_count() {
+    let (mut refused, mut same) = (0, 0);
+    for (archive, store) in [
+        ("zvf-06", "skeleton.zv"),
+        ("zvf-07", "sharded_octree.zv"),
+        ("zvf-08", "0.8.1/native_sharded.zv"),
+        ("zvf-08", "0.8.0/pyramid.zv"),
+        ("zvf-09", "graph_sharded/store.zarrvectors"),
+        ("zvf-09", "points_sharded_zstd/store.zarrvectors"),
+    ] {
+        let intact = files(archive, store);
+        let expected = info(intact.clone()).unwrap();
+        for (at, (key, bytes)) in intact.iter().enumerate() {
+            for damage in damage(bytes) {
+                let what = damage.as_ref().map(Vec::len);
+                let mut files = intact.clone();
+                match damage {
+                    Some(bytes) => files[at].1 = bytes,
+                    None => drop(files.remove(at)),
+                }
+                match info(files) {
+                    Err(_) => refused += 1,
+                    Ok(found) if counts(&found) == counts(&expected) => same += 1,
+                    Ok(found) => panic!("{store}/{key}, now {what:?} bytes: {found:?}"),
+                }
+            }
+        }
+    }
+    assert!(refused > 100, "{refused} refused, {same} the same");
+}
