@@ -2,7 +2,7 @@
 //!
 //! A chain is read from metadata once and undone for each chunk. zstd, gzip and
 //! the checksum go through the libraries that zarrs itself uses, because zarrs
-//! decodes without a bound; blosc goes through zarrs. `docs/adr/0006` says why.
+//! decodes without a bound; blosc goes through zarrs. `docs/adr/0005` says why.
 
 #[cfg(feature = "blosc")]
 mod blosc;
