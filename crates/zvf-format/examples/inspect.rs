@@ -20,13 +20,15 @@
 //! | `numbers:DTYPE:COLUMNS` | rows of numbers, as `numbers:float32:3` |
 //! | `members` | a group's object ids |
 //! | `frame` | vlen frame of any items |
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command line tool"
-)]
+#![expect(clippy::print_stderr, reason = "a command line tool")]
 
-use std::{error::Error, fs, num::NonZeroU32, process::ExitCode};
+use std::{
+    error::Error,
+    fs,
+    io::{self, Write},
+    num::NonZeroU32,
+    process::ExitCode,
+};
 
 use serde_json::{Value, json};
 use zvf_format::{
@@ -49,11 +51,18 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
+        // Who stops reading, as `head` does, has what they want.
+        Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(2)
         }
     }
+}
+
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn run(arguments: &[String]) -> Result<()> {
@@ -65,7 +74,8 @@ fn run(arguments: &[String]) -> Result<()> {
             "--all" => options.all = true,
             "--as" => options.kind = Some(arguments.next().ok_or("--as needs a kind")?.clone()),
             "--help" | "-h" => {
-                println!("inspect [--json] [--as KIND] [--all] [FILE]...\n\nKINDS: {KINDS}");
+                let usage = "inspect [--json] [--as KIND] [--all] [FILE]...";
+                writeln!(io::stdout(), "{usage}\n\nKINDS: {KINDS}")?;
                 return Ok(());
             }
             unknown if unknown.starts_with('-') => {
@@ -81,7 +91,7 @@ fn run(arguments: &[String]) -> Result<()> {
         let bytes = fs::read(file).map_err(|error| format!("{file}: {error}"))?;
         let shown = show(&bytes, options.kind.as_deref());
         let shown = shown.map_err(|error| format!("{file}: {error}"))?;
-        options.print(file, bytes.len(), &shown);
+        options.print(file, bytes.len(), &shown)?;
     }
     Ok(())
 }
@@ -95,30 +105,31 @@ struct Options {
 }
 
 impl Options {
-    fn print(&self, file: &str, bytes: usize, shown: &Value) {
+    fn print(&self, file: &str, bytes: usize, shown: &Value) -> io::Result<()> {
+        let mut out = io::stdout().lock();
         if self.json {
             let mut shown = shown.clone();
             shown["file"] = file.into();
             shown["bytes"] = bytes.into();
-            println!("{shown}");
-            return;
+            return writeln!(out, "{shown}");
         }
-        println!("{file}: {bytes} bytes");
+        writeln!(out, "{file}: {bytes} bytes")?;
         let most = if self.all { usize::MAX } else { LINES };
         for (key, value) in shown.as_object().into_iter().flatten() {
             match value.as_array() {
                 Some(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
-                    println!("  {key}:");
+                    writeln!(out, "  {key}:")?;
                     for (at, item) in items.iter().enumerate().take(most) {
-                        println!("    {at}: {}", line(item));
+                        writeln!(out, "    {at}: {}", line(item))?;
                     }
                     if items.len() > most {
-                        println!("    … {} more; --all shows them", items.len() - most);
+                        writeln!(out, "    … {} more; --all shows them", items.len() - most)?;
                     }
                 }
-                _ => println!("  {key}: {}", line(value)),
+                _ => writeln!(out, "  {key}: {}", line(value))?,
             }
         }
+        Ok(())
     }
 }
 
@@ -143,9 +154,10 @@ fn worked_example(options: &Options) -> Result<()> {
         .push_list(&[12, 7, 19])?
         .push_range(20..28)?;
     let bytes = builder.finish();
-    options.print("worked example", bytes.len(), &show(&bytes, None)?);
+    options.print("worked example", bytes.len(), &show(&bytes, None)?)?;
     if !options.json {
-        println!("\nNow give it a cell of yours: inspect FILE, or inspect --help.");
+        let hint = "Now give it a cell of yours: inspect FILE, or inspect --help.";
+        writeln!(io::stdout(), "\n{hint}")?;
     }
     Ok(())
 }
