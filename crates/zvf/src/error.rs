@@ -105,6 +105,16 @@ pub enum Error {
         /// The array.
         node: Key,
     },
+    /// Fragments reach further than the chunk they are in.
+    #[error("{node}: reaches {rows} rows in a chunk of {room}")]
+    NoRoom {
+        /// The fragment index.
+        node: Key,
+        /// Rows it reaches.
+        rows: u64,
+        /// Rows a chunk has room for.
+        room: u64,
+    },
     /// Manifests cannot be told apart.
     #[error("{node}: its offsets do not fit its data")]
     OpenRows {

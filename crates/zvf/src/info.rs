@@ -21,7 +21,8 @@ pub struct Info {
     pub bounds: Option<Bbox>,
     /// The levels, the finest first.
     pub levels: Vec<LevelInfo>,
-    /// What was wrong and could be read past.
+    /// What was wrong in the metadata of the store and its levels and could be
+    /// read past.
     pub notes: Vec<String>,
 }
 

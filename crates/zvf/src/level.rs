@@ -185,8 +185,8 @@ impl<'a> Counter<'a> {
                 Ok(Sizes::Bytes(self.cells(key, array).await?))
             }
             (Some(ChunkForm::Padded), Node::Array(array)) => {
-                Padded::parse(key, array, self.arity)?;
-                self.extents(fragments).await
+                let room = Padded::parse(key, array, self.arity)?.rows;
+                self.extents(fragments, room).await
             }
             _ => Ok(Sizes::Bytes(self.children(key).await?)),
         }
@@ -313,7 +313,7 @@ impl<'a> Counter<'a> {
     }
 
     /// Rows that the fragments of each chunk use: what a padded array does not say.
-    async fn extents(&self, fragments: &Part<'_>) -> Result<Sizes, Error> {
+    async fn extents(&self, fragments: &Part<'_>, room: u64) -> Result<Sizes, Error> {
         let Some((key, _)) = self.node(fragments).await? else {
             return Ok(Sizes::Rows(Vec::new()));
         };
@@ -339,7 +339,15 @@ impl<'a> Counter<'a> {
                 node: key.clone(),
                 source,
             })?;
-            rows.push(index.extent());
+            let extent = index.extent();
+            if extent > room {
+                return Err(Error::NoRoom {
+                    node: key,
+                    rows: extent,
+                    room,
+                });
+            }
+            rows.push(extent);
         }
         Ok(Sizes::Rows(rows))
     }

@@ -8,6 +8,7 @@
 mod golden;
 mod hostile;
 mod open;
+mod padded;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {

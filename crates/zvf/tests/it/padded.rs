@@ -1,0 +1,69 @@
+//! The profile `0.8-padded`, of which no store is recorded: one of 0.8.0 with its
+//! vertices moved into one array of numbers.
+
+use serde_json::json;
+use zvf::{Dataset, Error, Info, OpenOptions};
+use zvf_testkit::golden::Golden;
+
+use crate::block_on;
+
+/// The counts, with room for so many rows in a chunk.
+fn info(room: usize) -> Result<Info, Error> {
+    let golden = Golden::open("zvf-08");
+    let files = golden.files().filter_map(|(path, bytes)| {
+        let key = path.strip_prefix("0.8.0/streamlines.zv/")?;
+        Some((key.to_owned(), bytes.to_vec()))
+    });
+    let mut files: Vec<(String, Vec<u8>)> = files.collect();
+    files.retain(|(key, _)| !key.starts_with("0/vertices/"));
+    let vertices = json!({
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [2, 1, 1, room, 3],
+        "data_type": "float32",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1, 1, 1, room, 3]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0.0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "attributes": {"zv_array": "vertices", "dtype": "float32", "encoding": "raw"},
+    });
+    files.push((
+        "0/vertices/zarr.json".to_owned(),
+        vertices.to_string().into_bytes(),
+    ));
+    for chunk in 0..2 {
+        files.push((format!("0/vertices/c/{chunk}/0/0/0/0"), vec![0; room * 12]));
+    }
+    let store = OpenOptions::default().from_memory(files).unwrap();
+    block_on(async { Dataset::from_store("padded", store).await?.info().await })
+}
+
+/// The chunks have 6 and 2.
+#[test]
+fn rows_of_padded_arrays_are_those_that_fragments_use() {
+    let info = info(64).unwrap();
+    assert_eq!(info.profile, "0.8-padded");
+    let level = &info.levels[0];
+    assert_eq!((level.vertices, level.chunks), (Some(8), 2));
+    assert_eq!((level.objects, level.links), (Some(3), Some(2)));
+}
+
+#[test]
+fn fragments_that_reach_past_the_array_are_an_error() {
+    let error = info(5).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::NoRoom {
+                rows: 6,
+                room: 5,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(
+        error.to_string().starts_with("0/vertex_fragments/0.0.0"),
+        "{error}"
+    );
+}
