@@ -115,6 +115,24 @@ pub enum Error {
         /// Rows a chunk has room for.
         room: u64,
     },
+    /// There is another number of manifests than of objects.
+    #[error("{node}: has {manifests} manifests for {objects} objects")]
+    Manifests {
+        /// The array.
+        node: Key,
+        /// Elements it has.
+        manifests: u64,
+        /// Objects that the index says there are.
+        objects: u64,
+    },
+    /// An array has more chunks than are looked for.
+    #[error("{node}: is cut into {cells} chunks, more than any real store has")]
+    TooManyCells {
+        /// The array.
+        node: Key,
+        /// Its chunks.
+        cells: u64,
+    },
     /// Manifests cannot be told apart.
     #[error("{node}: its offsets do not fit its data")]
     OpenRows {

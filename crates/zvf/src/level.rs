@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::future::try_join3;
 use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
     array::{
@@ -65,14 +66,16 @@ impl<'a> Counter<'a> {
     }
 
     async fn count(&self) -> Result<LevelInfo, Error> {
-        let (chunks, vertices) = self.vertices().await?;
+        let counts = try_join3(self.vertices(), self.objects(), self.links());
+        let ((chunks, vertices), objects, links) = counts.await?;
         Ok(LevelInfo {
             level: self.level.level,
             vertices,
             chunks,
-            objects: self.objects().await?,
-            links: self.links().await?,
-            bytes: self.files.values().sum(),
+            objects,
+            links,
+            // Sizes in a zip file are whatever its directory says.
+            bytes: sum(self.files.values()),
         })
     }
 
@@ -244,7 +247,7 @@ impl<'a> Counter<'a> {
             node: key.clone(),
             cell: chunk.to_string(),
         };
-        let single = array.decoded_shape().iter().product::<u64>() == 1;
+        let single = array.decoded_shape().iter().all(|extent| *extent == 1);
         if !single || cells.codecs().form() != CellForm::VlenFrame {
             return Err(Error::NoCells { node: key.clone() });
         }
@@ -379,9 +382,7 @@ impl Sizes {
     /// Rows of all chunks, where one has `row` bytes.
     fn rows(&self, node: &Key, row: usize) -> Result<u64, Error> {
         let chunks = match self {
-            Self::Rows(rows) => {
-                return Ok(rows.iter().fold(0, |n: u64, rows| n.saturating_add(*rows)));
-            }
+            Self::Rows(rows) => return Ok(sum(rows)),
             Self::Bytes(chunks) => chunks,
         };
         let row = bytes(row);
@@ -398,6 +399,11 @@ impl Sizes {
         }
         Ok(rows)
     }
+}
+
+fn sum<'n>(numbers: impl IntoIterator<Item = &'n u64>) -> u64 {
+    let numbers = numbers.into_iter();
+    numbers.fold(0, |sum, number| sum.saturating_add(*number))
 }
 
 fn bytes(n: usize) -> u64 {

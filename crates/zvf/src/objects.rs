@@ -13,6 +13,9 @@ use zvf_store::{Cell, CellArray};
 
 use crate::{dataset::Dataset, error::Error, nodes};
 
+/// More chunks of an array of manifests than any known store has. Those that are
+/// not there cost a writer nothing, but who asks for them.
+const MOST_CELLS: u64 = 1 << 16;
 /// Cells read at once.
 const BATCH: u64 = 16;
 
@@ -38,7 +41,19 @@ pub(crate) async fn present(
         })?;
         return count(manifests.node(), rows.iter(), sid_ndim);
     }
-    let single = manifests.metadata().decoded_shape().iter().product::<u64>() == 1;
+    let single = manifests
+        .metadata()
+        .decoded_shape()
+        .iter()
+        .all(|extent| *extent == 1);
+    let elements = manifests.metadata().elements();
+    if elements != index.num_objects {
+        return Err(Error::Manifests {
+            node: manifests.node().clone(),
+            manifests: elements,
+            objects: index.num_objects,
+        });
+    }
     let (mut present, mut stored) = (0_u64, false);
     for start in (0..cells(&manifests)).step_by(usize::try_from(BATCH).unwrap_or(1)) {
         for payload in batch(dataset, &manifests, start).await? {
@@ -99,7 +114,13 @@ async fn table(dataset: &Dataset, level: LevelId, part: &Part<'_>) -> Result<Cel
         source,
     })?;
     match nodes::read_one(dataset.store(), &key).await? {
-        Some(Node::Array(array)) => nodes::cell_array(&key, array),
+        Some(Node::Array(array)) => {
+            let array = nodes::cell_array(&key, array)?;
+            match cells(&array) {
+                ..=MOST_CELLS => Ok(array),
+                cells => Err(Error::TooManyCells { node: key, cells }),
+            }
+        }
         _ => Err(Error::MissingArray { node: key }),
     }
 }

@@ -86,3 +86,39 @@ fn a_damaged_file_is_an_error_or_changes_no_count() {
     }
     assert!(refused > 100, "{refused} refused, {same} the same");
 }
+
+/// Manifests in as many chunks as a number can say, none of them there.
+#[test]
+fn absent_chunks_are_not_looked_for_without_end() {
+    for (shape, chunk) in [
+        (1_u64 << 60, 1_u64),
+        (1 << 60, 1 << 60),
+        (5, 5),
+        (1 << 26, 1),
+    ] {
+        let mut files = files("zvf-07", "graph.zv");
+        for (key, bytes) in &mut files {
+            let change = |name: &str, value: serde_json::Value, bytes: &mut Vec<u8>| {
+                let mut json: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+                *json.pointer_mut(name).unwrap() = value;
+                *bytes = json.to_string().into_bytes();
+            };
+            if key == "0/object_index/manifests/zarr.json" {
+                change("/shape/0", shape.into(), bytes);
+                change(
+                    "/chunk_grid/configuration/chunk_shape/0",
+                    chunk.into(),
+                    bytes,
+                );
+            }
+            if key == "0/object_index/zarr.json" && shape == 1 << 26 {
+                change("/attributes/num_objects", shape.into(), bytes);
+            }
+        }
+        let error = info(files).unwrap_err();
+        assert!(
+            matches!(error, Error::Manifests { .. } | Error::TooManyCells { .. }),
+            "{error}"
+        );
+    }
+}
