@@ -77,21 +77,21 @@ impl fmt::Display for ChunkCoord {
 /// Corners may be infinite. A box with a NaN or an inverted axis is legal and
 /// contains nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bbox {
+pub struct Bounds {
     lower: Box<[f64]>,
     upper: Box<[f64]>,
 }
 
-impl Bbox {
+impl Bounds {
     /// A box between two corners of equally many axes, at least one.
     ///
     /// # Errors
     ///
-    /// [`BboxError`] when the corners do not match.
-    pub fn new(lower: &[f64], upper: &[f64]) -> Result<Self, BboxError> {
+    /// [`BoundsError`] when the corners do not match.
+    pub fn new(lower: &[f64], upper: &[f64]) -> Result<Self, BoundsError> {
         let (found, expected) = (upper.len(), lower.len());
         if found != expected || found == 0 || found > MAX_RANK {
-            return Err(BboxError {
+            return Err(BoundsError {
                 lower: expected,
                 upper: found,
             });
@@ -133,7 +133,7 @@ impl Bbox {
 /// Corners of a box that do not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a box between corners of {lower} and {upper} axes")]
-pub struct BboxError {
+pub struct BoundsError {
     /// Axes of the lower corner.
     pub lower: usize,
     /// Axes of the upper corner.

@@ -18,6 +18,8 @@
 //! | paths: node and element of every cell | nowhere, it follows from the generation | [`layout`], [`key`] |
 //! | the grid: chunks and bins of positions and boxes | nowhere, it follows from the chunk shape | [`grid`] |
 //!
+//! [`fetch`] is the port through which plans ask for what they read.
+//!
 //! # Strict and lenient
 //!
 //! A store is opened in a few steps: parse the root node, [detect] the
@@ -55,6 +57,7 @@
 mod name;
 
 pub mod array;
+pub mod fetch;
 pub mod generation;
 pub mod grid;
 pub mod key;

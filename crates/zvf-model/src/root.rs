@@ -17,7 +17,7 @@
 use serde_json::Value;
 
 use crate::{
-    grid::{Bbox, Bins, ChunkShape},
+    grid::{Bins, Bounds, ChunkShape},
     key::Key,
     level::LevelId,
     metadata::{
@@ -176,7 +176,7 @@ pub struct RootMetadata {
     /// Extent of a chunk; as many axes.
     pub chunk_shape: ChunkShape,
     /// Where the vertices are; `None` when malformed, with a note.
-    pub bounds: Option<Bbox>,
+    pub bounds: Option<Bounds>,
     /// What the store holds, the first written first; may be empty.
     pub geometry_kinds: Vec<GeometryKind>,
     /// A coordinate reference system, opaque.
@@ -251,7 +251,7 @@ impl RootMetadata {
         let chunk_shape = read_shape(&chunk_at, rank)?;
         let bounds_at = block.require("bounds")?;
         let bounds = notes.take(read_bounds(&bounds_at, rank), Assumed::Nothing);
-        if bounds.as_ref().is_some_and(Bbox::is_empty) {
+        if bounds.as_ref().is_some_and(Bounds::is_empty) {
             notes.note(bounds_at.disagrees("its own order"), Assumed::AsFound);
         }
         let geometry_kinds = read_kinds(&block.require("geometry_types")?, notes)?;
@@ -372,10 +372,10 @@ pub(crate) fn read_shape(at: &Place<'_>, rank: usize) -> Result<ChunkShape, Meta
     })
 }
 
-fn read_bounds(at: &Place<'_>, rank: usize) -> Result<Bbox, MetadataError> {
+fn read_bounds(at: &Place<'_>, rank: usize) -> Result<Bounds, MetadataError> {
     let corners = at.exactly(2, |corner| corner.exactly(rank, Place::number))?;
     let corner = |at: usize| corners.get(at).map(Vec::as_slice).unwrap_or_default();
-    Bbox::new(corner(0), corner(1)).map_err(|_| {
+    Bounds::new(corner(0), corner(1)).map_err(|_| {
         at.error(MetadataFault::Length {
             expected: rank,
             found: 0,

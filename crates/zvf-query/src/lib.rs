@@ -14,5 +14,13 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
+mod answer;
+mod query;
+
 pub mod geometry;
 pub mod predicate;
+
+pub use answer::{
+    Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
+};
+pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};

@@ -1,7 +1,7 @@
 //! What is in a store, counted.
 
 use futures_util::future::try_join_all;
-use zvf_model::{generation::Generation, grid::Bbox, level::LevelId, root::GeometryKind};
+use zvf_model::{generation::Generation, grid::Bounds, level::LevelId, root::GeometryKind};
 
 use crate::{dataset::Dataset, error::Error, level};
 
@@ -18,7 +18,7 @@ pub struct Info {
     /// Names of the axes.
     pub axes: Vec<String>,
     /// Where its vertices are, as the root declares it; `None` when malformed.
-    pub bounds: Option<Bbox>,
+    pub bounds: Option<Bounds>,
     /// The levels, the finest first.
     pub levels: Vec<LevelInfo>,
     /// What was wrong in the metadata of the store and its levels and could be

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use super::{Bbox, ChunkCoord, ChunkShape, floor, floor_saturating, shape::whole};
+use super::{Bounds, ChunkCoord, ChunkShape, floor, floor_saturating, shape::whole};
 
 /// How chunks are cut into bins.
 ///
@@ -132,7 +132,7 @@ impl Bins {
     ///
     /// Takes the spatial coordinates of the chunk; none when the axes do not
     /// match or the box is empty. Walks only the bins it returns.
-    pub fn touching(&self, chunk: &[i64], bbox: &Bbox) -> impl Iterator<Item = u64> + use<> {
+    pub fn touching(&self, chunk: &[i64], bbox: &Bounds) -> impl Iterator<Item = u64> + use<> {
         let ranges = self.local_ranges(chunk, bbox).unwrap_or_default();
         let empty = ranges.is_empty();
         let mut local: Vec<u64> = ranges.iter().map(|range| range.first).collect();
@@ -160,7 +160,7 @@ impl Bins {
         })
     }
 
-    fn local_ranges(&self, chunk: &[i64], bbox: &Bbox) -> Option<Vec<LocalRange>> {
+    fn local_ranges(&self, chunk: &[i64], bbox: &Bounds) -> Option<Vec<LocalRange>> {
         let axes = self.per_chunk.len();
         if chunk.len() != axes || bbox.axes() != axes || bbox.is_empty() {
             return None;

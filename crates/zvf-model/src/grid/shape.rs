@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use super::{Bbox, ChunkCoord, Chunks, floor, floor_saturating, truncate};
+use super::{Bounds, ChunkCoord, Chunks, floor, floor_saturating, truncate};
 use crate::zarr::MAX_RANK;
 
 /// Extent of a chunk (or bin) along each axis: finite and above 0, one axis at
@@ -50,7 +50,7 @@ impl ChunkShape {
 
     /// The chunks that `bbox` touches; none when it is empty, inverted or NaN,
     /// or of another number of axes.
-    pub fn chunks_touching(&self, bbox: &Bbox) -> Chunks {
+    pub fn chunks_touching(&self, bbox: &Bounds) -> Chunks {
         if bbox.axes() != self.axes() || bbox.is_empty() {
             return Chunks::none(self.axes());
         }
@@ -168,7 +168,7 @@ impl Grid {
     ///
     /// [`GridError`] when the axes do not match, the bounds are empty or not
     /// finite, or a coordinate does not fit.
-    pub fn of_bounds(bounds: &Bbox, chunk: &ChunkShape) -> Result<Self, GridError> {
+    pub fn of_bounds(bounds: &Bounds, chunk: &ChunkShape) -> Result<Self, GridError> {
         if bounds.axes() != chunk.axes() {
             return Err(GridError::Axes {
                 expected: chunk.axes(),

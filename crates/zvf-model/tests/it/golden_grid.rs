@@ -11,7 +11,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{LinkFamily, Vertices},
-    grid::{Bbox, ChunkCoord, Grid},
+    grid::{Bounds, ChunkCoord, Grid},
     level::LevelId,
     root::{GeometryKind, RootMetadata},
 };
@@ -83,7 +83,7 @@ fn check_level(store: &Store, id: LevelId, tally: &mut Tally) {
             let position = position(row);
             let found = shape.chunk_of(&position).unwrap();
             assert_eq!(found.coords(), spatial, "{what}");
-            let point = Bbox::new(&position, &position).unwrap();
+            let point = Bounds::new(&position, &position).unwrap();
             let touched = shape.chunks_touching(&point);
             assert!(
                 touched.contains(&chunk) && touched.count() == Some(1),
@@ -110,7 +110,7 @@ fn check_level(store: &Store, id: LevelId, tally: &mut Tally) {
                 let position = position(usize::try_from(row).unwrap());
                 let place = bins.place_of(&position).unwrap();
                 assert_eq!((&place.chunk, place.bin), (&chunk, bin), "{what}");
-                let point = Bbox::new(&position, &position).unwrap();
+                let point = Bounds::new(&position, &position).unwrap();
                 assert!(bins.touching(spatial, &point).eq([bin]), "{what}");
                 tally.binned += 1;
             }

@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 use zvf_model::{
     generation::Generation,
-    grid::{Bbox, ChunkShape},
+    grid::{Bounds, ChunkShape},
     level::{LevelId, LevelMetadata},
     root::{Axis, RootMetadata},
 };
@@ -83,7 +83,7 @@ fn check_root(store: &Store, root: &RootMetadata, want: &Json, as_read: bool) {
         }
         json
     };
-    let bounds = |bbox: &Bbox| json!([bbox.lower(), bbox.upper()]);
+    let bounds = |bbox: &Bounds| json!([bbox.lower(), bbox.upper()]);
     let version = root.version.unwrap().to_string();
     let got = [
         ("zv_version", json!(version)),

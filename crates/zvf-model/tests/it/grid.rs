@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use zvf_model::grid::{Bbox, Bins, ChunkCoord, ChunkShape, Grid, GridError};
+use zvf_model::grid::{Bins, Bounds, ChunkCoord, ChunkShape, Grid, GridError};
 
 fn shape(extents: &[f64]) -> ChunkShape {
     ChunkShape::new(extents).unwrap()
 }
 
-fn bbox(lower: &[f64], upper: &[f64]) -> Bbox {
-    Bbox::new(lower, upper).unwrap()
+fn bbox(lower: &[f64], upper: &[f64]) -> Bounds {
+    Bounds::new(lower, upper).unwrap()
 }
 
 #[track_caller]
@@ -263,7 +263,7 @@ proptest! {
             return Ok(());
         };
         let _ = shape.chunk_of(&lower);
-        let Ok(bounds) = Bbox::new(&lower, &upper) else {
+        let Ok(bounds) = Bounds::new(&lower, &upper) else {
             return Ok(());
         };
         let touched = shape.chunks_touching(&bounds);

@@ -1,0 +1,266 @@
+//! What a query asks for.
+
+use zvf_model::{grid::ChunkCoord, level::LevelId};
+
+use crate::{
+    geometry::{Bbox, Mode, Position, Sphere},
+    predicate::{Predicate, Scope},
+};
+
+/// What to read of a store, the same for every geometry and generation.
+///
+/// A query says which *level*, what to *select* of it, and which columns to
+/// read with it. All selections must hold; without any, everything is
+/// selected.
+///
+/// What is selected are **vertices** of point clouds, **paths** of lines,
+/// polylines and streamlines, and **links** of graphs, skeletons and meshes
+/// with the vertices at their ends:
+///
+/// | | [`Mode::Touch`] | [`Mode::Within`] | [`Mode::Clip`] |
+/// |---|---|---|---|
+/// | vertices | in the region | the same | the same |
+/// | paths | whole, when a segment or lone vertex comes into it | whole, when all vertices are in it | the pieces in it |
+/// | links | whole, when the segment or face comes into it; vertices in it and at ends of such links | with all ends in it; vertices in it | the part in it; vertices in it and new ones on its border |
+///
+/// A predicate selects like a region: a vertex is *in* when it is true for it.
+/// Parts of it that look at links alone select links instead, parts that look at
+/// objects or groups alone select objects. With a region, a path or link must be
+/// selected by both.
+///
+/// ```
+/// use zvf_query::{Query, geometry::{Bbox, Mode}, predicate::Predicate};
+///
+/// let query = Query::new()
+///     .region(Bbox::parse("0,0,0,10,10,10")?)
+///     .mode(Mode::Clip)
+///     .filter(Predicate::parse("vertex.radius > 2")?)
+///     .limit(1000);
+/// assert_eq!(query.mode, Mode::Clip);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Query {
+    /// Which level.
+    pub level: LevelChoice,
+    /// Where.
+    pub region: Option<Region>,
+    /// How the region and the predicate select.
+    pub mode: Mode,
+    /// What clipping does to what crosses the border.
+    pub cut: Cut,
+    /// The nearest to a place.
+    pub nearest: Option<NearestTo>,
+    /// These objects and those of these groups, in this order; an object
+    /// named twice is given twice.
+    pub objects: Option<Vec<i64>>,
+    /// Members of these groups. Together with `objects`, both are selected.
+    pub groups: Option<Vec<u64>>,
+    /// Only vertices of these chunks. Paths are cut into runs of consecutive
+    /// pieces inside; of links all ends must be inside. Empty selects nothing.
+    pub chunks: Option<Vec<ChunkCoord>>,
+    /// What must hold of attributes.
+    pub filter: Option<Predicate>,
+    /// Value of the attribute that chunks the level.
+    pub chunked_by: Option<serde_json::Value>,
+    /// Which attributes to read.
+    pub columns: Selection,
+    /// Whether to leave out which object a vertex belongs to, which takes
+    /// reading all manifests where vertices are selected by place.
+    pub without_objects: bool,
+    /// The first so many vertices, paths or links.
+    pub limit: Option<u64>,
+    /// Instead of what is selected, the vertices of the level so many levels
+    /// on that it is linked to: up to the coarser for positive numbers.
+    pub drill: Option<i32>,
+    /// A further geometry of a composite store, by its name.
+    pub geometry: Option<String>,
+    /// Whether to leave out what cannot be read and list it in
+    /// [`Answer::missing`](crate::Answer::missing), rather than fail.
+    pub keep_going: bool,
+}
+
+/// Which level of a store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LevelChoice {
+    /// This one.
+    Number(LevelId),
+    /// The coarsest whose bins are at most so many times those of level 0, along
+    /// every axis.
+    Scale(f64),
+    /// The finest with at most so many vertices, as declared; the coarsest when
+    /// all have more.
+    Vertices(u64),
+}
+
+impl Default for LevelChoice {
+    fn default() -> Self {
+        Self::Number(LevelId::new(0))
+    }
+}
+
+/// A part of space.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Region {
+    /// A box, its border included.
+    Box(Bbox),
+    /// A sphere, its surface included.
+    Sphere(Sphere),
+}
+
+impl From<Bbox> for Region {
+    fn from(bbox: Bbox) -> Self {
+        Self::Box(bbox)
+    }
+}
+
+impl From<Sphere> for Region {
+    fn from(sphere: Sphere) -> Self {
+        Self::Sphere(sphere)
+    }
+}
+
+/// What clipping does to segments and faces that cross the border.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cut {
+    /// Cuts them: the part inside ends in new vertices on the border. Their
+    /// attributes are interpolated where they are floats, and those of the nearer
+    /// end otherwise. Boxes only.
+    #[default]
+    Cut,
+    /// Drops them: only what is between vertices inside stays.
+    Drop,
+}
+
+/// The so many nearest to a place: vertices, paths or links.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NearestTo {
+    /// The place.
+    pub place: Position,
+    /// How many.
+    pub count: usize,
+}
+
+/// Which attributes to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// All there are. Takes a listing of what there is.
+    #[default]
+    All,
+    /// These, an error when one is not there. A name without scope is that of
+    /// every scope that has it.
+    Named(Vec<(Option<Scope>, String)>),
+}
+
+impl Selection {
+    /// No attributes.
+    pub fn none() -> Self {
+        Self::Named(Vec::new())
+    }
+}
+
+impl Query {
+    /// Everything of level 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of this level.
+    #[must_use]
+    pub fn level(mut self, level: LevelChoice) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// In this region.
+    #[must_use]
+    pub fn region(mut self, region: impl Into<Region>) -> Self {
+        self.region = Some(region.into());
+        self
+    }
+
+    /// Selecting in this way.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Cutting in this way when clipping.
+    #[must_use]
+    pub fn cut(mut self, cut: Cut) -> Self {
+        self.cut = cut;
+        self
+    }
+
+    /// The `count` nearest to `place`.
+    #[must_use]
+    pub fn nearest(mut self, place: Position, count: usize) -> Self {
+        self.nearest = Some(NearestTo { place, count });
+        self
+    }
+
+    /// These objects.
+    #[must_use]
+    pub fn objects(mut self, ids: impl Into<Vec<i64>>) -> Self {
+        self.objects = Some(ids.into());
+        self
+    }
+
+    /// The members of these groups.
+    #[must_use]
+    pub fn groups(mut self, groups: impl Into<Vec<u64>>) -> Self {
+        self.groups = Some(groups.into());
+        self
+    }
+
+    /// Of these chunks.
+    #[must_use]
+    pub fn chunks(mut self, chunks: impl Into<Vec<ChunkCoord>>) -> Self {
+        self.chunks = Some(chunks.into());
+        self
+    }
+
+    /// For which this holds.
+    #[must_use]
+    pub fn filter(mut self, predicate: Predicate) -> Self {
+        self.filter = Some(predicate);
+        self
+    }
+
+    /// With these attributes.
+    #[must_use]
+    pub fn columns(mut self, columns: Selection) -> Self {
+        self.columns = columns;
+        self
+    }
+
+    /// Without the objects of vertices.
+    #[must_use]
+    pub fn without_objects(mut self) -> Self {
+        self.without_objects = true;
+        self
+    }
+
+    /// The first so many.
+    #[must_use]
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// What this is linked to so many levels on.
+    #[must_use]
+    pub fn drill(mut self, levels: i32) -> Self {
+        self.drill = Some(levels);
+        self
+    }
+
+    /// Leaving out what is damaged.
+    #[must_use]
+    pub fn keep_going(mut self) -> Self {
+        self.keep_going = true;
+        self
+    }
+}
