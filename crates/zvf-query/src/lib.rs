@@ -15,7 +15,16 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod answer;
+mod chunk;
+mod error;
+mod family;
+mod fragments;
+mod held;
+mod level;
+mod missing;
+mod objects;
 mod query;
+mod schema;
 
 pub mod geometry;
 pub mod predicate;
@@ -23,4 +32,6 @@ pub mod predicate;
 pub use answer::{
     Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
 };
+pub use error::{Damage, Fault, QueryError};
+pub use level::{Levels, Session};
 pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};

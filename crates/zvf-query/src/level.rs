@@ -1,0 +1,176 @@
+//! Levels of a store, opened when they are first asked for.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use zvf_model::{
+    fetch::{CellSource, Fetch},
+    key::Key,
+    layout::{Layout, Part},
+    level::{LevelId, LevelMetadata},
+    root::RootMetadata,
+};
+
+use crate::{
+    error::QueryError,
+    family::{Family, child},
+    objects::Objects,
+};
+
+/// What was opened of a store, kept for the queries to come. Cheap when empty.
+#[derive(Debug)]
+pub struct Levels<A> {
+    levels: Mutex<BTreeMap<LevelId, Arc<Level<A>>>>,
+}
+
+impl<A> Default for Levels<A> {
+    fn default() -> Self {
+        Self {
+            levels: Mutex::default(),
+        }
+    }
+}
+
+impl<A> Levels<A> {
+    /// Puts a level in that was read already.
+    pub fn insert(&self, metadata: LevelMetadata) {
+        let level = Arc::new(Level::new(metadata));
+        self.lock().insert(level.metadata.level, level);
+    }
+
+    /// What a level says, if it was opened.
+    pub fn get(&self, id: LevelId) -> Option<LevelMetadata> {
+        self.lock().get(&id).map(|level| level.metadata.clone())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<LevelId, Arc<Level<A>>>> {
+        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A level and what was opened of it.
+#[derive(Debug)]
+pub(crate) struct Level<A> {
+    pub(crate) metadata: LevelMetadata,
+    /// By the node that describes each; `None` is one that is not there.
+    families: Mutex<HashMap<Key, Option<Arc<Family<A>>>>>,
+    children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
+    pub(crate) objects: Mutex<Option<Option<Arc<Objects>>>>,
+}
+
+impl<A> Level<A> {
+    fn new(metadata: LevelMetadata) -> Self {
+        Self {
+            metadata,
+            families: Mutex::default(),
+            children: Mutex::default(),
+            objects: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> LevelId {
+        self.metadata.level
+    }
+}
+
+/// A store to ask, as queries see it: metadata, and a way to read the rest.
+#[derive(Debug)]
+pub struct Session<'a, F: Fetch> {
+    /// Reads.
+    pub fetch: &'a F,
+    /// Where things are.
+    pub layout: &'a Layout,
+    /// What the root says.
+    pub root: &'a RootMetadata,
+    /// What was opened already.
+    pub levels: &'a Levels<F::Array>,
+}
+
+impl<F: Fetch> Clone for Session<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F: Fetch> Copy for Session<'_, F> {}
+
+impl<F: Fetch> Session<'_, F> {
+    /// A level; one request when it is asked for first.
+    pub(crate) async fn level(&self, id: LevelId) -> Result<Arc<Level<F::Array>>, QueryError> {
+        let known = self.levels.lock().get(&id).cloned();
+        if let Some(level) = known {
+            return Ok(level);
+        }
+        let key = child(&Key::root(), &id.to_string())?;
+        let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
+        let node = nodes.into_iter().next().flatten();
+        let node = node.ok_or(QueryError::NoLevel(id))?;
+        let metadata = LevelMetadata::parse(&key, id, node.attributes(), self.root)?;
+        let level = Arc::new(Level::new(metadata));
+        let mut levels = self.levels.lock();
+        Ok(Arc::clone(levels.entry(id).or_insert(level)))
+    }
+
+    /// How many numbers the chunk keys of a level have.
+    pub(crate) fn arity(&self, level: &Level<F::Array>) -> usize {
+        level.metadata.arity(self.root)
+    }
+
+    /// A part of a level, `None` when there is nothing of it; read when it is
+    /// asked for first.
+    pub(crate) async fn family(
+        &self,
+        level: &Level<F::Array>,
+        part: &Part<'_>,
+    ) -> Result<Option<Arc<Family<F::Array>>>, QueryError> {
+        let key = self.layout.described_at(level.id(), part);
+        let key = key.map_err(|source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        })?;
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        let known = lock(&level.families).get(&key).cloned();
+        if let Some(family) = known {
+            return Ok(family);
+        }
+        let form = self.layout.chunk_form(part);
+        let family = Family::open(self.fetch, &key, form, self.arity(level)).await?;
+        let family = family.map(Arc::new);
+        let mut families = lock(&level.families);
+        Ok(families.entry(key).or_insert(family).clone())
+    }
+
+    /// Names of the children of a node of a level, listed when they are asked
+    /// for first.
+    pub(crate) async fn children(
+        &self,
+        level: &Level<F::Array>,
+        key: &Key,
+    ) -> Result<Arc<Vec<String>>, QueryError> {
+        let known = lock(&level.children).get(key).cloned();
+        if let Some(names) = known {
+            return Ok(names);
+        }
+        let names = Arc::new(self.fetch.children(key).await?);
+        lock(&level.children).insert(key.clone(), Arc::clone(&names));
+        Ok(names)
+    }
+
+    /// The group of a level.
+    pub(crate) fn node_of(level: &Level<F::Array>) -> Result<Key, QueryError> {
+        child(&Key::root(), &level.id().to_string())
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a part of a cell can be read without the rest.
+pub(crate) fn is_plain<A: CellSource>(array: &A) -> bool {
+    array.is_plain()
+}
