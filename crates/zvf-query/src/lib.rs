@@ -15,16 +15,30 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod answer;
+mod area;
+mod build;
 mod chunk;
+mod composite;
+mod coordinates;
+mod cut;
+mod drill;
 mod error;
 mod family;
+mod filter;
 mod fragments;
 mod held;
 mod level;
+mod linked;
 mod missing;
+mod nearest;
 mod objects;
+mod paths;
+mod plan;
+mod points;
 mod query;
+mod run;
 mod schema;
+mod vertices;
 
 pub mod geometry;
 pub mod predicate;
@@ -34,4 +48,5 @@ pub use answer::{
 };
 pub use error::{Damage, Fault, QueryError};
 pub use level::{Levels, Session};
-pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
+pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
+pub use run::{Counts, Outcome};
