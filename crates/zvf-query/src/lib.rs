@@ -25,6 +25,7 @@ mod missing;
 mod objects;
 mod query;
 mod schema;
+mod tables;
 
 pub mod geometry;
 pub mod predicate;
