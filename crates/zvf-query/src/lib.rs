@@ -21,6 +21,7 @@ mod family;
 mod fragments;
 mod held;
 mod level;
+mod listing;
 mod missing;
 mod objects;
 mod query;
@@ -35,4 +36,5 @@ pub use answer::{
 };
 pub use error::{Damage, Fault, QueryError};
 pub use level::{Levels, Session};
+pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
 pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};

@@ -12,15 +12,16 @@ mod some;
 mod table;
 
 pub(crate) use ids::Ids;
-pub(crate) use owners::{Owners, OwnersOfChunk};
-pub(crate) use some::SomeObjects;
+pub(crate) use owners::Owners;
+pub use owners::OwnersOfChunk;
+pub use some::SomeObjects;
 pub(crate) use table::ObjectTable;
 
 /// Objects of a level, all or some, in the order of the object index. A place
 /// counts those that are here; a row counts those of the object index, which is
 /// what their attributes go by.
 #[derive(Debug, Default)]
-pub(crate) struct Objects {
+pub struct Objects {
     /// Chunks that manifests name, by number.
     chunks: Vec<ChunkCoord>,
     /// Their numbers in the order of the chunks.
@@ -38,39 +39,45 @@ pub(crate) struct Objects {
 
 /// A fragment of a chunk: a piece of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Piece {
+pub struct Piece {
     /// A number of [`Objects::chunk`].
-    pub(crate) chunk: u32,
-    pub(crate) fragment: u32,
+    pub chunk: u32,
+    /// Which of its fragments.
+    pub fragment: u32,
 }
 
 impl Objects {
     /// The chunk of a number that a piece has.
-    pub(crate) fn chunk(&self, number: u32) -> Option<&ChunkCoord> {
+    pub fn chunk(&self, number: u32) -> Option<&ChunkCoord> {
         self.chunks.get(usize::try_from(number).ok()?)
     }
 
     /// The chunks that pieces are in, ascending.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = &ChunkCoord> {
+    pub fn chunks(&self) -> impl Iterator<Item = &ChunkCoord> {
         self.in_order
             .iter()
             .filter_map(|number| self.chunk(*number))
     }
 
     /// The number of a chunk; `None` when no piece is in it. O(log n).
-    pub(crate) fn number_of(&self, chunk: &ChunkCoord) -> Option<u32> {
+    pub fn number_of(&self, chunk: &ChunkCoord) -> Option<u32> {
         let by_chunk = |number: &u32| self.chunk(*number).cmp(&Some(chunk));
         let at = self.in_order.binary_search_by(by_chunk).ok()?;
         self.in_order.get(at).copied()
     }
 
     /// Number of objects here.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The row of a place in the object index.
-    pub(crate) fn row(&self, place: usize) -> Option<u64> {
+    pub fn row(&self, place: usize) -> Option<u64> {
         match &self.rows {
             Some(rows) => rows.get(place).copied(),
             None => u64::try_from(place).ok().filter(|_| place < self.len()),
@@ -78,17 +85,17 @@ impl Objects {
     }
 
     /// The id of a place.
-    pub(crate) fn id(&self, place: usize) -> Option<i64> {
+    pub fn id(&self, place: usize) -> Option<i64> {
         self.ids.id(place)
     }
 
     /// The place of an id; `None` when no object here has it. O(log n).
-    pub(crate) fn find(&self, id: i64) -> Option<usize> {
+    pub fn find(&self, id: i64) -> Option<usize> {
         self.ids.find(id)
     }
 
     /// The pieces of a place, in the order of its manifest.
-    pub(crate) fn pieces(&self, place: usize) -> &[Piece] {
+    pub fn pieces(&self, place: usize) -> &[Piece] {
         let range = self
             .starts
             .get(place)
@@ -100,7 +107,7 @@ impl Objects {
 
     /// Whether something could not be read and was written down: an object that
     /// is not here, or has no piece, may be there.
-    pub(crate) fn is_incomplete(&self) -> bool {
+    pub fn is_incomplete(&self) -> bool {
         self.incomplete
     }
 
@@ -111,7 +118,7 @@ impl Objects {
     }
 
     /// Owners of the fragments of a chunk.
-    pub(crate) fn owners_of(&self, chunk: &ChunkCoord) -> OwnersOfChunk<'_> {
+    pub fn owners_of(&self, chunk: &ChunkCoord) -> OwnersOfChunk<'_> {
         self.owners().of_chunk(self, chunk)
     }
 }

@@ -81,20 +81,20 @@ impl Owners {
 
 /// Which object has each fragment of one chunk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnersOfChunk<'a> {
+pub struct OwnersOfChunk<'a> {
     objects: &'a Objects,
     owned: &'a [Owned],
 }
 
 impl<'a> OwnersOfChunk<'a> {
     /// Whether no object has a fragment of the chunk.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.owned.is_empty()
     }
 
     /// Fragments with the places of the objects that have them, ascending. Of an
     /// object that names a fragment twice, twice.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (u32, usize)> + use<'a> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, usize)> + use<'a> {
         let place = |owned: &Owned| usize::try_from(owned.place).unwrap_or(usize::MAX);
         self.owned
             .iter()
@@ -102,7 +102,7 @@ impl<'a> OwnersOfChunk<'a> {
     }
 
     /// Places of the objects that have a fragment, ascending. O(log n).
-    pub(crate) fn places(&self, fragment: u32) -> impl Iterator<Item = usize> + use<'a> {
+    pub fn places(&self, fragment: u32) -> impl Iterator<Item = usize> + use<'a> {
         let owned = self.of_fragment(fragment);
         // Of an object that names it twice, once.
         let places = owned.chunk_by(|a, b| a.place == b.place);
@@ -111,7 +111,7 @@ impl<'a> OwnersOfChunk<'a> {
 
     /// The id of the object that has a fragment, [`NO_OBJECT`] when none has and
     /// [`SEVERAL_OBJECTS`] when several have. O(log n).
-    pub(crate) fn id(&self, fragment: u32) -> i64 {
+    pub fn id(&self, fragment: u32) -> i64 {
         let mut places = self.places(fragment);
         match (places.next(), places.next()) {
             (None, _) => NO_OBJECT,

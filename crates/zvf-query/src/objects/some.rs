@@ -23,12 +23,12 @@ const FEW_CELLS: u64 = 4;
 
 /// Objects that were asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct SomeObjects {
+pub struct SomeObjects {
     /// These, and maybe others.
-    pub(crate) objects: Arc<Objects>,
+    pub objects: Arc<Objects>,
     /// Where each is that was asked for, in that order; `None` for an id that
     /// no object has.
-    pub(crate) places: Vec<Option<usize>>,
+    pub places: Vec<Option<usize>>,
 }
 
 impl SomeObjects {
