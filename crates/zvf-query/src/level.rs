@@ -16,7 +16,7 @@ use zvf_model::{
 use crate::{
     error::QueryError,
     family::{Family, child},
-    objects::Objects,
+    objects::{Ids, ObjectTable, Objects},
 };
 
 /// What was opened of a store, kept for the queries to come. Cheap when empty.
@@ -57,6 +57,8 @@ pub(crate) struct Level<A> {
     /// By the node that describes each; `None` is one that is not there.
     families: Mutex<HashMap<Key, Option<Arc<Family<A>>>>>,
     children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
+    pub(crate) object_table: Mutex<Option<Option<Arc<ObjectTable<A>>>>>,
+    pub(crate) object_ids: Mutex<Option<Arc<Ids>>>,
     pub(crate) objects: Mutex<Option<Option<Arc<Objects>>>>,
 }
 
@@ -66,6 +68,8 @@ impl<A> Level<A> {
             metadata,
             families: Mutex::default(),
             children: Mutex::default(),
+            object_table: Mutex::default(),
+            object_ids: Mutex::default(),
             objects: Mutex::default(),
         }
     }

@@ -7,6 +7,7 @@
 
 mod golden;
 mod hostile;
+mod objects;
 mod open;
 mod padded;
 

@@ -1,0 +1,13 @@
+//! Arrays that belong to a whole level or store: a row for each object, group
+//! or name.
+
+mod fill;
+mod items;
+mod rows;
+
+pub(crate) use items::ItemArray;
+pub(crate) use rows::{RowArray, RowRequest};
+
+/// More cells of one such array than any known store has. Those that are not
+/// there cost a writer nothing, but who asks for them.
+const MOST_CELLS: u64 = 1 << 16;
