@@ -21,6 +21,7 @@ mod family;
 mod fragments;
 mod held;
 mod level;
+mod links;
 mod missing;
 mod objects;
 mod query;
@@ -34,4 +35,5 @@ pub use answer::{
 };
 pub use error::{Damage, Fault, QueryError};
 pub use level::{Levels, Session};
+pub use links::{StoredLinkFamily, StoredLinks};
 pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
