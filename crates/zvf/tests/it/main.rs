@@ -5,8 +5,10 @@
     reason = "a panic is how a test fails"
 )]
 
+mod fetch;
 mod golden;
 mod hostile;
+mod links;
 mod open;
 mod padded;
 
