@@ -212,10 +212,10 @@ impl<F: Fetch> Session<'_, F> {
         let (links, crossing) = (child(&node, "links")?, child(&node, "cross_chunk_links")?);
         let old = self.layout.cross_chunk != CrossChunkForm::Links;
         let crossing = async {
-            match old {
-                true => self.children(level, &crossing).await,
-                false => Ok(Arc::default()),
+            if old {
+                return self.children(level, &crossing).await;
             }
+            Ok(Arc::default())
         };
         let listed = try_join(self.children(level, &links), crossing).await;
         let (links, crossing) = match listed {

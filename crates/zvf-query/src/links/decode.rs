@@ -146,14 +146,14 @@ fn table(payload: &[u8], width: LinkWidth, arity: usize) -> Result<LinkRecords, 
         for end in record.endpoints() {
             coords.clear();
             coords.extend(end.chunk.iter());
-            let number = match numbers.get(coords.as_slice()) {
-                Some(number) => *number,
-                None => {
-                    let number = u32::try_from(numbers.len()).map_err(|_| Fault::Range)?;
-                    numbers.insert(coords.as_slice().into(), number);
-                    records.chunks.push(ChunkCoord::new(coords.as_slice()));
-                    number
-                }
+            let known = numbers.get(coords.as_slice()).copied();
+            let number = if let Some(number) = known {
+                number
+            } else {
+                let number = u32::try_from(numbers.len()).map_err(|_| Fault::Range)?;
+                numbers.insert(coords.as_slice().into(), number);
+                records.chunks.push(ChunkCoord::new(coords.as_slice()));
+                number
             };
             records.ends.push((number, end.vertex));
         }

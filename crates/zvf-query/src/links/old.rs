@@ -10,7 +10,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{CellAttribute, LinkFamily, LinkStore, SHARD_PREFIX},
-    fetch::Fetch,
+    fetch::{CellSource, Fetch},
     grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, LinkOffsets, Part},
@@ -146,10 +146,10 @@ impl<F: Fetch> Session<'_, F> {
         };
         let family = LinkFamily::parse_cross_chunk(&key, delta, &node)?.value;
         let Some(family) = family else {
-            return match names.is_empty() {
-                true => Ok(None),
-                false => Err(Damage::new(&key, Fault::NoWidth).into()),
-            };
+            if names.is_empty() {
+                return Ok(None);
+            }
+            return Err(Damage::new(&key, Fault::NoWidth).into());
         };
         let expected = self.arity(level);
         let arity = family.sid_ndim.unwrap_or(expected);
@@ -200,10 +200,10 @@ impl<F: Fetch> Session<'_, F> {
         is_table: bool,
     ) -> Result<Option<(Attributes, Arc<Vec<String>>)>, QueryError> {
         let names = async {
-            match is_table {
-                true => Ok(Arc::default()),
-                false => self.children(level, key).await,
+            if is_table {
+                return Ok(Arc::default());
             }
+            self.children(level, key).await
         };
         let (node, names) = try_join(self.family(level, part), names).await?;
         match node {
@@ -244,12 +244,11 @@ impl<F: Fetch> Session<'_, F> {
             return Ok(None);
         };
         let metadata = CellAttribute::parse(&node.key, &node.attributes)?.value;
-        let cells = match is_table {
-            true => Cells::Table(child(&node.key, "data")?, metadata.num_links == Some(0)),
-            false => {
-                let cells = self.keyed_cells(&node.key, node.attributes, &node.names, numbers);
-                Cells::Each(Arc::new(cells.await?))
-            }
+        let cells = if is_table {
+            Cells::Table(child(&node.key, "data")?, metadata.num_links == Some(0))
+        } else {
+            let cells = self.keyed_cells(&node.key, node.attributes, &node.names, numbers);
+            Cells::Each(Arc::new(cells.await?))
         };
         Ok(Some(Values {
             metadata: Arc::new(metadata),
@@ -284,7 +283,7 @@ struct ValueNode {
 }
 
 /// The cells of links between chunks, by their keys as text.
-fn keyed<A: zvf_model::fetch::CellSource>(
+fn keyed<A: CellSource>(
     cells: &Family<A>,
     family: &LinkFamily,
     arity: usize,

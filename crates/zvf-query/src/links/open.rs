@@ -61,12 +61,10 @@ impl<F: Fetch> Session<'_, F> {
             return Err(Damage::new(&key, Fault::Arity { found, expected }).into());
         }
         let scales = self.link_scales(level, target, delta)?;
-        let segments = match listed {
-            Some(names) => names,
-            None => {
-                let found = self.tried_segments(level, delta, &family, &scales).await?;
-                Arc::new(found)
-            }
+        let segments = if let Some(names) = listed {
+            names
+        } else {
+            Arc::new(self.tried_segments(level, delta, &family, &scales).await?)
         };
         self.open_arrays(level, &family, &scales, &segments, attributes, view)
             .await
@@ -94,9 +92,10 @@ impl<F: Fetch> Session<'_, F> {
         for (segment, (array, values)) in segments.iter().zip(try_join_all(arrays).await?) {
             let (array, cells) = array;
             let is_inside = family.delta == Delta::INTRA && is_zero(segment);
-            let form = match is_inside {
-                true => CellForm::Flat(array.dtype),
-                false => CellForm::Groups(array.dtype, array.row_form),
+            let form = if is_inside {
+                CellForm::Flat(array.dtype)
+            } else {
+                CellForm::Groups(array.dtype, array.row_form)
             };
             let number = opened.sources.len();
             let arity = scales.len();

@@ -1,8 +1,9 @@
 //! Reading cells of links.
 
 use bytes::Bytes;
+use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{CellOf, Fetch, FetchError, Fetched, Wanted},
+    fetch::{CellOf, CellSource, Fetch, FetchError, Fetched, Wanted},
     grid::ChunkCoord,
     key::Key,
     layout::Part,
@@ -46,9 +47,10 @@ impl<F: Fetch> Session<'_, F> {
         let padded = padded
             .clone()
             .any(|source| matches!(source.form, CellForm::Padded(_)));
-        let fragments = match padded && set.delta.levels() == 0 {
-            true => self.family(level, &Part::LinkFragments).await?,
-            false => None,
+        let fragments = if padded && set.delta == Delta::INTRA {
+            self.family(level, &Part::LinkFragments).await?
+        } else {
+            None
         };
         let mut wanted = Vec::new();
         let mut asked = Vec::with_capacity(cells.len());
@@ -60,7 +62,7 @@ impl<F: Fetch> Session<'_, F> {
                 wanted.push(want?);
                 Some(wanted.len().saturating_sub(1))
             };
-            let links = ask(want(&source.cells, &cell.at)?);
+            let links = ask(want(&source.cells, &cell.at));
             let fragments = match (&source.form, &fragments) {
                 (CellForm::Padded(_), Some(family)) => ask(family.wanted(&cell.at, None)),
                 _ => None,
@@ -68,7 +70,7 @@ impl<F: Fetch> Session<'_, F> {
             let mut values = Vec::with_capacity(source.attributes.len());
             for attribute in &source.attributes {
                 values.push(match attribute {
-                    Some(attribute) => ask(want(&attribute.cells, &cell.at)?),
+                    Some(attribute) => ask(want(&attribute.cells, &cell.at)),
                     None => None,
                 });
             }
@@ -80,11 +82,11 @@ impl<F: Fetch> Session<'_, F> {
                 values,
             });
         }
-        let mut answers = match wanted.is_empty() {
-            true => Vec::new(),
-            false => self.fetch.cells(&wanted).await,
+        let mut answers = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.fetch.cells(&wanted).await
         };
-        drop(wanted);
         let mut read = Vec::with_capacity(asked.len());
         for asked in asked {
             read.push(finish(&asked, fragments.as_deref(), &mut answers, ledger)?);
@@ -93,21 +95,18 @@ impl<F: Fetch> Session<'_, F> {
     }
 }
 
-fn want<A: zvf_model::fetch::CellSource>(
-    cells: &Cells<A>,
-    at: &ChunkCoord,
-) -> Result<Option<Wanted<A>>, QueryError> {
-    Ok(match cells {
+fn want<A: CellSource>(cells: &Cells<A>, at: &ChunkCoord) -> Option<Wanted<A>> {
+    match cells {
         Cells::Each(family) => family.wanted(at, None),
         Cells::Table(key, _) => Some(Wanted {
             cell: CellOf::Child(key.clone()),
             part: None,
         }),
-    })
+    }
 }
 
 /// Takes one cell out of the answers.
-fn finish<A: zvf_model::fetch::CellSource>(
+fn finish<A: CellSource>(
     asked: &Asked<'_, A>,
     fragments: Option<&Family<A>>,
     answers: &mut [Answer],
@@ -151,7 +150,7 @@ fn finish<A: zvf_model::fetch::CellSource>(
     Ok(records)
 }
 
-fn links<A: zvf_model::fetch::CellSource>(
+fn links<A: CellSource>(
     asked: &Asked<'_, A>,
     fragments: Option<&Family<A>>,
     answers: &mut [Answer],

@@ -1,8 +1,14 @@
 //! Links of a level as they are stored.
 
+use std::collections::HashMap;
+
 use zvf_format::{numeric::ByteOrder, path::Delta};
 use zvf_model::{
-    array::CellAttribute, fetch::Fetch, grid::ChunkCoord, key::Key, layout::CrossChunkForm,
+    array::CellAttribute,
+    fetch::Fetch,
+    grid::ChunkCoord,
+    key::Key,
+    layout::{CrossChunkForm, LinkForm},
     level::LevelId,
 };
 
@@ -103,13 +109,13 @@ impl<F: Fetch> Session<'_, F> {
     ) -> Result<Option<StoredLinks>, QueryError> {
         let level = self.level(level).await?;
         // Only links of 0.9 need the other level, to tell its chunks.
-        let target = match self.layout.cross_chunk == CrossChunkForm::Links {
-            true if delta != Delta::INTRA => {
-                let number = level.id().offset(delta.levels());
-                let number = number.ok_or(QueryError::NoLevel(level.id()))?;
-                Some(self.level(number).await?)
-            }
-            _ => None,
+        let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
+        let target = if is_needed {
+            let number = level.id().offset(delta.levels());
+            let number = number.ok_or(QueryError::NoLevel(level.id()))?;
+            Some(self.level(number).await?)
+        } else {
+            None
         };
         let names = self.link_attribute_names(&level, delta).await?;
         let mut ledger = Ledger::new(keep_going);
@@ -228,7 +234,7 @@ fn families<A>(
 
 /// Records of several cells with one list of chunks.
 fn join(family: &mut StoredLinkFamily, records: &[&LinkRecords]) -> Result<(), QueryError> {
-    let mut numbers = std::collections::HashMap::new();
+    let mut numbers = HashMap::new();
     for cell in records {
         let mut renumbered = Vec::with_capacity(cell.chunks.len());
         for chunk in &cell.chunks {

@@ -116,8 +116,8 @@ fn values(column: &Column) -> Vec<f64> {
     for row in 0..view.rows() {
         for at in 0..rows.columns {
             found.push(match view.value(row, at).unwrap() {
-                Value::Int(number) => number as f64,
-                Value::UInt(number) => number as f64,
+                Value::Int(number) => i32::try_from(number).unwrap().into(),
+                Value::UInt(number) => u32::try_from(number).unwrap().into(),
                 Value::Float(number) => number,
                 other => panic!("{other:?}"),
             });
