@@ -164,6 +164,12 @@ impl<F: Fetch> Session<'_, F> {
         Ok(names)
     }
 
+    /// Takes names as those of the children of a node, where a store that cannot
+    /// list was asked for each.
+    pub(crate) fn remember_children(level: &Level<F::Array>, key: Key, names: Vec<String>) {
+        lock(&level.children).insert(key, Arc::new(names));
+    }
+
     /// The group of a level.
     pub(crate) fn node_of(level: &Level<F::Array>) -> Result<Key, QueryError> {
         child(&Key::root(), &level.id().to_string())

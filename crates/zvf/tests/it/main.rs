@@ -5,9 +5,11 @@
     reason = "a panic is how a test fails"
 )]
 
+mod fetch;
 mod golden;
 mod hostile;
 mod objects;
+mod links;
 mod open;
 mod padded;
 
