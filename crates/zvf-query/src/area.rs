@@ -181,11 +181,6 @@ impl Area {
         })
     }
 
-    /// The box around it.
-    pub(crate) fn bounds(&self) -> &Bbox {
-        &self.bounds
-    }
-
     /// The region, when it is a box.
     pub(crate) fn bbox(&self) -> Option<&Bbox> {
         match &self.region {

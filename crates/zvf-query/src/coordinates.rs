@@ -38,10 +38,6 @@ impl Coordinates {
         let position = self.values.get(start..start.saturating_add(self.axes));
         position.unwrap_or_default()
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.values.len().checked_div(self.axes).unwrap_or(0)
-    }
 }
 
 #[expect(

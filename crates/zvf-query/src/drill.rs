@@ -14,7 +14,6 @@ use crate::{
     links::View,
     missing::Ledger,
     plan::{Emit, Plan},
-    points::owners_of,
     query::Query,
     vertices::VertexBuilder,
 };
@@ -189,7 +188,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
         let mut vertices = VertexBuilder::new(&schema, &self.shown, shows_objects);
         for chunk in self.session.chunks(&schema, wishes, ledger).await?.into_iter().flatten() {
-            let owners = owners_of(objects.as_ref(), &chunk, ledger)?;
+            let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
             // Each once, however many fragments name it.
             let mut entries = chunk.entries();
             entries.sort_by_key(|entry| entry.row);

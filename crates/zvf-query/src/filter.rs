@@ -3,7 +3,7 @@
 use crate::{
     error::QueryError,
     predicate::{
-        BoundPredicate, Cell, Column, Columns, FindError, Found, Operand, Predicate, Scope,
+        Cell, Column, Columns, FindError, Found, Operand, Predicate, Scope,
     },
     schema::Names,
 };
@@ -194,9 +194,4 @@ impl Columns for Views<'_> {
         let view = self.0.get(id);
         view.map_or(Cell::Missing, |view| view.value(row, channel))
     }
-}
-
-/// Evaluates for one row.
-pub(crate) fn is_true(bound: &BoundPredicate, columns: &Views<'_>, row: usize) -> bool {
-    bound.evaluate(columns, row).is_true()
 }

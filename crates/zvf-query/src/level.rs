@@ -6,7 +6,7 @@ use std::{
 };
 
 use zvf_model::{
-    fetch::{CellSource, Fetch},
+    fetch::Fetch,
     key::Key,
     layout::{Layout, Part},
     level::{LevelId, LevelMetadata},
@@ -178,9 +178,4 @@ impl<F: Fetch> Session<'_, F> {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a part of a cell can be read without the rest.
-pub(crate) fn is_plain<A: CellSource>(array: &A) -> bool {
-    array.is_plain()
 }

@@ -40,6 +40,7 @@ mod points;
 mod query;
 mod run;
 mod schema;
+mod stub;
 mod vertices;
 mod tables;
 

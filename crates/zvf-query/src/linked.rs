@@ -22,7 +22,7 @@ use crate::{
     missing::Ledger,
     objects::Objects,
     plan::{Emit, Plan, VertexFilter},
-    points::{Groups, owners_of},
+    points::Groups,
     predicate::Scope,
     query::Cut,
     schema::Schema,
@@ -55,7 +55,7 @@ impl<F: Fetch> Plan<'_, F> {
             && (self.shows_objects()
                 || self.filter.vertex_needs_objects()
                 || self.selects_objects());
-        let implied = self.convention == LinksConvention::ImplicitSequentialWithBranches;
+        let implied = self.convention == LinksConvention::ImplicitWithBranches;
         let with_fragments =
             needs_objects || implied || !self.tiles() || !self.read.fragment.is_empty();
         let Some(schema) = self.schema(with_fragments).await? else {
@@ -123,7 +123,7 @@ impl<F: Fetch> Plan<'_, F> {
         let most = self.batch_size();
         loop {
             for chunk in group.iter().flatten() {
-                let owners = owners_of(objects.as_ref(), chunk, ledger)?;
+                let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
                 let entries = chunk.entries();
                 if let Some(set) = &work.set {
                     set.note_fragments(&chunk.chunk, chunk.fragments.len(), ledger);
@@ -173,7 +173,7 @@ impl<F: Fetch> Plan<'_, F> {
                                 // What a damaged chunk took with it was said already.
                                 let chunk = records.chunk_of(*end);
                                 if !(ledger.keeps_going() && chunk.is_some_and(|c| !map.has(c))) {
-                                    let damage = Damage::new(records.node(), fault);
+                                    let damage = Damage::new(&records.node, fault);
                                     ledger.missing(damage)?;
                                 }
                                 break;
@@ -293,7 +293,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut owners: HashMap<ChunkCoord, Owners> = HashMap::new();
         for (coord, node) in &mut graph.chunks {
             let Some(node) = node else { continue };
-            let chunk_owners = owners_of(objects.as_ref(), &node.chunk, ledger)?;
+            let chunk_owners = self.owners_of(objects.as_ref(), &node.chunk, ledger)?;
             if let Some(set) = &work.set {
                 set.note_fragments(coord, node.chunk.fragments.len(), ledger);
             }
@@ -450,7 +450,7 @@ impl<F: Fetch> Plan<'_, F> {
                             let allowed = self.allowed()?.allows(chunk);
                             if !is_read && allowed {
                                 let fault = Fault::NoChunk(chunk.clone());
-                                ledger.missing(Damage::new(read.node(), fault))?;
+                                ledger.missing(Damage::new(&read.node, fault))?;
                             }
                         }
                         continue 'records;
@@ -458,7 +458,7 @@ impl<F: Fetch> Plan<'_, F> {
                     if end.1 >= node.chunk.rows {
                         let (row, rows) = (end.1, node.chunk.rows);
                         let fault = Fault::NoRow { row, rows };
-                        ledger.missing(Damage::in_chunk(read.node(), chunk, fault))?;
+                        ledger.missing(Damage::in_chunk(&read.node, chunk, fault))?;
                         continue 'records;
                     }
                     let Some(place) = node.chunk.held.place(end.1) else {
@@ -945,7 +945,7 @@ impl LinkBuilder {
             let cell: Option<&CellRows> =
                 records.attributes.get(*number).and_then(Option::as_ref);
             let pushed = column.push_places(cell, &places);
-            pushed.map_err(|fault| Damage::new(records.node(), fault))?;
+            pushed.map_err(|fault| Damage::new(&records.node, fault))?;
         }
         Ok(())
     }
@@ -972,7 +972,7 @@ impl LinkBuilder {
                 };
                 let rows = records.attributes.get(*number).and_then(Option::as_ref);
                 let pushed = column.push_places(rows, &places);
-                pushed.map_err(|fault| Damage::new(records.node(), fault))?;
+                pushed.map_err(|fault| Damage::new(&records.node, fault))?;
             }
         }
         Ok(())

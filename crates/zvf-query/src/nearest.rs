@@ -1,19 +1,17 @@
 //! The nearest to a place.
 
-use core::ops::ControlFlow;
+use std::collections::HashMap;
 
-use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+use zvf_model::fetch::Fetch;
 
 use crate::{
-    answer::{Answer, NO_OBJECT},
+    answer::NO_OBJECT,
     chunk::{Chunk, Rows, Wish},
     error::QueryError,
     geometry::{Nearest, squared_to_point},
     missing::Ledger,
     plan::{Emit, Plan, VertexFilter},
-    points::owners_of,
     query::{NearestTo, Shape},
-    schema::Schema,
     vertices::{Entry, VertexBuilder},
 };
 
@@ -78,8 +76,7 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let count = nearest.count.min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
         let mut best: Nearest<(usize, usize)> = Nearest::new(count);
-        let mut read: std::collections::HashMap<usize, (Chunk, Vec<Entry>)> =
-            std::collections::HashMap::new();
+        let mut read: HashMap<usize, (Chunk, Vec<Entry>)> = HashMap::new();
         let mut next = 0_usize;
         let mut at_once = 1_usize;
         while count > 0 {
@@ -106,7 +103,7 @@ impl<F: Fetch> Plan<'_, F> {
             let found = self.session.chunks(&schema, wishes.collect(), ledger).await?;
             for ((_, number), chunk) in now.iter().zip(found) {
                 let Some(chunk) = chunk else { continue };
-                let owners = owners_of(objects.as_ref(), &chunk, ledger)?;
+                let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
                 let mut entries = chunk.entries();
                 self.retain_selected(&schema, &chunk, &mut entries, &filter, &owners)?;
                 let coordinates = schema.coordinates(&chunk);
@@ -123,7 +120,7 @@ impl<F: Fetch> Plan<'_, F> {
             let Some((chunk, entries)) = read.get(&number) else {
                 continue;
             };
-            let owners = owners_of(objects.as_ref(), chunk, ledger)?;
+            let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
             let object = |fragment| match &objects {
                 Some(objects) => owners.id(fragment, |place| objects.id(place)),
                 None => NO_OBJECT,

@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::try_join;
 use zvf_format::numeric::Kind;
-use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key};
 
 use crate::{
     answer::{Answer, Parts},
@@ -134,6 +134,7 @@ impl<F: Fetch> Plan<'_, F> {
             }
         }
         let work = Work {
+            manifests: self.manifests()?,
             schema: &schema,
             objects: &objects,
             filter: &filter,
@@ -199,21 +200,22 @@ impl<F: Fetch> Plan<'_, F> {
                 holds,
             }));
         };
-        let objects = self.session.some_objects(&self.level, &wanted, ledger).await?;
-        let Some(objects) = objects else {
+        if self.session.object_index(&self.level).await?.is_none() {
             return match wanted.is_empty() {
                 true => Ok(None),
                 false => Err(QueryError::NoObjects(self.level.id())),
             };
-        };
+        }
+        let found = self.session.some_objects(&self.level, &wanted, ledger).await?;
+        let objects = found.objects;
         let mut places = Vec::with_capacity(wanted.len());
-        for id in wanted {
-            match objects.find(id) {
+        for (id, place) in wanted.into_iter().zip(found.places) {
+            match place {
                 Some(place) => places.push(place),
                 None if objects.is_incomplete() => {}
                 None => {
                     let level = self.level.id();
-                    ledger.absent(objects.node(), QueryError::NoObject { id, level })?;
+                    ledger.absent(&self.manifests()?, QueryError::NoObject { id, level })?;
                 }
             }
         }
@@ -290,7 +292,7 @@ impl<F: Fetch> Plan<'_, F> {
             };
             if !work.schema.vertices.has(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                ledger.missing(Damage::new(work.objects.node(), fault))?;
+                ledger.missing(Damage::new(&work.manifests, fault))?;
                 loaded.add(number, None, work.schema);
                 continue;
             }
@@ -365,7 +367,7 @@ impl<F: Fetch> Plan<'_, F> {
             };
             if !work.schema.vertices.has(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                ledger.missing(Damage::new(work.objects.node(), fault))?;
+                ledger.missing(Damage::new(&work.manifests, fault))?;
                 loaded.add(number, None, work.schema);
                 continue;
             }
@@ -511,7 +513,7 @@ impl<F: Fetch> Plan<'_, F> {
                     fragment: piece.fragment,
                     fragments: chunk.fragments.len(),
                 };
-                ledger.missing(Damage::in_chunk(work.objects.node(), &chunk.chunk, fault))?;
+                ledger.missing(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
                 runs.push(Vec::new());
                 continue;
             }
@@ -671,6 +673,8 @@ impl<F: Fetch> Plan<'_, F> {
 
 /// What all steps of a query on paths work with.
 pub(crate) struct Work<'w, F: Fetch> {
+    /// The node of the object index.
+    pub(crate) manifests: Key,
     pub(crate) schema: &'w Schema<F::Array>,
     pub(crate) objects: &'w Objects,
     pub(crate) filter: &'w VertexFilter<'w>,

@@ -23,7 +23,7 @@ use crate::{
     missing::Ledger,
     objects::Objects,
     predicate::{BoundPredicate, FindError, BindError, Predicate, Scope},
-    query::{LevelChoice, Query, Selection, Shape},
+    query::{LevelChoice, Query, Shape},
     schema::{Names, Schema},
     vertices::{Entry, Owner, Owners},
 };
@@ -53,7 +53,7 @@ fn shape_of(root: &RootMetadata) -> Shape {
         }
         Some(GeometryKind::Skeleton | GeometryKind::Graph | GeometryKind::Mesh) => Shape::Links,
         _ => match root.links_convention {
-            Some(LinksConvention::Explicit | LinksConvention::ImplicitSequentialWithBranches) => {
+            Some(LinksConvention::Explicit | LinksConvention::ImplicitWithBranches) => {
                 Shape::Links
             }
             _ => Shape::Points,
@@ -426,8 +426,3 @@ impl VertexFilter<'_> {
 
 /// Whoever takes batches of an answer; a break ends the query.
 pub(crate) type Emit<'e> = dyn FnMut(Answer) -> ControlFlow<()> + Send + 'e;
-
-/// Whether all attributes were asked for.
-pub(crate) fn is_all(selection: &Selection) -> bool {
-    *selection == Selection::All
-}

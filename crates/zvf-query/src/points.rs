@@ -4,13 +4,15 @@ use core::ops::ControlFlow;
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use zvf_model::{fetch::{Fetch, FetchProblem}, grid::ChunkCoord, level::LevelId, root::GeometryKind};
+use zvf_model::{fetch::{Fetch, FetchProblem}, grid::ChunkCoord, key::Key, level::LevelId, root::GeometryKind};
 
 use crate::{
     answer::NO_OBJECT,
     chunk::{Chunk, Rows, Wish},
     error::{Damage, Fault, QueryError},
+    family::child,
     geometry::Primitive,
+    level::Session,
     missing::Ledger,
     objects::Objects,
     plan::{Emit, Plan, VertexFilter},
@@ -87,7 +89,7 @@ impl<F: Fetch> Plan<'_, F> {
         let most = self.batch_size();
         loop {
             for chunk in group.iter().flatten() {
-                let owners = owners_of(objects.as_ref(), chunk, ledger)?;
+                let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
                 let mut entries = chunk.entries();
                 self.retain_selected(&schema, chunk, &mut entries, &filter, &owners)?;
                 entries.truncate(usize::try_from(left).unwrap_or(usize::MAX));
@@ -188,26 +190,36 @@ impl<F: Fetch> Plan<'_, F> {
     }
 }
 
-/// Who owns the fragments of a chunk.
-pub(crate) fn owners_of(
-    objects: Option<&Arc<Objects>>,
-    chunk: &Chunk,
-    ledger: &Ledger,
-) -> Result<Owners, QueryError> {
-    let Some(objects) = objects else {
-        return Ok(Owners::default());
-    };
-    let pairs = objects.owners(&chunk.chunk);
-    let fragments = chunk.fragments.len();
-    let beyond = pairs.iter().map(|(fragment, _)| *fragment).max();
-    if let Some(fragment) = beyond.filter(|fragment| *fragment >= fragments) {
-        let fault = Fault::NoFragment {
-            fragment,
-            fragments,
+impl<F: Fetch> Plan<'_, F> {
+    /// Who owns the fragments of a chunk.
+    pub(crate) fn owners_of(
+        &self,
+        objects: Option<&Arc<Objects>>,
+        chunk: &Chunk,
+        ledger: &Ledger,
+    ) -> Result<Owners, QueryError> {
+        let Some(objects) = objects else {
+            return Ok(Owners::default());
         };
-        ledger.missing(Damage::in_chunk(objects.node(), &chunk.chunk, fault))?;
+        let fragments = chunk.fragments.len();
+        let pairs = objects.owners_of(&chunk.chunk);
+        let beyond = pairs.iter().map(|(fragment, _)| fragment);
+        if let Some(fragment) = beyond.max().filter(|last| *last >= fragments) {
+            let fault = Fault::NoFragment {
+                fragment,
+                fragments,
+            };
+            ledger.missing(Damage::in_chunk(&self.manifests()?, &chunk.chunk, fault))?;
+        }
+        let there = pairs.iter().filter(|(fragment, _)| *fragment < fragments);
+        let owners = Owners::new(there);
+        Ok(owners)
     }
-    Ok(Owners::new(pairs.iter().copied()))
+
+    /// The node of the object index.
+    pub(crate) fn manifests(&self) -> Result<Key, QueryError> {
+        child(&Session::<F>::node_of(&self.level)?, "object_index")
+    }
 }
 
 /// Chunks read in groups that fit into memory.

@@ -118,21 +118,21 @@ impl<F: Fetch> Session<'_, F> {
             None
         };
         let names = self.link_attribute_names(&level, delta).await?;
-        let mut ledger = Ledger::new(keep_going);
+        let ledger = Ledger::new(keep_going);
         let set = self.links(
             &level,
             target.as_deref(),
             delta,
             &names,
             View::Stored,
-            &mut ledger,
+            &ledger,
         );
         let Some(set) = set.await? else {
             return Ok(None);
         };
         let cells: Vec<usize> = (0..set.cells.len()).collect();
-        let read = self.link_cells(&level, &set, &cells, &mut ledger).await?;
-        let families = families(&set, &read, &mut ledger)?;
+        let read = self.link_cells(&level, &set, &cells, &ledger).await?;
+        let families = families(&set, &read, &ledger)?;
         let (missing, notes) = ledger.finish();
         Ok(Some(StoredLinks {
             families,
@@ -183,7 +183,7 @@ impl<F: Fetch> Session<'_, F> {
 fn families<A>(
     set: &LinkSet<A>,
     read: &[LinkRecords],
-    ledger: &mut Ledger,
+    ledger: &Ledger,
 ) -> Result<Vec<StoredLinkFamily>, QueryError> {
     let mut families = Vec::new();
     let mut numbers: Vec<usize> = set.sources.iter().map(|source| source.family).collect();
