@@ -38,3 +38,4 @@ pub use error::{Damage, Fault, QueryError};
 pub use level::{Levels, Session};
 pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
 pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
+pub use tables::{GroupList, ScopedColumns};

@@ -10,6 +10,7 @@ mod hostile;
 mod objects;
 mod open;
 mod padded;
+mod tables;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
