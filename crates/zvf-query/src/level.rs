@@ -17,6 +17,7 @@ use crate::{
     error::QueryError,
     family::{Family, child},
     objects::{Ids, ObjectTable, Objects},
+    tables::{GroupList, TableArray},
 };
 
 /// What was opened of a store, kept for the queries to come. Cheap when empty.
@@ -57,6 +58,9 @@ pub(crate) struct Level<A> {
     /// By the node that describes each; `None` is one that is not there.
     families: Mutex<HashMap<Key, Option<Arc<Family<A>>>>>,
     children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
+    /// As `families`.
+    pub(crate) tables: Mutex<HashMap<Key, Option<Arc<TableArray<A>>>>>,
+    pub(crate) groups: Mutex<Option<Option<Arc<GroupList>>>>,
     pub(crate) object_table: Mutex<Option<Option<Arc<ObjectTable<A>>>>>,
     pub(crate) object_ids: Mutex<Option<Arc<Ids>>>,
     pub(crate) objects: Mutex<Option<Option<Arc<Objects>>>>,
@@ -68,6 +72,8 @@ impl<A> Level<A> {
             metadata,
             families: Mutex::default(),
             children: Mutex::default(),
+            tables: Mutex::default(),
+            groups: Mutex::default(),
             object_table: Mutex::default(),
             object_ids: Mutex::default(),
             objects: Mutex::default(),

@@ -56,3 +56,5 @@ pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
 pub use run::{Counts, Outcome};
 pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
 pub use links::{StoredLinkFamily, StoredLinks};
+pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
+pub use tables::{GroupList, ScopedColumns};

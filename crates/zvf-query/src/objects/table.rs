@@ -151,7 +151,7 @@ impl<F: Fetch> Session<'_, F> {
         match second {
             Some(ids) => {
                 let ids = RowArray::new(ids)?;
-                if ids.kind != Kind::Int64 || ids.columns != 1 {
+                if ids.kind() != Some(Kind::Int64) || ids.columns != 1 {
                     return Err(Damage::new(ids.node(), Fault::Kind).into());
                 }
                 check_count(ids.node(), ids.rows, objects)?;

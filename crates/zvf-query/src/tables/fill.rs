@@ -21,6 +21,17 @@ pub(super) fn bytes(value: &Value, kind: Kind) -> Option<Vec<u8>> {
     }
 }
 
+/// The bytes of UTF-32 text, padded; `None` when it is no text or too long.
+pub(super) fn text(value: &Value, bytes: u64) -> Option<Vec<u8>> {
+    let mut all: Vec<u8> = Vec::new();
+    for letter in value.as_str()?.chars() {
+        all.extend(u32::from(letter).to_le_bytes());
+    }
+    let bytes = usize::try_from(bytes).ok()?;
+    all.resize(all.len().max(bytes), 0);
+    (all.len() == bytes).then_some(all)
+}
+
 fn one(value: &Value, kind: Kind) -> Option<Vec<u8>> {
     let signed = value.as_i64();
     let unsigned = value.as_u64();

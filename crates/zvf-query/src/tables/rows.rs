@@ -1,13 +1,13 @@
-//! Arrays of numbers with a row for each object, group or byte.
+//! Arrays of elements of one size with a row for each object, group or byte.
 
 use core::ops::Range;
 
 use bytes::Bytes;
-use zvf_format::numeric::{ByteOrder, Kind};
+use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
     fetch::{CellOf, CellSource, FetchError, Fetched, Wanted},
     key::Key,
-    zarr::{Array, DataType},
+    zarr::{Array, Codec, DataType},
 };
 
 use super::{MOST_CELLS, fill};
@@ -20,19 +20,47 @@ use crate::{
 /// stretch is, which is not much more then.
 const MOST_RUNS: usize = 1 << 10;
 
-/// An array of numbers whose cells hold whole rows, the first axis.
+/// An array whose cells hold whole rows, the first axis.
 #[derive(Clone, Debug)]
 pub(crate) struct RowArray<A> {
     array: A,
-    pub(crate) kind: Kind,
+    pub(crate) element: Element,
     pub(crate) rows: u64,
-    /// Numbers of a row.
+    /// Elements of a row, at least one.
     pub(crate) columns: u64,
     /// Rows of a cell.
     per_cell: u64,
+    /// Bytes of a cell.
+    cell: u64,
     order: ByteOrder,
-    /// One element that was never written.
+    /// One element that was never written, the least significant byte first.
     pub(crate) fill: Vec<u8>,
+}
+
+/// What an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    Number(Kind),
+    /// UTF-32 of so many bytes.
+    Text(u64),
+}
+
+impl Element {
+    fn size(self) -> u64 {
+        match self {
+            Self::Number(kind) => u64::try_from(kind.size()).unwrap_or(u64::MAX),
+            Self::Text(bytes) => bytes,
+        }
+    }
+
+    /// Bytes that byte order is about.
+    fn unit(self) -> usize {
+        match self {
+            Self::Number(kind @ (Kind::Complex64 | Kind::Complex128)) => kind.size().div_euclid(2),
+            Self::Number(kind) => kind.size(),
+            Self::Text(_) => 4,
+        }
+    }
 }
 
 /// Rows on their way.
@@ -45,7 +73,7 @@ pub(crate) struct RowRequest<A> {
     rows: Option<Vec<u64>>,
 }
 
-/// Some rows of a cell, and where in the payload they start.
+/// Some rows of a cell, which the answer starts with.
 #[derive(Clone, Debug)]
 struct Part {
     cell: u64,
@@ -63,40 +91,104 @@ pub(crate) struct RowsRead {
 }
 
 impl<A: CellSource> RowArray<A> {
+    /// An array as its own metadata describe it.
     pub(crate) fn new(array: A) -> Result<Self, Damage> {
         let metadata = array.metadata();
-        let DataType::Number(kind) = metadata.data_type else {
-            return Err(Damage::new(array.node(), Fault::Kind));
+        let fault = |fault| Damage::new(array.node(), fault);
+        let element = match &metadata.data_type {
+            DataType::Number(kind) => Element::Number(*kind),
+            DataType::FixedText { bytes } => Element::Text(*bytes),
+            _ => return Err(fault(Fault::Kind)),
         };
-        let (Some((&rows, row)), Some((&per_cell, tail))) = (
-            metadata.shape.split_first(),
-            metadata.decoded_shape().split_first(),
-        ) else {
-            return Err(Damage::new(array.node(), Fault::Kind));
+        let shape = metadata.shape.split_first();
+        let cell = metadata.decoded_shape().split_first();
+        let (Some((&rows, row)), Some((&per_cell, tail))) = (shape, cell) else {
+            return Err(fault(Fault::Kind));
         };
         if row != tail {
-            return Err(Damage::new(array.node(), Fault::Kind));
+            return Err(fault(Fault::Kind));
         }
-        let columns = row
-            .iter()
-            .try_fold(1_u64, |n, &extent| n.checked_mul(extent));
-        let size = u64::try_from(kind.size()).unwrap_or(u64::MAX);
-        let cell = columns.and_then(|columns| columns.checked_mul(size)?.checked_mul(per_cell));
-        let (Some(columns), Some(_), ..=MOST_CELLS) =
-            (columns, cell, rows.div_ceil(per_cell.max(1)))
-        else {
-            return Err(Damage::new(array.node(), Fault::Range));
+        let mut extents = row.iter();
+        let columns = extents.try_fold(1_u64, |n, &extent| n.checked_mul(extent));
+        let row = columns.and_then(|columns| columns.checked_mul(element.size()));
+        let cell = row.and_then(|row| row.checked_mul(per_cell));
+        let (Some(columns @ 1..), Some(cell)) = (columns, cell) else {
+            return Err(fault(Fault::Range));
         };
-        let fill = fill::bytes(&metadata.fill_value, kind);
-        let fill = fill.ok_or_else(|| Damage::new(array.node(), Fault::Fill))?;
+        let fill = match element {
+            Element::Number(kind) => fill::bytes(&metadata.fill_value, kind),
+            Element::Text(bytes) => fill::text(&metadata.fill_value, bytes),
+        };
+        let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
+        let order = byte_order(metadata);
+        Self::checked(
+            array,
+            element,
+            (rows, columns),
+            (per_cell, cell),
+            order,
+            fill,
+        )
+    }
+
+    /// An array of bytes that hold numbers, as the group above it describes them.
+    pub(crate) fn blob(array: A, dtype: Dtype, columns: u64) -> Result<Self, Damage> {
+        let metadata = array.metadata();
+        let fault = |fault| Damage::new(array.node(), fault);
+        let bytes = DataType::Number(Kind::UInt8);
+        let (&[size], &[cell], true) = (
+            &*metadata.shape,
+            metadata.decoded_shape(),
+            metadata.data_type == bytes,
+        ) else {
+            return Err(fault(Fault::Kind));
+        };
+        let element = Element::Number(dtype.kind());
+        let row = columns.checked_mul(element.size()).filter(|row| *row > 0);
+        let row = row.ok_or_else(|| fault(Fault::Range))?;
+        let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
+            return Err(fault(Fault::Rows { bytes: size, row }));
+        };
+        let per_cell = match cell.checked_rem(row) {
+            // A row must not be in two cells.
+            Some(1..) if cell < size => return Err(fault(Fault::Kind)),
+            _ => cell.div_euclid(row),
+        };
+        let fill = fill::bytes(&metadata.fill_value, Kind::UInt8);
+        let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
+        let fill = fill.repeat(dtype.kind().size());
+        let order = dtype.order();
+        Self::checked(
+            array,
+            element,
+            (rows, columns),
+            (per_cell, cell),
+            order,
+            fill,
+        )
+    }
+
+    fn checked(
+        array: A,
+        element: Element,
+        (rows, columns): (u64, u64),
+        (per_cell, cell): (u64, u64),
+        order: ByteOrder,
+        fill: Vec<u8>,
+    ) -> Result<Self, Damage> {
+        let per_cell = per_cell.max(1);
+        if rows.div_ceil(per_cell) > MOST_CELLS {
+            return Err(Damage::new(array.node(), Fault::Range));
+        }
         Ok(Self {
-            order: byte_order(metadata),
-            kind,
+            array,
+            element,
             rows,
             columns,
-            per_cell: per_cell.max(1),
+            per_cell,
+            cell,
+            order,
             fill,
-            array,
         })
     }
 
@@ -104,18 +196,25 @@ impl<A: CellSource> RowArray<A> {
         self.array.node()
     }
 
-    /// Bytes of a row.
-    pub(crate) fn row(&self) -> u64 {
-        let size = u64::try_from(self.kind.size()).unwrap_or(u64::MAX);
-        self.columns.saturating_mul(size)
+    /// What its numbers are; `None` for text.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        match self.element {
+            Element::Number(kind) => Some(kind),
+            Element::Text(_) => None,
+        }
     }
 
-    /// Whether a few rows cost less than all, and are in one cell.
+    /// Bytes of a row.
+    pub(crate) fn row(&self) -> u64 {
+        self.columns.saturating_mul(self.element.size())
+    }
+
+    /// Whether all rows are in one cell of which parts can be read.
     pub(crate) fn is_plain_cell(&self) -> bool {
         self.array.is_plain() && self.rows <= self.per_cell
     }
 
-    /// Bytes that `rows` take, all when `None`.
+    /// Bytes that so many rows take, all when `None`.
     pub(crate) fn size(&self, rows: Option<usize>) -> u64 {
         let rows = rows.map_or(self.rows, |rows| u64::try_from(rows).unwrap_or(u64::MAX));
         rows.saturating_mul(self.row())
@@ -132,7 +231,7 @@ impl<A: CellSource> RowArray<A> {
                 parts.extend((0..cells).map(|cell| self.part(cell, self.rows_of(cell))));
             }
             Some(rows) => {
-                let mut rows: Vec<u64> = rows.iter().copied().collect();
+                let mut rows: Vec<u64> = rows.to_vec();
                 rows.retain(|row| *row < self.rows);
                 rows.sort_unstable();
                 rows.dedup();
@@ -156,14 +255,9 @@ impl<A: CellSource> RowArray<A> {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return;
         };
-        let whole = || self.part(cell, *first..last.saturating_add(1));
-        if !self.array.is_plain() {
-            parts.push(whole());
-            return;
-        }
         let runs = rows.chunk_by(|a, b| a.saturating_add(1) == *b);
-        if runs.clone().count() > MOST_RUNS {
-            parts.push(whole());
+        if !self.array.is_plain() || runs.clone().count() > MOST_RUNS {
+            parts.push(self.part(cell, *first..last.saturating_add(1)));
             return;
         }
         let runs = runs.filter_map(|run| Some(*run.first()?..run.last()?.saturating_add(1)));
@@ -176,17 +270,14 @@ impl<A: CellSource> RowArray<A> {
         start..start.saturating_add(self.per_cell).min(self.rows)
     }
 
+    /// Rows of a cell, or all of it where it cannot be read in parts.
     fn part(&self, cell: u64, rows: Range<u64>) -> Part {
-        // What cannot be read in parts comes as a whole.
-        let rows = match self.array.is_plain() {
-            true => rows,
-            false => self.rows_of(cell),
+        let (rows, size) = if self.array.is_plain() {
+            let count = rows.end.saturating_sub(rows.start);
+            (rows, count.saturating_mul(self.row()))
+        } else {
+            (self.rows_of(cell), self.cell)
         };
-        let len = match self.array.is_plain() {
-            true => rows.end.saturating_sub(rows.start),
-            false => self.per_cell,
-        };
-        let size = len.saturating_mul(self.row());
         Part { cell, rows, size }
     }
 
@@ -196,16 +287,16 @@ impl<A: CellSource> RowArray<A> {
         let start = part.cell.saturating_mul(self.per_cell);
         let start = part.rows.start.saturating_sub(start);
         let start = start.saturating_mul(self.row());
-        let whole = part.size == self.per_cell.saturating_mul(self.row());
         Wanted {
             cell: CellOf::Element(self.array.clone(), cell),
-            part: (!whole).then(|| start..start.saturating_add(part.size)),
+            part: (part.size != self.cell).then(|| start..start.saturating_add(part.size)),
         }
     }
 
     /// What is wrong with a cell.
     fn damage(&self, cell: u64, fault: impl Into<Fault>) -> Damage {
-        let mut element = vec![cell.saturating_mul(self.per_cell)];
+        let extent = self.array.metadata().decoded_shape().first();
+        let mut element = vec![cell.saturating_mul(extent.copied().unwrap_or(1))];
         element.resize(self.array.metadata().rank(), 0);
         let key = object_of(&self.array, &element);
         Damage::new(key.as_ref().unwrap_or(self.node()), fault)
@@ -223,38 +314,24 @@ impl<A: CellSource> RowArray<A> {
         let mut answers = answers.into_iter();
         for part in &request.parts {
             let rows = part.rows.clone();
-            let bytes = match answers.next() {
-                Some(Ok(Some(fetched))) => {
-                    let bytes = u64::try_from(fetched.bytes.len()).unwrap_or(u64::MAX);
-                    if bytes == part.size {
-                        Ok(Some(fetched.bytes))
-                    } else {
-                        let rows = part.size.checked_div(self.row()).unwrap_or(0);
-                        Err(Fault::Uneven { bytes, rows })
-                    }
-                }
-                Some(Ok(None)) => Ok(None),
-                Some(Err(error)) => Err(Fault::Fetch(error)),
-                None => Err(Fault::MissingCell),
-            };
-            match bytes {
+            match self.payload(part, answers.next()) {
                 Ok(bytes) => found.push((rows, bytes)),
-                Err(fault) => lost.push((rows, self.damage(part.cell, fault))),
+                Err(fault) => {
+                    lost.push((rows.clone(), self.damage(part.cell, fault)));
+                    found.push((rows, None));
+                }
             }
         }
-        let row = usize::try_from(self.row()).unwrap_or(usize::MAX);
-        let columns = usize::try_from(self.columns).unwrap_or(usize::MAX);
-        let fill = self.fill.repeat(columns);
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let row = size(self.row());
+        let fill = self.fill.repeat(size(self.columns));
         let mut bytes = Vec::new();
         let Some(wanted) = &request.rows else {
-            for part in &request.parts {
-                let len = part.rows.end.saturating_sub(part.rows.start);
-                let len = usize::try_from(len).unwrap_or(usize::MAX);
-                let place = found.binary_search_by_key(&part.rows.start, |(rows, _)| rows.start);
-                let payload = place.ok().and_then(|place| found.get(place)?.1.as_ref());
-                match payload.and_then(|payload| payload.get(..len.checked_mul(row)?)) {
-                    Some(payload) => extend(&mut bytes, payload, self.kind, self.order),
-                    None => bytes.extend(fill.iter().cycle().take(len.saturating_mul(row))),
+            for (rows, payload) in &found {
+                let len = size(rows.end.saturating_sub(rows.start)).saturating_mul(row);
+                match payload.as_ref().and_then(|payload| payload.get(..len)) {
+                    Some(payload) => self.extend(&mut bytes, payload),
+                    None => bytes.extend(fill.iter().cycle().take(len)),
                 }
             }
             return RowsRead { bytes, lost };
@@ -269,26 +346,40 @@ impl<A: CellSource> RowArray<A> {
                 bytes.get(start..start.checked_add(row)?)
             });
             match place {
-                Some(place) => extend(&mut bytes, place, self.kind, self.order),
+                Some(place) => self.extend(&mut bytes, place),
                 None => bytes.extend_from_slice(&fill),
             }
         }
         RowsRead { bytes, lost }
     }
-}
 
-/// Adds numbers, turned around where they were stored the other way.
-fn extend(bytes: &mut Vec<u8>, row: &[u8], kind: Kind, order: ByteOrder) {
-    if order == ByteOrder::Little {
-        bytes.extend_from_slice(row);
-        return;
+    /// The bytes of a part; `None` when its cell was never written.
+    fn payload(
+        &self,
+        part: &Part,
+        answer: Option<Result<Option<Fetched>, FetchError>>,
+    ) -> Result<Option<Bytes>, Fault> {
+        let fetched = answer.ok_or(Fault::MissingCell)?.map_err(Fault::Fetch)?;
+        let Some(fetched) = fetched else {
+            return Ok(None);
+        };
+        let bytes = u64::try_from(fetched.bytes.len()).unwrap_or(u64::MAX);
+        if bytes == part.size {
+            return Ok(Some(fetched.bytes));
+        }
+        let rows = part.size.checked_div(self.row()).unwrap_or(0);
+        Err(Fault::Uneven { bytes, rows })
     }
-    let number = match kind {
-        Kind::Complex64 | Kind::Complex128 => kind.size().div_euclid(2),
-        _ => kind.size(),
-    };
-    for number in row.chunks(number.max(1)) {
-        bytes.extend(number.iter().rev());
+
+    /// Adds elements, turned around where they were stored the other way.
+    fn extend(&self, bytes: &mut Vec<u8>, row: &[u8]) {
+        if self.order == ByteOrder::Little {
+            bytes.extend_from_slice(row);
+            return;
+        }
+        for number in row.chunks(self.element.unit().max(1)) {
+            bytes.extend(number.iter().rev());
+        }
     }
 }
 
@@ -297,6 +388,8 @@ fn byte_order(array: &Array) -> ByteOrder {
     let codecs = array
         .sharding()
         .map_or(&array.codecs, |sharding| &sharding.codecs);
-    let order = codecs.iter().find_map(zvf_model::zarr::Codec::byte_order);
-    order.unwrap_or(ByteOrder::Little)
+    codecs
+        .iter()
+        .find_map(Codec::byte_order)
+        .unwrap_or(ByteOrder::Little)
 }

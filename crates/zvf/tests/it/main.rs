@@ -12,6 +12,7 @@ mod objects;
 mod links;
 mod open;
 mod padded;
+mod tables;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
