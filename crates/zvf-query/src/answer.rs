@@ -91,10 +91,13 @@ impl Answer {
     /// Bytes of its columns.
     pub(crate) fn size(&self) -> u64 {
         let columns = [&self.vertex, &self.fragment, &self.link, &self.object];
-        let columns = columns.into_iter().flatten().map(|column| match &column.values {
-            Values::Numbers(rows) => rows.bytes.len(),
-            Values::Words { codes, .. } => codes.len().saturating_mul(4),
-        });
+        let columns = columns
+            .into_iter()
+            .flatten()
+            .map(|column| match &column.values {
+                Values::Numbers(rows) => rows.bytes.len(),
+                Values::Words { codes, .. } => codes.len().saturating_mul(4),
+            });
         let ids = self.object_ids.as_ref().map_or(0, Vec::len);
         let links = self.links.as_ref().map_or(0, |links| links.ends.len());
         let words = ids.saturating_add(links).saturating_mul(8);

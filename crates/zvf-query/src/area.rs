@@ -97,7 +97,10 @@ impl Space {
     }
 
     /// The box around several chunks.
-    pub(crate) fn hull<'c>(&self, chunks: impl IntoIterator<Item = &'c ChunkCoord>) -> Option<Bbox> {
+    pub(crate) fn hull<'c>(
+        &self,
+        chunks: impl IntoIterator<Item = &'c ChunkCoord>,
+    ) -> Option<Bbox> {
         let mut boxes = chunks.into_iter().filter_map(|chunk| self.chunk_box(chunk));
         let first = boxes.next()?;
         Some(boxes.fold(first, |hull, chunk| around(&hull, &chunk)))
@@ -234,9 +237,13 @@ impl Area {
         known: &[&[f64]],
         unknown: impl IntoIterator<Item = &'c ChunkCoord>,
     ) -> bool {
-        let points = known.iter().filter_map(|point| Bbox::new(point, point).ok());
+        let points = known
+            .iter()
+            .filter_map(|point| Bbox::new(point, point).ok());
         let chunks = unknown.into_iter().filter_map(|c| self.space.chunk_box(c));
-        let hull = points.chain(chunks).reduce(|hull, other| around(&hull, &other));
+        let hull = points
+            .chain(chunks)
+            .reduce(|hull, other| around(&hull, &other));
         hull.is_some_and(|hull| hull.meets(&self.bounds))
     }
 

@@ -127,16 +127,16 @@ impl ColumnBuilder {
         let whole = places.iter().enumerate();
         let mut whole = whole.skip(1);
         let first = places.first().copied().flatten();
-        let is_run = first.is_some_and(|first| {
-            whole.all(|(at, place)| *place == Some(first.saturating_add(at)))
-        });
+        let is_run = first
+            .is_some_and(|first| whole.all(|(at, place)| *place == Some(first.saturating_add(at))));
         match (is_run, first) {
             (true, Some(first)) => {
                 let from = first.saturating_mul(row);
                 let to = from.saturating_add(places.len().saturating_mul(row));
                 let run = cell.bytes.get(from..to).unwrap_or_default();
                 push_rows(&mut self.bytes, run, dtype, columns, 0..places.len());
-                self.missing.resize(self.rows.saturating_add(places.len()), false);
+                self.missing
+                    .resize(self.rows.saturating_add(places.len()), false);
             }
             _ => {
                 for place in places {
@@ -184,10 +184,13 @@ impl ColumnBuilder {
     /// Appends a row between others: floats by their weights, anything else as the
     /// one of most weight.
     pub(crate) fn blend(&mut self, rows: &[(usize, f64)]) {
-        let heaviest = rows.iter().copied().reduce(|best, row| match row.1 > best.1 {
-            true => row,
-            false => best,
-        });
+        let heaviest = rows
+            .iter()
+            .copied()
+            .reduce(|best, row| match row.1 > best.1 {
+                true => row,
+                false => best,
+            });
         let Some((nearest, _)) = heaviest else {
             self.skip(1);
             return;
@@ -244,7 +247,9 @@ impl ColumnBuilder {
             }
             self.bytes = bytes;
         }
-        let missing = rows.iter().filter_map(|row| self.missing.get(*row).copied());
+        let missing = rows
+            .iter()
+            .filter_map(|row| self.missing.get(*row).copied());
         self.missing = missing.collect();
         self.any_missing = self.missing.contains(&true);
         self.rows = rows.len();
@@ -257,11 +262,14 @@ impl ColumnBuilder {
 
     /// Room for missing rows that came before their width was known.
     fn fill_up(&mut self) {
-        self.bytes.resize(self.rows.saturating_mul(self.row_size()), 0);
+        self.bytes
+            .resize(self.rows.saturating_mul(self.row_size()), 0);
     }
 
     pub(crate) fn finish(mut self) -> Column {
-        let missing = self.any_missing.then_some(core::mem::take(&mut self.missing));
+        let missing = self
+            .any_missing
+            .then_some(core::mem::take(&mut self.missing));
         let values = match self.words {
             Some(words) => Values::Words {
                 codes: self.codes,
@@ -476,12 +484,10 @@ impl ColumnView for FinishedView<'_> {
             return Cell::Missing;
         };
         match &self.column.values {
-            Values::Numbers(rows) => {
-                cell_of(rows.view().and_then(|rows| rows.value(row, channel)))
-            }
-            Values::Words { codes, .. } => {
-                codes.get(row).map_or(Cell::Missing, |code| Cell::Category(*code))
-            }
+            Values::Numbers(rows) => cell_of(rows.view().and_then(|rows| rows.value(row, channel))),
+            Values::Words { codes, .. } => codes
+                .get(row)
+                .map_or(Cell::Missing, |code| Cell::Category(*code)),
         }
     }
 }

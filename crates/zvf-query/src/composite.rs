@@ -1,12 +1,12 @@
 //! Further geometries of composite stores.
 
-use zvf_format::links::LinkWidth;
+use zvf_format::{links::LinkWidth, numeric::Value};
 use zvf_model::{array::CompositeLinks, fetch::Fetch, layout::Part};
 
 use crate::{
-    answer::Links,
+    answer::{Links, Values},
     chunk::{Rows, Wish},
-    error::QueryError,
+    error::{Damage, Fault, QueryError},
     missing::Ledger,
     plan::{Emit, Plan, VertexFilter},
     schema::Schema,
@@ -48,7 +48,10 @@ impl<F: Fetch> Plan<'_, F> {
             fragments: false,
             rows: Rows::All,
         });
-        let chunks = self.session.chunks(&schema, wishes.collect(), ledger).await?;
+        let chunks = self
+            .session
+            .chunks(&schema, wishes.collect(), ledger)
+            .await?;
         let mut builder = VertexBuilder::new(&schema, &self.shown, false);
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
         for chunk in chunks.iter().flatten() {
@@ -79,12 +82,35 @@ impl<F: Fetch> Plan<'_, F> {
         };
         let metadata = CompositeLinks::parse(&family.node, &family.attributes)?.value;
         let width: LinkWidth = metadata.width;
-        let rows = self.session.number_table(&self.level, &part, ledger).await?;
+        let table = self.session.table_at(&family.node, name).await?;
+        let table = table.ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
+        let column = self.session.table_column(&table, None, ledger).await?;
+        let rows = match &column.values {
+            Values::Numbers(rows) => rows.view(),
+            Values::Words { .. } => None,
+        };
+        let rows = rows.ok_or_else(|| Damage::new(&family.node, Fault::Kind))?;
+        let mut ends = Vec::with_capacity(rows.rows().saturating_mul(width.get()));
+        for row in 0..rows.rows() {
+            for column in 0..rows.columns().get() {
+                let end = match rows.value(row, column) {
+                    Some(Value::Int(end)) => u64::try_from(end).ok(),
+                    Some(Value::UInt(end)) => Some(end),
+                    _ => None,
+                };
+                ends.push(end.ok_or_else(|| Damage::new(&family.node, Fault::Range))?);
+            }
+        }
+        if usize::try_from(rows.columns().get()) != Ok(width.get()) && !ends.is_empty() {
+            let (found, expected) = (rows.columns().get().into(), metadata.width.get());
+            let expected = u64::try_from(expected).unwrap_or(u64::MAX);
+            return Err(Damage::new(&family.node, Fault::Count { found, expected }).into());
+        }
         ledger.note(format!(
             "{}: counts vertices in the order they were given in, which is not stored",
             family.node
         ));
-        Ok(rows.map(|ends| Links {
+        Ok(Some(Links {
             width: u32::try_from(width.get()).unwrap_or(u32::MAX),
             ends,
         }))

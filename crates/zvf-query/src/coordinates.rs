@@ -24,7 +24,8 @@ impl Coordinates {
                     values.extend(elements.iter().flat_map(|e| e.iter()));
                 }
                 _ => {
-                    let all = (0..rows.rows()).map(|row| rows.value(row, 0).map_or(f64::NAN, float));
+                    let all =
+                        (0..rows.rows()).map(|row| rows.value(row, 0).map_or(f64::NAN, float));
                     values.extend(all);
                 }
             }

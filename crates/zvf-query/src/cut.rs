@@ -23,7 +23,9 @@ pub(crate) fn path<'p>(
     // Whether the last part still goes on.
     let mut open = false;
     for row in 0..len {
-        let before = row.checked_sub(1).filter(|before| is_true(*before) && is_true(row));
+        let before = row
+            .checked_sub(1)
+            .filter(|before| is_true(*before) && is_true(row));
         let part = before.and_then(|before| bbox.clip_segment([at(before), at(row)]));
         let here = inside(row);
         let Some(part) = part else {

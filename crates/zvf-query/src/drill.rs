@@ -47,7 +47,9 @@ impl<F: Fetch> Plan<'_, F> {
         let from = self.level.id();
         let target = from.offset(levels).ok_or(QueryError::NoScale)?;
         let target = self.session.level(target).await?;
-        let direct = self.hop(&self.level, &target, &rows, levels, ledger).await?;
+        let direct = self
+            .hop(&self.level, &target, &rows, levels, ledger)
+            .await?;
         let reached = match direct {
             Some(reached) => reached,
             None => {
@@ -73,7 +75,11 @@ impl<F: Fetch> Plan<'_, F> {
             shape: Some(crate::query::Shape::Points),
             ..Query::default()
         };
-        self.session.plan(&query).await?.these(&reached, ledger, emit).await
+        self.session
+            .plan(&query)
+            .await?
+            .these(&reached, ledger, emit)
+            .await
     }
 
     /// Where links lead; `None` when none are stored.
@@ -107,7 +113,10 @@ impl<F: Fetch> Plan<'_, F> {
                     let (first, rest) = ends.split_first()?;
                     Some((rest.to_vec(), vec![*first]))
                 };
-                return self.follow(target, &set, rows, &ends, ledger).await.map(Some);
+                return self
+                    .follow(target, &set, rows, &ends, ledger)
+                    .await
+                    .map(Some);
             }
         }
         Ok(None)
@@ -187,7 +196,13 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
         let mut vertices = VertexBuilder::new(&schema, &self.shown, shows_objects);
-        for chunk in self.session.chunks(&schema, wishes, ledger).await?.into_iter().flatten() {
+        for chunk in self
+            .session
+            .chunks(&schema, wishes, ledger)
+            .await?
+            .into_iter()
+            .flatten()
+        {
             let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
             // Each once, however many fragments name it.
             let mut entries = chunk.entries();
@@ -203,7 +218,8 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
-        self.add_objects(&mut answer, objects.as_ref(), ledger).await?;
+        self.add_objects(&mut answer, objects.as_ref(), ledger)
+            .await?;
         let _ = emit(answer);
         Ok(())
     }

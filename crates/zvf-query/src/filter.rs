@@ -2,9 +2,7 @@
 
 use crate::{
     error::QueryError,
-    predicate::{
-        Cell, Column, Columns, FindError, Found, Operand, Predicate, Scope,
-    },
+    predicate::{Cell, Column, Columns, FindError, Found, Operand, Predicate, Scope},
     schema::Names,
 };
 

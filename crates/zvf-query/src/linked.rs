@@ -137,7 +137,8 @@ impl<F: Fetch> Plan<'_, F> {
                 let done = core::mem::replace(&mut vertices, builder());
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
-                self.add_objects(&mut answer, objects.as_ref(), ledger).await?;
+                self.add_objects(&mut answer, objects.as_ref(), ledger)
+                    .await?;
                 answer.links = Some(no_links(work.set.as_ref()));
                 if emit(answer) == ControlFlow::Break(()) {
                     return Ok(());
@@ -237,14 +238,19 @@ impl<F: Fetch> Plan<'_, F> {
         let mut chunks = self.chunks(schema)?;
         chunks.retain(|chunk| {
             self.area.as_ref().is_none_or(|area| area.reaches(chunk))
-                && members.as_ref().is_none_or(|members| members.contains_key(chunk))
+                && members
+                    .as_ref()
+                    .is_none_or(|members| members.contains_key(chunk))
         });
         let mut cells: Vec<usize> = Vec::new();
         if let Some(set) = &work.set {
             for (at, cell) in set.cells.iter().enumerate() {
                 let is_candidate = cell.chunks.as_ref().is_none_or(|chunks| {
                     chunks.iter().all(|c| allowed.allows(c))
-                        && self.area.as_ref().is_none_or(|area| area.reaches_between(chunks))
+                        && self
+                            .area
+                            .as_ref()
+                            .is_none_or(|area| area.reaches_between(chunks))
                         && members
                             .as_ref()
                             .is_none_or(|members| chunks.iter().all(|c| members.contains_key(c)))
@@ -289,7 +295,8 @@ impl<F: Fetch> Plan<'_, F> {
             let node = read.map(|read| Node::new(read, schema, true));
             graph.chunks.insert(chunk, node);
         }
-        self.load_ends(work, &records, &allowed, &mut graph, ledger).await?;
+        self.load_ends(work, &records, &allowed, &mut graph, ledger)
+            .await?;
         let mut owners: HashMap<ChunkCoord, Owners> = HashMap::new();
         for (coord, node) in &mut graph.chunks {
             let Some(node) = node else { continue };
@@ -297,11 +304,20 @@ impl<F: Fetch> Plan<'_, F> {
             if let Some(set) = &work.set {
                 set.note_fragments(coord, node.chunk.fragments.len(), ledger);
             }
-            self.mark(schema, node, &filter, &chunk_owners, members.as_ref().map(|m| m.get(coord)))?;
+            self.mark(
+                schema,
+                node,
+                &filter,
+                &chunk_owners,
+                members.as_ref().map(|m| m.get(coord)),
+            )?;
             owners.insert(coord.clone(), chunk_owners);
         }
         let selected = self.selected_links(work, &records, &graph, ledger)?;
-        self.put_together(work, &records, graph, selected, objects, &owners, ledger, emit).await
+        self.put_together(
+            work, &records, graph, selected, objects, &owners, ledger, emit,
+        )
+        .await
     }
 
     /// Fragments of the objects that are selected, by chunk.
@@ -319,7 +335,10 @@ impl<F: Fetch> Plan<'_, F> {
             }
             for piece in selected.objects.pieces(place) {
                 if let Some(chunk) = selected.objects.chunk(piece.chunk) {
-                    members.entry(chunk.clone()).or_default().insert(piece.fragment);
+                    members
+                        .entry(chunk.clone())
+                        .or_default()
+                        .insert(piece.fragment);
                 }
             }
         }
@@ -398,7 +417,8 @@ impl<F: Fetch> Plan<'_, F> {
         node.entries = node.chunk.entries();
         if let Some(members) = members {
             let fragments = members.cloned().unwrap_or_default();
-            node.entries.retain(|entry| fragments.contains(&entry.fragment));
+            node.entries
+                .retain(|entry| fragments.contains(&entry.fragment));
         }
         let rows = usize::try_from(node.chunk.held.rows()).unwrap_or(0);
         node.there = vec![false; rows];
@@ -435,7 +455,10 @@ impl<F: Fetch> Plan<'_, F> {
                 {
                     children.entry(chunk).or_default().insert(child.1);
                 }
-                if holds.as_ref().is_some_and(|holds| holds.get(at) != Some(&true)) {
+                if holds
+                    .as_ref()
+                    .is_some_and(|holds| holds.get(at) != Some(&true))
+                {
                     continue;
                 }
                 let mut link = Vec::with_capacity(ends.len());
@@ -533,7 +556,9 @@ impl<F: Fetch> Plan<'_, F> {
             .filter_map(|(chunk, place)| Some((graph.chunks.get(chunk)?.as_ref()?, *place)))
             .collect();
         if self.filter.vertex.is_some() {
-            let mut holds = nodes.iter().map(|(node, place)| node.holds.get(*place) == Some(&true));
+            let mut holds = nodes
+                .iter()
+                .map(|(node, place)| node.holds.get(*place) == Some(&true));
             let by_filter = match mode {
                 Mode::Touch => holds.any(|holds| holds),
                 Mode::Within | Mode::Clip => holds.all(|holds| holds),
@@ -557,7 +582,10 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// Numbers the vertices and puts the answer together.
-    #[expect(clippy::too_many_arguments, reason = "the last step of all that was read")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the last step of all that was read"
+    )]
     async fn put_together(
         &self,
         work: &LinkWork<F>,
@@ -582,7 +610,10 @@ impl<F: Fetch> Plan<'_, F> {
         };
         // Links limit an answer where there are any.
         let has_links = !links.is_empty();
-        let limit = self.query.limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = self
+            .query
+            .limit
+            .and_then(|limit| usize::try_from(limit).ok());
         let by_links = self.filter.link.is_some() || limit.is_some() && has_links;
         if let Some(limit) = limit.filter(|_| has_links) {
             if work.implied {
@@ -630,7 +661,10 @@ impl<F: Fetch> Plan<'_, F> {
         let mut builder = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
         builder.width = out_width;
         for link in &links {
-            let corners = link.ends.iter().filter_map(|(chunk, place)| rows.get(&(chunk, *place)));
+            let corners = link
+                .ends
+                .iter()
+                .filter_map(|(chunk, place)| rows.get(&(chunk, *place)));
             let corners: Vec<usize> = corners.copied().collect();
             let record = link.record;
             let Some(bbox) = &bbox else {
@@ -665,7 +699,8 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
-        self.add_objects(&mut answer, objects.as_ref(), ledger).await?;
+        self.add_objects(&mut answer, objects.as_ref(), ledger)
+            .await?;
         builder.finish(&mut answer);
         let _ = emit(answer);
         Ok(())
@@ -684,7 +719,11 @@ fn cut<A: zvf_model::fetch::CellSource>(
     let kind = schema.dtype.kind();
     let mut new = |position: &[f64], weights: &[(usize, f64)]| {
         // A corner itself is no new vertex.
-        if let [(row, _)] = weights.iter().filter(|(_, w)| *w != 0.0).collect::<Vec<_>>()[..] {
+        if let [(row, _)] = weights
+            .iter()
+            .filter(|(_, w)| *w != 0.0)
+            .collect::<Vec<_>>()[..]
+        {
             return *row;
         }
         let row = vertices.rows();
@@ -785,7 +824,10 @@ impl Node {
 
     fn is_selected(&self, place: usize) -> bool {
         self.holds.get(place) == Some(&true)
-            && self.inside.as_ref().is_none_or(|inside| inside.get(place) == Some(&true))
+            && self
+                .inside
+                .as_ref()
+                .is_none_or(|inside| inside.get(place) == Some(&true))
     }
 }
 
@@ -881,7 +923,9 @@ impl RowMap {
         }
         match &rows.moved {
             None => Found::Row(rows.first.saturating_add(row)),
-            Some(moved) => moved.get(&row).map_or(Found::Excluded, |row| Found::Row(*row)),
+            Some(moved) => moved
+                .get(&row)
+                .map_or(Found::Excluded, |row| Found::Row(*row)),
         }
     }
 
@@ -908,7 +952,10 @@ struct LinkBuilder {
 
 impl LinkBuilder {
     fn new<A>(set: Option<&LinkSet<A>>, shown: &[String]) -> Self {
-        let attributes = set.map_or(&[][..], |set| &set.attributes).iter().enumerate();
+        let attributes = set
+            .map_or(&[][..], |set| &set.attributes)
+            .iter()
+            .enumerate();
         let shown = attributes.filter(|(_, attribute)| shown.contains(&attribute.name));
         let columns = shown.filter_map(|(at, attribute)| {
             let metadata = attribute.metadata.as_ref()?;
@@ -933,7 +980,10 @@ impl LinkBuilder {
         let at = record.map(|(_, at)| at);
         match record {
             Some(_) => self.waiting.push((Some(0), at)),
-            None => self.columns.iter_mut().for_each(|(_, column)| column.skip(1)),
+            None => self
+                .columns
+                .iter_mut()
+                .for_each(|(_, column)| column.skip(1)),
         }
     }
 
@@ -942,8 +992,7 @@ impl LinkBuilder {
         let waiting = core::mem::take(&mut self.waiting);
         let places: Vec<Option<usize>> = waiting.into_iter().map(|(_, at)| at).collect();
         for (number, column) in &mut self.columns {
-            let cell: Option<&CellRows> =
-                records.attributes.get(*number).and_then(Option::as_ref);
+            let cell: Option<&CellRows> = records.attributes.get(*number).and_then(Option::as_ref);
             let pushed = column.push_places(cell, &places);
             pushed.map_err(|fault| Damage::new(&records.node, fault))?;
         }
@@ -953,7 +1002,9 @@ impl LinkBuilder {
     /// Appends a link of record `at` of a cell; its attributes come with
     /// [`end_cells`](Self::end_cells).
     fn push_rows(&mut self, rows: &[usize], record: Option<(usize, usize)>) {
-        let rows = rows.iter().map(|row| u64::try_from(*row).unwrap_or(u64::MAX));
+        let rows = rows
+            .iter()
+            .map(|row| u64::try_from(*row).unwrap_or(u64::MAX));
         self.ends.extend(rows);
         let (cell, at) = record.unzip();
         self.waiting.push((cell, at));
@@ -998,7 +1049,9 @@ impl LinkBuilder {
             ends.extend_from_slice(of_link.unwrap_or_default());
         }
         self.ends = ends;
-        self.columns.iter_mut().for_each(|(_, column)| column.gather(&order));
+        self.columns
+            .iter_mut()
+            .for_each(|(_, column)| column.gather(&order));
     }
 
     fn finish(self, answer: &mut Answer) {
@@ -1006,7 +1059,10 @@ impl LinkBuilder {
             width: u32::try_from(self.width).unwrap_or(u32::MAX),
             ends: self.ends,
         });
-        answer.link = self.columns.into_iter().map(|(_, column)| column.finish()).collect();
+        answer.link = self
+            .columns
+            .into_iter()
+            .map(|(_, column)| column.finish())
+            .collect();
     }
 }
-

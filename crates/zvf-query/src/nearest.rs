@@ -74,7 +74,9 @@ impl<F: Fetch> Plan<'_, F> {
         if self.filter.is_never {
             order.clear();
         }
-        let count = nearest.count.min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
+        let count = nearest
+            .count
+            .min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
         let mut best: Nearest<(usize, usize)> = Nearest::new(count);
         let mut read: HashMap<usize, (Chunk, Vec<Entry>)> = HashMap::new();
         let mut next = 0_usize;
@@ -100,7 +102,10 @@ impl<F: Fetch> Plan<'_, F> {
                     rows: Rows::All,
                 })
             });
-            let found = self.session.chunks(&schema, wishes.collect(), ledger).await?;
+            let found = self
+                .session
+                .chunks(&schema, wishes.collect(), ledger)
+                .await?;
             for ((_, number), chunk) in now.iter().zip(found) {
                 let Some(chunk) = chunk else { continue };
                 let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
@@ -130,7 +135,8 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
-        self.add_objects(&mut answer, objects.as_ref(), ledger).await?;
+        self.add_objects(&mut answer, objects.as_ref(), ledger)
+            .await?;
         let _ = emit(answer);
         Ok(())
     }

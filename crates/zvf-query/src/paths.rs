@@ -119,7 +119,10 @@ impl<F: Fetch> Plan<'_, F> {
         };
         let mut paths = Vec::new();
         for place in places {
-            if holds.as_ref().is_none_or(|holds| holds.get(place) == Some(&true)) {
+            if holds
+                .as_ref()
+                .is_none_or(|holds| holds.get(place) == Some(&true))
+            {
                 runs(&objects, place, &allowed, &mut paths);
             }
         }
@@ -142,12 +145,14 @@ impl<F: Fetch> Plan<'_, F> {
         if let Some(area) = regional
             && self.shape == Shape::Paths
         {
-            self.load_region(&work, area, &mut paths, &mut loaded, ledger).await?;
+            self.load_region(&work, area, &mut paths, &mut loaded, ledger)
+                .await?;
             let mut left = self.limit();
             let done = self.emit_paths(&work, &paths, &loaded, &mut left, ledger, emit);
             return done.await.map(|_| ());
         }
-        self.stream_paths(&work, &paths, loaded, named, ledger, emit).await
+        self.stream_paths(&work, &paths, loaded, named, ledger, emit)
+            .await
     }
 
     pub(crate) fn limit(&self) -> u64 {
@@ -206,7 +211,10 @@ impl<F: Fetch> Plan<'_, F> {
                 false => Err(QueryError::NoObjects(self.level.id())),
             };
         }
-        let found = self.session.some_objects(&self.level, &wanted, ledger).await?;
+        let found = self
+            .session
+            .some_objects(&self.level, &wanted, ledger)
+            .await?;
         let objects = found.objects;
         let mut places = Vec::with_capacity(wanted.len());
         for (id, place) in wanted.into_iter().zip(found.places) {
@@ -320,7 +328,11 @@ impl<F: Fetch> Plan<'_, F> {
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let listed = work.schema.vertices.chunks().map_or(1, |chunks| chunks.len());
+        let listed = work
+            .schema
+            .vertices
+            .chunks()
+            .map_or(1, |chunks| chunks.len());
         let most = self.group_size(work.schema, listed);
         let mut left = self.limit();
         let mut first = 0;
@@ -332,16 +344,23 @@ impl<F: Fetch> Plan<'_, F> {
             let mut wanted: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
             for piece in now.iter().flat_map(|path| &path.pieces) {
                 if !loaded.knows(piece.chunk) {
-                    wanted.entry(piece.chunk).or_default().insert(piece.fragment);
+                    wanted
+                        .entry(piece.chunk)
+                        .or_default()
+                        .insert(piece.fragment);
                 }
             }
             if in_part {
-                self.load_fragments(work, wanted, &mut loaded, ledger).await?;
+                self.load_fragments(work, wanted, &mut loaded, ledger)
+                    .await?;
             } else {
-                self.load_whole(work, wanted.into_keys().collect(), &mut loaded, ledger).await?;
+                self.load_whole(work, wanted.into_keys().collect(), &mut loaded, ledger)
+                    .await?;
             }
             first = first.saturating_add(count);
-            let flow = self.emit_paths(work, now, &loaded, &mut left, ledger, emit).await?;
+            let flow = self
+                .emit_paths(work, now, &loaded, &mut left, ledger, emit)
+                .await?;
             if in_part {
                 // What was read in part may be needed in another part next.
                 loaded = Loaded::new();
@@ -424,7 +443,15 @@ impl<F: Fetch> Plan<'_, F> {
                         range.end = range.end.min(range.start.saturating_add(most));
                     }
                     let before = keep.len();
-                    self.push_part(work, &mut vertices, &mut keep, &run, loaded, (range, ends, id), ledger)?;
+                    self.push_part(
+                        work,
+                        &mut vertices,
+                        &mut keep,
+                        &run,
+                        loaded,
+                        (range, ends, id),
+                        ledger,
+                    )?;
                     let added = keep.len().saturating_sub(before);
                     if given.insert(path.place) {
                         order.push(path.place);
@@ -432,7 +459,9 @@ impl<F: Fetch> Plan<'_, F> {
                     if is_path {
                         *left = left.saturating_sub(1);
                         parts.objects.push(id);
-                        parts.offsets.push(u64::try_from(keep.len()).unwrap_or(u64::MAX));
+                        parts
+                            .offsets
+                            .push(u64::try_from(keep.len()).unwrap_or(u64::MAX));
                     } else {
                         *left = left.saturating_sub(u64::try_from(added).unwrap_or(u64::MAX));
                     }
@@ -445,7 +474,8 @@ impl<F: Fetch> Plan<'_, F> {
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
         answer.parts = is_path.then_some(parts);
-        self.show_objects(&mut answer, work.objects, &order, ledger).await?;
+        self.show_objects(&mut answer, work.objects, &order, ledger)
+            .await?;
         Ok(emit(answer))
     }
 
@@ -466,7 +496,10 @@ impl<F: Fetch> Plan<'_, F> {
             false => range.start,
         };
         let is_cut_after = ends.end.is_some() || range.is_empty();
-        let last = range.end.saturating_add(usize::from(is_cut_after)).min(run.len());
+        let last = range
+            .end
+            .saturating_add(usize::from(is_cut_after))
+            .min(run.len());
         let row = |at: usize, base: usize| base.saturating_add(at.saturating_sub(first));
         let base = vertices.rows();
         let part = run.get(first..last).unwrap_or_default();
@@ -481,7 +514,10 @@ impl<F: Fetch> Plan<'_, F> {
                 None => between.position,
             };
             let new = vertices.rows();
-            let weights = [(row(before, base), 1.0 - between.t), (row(at, base), between.t)];
+            let weights = [
+                (row(before, base), 1.0 - between.t),
+                (row(at, base), between.t),
+            ];
             vertices.blend(&position, &weights);
             Some(new)
         };
@@ -572,7 +608,9 @@ impl<F: Fetch> Plan<'_, F> {
             let position = vertex.map_or(&[][..], |vertex| position(loaded, vertex));
             let inside = self.area.as_ref();
             inside.is_none_or(|area| area.touches(Primitive::Point(position)))
-                && holds.as_ref().is_none_or(|holds| holds.get(at) == Some(&true))
+                && holds
+                    .as_ref()
+                    .is_none_or(|holds| holds.get(at) == Some(&true))
         };
         Ok(ranges(run.len(), is_in))
     }
@@ -587,8 +625,15 @@ impl<F: Fetch> Plan<'_, F> {
     ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
         let holds = self.filtered(work, path, run, loaded)?;
         let mode = self.query.mode;
-        let at = |at: usize| run.get(at).map_or(&[][..], |vertex| position(loaded, vertex));
-        let is_true = |at: usize| holds.as_ref().is_none_or(|holds| holds.get(at) == Some(&true));
+        let at = |at: usize| {
+            run.get(at)
+                .map_or(&[][..], |vertex| position(loaded, vertex))
+        };
+        let is_true = |at: usize| {
+            holds
+                .as_ref()
+                .is_none_or(|holds| holds.get(at) == Some(&true))
+        };
         let whole = vec![(0..run.len(), Ends::default())];
         if mode != Mode::Clip {
             let all = mode == Mode::Within;
@@ -596,12 +641,15 @@ impl<F: Fetch> Plan<'_, F> {
                 true => (0..run.len()).all(is_true),
                 false => (0..run.len()).any(is_true),
             };
-            let by_area = self.area.as_ref().is_none_or(|area| match (all, run.len()) {
-                (true, _) => (0..run.len()).all(|row| area.contains(Primitive::Point(at(row)))),
-                (false, 1) => area.touches(Primitive::Point(at(0))),
-                (false, _) => (1..run.len())
-                    .any(|row| area.touches(Primitive::Segment([at(row - 1), at(row)]))),
-            });
+            let by_area = self
+                .area
+                .as_ref()
+                .is_none_or(|area| match (all, run.len()) {
+                    (true, _) => (0..run.len()).all(|row| area.contains(Primitive::Point(at(row)))),
+                    (false, 1) => area.touches(Primitive::Point(at(0))),
+                    (false, _) => (1..run.len())
+                        .any(|row| area.touches(Primitive::Segment([at(row - 1), at(row)]))),
+                });
             return Ok(match by_filter && by_area {
                 true => whole,
                 false => Vec::new(),
@@ -619,8 +667,7 @@ impl<F: Fetch> Plan<'_, F> {
                 "a sphere does not cut: clip by a box, or drop what crosses the border",
             )),
             (Cut::Drop, _) => {
-                let is_in =
-                    |row: usize| is_true(row) && area.contains(Primitive::Point(at(row)));
+                let is_in = |row: usize| is_true(row) && area.contains(Primitive::Point(at(row)));
                 Ok(ranges(run.len(), is_in))
             }
         }
@@ -644,11 +691,16 @@ impl<F: Fetch> Plan<'_, F> {
         places: &[usize],
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
-        answer.objects = places.iter().filter_map(|place| objects.id(*place)).collect();
+        answer.objects = places
+            .iter()
+            .filter_map(|place| objects.id(*place))
+            .collect();
         let rows = places.iter().filter_map(|place| objects.row(*place));
         let rows: Vec<u64> = rows.collect();
         for name in &self.shown.object {
-            let column = self.session.object_column(&self.level, name, Some(&rows), ledger);
+            let column = self
+                .session
+                .object_column(&self.level, name, Some(&rows), ledger);
             answer.object.push(column.await?);
         }
         Ok(())
@@ -727,7 +779,11 @@ fn runs(objects: &Objects, place: usize, allowed: &Allowed, paths: &mut Vec<Path
         paths.push(Path { place, pieces });
         return;
     }
-    let is_in = |piece: &Piece| objects.chunk(piece.chunk).is_some_and(|c| allowed.allows(c));
+    let is_in = |piece: &Piece| {
+        objects
+            .chunk(piece.chunk)
+            .is_some_and(|c| allowed.allows(c))
+    };
     for run in pieces.chunk_by(|a, b| is_in(a) == is_in(b)) {
         if run.first().is_some_and(is_in) {
             let pieces = run.to_vec();
@@ -767,7 +823,9 @@ fn ranges(len: usize, is_in: impl Fn(usize) -> bool) -> Vec<(Range<usize>, Ends)
 
 fn position<'l>(loaded: &'l Loaded, vertex: &PathVertex) -> &'l [f64] {
     let chunk = loaded.get(vertex.chunk);
-    chunk.map_or(&[][..], |(_, coordinates)| coordinates.at(vertex.entry.place))
+    chunk.map_or(&[][..], |(_, coordinates)| {
+        coordinates.at(vertex.entry.place)
+    })
 }
 
 fn push_run<F: Fetch>(
@@ -891,7 +949,11 @@ enum Last<'l> {
 /// Whether a segment between piece `at`, which is elsewhere, and the one before
 /// or after it may come into the region.
 fn may_cross(path: &Path, at: usize, objects: &Objects, loaded: &Loaded, area: &Area) -> bool {
-    let Some(here) = path.pieces.get(at).and_then(|piece| objects.chunk(piece.chunk)) else {
+    let Some(here) = path
+        .pieces
+        .get(at)
+        .and_then(|piece| objects.chunk(piece.chunk))
+    else {
         return false;
     };
     let meets = |piece: &Piece, from_end: bool| match known(piece, objects, loaded) {
@@ -905,7 +967,11 @@ fn may_cross(path: &Path, at: usize, objects: &Objects, loaded: &Loaded, area: &
         }
     };
     let before = path.pieces.get(..at).unwrap_or_default().iter().rev();
-    let after = path.pieces.get(at.saturating_add(1)..).unwrap_or_default().iter();
+    let after = path
+        .pieces
+        .get(at.saturating_add(1)..)
+        .unwrap_or_default()
+        .iter();
     // Past pieces without a vertex.
     let before = before.filter_map(|piece| meets(piece, true)).next();
     let after = after.filter_map(|piece| meets(piece, false)).next();

@@ -22,7 +22,7 @@ use crate::{
     level::{Level, Session},
     missing::Ledger,
     objects::Objects,
-    predicate::{BoundPredicate, FindError, BindError, Predicate, Scope},
+    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{LevelChoice, Query, Shape},
     schema::{Names, Schema},
     vertices::{Entry, Owner, Owners},
@@ -53,9 +53,7 @@ fn shape_of(root: &RootMetadata) -> Shape {
         }
         Some(GeometryKind::Skeleton | GeometryKind::Graph | GeometryKind::Mesh) => Shape::Links,
         _ => match root.links_convention {
-            Some(LinksConvention::Explicit | LinksConvention::ImplicitWithBranches) => {
-                Shape::Links
-            }
+            Some(LinksConvention::Explicit | LinksConvention::ImplicitWithBranches) => Shape::Links,
             _ => Shape::Points,
         },
     }
@@ -123,7 +121,9 @@ impl<'s, F: Fetch> Session<'s, F> {
             having.push((scope, self.attribute_names(level, scope).await?));
         }
         let find = |column: &crate::predicate::Column| {
-            let found = having.iter().filter(|(_, names)| names.contains(&column.name));
+            let found = having
+                .iter()
+                .filter(|(_, names)| names.contains(&column.name));
             let mut found = found.map(|(scope, _)| *scope);
             let problem = match (found.next(), found.next()) {
                 (Some(scope), None) => return Ok(scope),
@@ -155,7 +155,11 @@ impl<'s, F: Fetch> Session<'s, F> {
                 for dataset in datasets {
                     let level = self.level(dataset.level).await?;
                     last = dataset.level;
-                    if level.metadata.vertex_count.is_some_and(|count| count <= *most) {
+                    if level
+                        .metadata
+                        .vertex_count
+                        .is_some_and(|count| count <= *most)
+                    {
                         break;
                     }
                 }
@@ -167,10 +171,7 @@ impl<'s, F: Fetch> Session<'s, F> {
 
 impl<F: Fetch> Plan<'_, F> {
     /// Chunks that have vertices and are not excluded, ascending.
-    pub(crate) fn chunks(
-        &self,
-        schema: &Schema<F::Array>,
-    ) -> Result<Vec<ChunkCoord>, QueryError> {
+    pub(crate) fn chunks(&self, schema: &Schema<F::Array>) -> Result<Vec<ChunkCoord>, QueryError> {
         let listed = schema.vertices.chunks();
         let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks());
         let mut chunks = listed.unwrap_or_default();
@@ -199,13 +200,20 @@ impl<F: Fetch> Plan<'_, F> {
         if let Some(list) = &mut list {
             list.sort_unstable();
         }
-        let leading = match (&self.query.chunked_by, &self.level.metadata.attribute_chunking) {
+        let leading = match (
+            &self.query.chunked_by,
+            &self.level.metadata.attribute_chunking,
+        ) {
             (None, _) => None,
             (Some(_), None) => return Err(QueryError::NotChunked(self.level.id())),
             (Some(value), Some(chunking)) => {
                 let index = chunking.index_of(value);
                 // No chunk has a value that is not in the list.
-                Some(index.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
+                Some(
+                    index
+                        .and_then(|index| i64::try_from(index).ok())
+                        .unwrap_or(-1),
+                )
             }
         };
         Ok(Allowed {
@@ -316,7 +324,11 @@ impl<F: Fetch> Plan<'_, F> {
             })?;
             let mut columns = Vec::new();
             for name in &self.filter.names.group {
-                columns.push(self.session.group_column(&self.level, name, ledger).await?);
+                columns.push(
+                    self.session
+                        .group_column(&self.level, name, None, ledger)
+                        .await?,
+                );
             }
             let views = columns.iter().map(|column| {
                 Box::new(FinishedView {
@@ -329,12 +341,14 @@ impl<F: Fetch> Plan<'_, F> {
             let bound = predicate.bind(&views)?;
             let mut of_groups = vec![false; objects.len()];
             for group in 0..groups.len() {
-                if !bound.evaluate(&views, group).is_true() {
+                let row = usize::try_from(group).unwrap_or(usize::MAX);
+                if !bound.evaluate(&views, row).is_true() {
                     continue;
                 }
-                let members = u64::try_from(group).ok().and_then(|id| groups.members(id));
-                for row in members.into_iter().flatten().filter_map(|id| objects.find(id)) {
-                    if let Some(flag) = of_groups.get_mut(row) {
+                let members = groups.members(group);
+                let members = members.iter().flat_map(|members| members.iter());
+                for place in members.filter_map(|id| objects.find(id)) {
+                    if let Some(flag) = of_groups.get_mut(place) {
                         *flag = true;
                     }
                 }
@@ -361,9 +375,15 @@ impl Allowed {
     }
 
     pub(crate) fn allows(&self, chunk: &ChunkCoord) -> bool {
-        let leads = self.leading.is_none_or(|leading| chunk.coords().first() == Some(&leading));
+        let leads = self
+            .leading
+            .is_none_or(|leading| chunk.coords().first() == Some(&leading));
         let listed = self.list.as_ref().is_none_or(|list| {
-            let spatial = || chunk.spatial(self.axes).map(|c| ChunkCoord::new(c.to_vec()));
+            let spatial = || {
+                chunk
+                    .spatial(self.axes)
+                    .map(|c| ChunkCoord::new(c.to_vec()))
+            };
             list.binary_search(chunk).is_ok()
                 || chunk.coords().len() != self.axes
                     && spatial().is_some_and(|chunk| list.binary_search(&chunk).is_ok())
@@ -401,7 +421,12 @@ impl VertexFilter<'_> {
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for (scope, attributes, cells, places) in [
             (Scope::Vertex, &schema.vertex, &chunk.vertex, &places),
-            (Scope::Fragment, &schema.fragment, &chunk.fragment, &fragments),
+            (
+                Scope::Fragment,
+                &schema.fragment,
+                &chunk.fragment,
+                &fragments,
+            ),
         ] {
             for (attribute, cell) in attributes.iter().zip(cells) {
                 let (name, metadata) = (&attribute.name, &attribute.metadata);
@@ -420,7 +445,9 @@ impl VertexFilter<'_> {
         let views = Views(views);
         let bound: BoundPredicate = predicate.bind(&views)?;
         let rows = 0..entries.len();
-        Ok(rows.map(|row| bound.evaluate(&views, row).is_true()).collect())
+        Ok(rows
+            .map(|row| bound.evaluate(&views, row).is_true())
+            .collect())
     }
 }
 

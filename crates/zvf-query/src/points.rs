@@ -4,7 +4,13 @@ use core::ops::ControlFlow;
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use zvf_model::{fetch::{Fetch, FetchProblem}, grid::ChunkCoord, key::Key, level::LevelId, root::GeometryKind};
+use zvf_model::{
+    fetch::{Fetch, FetchProblem},
+    grid::ChunkCoord,
+    key::Key,
+    level::LevelId,
+    root::GeometryKind,
+};
 
 use crate::{
     answer::NO_OBJECT,
@@ -38,10 +44,8 @@ impl<F: Fetch> Plan<'_, F> {
         let needs_objects =
             index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
         let bins = index.is_none() && self.has_bins();
-        let with_fragments = needs_objects
-            || bins
-            || !self.tiles()
-            || !self.read.fragment.is_empty();
+        let with_fragments =
+            needs_objects || bins || !self.tiles() || !self.read.fragment.is_empty();
         let Some(schema) = self.schema(with_fragments).await? else {
             let answer = self.without_vertices().await?;
             let _ = emit(answer);
@@ -105,7 +109,8 @@ impl<F: Fetch> Plan<'_, F> {
                 let done = core::mem::replace(&mut vertices, builder());
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
-                self.add_objects(&mut answer, objects.as_ref(), ledger).await?;
+                self.add_objects(&mut answer, objects.as_ref(), ledger)
+                    .await?;
                 if emit(answer) == ControlFlow::Break(()) {
                     return Ok(());
                 }
@@ -180,7 +185,9 @@ impl<F: Fetch> Plan<'_, F> {
         let attributes = attributes.map(|a| u64::try_from(a.metadata.dtype.size()).unwrap_or(8));
         let row = attributes.sum::<u64>().saturating_add(schema.row());
         let chunk = vertices.div_ceil(count).saturating_mul(row).max(1);
-        let most = (self.session.fetch.budget() / 4).checked_div(chunk).unwrap_or(1);
+        let most = (self.session.fetch.budget() / 4)
+            .checked_div(chunk)
+            .unwrap_or(1);
         usize::try_from(most).unwrap_or(usize::MAX).max(1)
     }
 

@@ -107,7 +107,10 @@ impl<F: Fetch> Session<'_, F> {
             batch.first_row = first_row;
             batch.groups = core::mem::take(&mut groups);
             if let Some(parts) = &mut batch.parts {
-                parts.offsets.iter_mut().for_each(|at| *at = at.saturating_add(first_row));
+                parts
+                    .offsets
+                    .iter_mut()
+                    .for_each(|at| *at = at.saturating_add(first_row));
             }
             let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
             first_row = first_row.saturating_add(rows);
@@ -188,17 +191,16 @@ impl<F: Fetch> Plan<'_, F> {
         let groups = self.session.groups(&self.level, ledger).await?;
         let mut asked = Vec::with_capacity(ids.len());
         for id in ids {
-            let members = groups.as_ref().and_then(|groups| groups.members(*id));
-            let Some(members) = members else {
-                let (id, level) = (*id, self.level.id());
-                let node = Session::<F>::node_of(&self.level)?;
-                ledger.absent(&node, QueryError::NoGroup { id, level })?;
-                continue;
-            };
-            asked.push(Group {
-                id: *id,
-                members: members.collect(),
-            });
+            let budget = self.session.fetch.budget();
+            let group = groups.as_ref().map(|groups| groups.group(*id, budget));
+            match group.transpose()?.flatten() {
+                Some(group) => asked.push(group),
+                None => {
+                    let (id, level) = (*id, self.level.id());
+                    let node = Session::<F>::node_of(&self.level)?;
+                    ledger.absent(&node, QueryError::NoGroup { id, level })?;
+                }
+            }
         }
         Ok(asked)
     }

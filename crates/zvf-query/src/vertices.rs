@@ -207,10 +207,13 @@ impl VertexBuilder {
         for (_, builder) in self.vertex.iter_mut().chain(&mut self.fragment) {
             builder.blend(rows);
         }
-        let heaviest = rows.iter().copied().reduce(|best, row| match row.1 > best.1 {
-            true => row,
-            false => best,
-        });
+        let heaviest = rows
+            .iter()
+            .copied()
+            .reduce(|best, row| match row.1 > best.1 {
+                true => row,
+                false => best,
+            });
         if let (Some(ids), Some((row, _))) = (&mut self.object_ids, heaviest) {
             ids.push(ids.get(row).copied().unwrap_or(NO_OBJECT));
         }
@@ -232,7 +235,10 @@ impl VertexBuilder {
             builder.gather(rows);
         }
         if let Some(ids) = &mut self.object_ids {
-            *ids = rows.iter().filter_map(|row| ids.get(*row).copied()).collect();
+            *ids = rows
+                .iter()
+                .filter_map(|row| ids.get(*row).copied())
+                .collect();
         }
         self.rows = rows.len();
     }

@@ -2,7 +2,9 @@
 use zvf::Dataset;
 use zvf_query::{Query, Selection, Shape};
 fn main() {
-    let rt = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let rt = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     for path in std::env::args().skip(1) {
         rt.block_on(async {
             let ds = match Dataset::open(&path).await { Ok(d) => d, Err(e) => { println!("{path}: open: {e}"); return; } };

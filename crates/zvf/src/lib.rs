@@ -26,9 +26,11 @@ mod info;
 mod level;
 mod nodes;
 mod objects;
+mod query;
 
 pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use zvf_model as model;
+pub use zvf_query::{self as query, Answer, Query};
 pub use zvf_store::OpenOptions;

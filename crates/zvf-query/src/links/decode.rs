@@ -11,7 +11,7 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
     ragged::RaggedBlob,
 };
-use zvf_model::{key::Key, fetch::CellSource, grid::ChunkCoord};
+use zvf_model::{fetch::CellSource, grid::ChunkCoord, key::Key};
 
 use super::{CellForm, LinkCell, LinkRecords, Source};
 use crate::error::Fault;

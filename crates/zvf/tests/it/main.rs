@@ -8,8 +8,8 @@
 mod fetch;
 mod golden;
 mod hostile;
-mod objects;
 mod links;
+mod objects;
 mod open;
 mod padded;
 mod tables;
