@@ -5,12 +5,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{CellSource, Fetch},
+    fetch::{CellSource, Fetch, FetchProblem},
     key::Key,
-    layout::{Layout, Part},
+    layout::{CrossChunkForm, Layout, Part},
     level::{LevelId, LevelMetadata},
     root::RootMetadata,
+    zarr::Node,
 };
 
 use crate::{
@@ -18,6 +20,9 @@ use crate::{
     family::{Family, child},
     objects::Objects,
 };
+
+/// Where links between chunks are up to 0.8.
+const CROSS_CHUNK_LINKS: &str = "cross_chunk_links";
 
 /// What was opened of a store, kept for the queries to come. Cheap when empty.
 #[derive(Debug)]
@@ -40,6 +45,14 @@ impl<A> Levels<A> {
         self.lock().insert(level.metadata.level, level);
     }
 
+    /// Puts a node in that was read already, for the level it belongs to to
+    /// take instead of reading it. The level must have been put in before.
+    pub fn insert_node(&self, level: LevelId, key: Key, node: Node) {
+        if let Some(level) = self.lock().get(&level) {
+            lock(&level.nodes).insert(key, node);
+        }
+    }
+
     /// What a level says, if it was opened.
     pub fn get(&self, id: LevelId) -> Option<LevelMetadata> {
         self.lock().get(&id).map(|level| level.metadata.clone())
@@ -57,6 +70,8 @@ pub(crate) struct Level<A> {
     /// By the node that describes each; `None` is one that is not there.
     families: Mutex<HashMap<Key, Option<Arc<Family<A>>>>>,
     children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
+    /// Read already, and not opened yet.
+    nodes: Mutex<HashMap<Key, Node>>,
     pub(crate) objects: Mutex<Option<Option<Arc<Objects>>>>,
 }
 
@@ -66,6 +81,7 @@ impl<A> Level<A> {
             metadata,
             families: Mutex::default(),
             children: Mutex::default(),
+            nodes: Mutex::default(),
             objects: Mutex::default(),
         }
     }
@@ -138,7 +154,8 @@ impl<F: Fetch> Session<'_, F> {
             return Ok(family);
         }
         let form = self.layout.chunk_form(part);
-        let family = Family::open(self.fetch, &key, form, self.arity(level)).await?;
+        let read = lock(&level.nodes).remove(&key);
+        let family = Family::open(self.fetch, &key, read, form, self.arity(level)).await?;
         let family = family.map(Arc::new);
         let mut families = lock(&level.families);
         Ok(families.entry(key).or_insert(family).clone())
@@ -158,6 +175,43 @@ impl<F: Fetch> Session<'_, F> {
         let names = Arc::new(self.fetch.children(key).await?);
         lock(&level.children).insert(key.clone(), Arc::clone(&names));
         Ok(names)
+    }
+
+    /// Whether a level has links between chunks as generations before its own
+    /// kept them, which early stores of 0.9 have: whoever opens a store decides
+    /// what it is without looking for them. A listing when a level is first asked
+    /// about; where the store cannot list, a request for each delta.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when the level or its children cannot be read.
+    pub async fn has_old_links(&self, level: LevelId, delta: Delta) -> Result<bool, QueryError> {
+        if self.layout.cross_chunk != CrossChunkForm::Links {
+            return Ok(false);
+        }
+        let level = self.level(level).await?;
+        let node = Self::node_of(&level)?;
+        let folder = child(&node, CROSS_CHUNK_LINKS)?;
+        let family = child(&folder, &delta.to_string())?;
+        let known = lock(&level.children).get(&family).cloned();
+        if let Some(names) = known {
+            return Ok(!names.is_empty());
+        }
+        match self.children(&level, &node).await {
+            Ok(names) if names.iter().any(|name| name == CROSS_CHUNK_LINKS) => {
+                Ok(!self.children(&level, &family).await?.is_empty())
+            }
+            Ok(_) => Ok(false),
+            Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
+                let nodes = self.fetch.nodes(core::slice::from_ref(&family)).await?;
+                let found = nodes.into_iter().any(|node| node.is_some());
+                if !found {
+                    lock(&level.children).insert(family, Arc::default());
+                }
+                Ok(found)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The group of a level.

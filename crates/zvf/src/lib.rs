@@ -26,9 +26,11 @@ mod info;
 mod level;
 mod nodes;
 mod objects;
+mod opening;
 
 pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use zvf_model as model;
+pub use zvf_query as query;
 pub use zvf_store::OpenOptions;

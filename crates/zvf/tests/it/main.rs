@@ -8,10 +8,15 @@
 mod golden;
 mod hostile;
 mod open;
+mod opening;
 mod padded;
+#[cfg(feature = "http")]
+mod web;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     runtime.unwrap().block_on(future)
 }
