@@ -8,6 +8,7 @@
 //! * [`LeBytes`]: test bytes written as a list of numbers.
 //! * [`filing`]: where a store files a link.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
+//! * [`web`]: a plain web server, which cannot list.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     feature = "std",
@@ -29,6 +30,8 @@ pub mod hostile;
 #[cfg(feature = "std")]
 pub mod laws;
 pub mod walk;
+#[cfg(feature = "std")]
+pub mod web;
 
 #[cfg(feature = "std")]
 pub use bytes::LeBytes;
