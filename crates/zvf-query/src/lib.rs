@@ -17,6 +17,7 @@
 mod answer;
 mod chunk;
 mod error;
+mod extras;
 mod family;
 mod fragments;
 mod held;
@@ -24,6 +25,7 @@ mod level;
 mod listing;
 mod missing;
 mod objects;
+mod parametric;
 mod query;
 mod schema;
 mod tables;
@@ -35,7 +37,9 @@ pub use answer::{
     Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
 };
 pub use error::{Damage, Fault, QueryError};
+pub use extras::{FurtherGeometry, FurtherLinks, Header};
 pub use level::{Levels, Session};
 pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
+pub use parametric::{Coefficient, Parametric, ParametricObject};
 pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
 pub use tables::{GroupList, ScopedColumns};

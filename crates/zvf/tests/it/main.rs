@@ -5,6 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod extras;
 mod golden;
 mod hostile;
 mod objects;
