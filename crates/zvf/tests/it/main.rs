@@ -6,6 +6,7 @@
 )]
 
 mod fetch;
+mod extras;
 mod golden;
 mod hostile;
 mod links;
