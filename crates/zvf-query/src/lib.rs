@@ -22,6 +22,8 @@ mod fragments;
 mod held;
 mod level;
 mod links;
+#[cfg(test)]
+mod memory;
 mod missing;
 mod objects;
 mod query;

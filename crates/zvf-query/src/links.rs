@@ -20,6 +20,8 @@ mod old;
 mod open;
 mod read;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod unlisted;
 
 use std::{collections::BTreeSet, sync::Arc};
