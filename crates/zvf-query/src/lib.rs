@@ -23,6 +23,10 @@ mod held;
 mod level;
 mod links;
 #[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "JSON is written where it is used"
+)]
 mod memory;
 mod missing;
 mod objects;

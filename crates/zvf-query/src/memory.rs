@@ -1,5 +1,4 @@
 //! A store in memory, to test plans without one.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -21,6 +21,7 @@ use crate::{
     level::{Level, Session},
     missing::Ledger,
     predicate::Scope,
+    query::Selection,
 };
 
 /// All links of a delta as they are stored: by chunk and row of their ends,
@@ -92,9 +93,9 @@ impl<F: Fetch> Session<'_, F> {
         self.link_deltas(&level).await
     }
 
-    /// All links of a level to the one `delta` levels on, with all their
-    /// attributes; `None` when it has none. Three round trips, one more where
-    /// there are attributes; everything is held at once.
+    /// All links of a level to the one `delta` levels on, with these attributes;
+    /// `None` when it has none. Three round trips, up to three more to find all
+    /// attributes; everything is held at once.
     ///
     /// With `keep_going`, what is damaged is left out and listed.
     ///
@@ -105,6 +106,7 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         level: LevelId,
         delta: Delta,
+        columns: &Selection,
         keep_going: bool,
     ) -> Result<Option<StoredLinks>, QueryError> {
         let level = self.level(level).await?;
@@ -117,7 +119,16 @@ impl<F: Fetch> Session<'_, F> {
         } else {
             None
         };
-        let names = self.link_attribute_names(&level, delta).await?;
+        let names = match columns {
+            Selection::All => self.link_attribute_names(&level, delta).await?,
+            Selection::Named(names) => {
+                let of_links = |(scope, _): &&(Option<Scope>, String)| {
+                    matches!(scope, None | Some(Scope::Link))
+                };
+                let names = names.iter().filter(of_links);
+                names.map(|(_, name)| name.clone()).collect()
+            }
+        };
         let mut ledger = Ledger::new(keep_going);
         let set = self.links(
             &level,
@@ -130,6 +141,15 @@ impl<F: Fetch> Session<'_, F> {
         let Some(set) = set.await? else {
             return Ok(None);
         };
+        let mut absent = set.attributes.iter();
+        if let Some(absent) = absent.find(|attribute| attribute.metadata.is_none())
+            && *columns != Selection::All
+        {
+            return Err(QueryError::NoAttribute {
+                scope: Some(Scope::Link),
+                name: absent.name.clone(),
+            });
+        }
         let cells: Vec<usize> = (0..set.cells.len()).collect();
         let read = self.link_cells(&level, &set, &cells, &mut ledger).await?;
         let families = families(&set, &read, &mut ledger)?;
