@@ -23,6 +23,7 @@ use crate::level::{Levels, Session};
 pub(crate) struct Memory {
     pub(crate) layout: Layout,
     pub(crate) lists: bool,
+    pub(crate) budget: u64,
     root: RootMetadata,
     nodes: BTreeMap<String, Json>,
     cells: BTreeMap<(String, Vec<u64>), Vec<u8>>,
@@ -72,6 +73,7 @@ impl Memory {
         let mut memory = Self {
             layout: Layout::of(generation),
             lists: true,
+            budget: u64::MAX,
             root,
             nodes: BTreeMap::new(),
             cells: BTreeMap::new(),
@@ -169,6 +171,13 @@ impl Memory {
             .insert((key.to_owned(), element.to_vec()), payload);
     }
 
+    /// Takes a node away, and all below it.
+    pub(crate) fn remove(&mut self, key: &str) {
+        let below = format!("{key}/");
+        self.nodes
+            .retain(|node, _| node != key && !node.starts_with(&below));
+    }
+
     pub(crate) fn without_cell(&mut self, key: &str, element: &[u64]) {
         self.cells.remove(&(key.to_owned(), element.to_vec()));
     }
@@ -246,6 +255,6 @@ impl Fetch for Memory {
     }
 
     fn budget(&self) -> u64 {
-        u64::MAX
+        self.budget
     }
 }

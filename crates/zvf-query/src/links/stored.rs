@@ -152,7 +152,8 @@ impl<F: Fetch> Session<'_, F> {
         }
         let cells: Vec<usize> = (0..set.cells.len()).collect();
         let read = self.link_cells(&level, &set, &cells, &mut ledger).await?;
-        let families = families(&set, &read, &mut ledger)?;
+        set.note_counts(&read, &mut ledger);
+        let families = families(&set, &read)?;
         let (missing, notes) = ledger.finish();
         Ok(Some(StoredLinks {
             families,
@@ -203,7 +204,6 @@ impl<F: Fetch> Session<'_, F> {
 fn families<A>(
     set: &LinkSet<A>,
     read: &[LinkRecords],
-    ledger: &mut Ledger,
 ) -> Result<Vec<StoredLinkFamily>, QueryError> {
     let mut families = Vec::new();
     let mut numbers: Vec<usize> = set.sources.iter().map(|source| source.family).collect();
@@ -226,15 +226,6 @@ fn families<A>(
             attributes: Vec::new(),
         };
         join(&mut family, &records)?;
-        let held = u64::try_from(family.len()).unwrap_or(u64::MAX);
-        if let Some(declared) = source.records
-            && declared != held
-        {
-            ledger.note(format!(
-                "the links of {} are {held}, not {declared} as declared",
-                source.node
-            ));
-        }
         for (at, attribute) in set.attributes.iter().enumerate() {
             let Some(metadata) = &attribute.metadata else {
                 continue;

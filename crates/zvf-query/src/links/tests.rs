@@ -13,6 +13,7 @@ use crate::{
     error::QueryError,
     memory::{Memory, MemoryArray},
     missing::Ledger,
+    query::Selection,
 };
 
 type Set = LinkSet<MemoryArray>;
@@ -543,4 +544,58 @@ fn padded_links_end_where_their_fill_begins() {
         let error = read(&memory, &set, &mut ledger).unwrap_err();
         assert_eq!(error.to_string(), "0/links/0, chunk 1.0");
     }
+}
+
+#[test]
+fn links_in_native_shards_of_0_8_1_are_elements() {
+    let mut memory = table(Generation::V0_7, "graph", "explicit");
+    memory.layout = Layout::of(Generation::V0_8_1);
+    memory.remove("0/links/0");
+    memory.remove("0/cross_chunk_links/0");
+    let near = rows(RowForm::Plain, &[(0, &[0, 1])]).finish_rows();
+    let far = rows(RowForm::Plain, &[(0, &[3, 2]), (0, &[1, 2])]).finish_rows();
+    let mut attributes = inside_family(2);
+    attributes["chunk_grid_origin"] = json!([-2, 0]);
+    attributes["nonempty_chunks"] = json!(["-1.1", "-2.0"]);
+    memory.cells("0/links/0", json!({}), &[([0, 0], near), ([1, 1], far)]);
+    *memory.attributes("0/links/0") = attributes;
+    let expected = ["-2.0:0 -2.0:1", "-1.1:3 -1.1:2", "-1.1:1 -1.1:2"];
+    assert_eq!(all(&memory, View::Logical), expected);
+}
+
+#[test]
+fn cells_cut_between_records_are_noted() {
+    let notes = |memory: &Memory| {
+        let session = memory.session();
+        let none = Selection::none();
+        let links = session.stored_links(LevelId::new(0), Delta::INTRA, &none, false);
+        links.now_or_never().unwrap().unwrap().unwrap().notes
+    };
+    assert!(notes(&edges()).is_empty() && notes(&copies()).is_empty());
+    let mut memory = edges();
+    let cut = rows(RowForm::Plain, &[(0, &[0, 1])]).finish_rows();
+    memory.cell("0/links/0/0.0", &[1, 1], cut);
+    assert_eq!(notes(&memory), ["0/links/0: 3 links, where 4 are declared"]);
+}
+
+#[test]
+fn links_take_no_more_memory_than_allowed() {
+    let mut memory = edges();
+    memory.budget = 40;
+    let mut ledger = Ledger::new(true);
+    let set = open(&memory, 0, &[], View::Logical, &mut ledger)
+        .unwrap()
+        .unwrap();
+    let error = read(&memory, &set, &mut ledger).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            QueryError::OverBudget {
+                bytes: 64,
+                budget: 40,
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
