@@ -164,7 +164,7 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         schema: &Schema<F::Array>,
         wishes: Vec<Wish>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
         let mut round = Round::new();
         let first = |wish: Wish| self.first(schema, wish, &mut round);
@@ -240,7 +240,7 @@ impl<F: Fetch> Session<'_, F> {
         schema: &Schema<F::Array>,
         open: Open,
         answers: &mut Answers,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Option<Chunk>, QueryError> {
         let chunk = &open.wish.chunk;
         let positions = positions(schema, &open, answers);
@@ -294,7 +294,7 @@ impl<F: Fetch> Session<'_, F> {
 }
 
 /// What is damaged stops the query or is left out.
-fn keep<T>(result: Result<T, Damage>, ledger: &mut Ledger) -> Result<Option<T>, QueryError> {
+fn keep<T>(result: Result<T, Damage>, ledger: &Ledger) -> Result<Option<T>, QueryError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(damage) => ledger.missing(damage).map(|()| None),

@@ -250,6 +250,23 @@ pub enum Fault {
         /// Items there should be.
         expected: u64,
     },
+    /// What is wrong with one row of it.
+    #[error("row {row}")]
+    Row {
+        /// The row.
+        row: u64,
+        /// What is wrong.
+        source: Box<Self>,
+    },
+    /// Two objects of the same id.
+    #[error("has the id {0} twice")]
+    Twice(i64),
+    /// Ids that are declared to ascend and do not.
+    #[error("is declared to be sorted, and is not")]
+    Order,
+    /// A fill value that its type does not have.
+    #[error("has a fill value that is not of its type")]
+    Fill,
     /// Text that is no UTF-8 or UTF-32.
     #[error("is no text")]
     Text,

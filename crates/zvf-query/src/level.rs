@@ -6,7 +6,7 @@ use std::{
 };
 
 use zvf_model::{
-    fetch::{CellSource, Fetch},
+    fetch::Fetch,
     key::Key,
     layout::{Layout, Part},
     level::{LevelId, LevelMetadata},
@@ -16,7 +16,8 @@ use zvf_model::{
 use crate::{
     error::QueryError,
     family::{Family, child},
-    objects::Objects,
+    objects::{Ids, ObjectTable, Objects},
+    tables::{GroupList, TableArray},
 };
 
 /// What was opened of a store, kept for the queries to come. Cheap when empty.
@@ -57,6 +58,11 @@ pub(crate) struct Level<A> {
     /// By the node that describes each; `None` is one that is not there.
     families: Mutex<HashMap<Key, Option<Arc<Family<A>>>>>,
     children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
+    /// As `families`.
+    pub(crate) tables: Mutex<HashMap<Key, Option<Arc<TableArray<A>>>>>,
+    pub(crate) groups: Mutex<Option<Option<Arc<GroupList>>>>,
+    pub(crate) object_table: Mutex<Option<Option<Arc<ObjectTable<A>>>>>,
+    pub(crate) object_ids: Mutex<Option<Arc<Ids>>>,
     pub(crate) objects: Mutex<Option<Option<Arc<Objects>>>>,
 }
 
@@ -66,6 +72,10 @@ impl<A> Level<A> {
             metadata,
             families: Mutex::default(),
             children: Mutex::default(),
+            tables: Mutex::default(),
+            groups: Mutex::default(),
+            object_table: Mutex::default(),
+            object_ids: Mutex::default(),
             objects: Mutex::default(),
         }
     }
@@ -174,9 +184,4 @@ impl<F: Fetch> Session<'_, F> {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a part of a cell can be read without the rest.
-pub(crate) fn is_plain<A: CellSource>(array: &A) -> bool {
-    array.is_plain()
 }

@@ -15,13 +15,22 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod answer;
+mod area;
+mod build;
 mod chunk;
+mod composite;
+mod coordinates;
+mod cut;
+mod drill;
 mod error;
 mod family;
+mod filter;
 mod fragments;
 mod held;
 mod level;
+mod linked;
 mod links;
+mod listing;
 #[cfg(test)]
 #[expect(
     clippy::needless_pass_by_value,
@@ -29,9 +38,16 @@ mod links;
 )]
 mod memory;
 mod missing;
+mod nearest;
 mod objects;
+mod paths;
+mod plan;
+mod points;
 mod query;
+mod run;
 mod schema;
+mod tables;
+mod vertices;
 
 pub mod geometry;
 pub mod predicate;
@@ -42,4 +58,7 @@ pub use answer::{
 pub use error::{Damage, Fault, QueryError};
 pub use level::{Levels, Session};
 pub use links::{StoredLinkFamily, StoredLinks};
-pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
+pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
+pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
+pub use run::{Counts, Outcome};
+pub use tables::{GroupList, ScopedColumns};

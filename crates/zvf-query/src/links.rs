@@ -108,8 +108,10 @@ pub(crate) struct LinkCell {
 }
 
 /// Links of a cell, each end in the place it was given when it was written.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct LinkRecords {
+    /// The node that describes them.
+    pub(crate) node: Key,
     /// Ends of a record.
     pub(crate) width: usize,
     /// Chunks that ends are in.
@@ -123,6 +125,11 @@ pub(crate) struct LinkRecords {
 }
 
 impl LinkRecords {
+    /// The chunk of an end.
+    pub(crate) fn chunk_of(&self, end: (u32, u64)) -> Option<&ChunkCoord> {
+        self.chunks.get(usize::try_from(end.0).ok()?)
+    }
+
     /// Number of records.
     pub(crate) fn len(&self) -> usize {
         self.ends.len().checked_div(self.width).unwrap_or(0)
@@ -205,7 +212,7 @@ impl<A> LinkSet<A> {
 
     /// Compares how many records all cells were found to have with what is
     /// declared, which alone tells a cell that was cut between two records.
-    pub(crate) fn note_counts(&self, read: &[LinkRecords], ledger: &mut Ledger) {
+    pub(crate) fn note_counts(&self, read: &[LinkRecords], ledger: &Ledger) {
         let mut families = BTreeMap::new();
         for source in &self.sources {
             families.entry(source.family).or_insert((source, 0_u64));
@@ -230,7 +237,7 @@ impl<A> LinkSet<A> {
 
     /// Writes down that links in chunks of several fragments may be wrong. For
     /// whoever maps records and knows the fragments.
-    pub(crate) fn note_fragments(&self, chunk: &ChunkCoord, fragments: u32, ledger: &mut Ledger) {
+    pub(crate) fn note_fragments(&self, chunk: &ChunkCoord, fragments: u32, ledger: &Ledger) {
         if self.may_be_shuffled && fragments > 1 {
             ledger.note(format!(
                 "chunk {chunk} has several fragments: links written up to 0.8.0 may name \
@@ -281,7 +288,7 @@ impl<F: Fetch> Session<'_, F> {
         delta: Delta,
         attributes: &[String],
         view: View,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Option<LinkSet<F::Array>>, QueryError> {
         let opened = match self.layout.links {
             LinkForm::PerOffsets => {
@@ -301,7 +308,7 @@ impl<F: Fetch> Session<'_, F> {
         delta: Delta,
         names: &[String],
         opened: Opened<F::Array>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<LinkSet<F::Array>, QueryError> {
         let Opened { sources, cells } = opened;
         let mut attributes = Vec::with_capacity(names.len());
@@ -380,7 +387,7 @@ fn attribute<A>(
     cells: &[LinkCell],
     at: usize,
     name: &str,
-    ledger: &mut Ledger,
+    ledger: &Ledger,
 ) -> Result<LinkAttribute, QueryError> {
     let mut metadata: Option<&Arc<CellAttribute>> = None;
     let mut is_partial = false;

@@ -6,7 +6,10 @@ use futures_util::TryStreamExt;
 use object_store::path::Path;
 use zvf_model::key::Key;
 
-use crate::store::{Backend, Store};
+use crate::{
+    fetch::refuses_listing,
+    store::{Backend, Store},
+};
 
 /// The children of a place, one level deep, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +41,15 @@ pub enum ListError {
         /// The limit given.
         limit: usize,
     },
-    /// The store failed, or cannot list: web servers usually cannot.
+    /// The store cannot list, as most web servers, or does not let whoever asks.
+    #[error("{prefix}: the store cannot list children")]
+    Unlistable {
+        /// Where.
+        prefix: Key,
+        /// What the store said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The store failed.
     #[error("{prefix}: children cannot be listed")]
     Io {
         /// Where.
@@ -137,9 +148,14 @@ impl Store {
     }
 }
 
+/// The kind of a failure.
 fn io(prefix: &Key, source: object_store::Error) -> ListError {
-    ListError::Io {
-        prefix: prefix.clone(),
-        source: Box::new(source),
+    let prefix = prefix.clone();
+    let refused = refuses_listing(&source);
+    let source = Box::new(source);
+    if refused {
+        ListError::Unlistable { prefix, source }
+    } else {
+        ListError::Io { prefix, source }
     }
 }

@@ -11,7 +11,7 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
     ragged::RaggedBlob,
 };
-use zvf_model::{fetch::CellSource, grid::ChunkCoord};
+use zvf_model::{fetch::CellSource, grid::ChunkCoord, key::Key};
 
 use super::{CellForm, LinkCell, LinkRecords, Source};
 use crate::error::Fault;
@@ -52,8 +52,11 @@ pub(super) fn records<A: CellSource>(
 
 pub(super) fn empty(width: LinkWidth) -> LinkRecords {
     LinkRecords {
+        node: Key::root(),
         width: width.get(),
-        ..LinkRecords::default()
+        chunks: Vec::new(),
+        ends: Vec::new(),
+        attributes: Vec::new(),
     }
 }
 

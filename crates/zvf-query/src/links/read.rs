@@ -41,7 +41,7 @@ impl<F: Fetch> Session<'_, F> {
         level: &Level<F::Array>,
         set: &LinkSet<F::Array>,
         cells: &[usize],
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Vec<LinkRecords>, QueryError> {
         let padded = set.sources.iter();
         let padded = padded
@@ -121,7 +121,7 @@ fn finish<A: CellSource>(
     asked: &Asked<'_, A>,
     fragments: Option<&Family<A>>,
     answers: &mut [Answer],
-    ledger: &mut Ledger,
+    ledger: &Ledger,
 ) -> Result<LinkRecords, QueryError> {
     let (source, cell) = (asked.source, asked.cell);
     let records = links(asked, fragments, answers);
@@ -132,6 +132,7 @@ fn finish<A: CellSource>(
             decode::empty(source.width)
         }
     };
+    records.node = node_of(&source.cells).clone();
     let rows = u64::try_from(records.len()).unwrap_or(u64::MAX);
     for (attribute, slot) in source.attributes.iter().zip(&asked.values) {
         let (Some(attribute), Some(slot)) = (attribute, slot) else {

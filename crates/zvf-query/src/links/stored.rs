@@ -129,14 +129,14 @@ impl<F: Fetch> Session<'_, F> {
                 names.map(|(_, name)| name.clone()).collect()
             }
         };
-        let mut ledger = Ledger::new(keep_going);
+        let ledger = Ledger::new(keep_going);
         let set = self.links(
             &level,
             target.as_deref(),
             delta,
             &names,
             View::Stored,
-            &mut ledger,
+            &ledger,
         );
         let Some(set) = set.await? else {
             return Ok(None);
@@ -151,8 +151,8 @@ impl<F: Fetch> Session<'_, F> {
             });
         }
         let cells: Vec<usize> = (0..set.cells.len()).collect();
-        let read = self.link_cells(&level, &set, &cells, &mut ledger).await?;
-        set.note_counts(&read, &mut ledger);
+        let read = self.link_cells(&level, &set, &cells, &ledger).await?;
+        set.note_counts(&read, &ledger);
         let families = families(&set, &read)?;
         let (missing, notes) = ledger.finish();
         Ok(Some(StoredLinks {

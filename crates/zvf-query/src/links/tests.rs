@@ -23,7 +23,7 @@ fn open(
     delta: i32,
     attributes: &[&str],
     view: View,
-    ledger: &mut Ledger,
+    ledger: &Ledger,
 ) -> Result<Option<Set>, QueryError> {
     let session = memory.session();
     let names: Vec<String> = attributes.iter().map(ToString::to_string).collect();
@@ -38,7 +38,7 @@ fn open(
     opened.now_or_never().unwrap()
 }
 
-fn read(memory: &Memory, set: &Set, ledger: &mut Ledger) -> Result<Vec<LinkRecords>, QueryError> {
+fn read(memory: &Memory, set: &Set, ledger: &Ledger) -> Result<Vec<LinkRecords>, QueryError> {
     let session = memory.session();
     let cells: Vec<usize> = (0..set.cells.len()).collect();
     let read = async {
@@ -64,9 +64,9 @@ fn text(read: &[LinkRecords]) -> Vec<String> {
 }
 
 fn all(memory: &Memory, view: View) -> Vec<String> {
-    let mut ledger = Ledger::new(false);
-    let set = open(memory, 0, &[], view, &mut ledger).unwrap().unwrap();
-    text(&read(memory, &set, &mut ledger).unwrap())
+    let ledger = Ledger::new(false);
+    let set = open(memory, 0, &[], view, &ledger).unwrap().unwrap();
+    text(&read(memory, &set, &ledger).unwrap())
 }
 
 fn rows(form: RowForm, rows: &[(i64, &[u64])]) -> LinkRowsBuilder {
@@ -121,7 +121,7 @@ fn arrays_come_as_text_and_ends_as_given() {
 #[test]
 fn cells_say_what_they_are_before_they_are_read() {
     let memory = edges();
-    let set = open(&memory, 0, &[], View::Logical, &mut Ledger::new(false));
+    let set = open(&memory, 0, &[], View::Logical, &Ledger::new(false));
     let set = set.unwrap().unwrap();
     let cells = set.cells.iter().map(|cell| {
         let chunks = cell.chunks.as_ref().unwrap().iter();
@@ -180,12 +180,12 @@ fn copies_count_once_unless_rows_are_wanted_as_stored() {
 #[test]
 fn links_without_a_value_are_noted() {
     let memory = copies();
-    let mut ledger = Ledger::new(false);
-    let set = open(&memory, 0, &["w", "none"], View::Logical, &mut ledger);
+    let ledger = Ledger::new(false);
+    let set = open(&memory, 0, &["w", "none"], View::Logical, &ledger);
     let set = set.unwrap().unwrap();
     assert!(set.attributes[0].metadata.is_some());
     assert!(set.attributes[1].metadata.is_none());
-    let read = read(&memory, &set, &mut ledger).unwrap();
+    let read = read(&memory, &set, &ledger).unwrap();
     let values = read[0].attributes[0].as_ref().unwrap();
     assert_eq!(values.bytes.as_ref(), 2.5_f32.to_le_bytes());
     assert_eq!(values.columns, 1);
@@ -203,9 +203,9 @@ fn streamed_skeletons_come_child_first() {
     let crossing = rows(RowForm::Plain, &[(0, &[3, 0])]).finish_ragged();
     memory.cells("0/links/0/+1.0", json!({}), &[([0, 0], crossing)]);
     assert_eq!(all(&memory, View::Stored), ["0.0:3 1.0:0", "0.0:4 0.0:1"]);
-    let mut ledger = Ledger::new(false);
-    let set = open(&memory, 0, &[], View::Logical, &mut ledger).unwrap();
-    let read = read(&memory, &set.unwrap(), &mut ledger).unwrap();
+    let ledger = Ledger::new(false);
+    let set = open(&memory, 0, &[], View::Logical, &ledger).unwrap();
+    let read = read(&memory, &set.unwrap(), &ledger).unwrap();
     assert_eq!(text(&read), ["1.0:0 0.0:3", "0.0:4 0.0:1"]);
     let notes = ledger.finish().1;
     assert!(
@@ -254,13 +254,13 @@ fn damage_names_its_cell_and_the_rest_can_be_kept() {
 }
 
 fn check_damage(memory: &Memory, key: &str) {
-    let mut ledger = Ledger::new(false);
-    let set = open(memory, 0, &[], View::Logical, &mut ledger);
+    let ledger = Ledger::new(false);
+    let set = open(memory, 0, &[], View::Logical, &ledger);
     let set = set.unwrap().unwrap();
-    let error = read(memory, &set, &mut ledger).unwrap_err();
+    let error = read(memory, &set, &ledger).unwrap_err();
     assert_eq!(error.to_string(), format!("{key}, chunk 1.1"));
-    let mut ledger = Ledger::new(true);
-    let rest = read(memory, &set, &mut ledger).unwrap();
+    let ledger = Ledger::new(true);
+    let rest = read(memory, &set, &ledger).unwrap();
     assert_eq!(rest.len(), 3);
     let rest = text(&rest);
     assert!(
@@ -281,11 +281,11 @@ fn values_that_are_not_as_many_as_links_are_damage() {
         values,
         &[([2, 2], vec![0; 6])],
     );
-    let mut ledger = Ledger::new(true);
-    let set = open(&memory, 0, &["w"], View::Logical, &mut ledger)
+    let ledger = Ledger::new(true);
+    let set = open(&memory, 0, &["w"], View::Logical, &ledger)
         .unwrap()
         .unwrap();
-    let read = read(&memory, &set, &mut ledger).unwrap();
+    let read = read(&memory, &set, &ledger).unwrap();
     assert!(read[1].attributes[0].is_none());
     assert_eq!(read[1].len(), 1);
     let missing = ledger.finish().0;
@@ -301,7 +301,7 @@ fn values_of_two_types_are_no_column() {
         values,
         &[([2, 2], vec![0; 2])],
     );
-    let error = open(&memory, 0, &["w"], View::Logical, &mut Ledger::new(false)).unwrap_err();
+    let error = open(&memory, 0, &["w"], View::Logical, &Ledger::new(false)).unwrap_err();
     assert!(matches!(error, QueryError::Damaged(_)), "{error}");
 }
 
@@ -334,7 +334,7 @@ fn a_store_that_cannot_list_gives_all_or_nothing() {
 }
 
 fn refused(memory: &Memory) {
-    let error = open(memory, 0, &[], View::Logical, &mut Ledger::new(false)).unwrap_err();
+    let error = open(memory, 0, &[], View::Logical, &Ledger::new(false)).unwrap_err();
     assert!(super::unlisted::is_unlistable(&error), "{error}");
 }
 
@@ -362,12 +362,12 @@ fn links_between_levels_count_from_the_anchor() {
     });
     let blob = rows(RowForm::Plain, &[(0, &[5, 6])]).finish_ragged();
     memory.cells("0/links/+1/0.-1", json!({}), &[([3, 2], blob)]);
-    let mut ledger = Ledger::new(false);
-    let set = open(&memory, 1, &[], View::Logical, &mut ledger)
+    let ledger = Ledger::new(false);
+    let set = open(&memory, 1, &[], View::Logical, &ledger)
         .unwrap()
         .unwrap();
     assert!(!set.cells[0].is_inside);
-    let read = read(&memory, &set, &mut ledger).unwrap();
+    let read = read(&memory, &set, &ledger).unwrap();
     assert_eq!(text(&read), ["3.2:5 1.0:6"]);
 }
 
@@ -402,14 +402,14 @@ fn tables_come_after_links_inside_chunks_by_number() {
     let memory = table(Generation::V0_7, "graph", "explicit");
     let expected = ["2.0:2 2.0:0", "10.0:0 10.0:1", "2.0:4 1.0:3"];
     assert_eq!(all(&memory, View::Logical), expected);
-    let set = open(&memory, 0, &[], View::Logical, &mut Ledger::new(false));
+    let set = open(&memory, 0, &[], View::Logical, &Ledger::new(false));
     let set = set.unwrap().unwrap();
     assert!(set.rows_are_known && set.may_be_shuffled);
     assert!(set.cells[2].chunks.is_none());
-    let mut ledger = Ledger::new(false);
+    let ledger = Ledger::new(false);
     let chunk = &set.cells[0].chunks.as_ref().unwrap()[0];
-    set.note_fragments(chunk, 1, &mut ledger);
-    set.note_fragments(chunk, 2, &mut ledger);
+    set.note_fragments(chunk, 1, &ledger);
+    set.note_fragments(chunk, 2, &ledger);
     assert_eq!(ledger.finish().1.len(), 1);
 }
 
@@ -434,8 +434,8 @@ fn rows_of_paths_are_not_known_where_writers_left_others() {
             };
             table(generation, kind, convention)
         };
-        let mut ledger = Ledger::new(false);
-        let set = open(&memory, 0, &[], View::Logical, &mut ledger)
+        let ledger = Ledger::new(false);
+        let set = open(&memory, 0, &[], View::Logical, &ledger)
             .unwrap()
             .unwrap();
         assert_eq!(set.rows_are_known, known, "{generation:?} {kind}");
@@ -447,11 +447,11 @@ fn rows_of_paths_are_not_known_where_writers_left_others() {
 fn tables_with_other_counts_than_declared_are_damage() {
     let mut memory = table(Generation::V0_6, "graph", "explicit");
     memory.group("0/cross_chunk_links/0", table_family(2));
-    let mut ledger = Ledger::new(false);
-    let set = open(&memory, 0, &[], View::Logical, &mut ledger)
+    let ledger = Ledger::new(false);
+    let set = open(&memory, 0, &[], View::Logical, &ledger)
         .unwrap()
         .unwrap();
-    let error = read(&memory, &set, &mut ledger).unwrap_err();
+    let error = read(&memory, &set, &ledger).unwrap_err();
     assert_eq!(error.to_string(), "0/cross_chunk_links/0/data");
 }
 
@@ -459,7 +459,7 @@ fn tables_with_other_counts_than_declared_are_damage() {
 fn links_of_two_widths_have_none() {
     let mut memory = table(Generation::V0_7, "graph", "explicit");
     memory.group("0/links/0", inside_family(1));
-    let set = open(&memory, 0, &[], View::Logical, &mut Ledger::new(false));
+    let set = open(&memory, 0, &[], View::Logical, &Ledger::new(false));
     assert!(set.unwrap().unwrap().width().is_err());
 }
 
@@ -484,7 +484,7 @@ fn cells_of_other_layouts_are_refused() {
     assert_eq!(all(&memory, View::Logical), ["2.0:4 1.0:3"]);
     memory.child("0/cross_chunk_links/0/k2", Vec::new());
     let memory = memory.reopened();
-    let error = open(&memory, 0, &[], View::Logical, &mut Ledger::new(false)).unwrap_err();
+    let error = open(&memory, 0, &[], View::Logical, &Ledger::new(false)).unwrap_err();
     assert_eq!(error.to_string(), "0/cross_chunk_links/0/k2");
 }
 
@@ -537,11 +537,11 @@ fn padded_links_end_where_their_fill_begins() {
     ];
     for (rows, used) in broken {
         let memory = padded("int32", &rows, used);
-        let mut ledger = Ledger::new(false);
-        let set = open(&memory, 0, &[], View::Logical, &mut ledger)
+        let ledger = Ledger::new(false);
+        let set = open(&memory, 0, &[], View::Logical, &ledger)
             .unwrap()
             .unwrap();
-        let error = read(&memory, &set, &mut ledger).unwrap_err();
+        let error = read(&memory, &set, &ledger).unwrap_err();
         assert_eq!(error.to_string(), "0/links/0, chunk 1.0");
     }
 }
@@ -582,11 +582,11 @@ fn cells_cut_between_records_are_noted() {
 fn links_take_no_more_memory_than_allowed() {
     let mut memory = edges();
     memory.budget = 40;
-    let mut ledger = Ledger::new(true);
-    let set = open(&memory, 0, &[], View::Logical, &mut ledger)
+    let ledger = Ledger::new(true);
+    let set = open(&memory, 0, &[], View::Logical, &ledger)
         .unwrap()
         .unwrap();
-    let error = read(&memory, &set, &mut ledger).unwrap_err();
+    let error = read(&memory, &set, &ledger).unwrap_err();
     assert!(
         matches!(
             error,

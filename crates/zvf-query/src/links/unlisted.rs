@@ -103,7 +103,7 @@ impl<F: Fetch> Session<'_, F> {
             .collect();
         found.sort_unstable();
         let opened = self.open_arrays(level, family, scales, &found, &[], View::Stored);
-        let held = self.count(&opened.await?).await?;
+        let held = self.count_records(&opened.await?).await?;
         if held != expected {
             return Err(unlistable(&key, "there are links that were not found"));
         }
@@ -112,7 +112,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// Records of all cells, by the beginnings of their payloads.
-    async fn count(&self, opened: &Opened<F::Array>) -> Result<u64, QueryError> {
+    async fn count_records(&self, opened: &Opened<F::Array>) -> Result<u64, QueryError> {
         let mut wanted = Vec::with_capacity(opened.cells.len());
         let mut of = Vec::with_capacity(opened.cells.len());
         for cell in &opened.cells {

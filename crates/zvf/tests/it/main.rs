@@ -9,8 +9,10 @@ mod fetch;
 mod golden;
 mod hostile;
 mod links;
+mod objects;
 mod open;
 mod padded;
+mod tables;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
