@@ -9,6 +9,7 @@ mod golden;
 mod hostile;
 mod open;
 mod padded;
+mod stores;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
