@@ -8,6 +8,7 @@
 mod golden;
 mod hostile;
 mod open;
+mod oracle;
 mod padded;
 mod stores;
 
