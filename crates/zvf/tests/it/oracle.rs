@@ -7,9 +7,10 @@ mod columns;
 mod compare;
 mod expect;
 mod filter;
+mod render;
 
 use proptest::prelude::*;
-use zvf_query::{Answer, Query};
+use zvf_query::{Answer, Cut, Query, geometry::Mode};
 use zvf_testkit::stores::{Kind, Made, Profile, Random, Recipe, make};
 
 use self::compare::Comparison;
@@ -26,14 +27,8 @@ async fn answer(made: &Made, query: &Query) -> Answer {
 
 fn check(made: &Made, query: &Query) {
     let answer = block_on(answer(made, query));
-    let expected = expect::expect(&made.truth, query);
-    let comparison = Comparison {
-        truth: &made.truth,
-        query,
-        answer: &answer,
-    };
-    if let Err(fault) = comparison.any(&expected) {
-        panic!("{fault}\n{query:#?}\n{:?}", made.truth.recipe);
+    if let Err(fault) = verdict(made, query, &answer) {
+        panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
     }
 }
 
@@ -49,6 +44,35 @@ fn any_recipe(kinds: impl Fn(Kind) -> bool + 'static) -> impl Strategy<Value = R
     })
 }
 
+/// Queries on a store, for each what is expected, and an answer made of it.
+fn rendered(recipe: &Recipe, seed: u64) -> Vec<(Made, Query, Answer)> {
+    let mut random = Random::new(seed);
+    let queries = (0..4).map(|_| {
+        let made = make(recipe);
+        let query = ask::ask(&made.truth, &mut random);
+        let expected = expect::expect(&made.truth, &query);
+        let answer = render::render(&made.truth, &query, &expected[0]);
+        (made, query, answer)
+    });
+    queries.collect()
+}
+
+fn verdict(made: &Made, query: &Query, answer: &Answer) -> Result<(), String> {
+    let truth = &made.truth;
+    let expected = expect::expect(truth, query);
+    let comparison = Comparison {
+        truth,
+        query,
+        answer,
+    };
+    comparison.any(&expected)
+}
+
+/// Whether parts of geometry are given, which may be so in many ways.
+fn is_cut(query: &Query) -> bool {
+    query.mode == Mode::Clip && query.region.is_some() && query.cut == Cut::Cut
+}
+
 fn check_some(recipe: &Recipe, seed: u64) {
     let made = make(recipe);
     let mut random = Random::new(seed);
@@ -59,6 +83,29 @@ fn check_some(recipe: &Recipe, seed: u64) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_is_expected_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
+        for (made, query, answer) in rendered(&recipe, seed) {
+            if !(is_cut(&query) && recipe.kind.is_linked()) {
+                verdict(&made, &query, &answer).unwrap_or_else(|fault| panic!("{fault}\n{query:?}"));
+            }
+        }
+    }
+
+    /// One bit of a position or value, one link turned round, one path less.
+    #[test]
+    fn nothing_else_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
+        for (made, query, answer) in rendered(&recipe, seed) {
+            if is_cut(&query) {
+                continue;
+            }
+            for wrong in render::damaged(&answer, &mut Random::new(seed)) {
+                let fault = verdict(&made, &query, &wrong);
+                assert!(fault.is_err(), "{query:?}\n{answer:?}\n{wrong:?}");
+            }
+        }
+    }
 
     #[test]
     #[ignore = "engine not merged"]

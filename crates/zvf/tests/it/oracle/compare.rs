@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use zvf_format::numeric::{Kind, Value};
 use zvf_query::{
-    Answer, Column, NO_OBJECT, Query, Region, Rows, Selection,
+    Answer, Column, Cut, NO_OBJECT, Query, Region, Rows, Selection,
     geometry::{Bbox, Mode},
     predicate::Scope,
 };
@@ -94,9 +94,12 @@ impl Comparison<'_> {
         Ok(())
     }
 
+    /// The box that geometry is cut at, when it is.
     fn bbox(&self) -> Option<&Bbox> {
+        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = cuts && !self.truth.recipe.kind.is_points();
         match &self.query.region {
-            Some(Region::Box(bbox)) if self.query.mode == Mode::Clip => Some(bbox),
+            Some(Region::Box(bbox)) if cuts => Some(bbox),
             _ => None,
         }
     }
@@ -261,10 +264,15 @@ impl Comparison<'_> {
         Ok(())
     }
 
+    /// Whether the answer says which objects are in it: of paths always.
+    fn tells_objects(&self) -> bool {
+        !self.query.without_objects || self.truth.recipe.kind.is_paths()
+    }
+
     /// Whether an object that is asked for twice is listed twice is not said.
     fn objects(&self, expected: &Expected) -> Verdict {
         let (found, expected) = (&self.answer.objects, &expected.objects);
-        if self.query.without_objects {
+        if !self.tells_objects() {
             return Ok(());
         }
         ensure!(
@@ -406,7 +414,7 @@ impl Comparison<'_> {
                 columns::same(column, row, attribute, *link)?;
             }
         }
-        if self.query.without_objects {
+        if !self.tells_objects() {
             return Ok(());
         }
         let objects = self.truth.objects.as_deref().unwrap_or_default();
