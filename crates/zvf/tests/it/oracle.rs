@@ -44,15 +44,14 @@ fn any_recipe(kinds: impl Fn(Kind) -> bool + 'static) -> impl Strategy<Value = R
     })
 }
 
-/// Queries on a store, for each what is expected, and an answer made of it.
-fn rendered(recipe: &Recipe, seed: u64) -> Vec<(Made, Query, Answer)> {
+/// Queries on a store, and for each an answer made of what is expected.
+fn rendered(made: &Made, seed: u64) -> Vec<(Query, Answer)> {
     let mut random = Random::new(seed);
     let queries = (0..4).map(|_| {
-        let made = make(recipe);
         let query = ask::ask(&made.truth, &mut random);
         let expected = expect::expect(&made.truth, &query);
         let answer = render::render(&made.truth, &query, &expected[0]);
-        (made, query, answer)
+        (query, answer)
     });
     queries.collect()
 }
@@ -86,7 +85,8 @@ proptest! {
 
     #[test]
     fn what_is_expected_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
-        for (made, query, answer) in rendered(&recipe, seed) {
+        let made = make(&recipe);
+        for (query, answer) in rendered(&made, seed) {
             if !(is_cut(&query) && recipe.kind.is_linked()) {
                 verdict(&made, &query, &answer).unwrap_or_else(|fault| panic!("{fault}\n{query:?}"));
             }
@@ -96,7 +96,8 @@ proptest! {
     /// One bit of a position or value, one link turned round, one path less.
     #[test]
     fn nothing_else_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
-        for (made, query, answer) in rendered(&recipe, seed) {
+        let made = make(&recipe);
+        for (query, answer) in rendered(&made, seed) {
             if is_cut(&query) {
                 continue;
             }
@@ -129,5 +130,28 @@ proptest! {
     #[ignore = "engine not merged"]
     fn links_are_answered(recipe in any_recipe(Kind::is_linked), seed in any::<u64>()) {
         check_some(&recipe, seed);
+    }
+}
+
+/// Tests with queries that select nothing or everything would find little.
+#[test]
+fn random_queries_select_some_of_a_store() {
+    let mut random = Random::new(1);
+    for kind in Kind::ALL {
+        let mut some = 0;
+        for seed in 0..20 {
+            let made = make(&Recipe {
+                seed,
+                kind,
+                ..Recipe::default()
+            });
+            for _ in 0..5 {
+                let query = ask::ask(&made.truth, &mut random);
+                let expected = expect::expect(&made.truth, &query);
+                let rows = expected[0].rows.len();
+                some += usize::from((1..made.truth.vertices.len()).contains(&rows));
+            }
+        }
+        assert!(some > 30, "{some} of 100 queries on {kind:?}");
     }
 }

@@ -17,23 +17,26 @@ use super::filter::{attributes, value};
 pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
     let mut query = Query::new();
     let kind = truth.recipe.kind;
-    query.mode = *random.pick(&Mode::ALL);
+    let by_chunk = random.chance(20);
+    if !by_chunk {
+        query.mode = *random.pick(&Mode::ALL);
+    }
     if random.chance(30) {
         query.cut = Cut::Drop;
     }
-    if random.chance(65) && !truth.vertices.is_empty() {
+    if random.chance(65) && !by_chunk && !truth.vertices.is_empty() {
         query.region = Some(region(truth, random));
     }
     // Spheres cut nothing.
     if matches!(query.region, Some(Region::Sphere(_))) {
         query.cut = Cut::Drop;
     }
-    if random.chance(35) {
+    if random.chance(30) && !by_chunk {
         query.filter = filter(truth, random);
     }
     let objects = truth.objects.as_deref().unwrap_or_default();
-    if random.chance(30) && !objects.is_empty() {
-        let ids = (0..random.below(6)).map(|_| random.pick(objects).id);
+    if random.chance(20) && !objects.is_empty() {
+        let ids = (0..random.below(8)).map(|_| random.pick(objects).id);
         let mut ids: Vec<i64> = ids.collect();
         if kind.is_linked() {
             ids.sort_unstable();
@@ -43,13 +46,13 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
         query.objects = Some(ids);
     }
     if let Some(groups) = &truth.groups
-        && random.chance(20)
+        && random.chance(12)
     {
         let group = random.below(groups.len());
         query.groups = Some(vec![u64::try_from(group).unwrap()]);
     }
     let alone = query.region.is_none() && query.filter.is_none() && query.mode == Mode::Touch;
-    if random.chance(30) && (alone || !kind.is_paths()) {
+    if (by_chunk || random.chance(8)) && (alone || !kind.is_paths()) {
         query.chunks = Some(chunks(truth, random));
     }
     if let Some((_, values)) = &truth.chunked_by
@@ -64,13 +67,13 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
         query.chunked_by = Some(value.into());
     }
     let cuts = query.mode == Mode::Clip;
-    if random.chance(20) && !cuts && !truth.vertices.is_empty() {
+    if random.chance(15) && !cuts && !truth.vertices.is_empty() {
         let place = if random.chance(50) {
             random.pick(&truth.vertices).position.clone()
         } else {
             somewhere(truth, random)
         };
-        query = query.nearest(Position::new(&place).unwrap(), random.below(8));
+        query = query.nearest(Position::new(&place).unwrap(), random.below(10));
     }
     if random.chance(20) && (!cuts || kind.is_points()) {
         query.limit = Some(u64::try_from(random.below(30)).unwrap());
@@ -119,7 +122,11 @@ fn region(truth: &Truth, random: &mut Random) -> Region {
             0 => *lo = f64::NEG_INFINITY,
             1 => *hi = f64::INFINITY,
             2 => *hi = *lo,
-            3..=7 => *hi += truth.chunk_shape[axis],
+            3..=6 => *hi += truth.chunk_shape[axis],
+            7..=8 => {
+                *lo -= truth.chunk_shape[axis];
+                *hi += truth.chunk_shape[axis];
+            }
             _ => {}
         }
     }
@@ -129,7 +136,8 @@ fn region(truth: &Truth, random: &mut Random) -> Region {
 fn chunks(truth: &Truth, random: &mut Random) -> Vec<ChunkCoord> {
     let mut chunks: Vec<Vec<i64>> = truth.chunks().into_iter().map(<[i64]>::to_vec).collect();
     random.shuffle(&mut chunks);
-    chunks.truncate(random.below(chunks.len() + 1));
+    let fewer = random.below(chunks.len() + 1);
+    chunks.truncate(fewer.max(random.below(chunks.len() + 1)));
     if let Some(first) = truth.chunks().first()
         && random.chance(20)
     {
