@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zvf_format::numeric::{ByteOrder, Kind, Value, encode};
 use zvf_query::{
-    Answer, Column, Group, Links, NO_OBJECT, Parts, Query, Rows, Selection, Values,
+    Answer, Column, Group, Links, NO_OBJECT, Parts, Query, Region, Rows, Selection, Values,
     predicate::Scope,
 };
 use zvf_testkit::stores::{Attribute, Random, Truth, Values as Known};
@@ -25,7 +25,22 @@ pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> Answe
     answer.axes.clone_from(&truth.axes);
     answer.positions = Rows::new(kind, u32::try_from(truth.axes.len()).unwrap());
     let spots = expected.rows.iter();
-    let values = spots.flat_map(|spot| spot.position(truth).iter().copied());
+    let values = spots.flat_map(|spot| {
+        let position = spot.position(truth).iter().enumerate();
+        let bounds = match (&query.region, spot) {
+            (Some(Region::Box(bbox)), Spot::Between { .. }) => Some(bbox),
+            _ => None,
+        };
+        let inwards = position.map(move |(axis, value)| {
+            let bounds = bounds.map(|bbox| [bbox.lo()[axis], bbox.hi()[axis]]);
+            if kind == Kind::Float64 {
+                *value
+            } else {
+                narrowed(*value, bounds)
+            }
+        });
+        inwards.collect::<Vec<f64>>()
+    });
     answer.positions.bytes = positions(kind, &values.collect::<Vec<f64>>());
     answer.objects.clone_from(&expected.objects);
     let vertices: Vec<usize> = expected.rows.iter().map(vertex).collect();
@@ -78,6 +93,17 @@ fn vertex(spot: &Spot) -> usize {
     match spot {
         Spot::Vertex(vertex) => *vertex,
         Spot::Between { ends, t, .. } => ends[usize::from(*t > 0.5)],
+    }
+}
+
+/// The float32 next to a value, towards the inside of bounds.
+#[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
+fn narrowed(value: f64, bounds: Option<[f64; 2]>) -> f64 {
+    let near = value as f32;
+    match bounds {
+        Some([lo, _]) if f64::from(near) < lo => near.next_up().into(),
+        Some([_, hi]) if f64::from(near) > hi => near.next_down().into(),
+        _ => near.into(),
     }
 }
 
