@@ -9,6 +9,7 @@
 //! * [`filing`]: where a store files a link.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
 //! * [`web`]: a plain web server, which cannot list.
+//! * [`stores`]: random stores with known content.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     feature = "std",
@@ -29,6 +30,8 @@ pub mod golden;
 pub mod hostile;
 #[cfg(feature = "std")]
 pub mod laws;
+#[cfg(feature = "std")]
+pub mod stores;
 pub mod walk;
 #[cfg(feature = "std")]
 pub mod web;

@@ -17,6 +17,8 @@ mod padded;
 mod tables;
 #[cfg(feature = "http")]
 mod web;
+mod oracle;
+mod stores;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
