@@ -30,5 +30,7 @@ mod objects;
 pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use zvf_format as format;
 pub use zvf_model as model;
+pub use zvf_query as query;
 pub use zvf_store::OpenOptions;
