@@ -27,6 +27,7 @@ mod info;
 mod level;
 mod nodes;
 mod objects;
+mod opening;
 
 pub use dataset::Dataset;
 pub use error::Error;

@@ -1,6 +1,9 @@
 //! The command as a user runs it.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[cfg(feature = "http")]
+mod web;
+
 use std::{
     fs,
     path::Path,
