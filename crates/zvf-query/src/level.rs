@@ -228,3 +228,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(crate) fn is_plain<A: CellSource>(array: &A) -> bool {
     array.is_plain()
 }
+
+#[cfg(test)]
+mod tests;
