@@ -5,8 +5,10 @@ use core::ops::Range;
 use bytes::{Bytes, BytesMut};
 use zvf_format::numeric::{self, NumericRows};
 use zvf_model::{
+    array::CellAttribute,
     fetch::{CellSource, Fetch, FetchError, Fetched, Wanted},
     grid::ChunkCoord,
+    key::Key,
 };
 
 use crate::{
@@ -118,7 +120,7 @@ impl<A: CellSource> Round<A> {
 fn take(
     answers: &mut Answers,
     slot: Slot,
-    key: &zvf_model::key::Key,
+    key: &Key,
     chunk: &ChunkCoord,
 ) -> Result<Fetched, Damage> {
     let answer = answers.get_mut(slot).and_then(Option::take);
@@ -162,7 +164,7 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         schema: &Schema<F::Array>,
         wishes: Vec<Wish>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
         let mut round = Round::new();
         let first = |wish: Wish| self.first(schema, wish, &mut round);
@@ -238,7 +240,7 @@ impl<F: Fetch> Session<'_, F> {
         schema: &Schema<F::Array>,
         open: Open,
         answers: &mut Answers,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Option<Chunk>, QueryError> {
         let chunk = &open.wish.chunk;
         let positions = positions(schema, &open, answers);
@@ -292,7 +294,7 @@ impl<F: Fetch> Session<'_, F> {
 }
 
 /// What is damaged stops the query or is left out.
-fn keep<T>(result: Result<T, Damage>, ledger: &mut Ledger) -> Result<Option<T>, QueryError> {
+fn keep<T>(result: Result<T, Damage>, ledger: &Ledger) -> Result<Option<T>, QueryError> {
     match result {
         Ok(value) => Ok(Some(value)),
         Err(damage) => ledger.missing(damage).map(|()| None),
@@ -591,7 +593,6 @@ fn whole_rows<A: CellSource>(
     bytes: Bytes,
     rows: u64,
 ) -> Result<CellRows, Damage> {
-    let dtype = attribute.metadata.dtype;
     let key = &attribute.family.node;
     if let Some(padded) = attribute.family.padded() {
         let columns = u32::try_from(padded.columns).unwrap_or(1);
@@ -600,9 +601,21 @@ fn whole_rows<A: CellSource>(
         let bytes = bytes.slice(..used.min(bytes.len()));
         return Ok(CellRows { bytes, columns });
     }
+    value_rows(&attribute.metadata, key, chunk, bytes, rows)
+}
+
+/// All rows of a payload of an attribute, as wide as it is.
+pub(crate) fn value_rows(
+    metadata: &CellAttribute,
+    key: &Key,
+    chunk: &ChunkCoord,
+    bytes: Bytes,
+    rows: u64,
+) -> Result<CellRows, Damage> {
+    let dtype = metadata.dtype;
     let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     if rows == 0 && size == 0 {
-        let columns = attribute.metadata.declared_columns().unwrap_or(1);
+        let columns = metadata.declared_columns().unwrap_or(1);
         let columns = u32::try_from(columns).unwrap_or(1);
         return Ok(CellRows { bytes, columns });
     }

@@ -15,7 +15,7 @@ use zvf_format::{
 };
 use zvf_model::{
     fetch::{FetchError, FetchProblem},
-    grid::ChunkCoord,
+    grid::{ChunkCoord, ScaleError},
     key::{Key, KeyError},
     level::LevelId,
     metadata::MetadataError,
@@ -306,4 +306,35 @@ pub enum Fault {
     /// No permutation.
     #[error("has an order of ends that is none")]
     Permutation(#[from] PermutationError),
+    /// Links of another width than others of the same level.
+    #[error("holds links of {found} ends, where others have {expected}")]
+    Width {
+        /// Ends of its links.
+        found: usize,
+        /// Ends of the others.
+        expected: usize,
+    },
+    /// Chunk keys of another length than those of the level.
+    #[error("has chunk keys of {found} numbers, the level has {expected}")]
+    Arity {
+        /// Numbers of its keys.
+        found: usize,
+        /// Numbers of the level's.
+        expected: usize,
+    },
+    /// Links of which nothing says how many ends they have.
+    #[error("does not say how many ends its links have")]
+    NoWidth,
+    /// Rows that are no integers.
+    #[error("holds no integers, as rows must be")]
+    NoIntegers,
+    /// Values of another type than the same attribute has elsewhere.
+    #[error("has values of another type than the same attribute elsewhere")]
+    Values,
+    /// A name that stands for no cell of links.
+    #[error("is no cell of links")]
+    LinkCell,
+    /// Chunks of a size that links cannot be followed to.
+    #[error("has chunks that links cannot be followed to")]
+    Scale(#[from] ScaleError),
 }

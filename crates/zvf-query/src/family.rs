@@ -96,6 +96,23 @@ impl<A: CellSource> Family<A> {
         }))
     }
 
+    /// A part whose cells are children, of which node and names are known. Keys
+    /// of `arity` numbers are cells; other names are left out. One round trip
+    /// where there are shards.
+    pub(crate) async fn of_children<F: Fetch<Array = A>>(
+        fetch: &F,
+        key: &Key,
+        attributes: Attributes,
+        names: &[String],
+        arity: usize,
+    ) -> Result<Self, QueryError> {
+        Ok(Self {
+            node: key.clone(),
+            attributes,
+            form: Form::Children(children(fetch, key, names, arity).await?),
+        })
+    }
+
     /// Chunks that have a cell, ascending; `None` when this part cannot say.
     pub(crate) fn chunks(&self) -> Option<Vec<ChunkCoord>> {
         match &self.form {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use zvf_model::{
-    fetch::{CellSource, Fetch},
+    fetch::Fetch,
     key::Key,
     layout::{Layout, Part},
     level::{LevelId, LevelMetadata},
@@ -170,6 +170,12 @@ impl<F: Fetch> Session<'_, F> {
         Ok(names)
     }
 
+    /// Takes names as those of the children of a node, where a store that cannot
+    /// list was asked for each.
+    pub(crate) fn remember_children(level: &Level<F::Array>, key: Key, names: Vec<String>) {
+        lock(&level.children).insert(key, Arc::new(names));
+    }
+
     /// The group of a level.
     pub(crate) fn node_of(level: &Level<F::Array>) -> Result<Key, QueryError> {
         child(&Key::root(), &level.id().to_string())
@@ -178,9 +184,4 @@ impl<F: Fetch> Session<'_, F> {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether a part of a cell can be read without the rest.
-pub(crate) fn is_plain<A: CellSource>(array: &A) -> bool {
-    array.is_plain()
 }

@@ -15,20 +15,35 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod answer;
+mod area;
+mod build;
 mod chunk;
+mod composite;
+mod coordinates;
+mod cut;
+mod drill;
 mod error;
 mod extras;
 mod family;
+mod filter;
 mod fragments;
 mod held;
 mod level;
+mod linked;
+mod links;
 mod listing;
 mod missing;
+mod nearest;
 mod objects;
 mod parametric;
+mod paths;
+mod plan;
+mod points;
 mod query;
+mod run;
 mod schema;
 mod tables;
+mod vertices;
 
 pub mod geometry;
 pub mod predicate;
@@ -39,7 +54,9 @@ pub use answer::{
 pub use error::{Damage, Fault, QueryError};
 pub use extras::{FurtherGeometry, FurtherLinks, Header};
 pub use level::{Levels, Session};
+pub use links::{StoredLinkFamily, StoredLinks};
 pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
 pub use parametric::{Coefficient, Parametric, ParametricObject};
-pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
+pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
+pub use run::{Counts, Outcome};
 pub use tables::{GroupList, ScopedColumns};

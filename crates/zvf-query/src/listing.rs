@@ -25,7 +25,7 @@ impl<F: Fetch> Session<'_, F> {
     /// memory than may be held.
     pub async fn object_list(&self, level: LevelId) -> Result<Option<Arc<Objects>>, QueryError> {
         let level = self.level(level).await?;
-        self.objects(&level, &mut Ledger::new(false)).await
+        self.objects(&level, &Ledger::new(false)).await
     }
 
     /// The objects of these ids with their pieces. Two round trips where objects
@@ -41,8 +41,7 @@ impl<F: Fetch> Session<'_, F> {
         ids: &[i64],
     ) -> Result<SomeObjects, QueryError> {
         let level = self.level(level).await?;
-        self.some_objects(&level, ids, &mut Ledger::new(false))
-            .await
+        self.some_objects(&level, ids, &Ledger::new(false)).await
     }
 
     /// Names of the attributes of a scope, ascending. Two round trips, and a
@@ -75,7 +74,7 @@ impl<F: Fetch> Session<'_, F> {
         rows: Option<&[u64]>,
     ) -> Result<Column, QueryError> {
         let level = self.level(level).await?;
-        let ledger = &mut Ledger::new(false);
+        let ledger = &Ledger::new(false);
         self.object_column(&level, name, rows, ledger).await
     }
 
@@ -86,7 +85,7 @@ impl<F: Fetch> Session<'_, F> {
     /// [`QueryError`]
     pub async fn group_list(&self, level: LevelId) -> Result<Option<Arc<GroupList>>, QueryError> {
         let level = self.level(level).await?;
-        self.groups(&level, &mut Ledger::new(false)).await
+        self.groups(&level, &Ledger::new(false)).await
     }
 
     /// An attribute of groups, by their numbers; otherwise as
@@ -102,7 +101,7 @@ impl<F: Fetch> Session<'_, F> {
         groups: Option<&[u64]>,
     ) -> Result<Column, QueryError> {
         let level = self.level(level).await?;
-        let ledger = &mut Ledger::new(false);
+        let ledger = &Ledger::new(false);
         self.group_column(&level, name, groups, ledger).await
     }
 }

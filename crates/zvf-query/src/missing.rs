@@ -1,18 +1,24 @@
 //! What is left out when a query keeps going.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Mutex};
 
-use zvf_model::fetch::FetchProblem;
+use zvf_model::{fetch::FetchProblem, key::Key};
 
 use crate::{
     answer::Missing,
     error::{Damage, Fault, QueryError},
+    level::lock,
 };
 
 /// Where damage goes: strict queries stop, others write it down.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     keep_going: bool,
+    written: Mutex<Written>,
+}
+
+#[derive(Debug, Default)]
+struct Written {
     missing: Vec<Missing>,
     notes: BTreeSet<String>,
 }
@@ -26,7 +32,7 @@ impl Ledger {
     }
 
     /// Stops, or writes it down and goes on without it.
-    pub(crate) fn missing(&mut self, damage: Damage) -> Result<(), QueryError> {
+    pub(crate) fn missing(&self, damage: Damage) -> Result<(), QueryError> {
         let over_budget = matches!(
             &damage.fault,
             Fault::Fetch(error) if error.problem == FetchProblem::OverBudget
@@ -34,19 +40,31 @@ impl Ledger {
         if over_budget || !self.keep_going {
             return Err(damage.into());
         }
-        let missing = Missing {
-            key: damage.key.clone(),
-            reason: reasons(&damage),
-        };
-        if !self.missing.contains(&missing) {
-            self.missing.push(missing);
-        }
+        let reason = reasons(&damage);
+        self.write_missing(damage.key, reason);
         Ok(())
     }
 
+    /// The same for what was asked for and is not there.
+    pub(crate) fn absent(&self, key: &Key, error: QueryError) -> Result<(), QueryError> {
+        if !self.keep_going {
+            return Err(error);
+        }
+        self.write_missing(key.clone(), error.to_string());
+        Ok(())
+    }
+
+    fn write_missing(&self, key: Key, reason: String) {
+        let missing = Missing { key, reason };
+        let mut written = lock(&self.written);
+        if !written.missing.contains(&missing) {
+            written.missing.push(missing);
+        }
+    }
+
     /// Writes down a defect that was got around.
-    pub(crate) fn note(&mut self, note: impl Into<String>) {
-        self.notes.insert(note.into());
+    pub(crate) fn note(&self, note: impl Into<String>) {
+        lock(&self.written).notes.insert(note.into());
     }
 
     pub(crate) fn keeps_going(&self) -> bool {
@@ -54,10 +72,9 @@ impl Ledger {
     }
 
     /// What was written down, in the order of keys.
-    pub(crate) fn finish(&mut self) -> (Vec<Missing>, Vec<String>) {
-        let mut missing = core::mem::take(&mut self.missing);
-        missing.sort_by(|a, b| a.key.as_str().cmp(b.key.as_str()));
-        let notes = core::mem::take(&mut self.notes);
+    pub(crate) fn finish(&self) -> (Vec<Missing>, Vec<String>) {
+        let Written { mut missing, notes } = core::mem::take(&mut *lock(&self.written));
+        missing.sort_by(|a, b| (a.key.as_str(), &a.reason).cmp(&(b.key.as_str(), &b.reason)));
         (missing, notes.into_iter().collect())
     }
 }

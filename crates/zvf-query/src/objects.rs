@@ -76,6 +76,11 @@ impl Objects {
         self.len() == 0
     }
 
+    /// The row of each place, where these are not all rows.
+    pub(crate) fn rows(&self) -> Option<&[u64]> {
+        self.rows.as_deref()
+    }
+
     /// The row of a place in the object index.
     pub fn row(&self, place: usize) -> Option<u64> {
         match &self.rows {

@@ -11,6 +11,8 @@ use zvf_model::{
 };
 
 use crate::{
+    chunk::Chunk,
+    coordinates::Coordinates,
     error::QueryError,
     family::{Family, child},
     level::{Level, Session},
@@ -39,6 +41,11 @@ pub(crate) struct Attribute<A> {
 }
 
 impl<A> Schema<A> {
+    /// The positions of a chunk as numbers.
+    pub(crate) fn coordinates(&self, chunk: &Chunk) -> Coordinates {
+        Coordinates::of(&chunk.positions, self.dtype, self.axes)
+    }
+
     /// Bytes of a position.
     pub(crate) fn row(&self) -> u64 {
         let row = self.dtype.size().saturating_mul(self.axes);

@@ -23,6 +23,7 @@ pub struct Dataset {
     root: RootMetadata,
     detection: Detection,
     levels: Vec<LevelMetadata>,
+    opened: std::sync::Arc<zvf_query::Levels<zvf_store::CellArray>>,
 }
 
 impl Dataset {
@@ -100,6 +101,7 @@ impl Dataset {
             root,
             detection,
             levels,
+            opened: std::sync::Arc::default(),
         })
     }
 
@@ -131,6 +133,16 @@ impl Dataset {
     /// Reads cells of its arrays.
     pub fn cells(&self) -> &CellReader {
         &self.cells
+    }
+
+    /// What queries run on.
+    pub fn session(&self) -> zvf_query::Session<'_, CellReader> {
+        zvf_query::Session {
+            fetch: &self.cells,
+            layout: &self.detection.layout,
+            root: &self.root,
+            levels: &self.opened,
+        }
     }
 
     /// The store it is in.

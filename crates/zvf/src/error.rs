@@ -10,6 +10,7 @@ use zvf_model::{
     metadata::MetadataError,
     zarr::IndexError,
 };
+use zvf_query::QueryError;
 use zvf_store::{CellArrayError, CellError, ListError, OpenError, ReadError};
 
 /// Why a store cannot be opened or counted. What happened below is the source.
@@ -177,6 +178,9 @@ pub enum Error {
         /// Why.
         source: KeyError,
     },
+    /// A query cannot be answered.
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// Objects cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

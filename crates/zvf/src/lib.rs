@@ -19,6 +19,7 @@
 //! # Ok(()) }
 //! ```
 
+mod ask;
 mod dataset;
 mod error;
 mod evidence;
@@ -31,4 +32,5 @@ pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use zvf_model as model;
+pub use zvf_query::{self as query, Answer, Query};
 pub use zvf_store::OpenOptions;

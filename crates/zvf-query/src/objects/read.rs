@@ -33,7 +33,7 @@ impl<F: Fetch> Session<'_, F> {
     pub(crate) async fn objects(
         &self,
         level: &Level<F::Array>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Option<Arc<Objects>>, QueryError> {
         let Some(table) = self.object_index(level).await? else {
             return Ok(None);
@@ -69,7 +69,7 @@ impl<F: Fetch> Session<'_, F> {
         level: &Level<F::Array>,
         table: &ObjectTable<F::Array>,
         (manifests, known): (&ItemArray<F::Array>, Option<&Ids>),
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Objects, QueryError> {
         let mut asked = match (&table.ids, known) {
             (Some(ids), None) => Some((ids, self.id_request(ids)?)),
@@ -142,7 +142,7 @@ impl<F: Fetch> Session<'_, F> {
         table: &ObjectTable<F::Array>,
         data: &RowArray<F::Array>,
         offsets: &RowArray<F::Array>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Objects, QueryError> {
         let bytes = data.size(None).saturating_add(offsets.size(None));
         self.check_budget(bytes)?;
@@ -201,7 +201,7 @@ impl<F: Fetch> Session<'_, F> {
 }
 
 impl<A: CellSource> ObjectTable<A> {
-    pub(super) fn note(&self, ledger: &mut Ledger) {
+    pub(super) fn note(&self, ledger: &Ledger) {
         for note in &self.notes {
             ledger.note(note.clone());
         }
@@ -239,7 +239,7 @@ pub(super) fn push_cell<A: CellSource>(
     manifests: &ItemArray<A>,
     cell: u64,
     answer: Answer,
-    ledger: &mut Ledger,
+    ledger: &Ledger,
 ) -> Result<(), QueryError> {
     let (first, rows) = manifests.rows_of(cell);
     let mut push_each = |items: &mut dyn Iterator<Item = Option<&[u8]>>| {
@@ -275,7 +275,7 @@ pub(super) fn push(
     row: u64,
     manifest: &[u8],
     damaged: impl Fn(Fault) -> Damage,
-    ledger: &mut Ledger,
+    ledger: &Ledger,
 ) -> Result<(), QueryError> {
     match builder.push(row, manifest) {
         Ok(()) => Ok(()),

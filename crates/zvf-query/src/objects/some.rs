@@ -66,7 +66,7 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         level: &Level<F::Array>,
         ids: &[i64],
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<SomeObjects, QueryError> {
         let Some(table) = self.object_index(level).await? else {
             return Err(QueryError::NoObjects(level.id()));
@@ -104,7 +104,7 @@ impl<F: Fetch> Session<'_, F> {
         manifests: &ItemArray<F::Array>,
         known: Option<Arc<Ids>>,
         ids: &[i64],
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<SomeObjects, QueryError> {
         let mut cells: BTreeMap<u64, Answer> = BTreeMap::new();
         let few = manifests.cells() <= FEW_CELLS;
@@ -182,7 +182,7 @@ impl<F: Fetch> Session<'_, F> {
         table: &ObjectTable<F::Array>,
         array: &RowArray<F::Array>,
         (request, answers): (&crate::tables::RowRequest<F::Array>, Vec<Answer>),
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Option<Arc<Ids>>, QueryError> {
         match read_ids(array, request, answers, table.index.ids_sorted) {
             Ok(ids) => {
@@ -259,7 +259,7 @@ fn some_of<A: CellSource>(
     mut cells: BTreeMap<u64, Answer>,
     found: &[(u64, i64)],
     budget: u64,
-    ledger: &mut Ledger,
+    ledger: &Ledger,
 ) -> Result<Objects, QueryError> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget).of_some();
     for found in found.chunk_by(|a, b| manifests.cell_of(a.0) == manifests.cell_of(b.0)) {

@@ -111,7 +111,7 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         key: &Key,
         form: TableForm,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Option<GroupList>, QueryError> {
         let (data, offsets) = (child(key, "data")?, child(key, "offsets")?);
         let keys = match form {
@@ -196,7 +196,7 @@ impl<F: Fetch> Session<'_, F> {
     async fn item_groups(
         &self,
         items: &ItemArray<F::Array>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<GroupList, QueryError> {
         let wanted: Vec<_> = (0..items.cells()).map(|cell| items.wanted(cell)).collect();
         let answers = self.fetch.cells(&wanted).await;
@@ -233,7 +233,7 @@ impl GroupList {
         items: &ItemArray<A>,
         cell: u64,
         answer: Result<Option<Fetched>, FetchError>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Result<(), Damage>, QueryError> {
         let payload = match answer {
             // Groups that are all empty, or ranges, need no cell.

@@ -66,7 +66,7 @@ impl<F: Fetch> Session<'_, F> {
         level: &Level<F::Array>,
         name: &str,
         rows: Option<&[u64]>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Column, QueryError> {
         let table = self.table(level, Scope::Object, name).await?;
         self.table_column(&table, rows, ledger).await
@@ -79,7 +79,7 @@ impl<F: Fetch> Session<'_, F> {
         level: &Level<F::Array>,
         name: &str,
         groups: Option<&[u64]>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Column, QueryError> {
         let table = self.table(level, Scope::Group, name).await?;
         self.table_column(&table, groups, ledger).await
@@ -90,7 +90,7 @@ impl<F: Fetch> Session<'_, F> {
     pub(crate) async fn groups(
         &self,
         level: &Level<F::Array>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Option<Arc<GroupList>>, QueryError> {
         let known = lock(&level.groups).clone();
         if let Some(groups) = known {

@@ -106,7 +106,7 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         table: &TableArray<F::Array>,
         rows: Option<&[u64]>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Column, QueryError> {
         match &table.values {
             Stored::Rows(array) => self.rows_column(table, array, rows, ledger).await,
@@ -122,7 +122,7 @@ impl<F: Fetch> Session<'_, F> {
         table: &TableArray<F::Array>,
         array: &RowArray<F::Array>,
         rows: Option<&[u64]>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Column, QueryError> {
         let count = rows.map(<[u64]>::len);
         self.check_held(array.size(count))?;
@@ -198,7 +198,7 @@ impl<F: Fetch> Session<'_, F> {
         table: &TableArray<F::Array>,
         (array, fill): (&ItemArray<F::Array>, &str),
         rows: Option<&[u64]>,
-        ledger: &mut Ledger,
+        ledger: &Ledger,
     ) -> Result<Column, QueryError> {
         let rows: Vec<u64> = match rows {
             Some(rows) => rows.to_vec(),

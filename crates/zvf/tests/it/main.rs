@@ -6,8 +6,10 @@
 )]
 
 mod extras;
+mod fetch;
 mod golden;
 mod hostile;
+mod links;
 mod objects;
 mod open;
 mod padded;
