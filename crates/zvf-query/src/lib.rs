@@ -32,6 +32,8 @@ mod level;
 mod linked;
 mod links;
 mod listing;
+#[cfg(test)]
+mod memory;
 mod missing;
 mod nearest;
 mod objects;

@@ -297,8 +297,8 @@ fn some_of<A: CellSource>(
                 &mut builder,
                 *row,
                 item.unwrap_or_default(),
+                (0, ledger),
                 damaged,
-                ledger,
             )?;
         }
     }

@@ -142,17 +142,15 @@ impl<F: Fetch> Session<'_, F> {
             ledger.missing(damage)?;
             lost.push(rows);
         }
-        let present = match &mask {
-            None => None,
-            Some((mask, request)) => {
-                let read = mask.finish(request, of_mask);
-                for (rows, damage) in read.lost {
-                    ledger.missing(damage)?;
-                    lost.push(rows);
-                }
-                Some(read.bytes)
+        let mut present = None;
+        if let Some((mask, request)) = &mask {
+            let read = mask.finish(request, of_mask);
+            for (rows, damage) in read.lost {
+                ledger.missing(damage)?;
+                lost.push(rows);
             }
-        };
+            present = Some(read.bytes);
+        }
         let row = usize::try_from(array.row()).unwrap_or(usize::MAX).max(1);
         let absent = |place: usize, bytes: &[u8]| match &present {
             Some(present) => present.get(place).is_none_or(|present| *present == 0),
@@ -196,12 +194,11 @@ impl<F: Fetch> Session<'_, F> {
         rows: Option<&[u64]>,
         ledger: &Ledger,
     ) -> Result<Column, QueryError> {
-        let rows: Vec<u64> = match rows {
-            Some(rows) => rows.to_vec(),
-            None => {
-                self.check_held(array.rows.saturating_mul(16))?;
-                (0..array.rows).collect()
-            }
+        let rows: Vec<u64> = if let Some(rows) = rows {
+            rows.to_vec()
+        } else {
+            self.check_held(array.rows.saturating_mul(16))?;
+            (0..array.rows).collect()
         };
         // In ascending order the items of a cell are walked once.
         let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
