@@ -1,5 +1,4 @@
 //! A store in memory that writes down what each round trip asked for.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::{
     collections::BTreeMap,

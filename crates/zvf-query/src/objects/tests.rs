@@ -1,9 +1,4 @@
 //! What is asked for to find objects, and what of damaged ones is left.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a panic is how a test fails"
-)]
 
 use serde_json::json;
 use zvf_format::{manifest::ObjectManifestBuilder, vlen};

@@ -1,9 +1,4 @@
 //! What is read of attributes, in forms that no recorded store has.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a panic is how a test fails"
-)]
 
 use serde_json::{Value as Json, json};
 use zvf_format::{numeric::Value, vlen};
