@@ -25,6 +25,8 @@ mod drill;
 mod error;
 mod extras;
 mod family;
+#[cfg(test)]
+mod file_store;
 mod filter;
 mod fragments;
 mod held;
@@ -33,6 +35,10 @@ mod linked;
 mod links;
 mod listing;
 #[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "JSON is written where it is used"
+)]
 mod memory;
 mod missing;
 mod nearest;

@@ -7,7 +7,7 @@ use zvf_model::{generation::Generation, level::LevelId};
 use super::Objects;
 use crate::{
     error::{Fault, QueryError},
-    memory::{Memory, Open, now},
+    file_store::{FileStore, Open, now},
     missing::Ledger,
 };
 
@@ -21,8 +21,8 @@ fn manifest(number: i64) -> Vec<u8> {
 }
 
 /// Twelve objects in six cells of two, whose manifests name their rows.
-fn store(ids: &[i64], sorted: bool) -> Memory {
-    let mut memory = Memory::new();
+fn store(ids: &[i64], sorted: bool) -> FileStore {
+    let mut memory = FileStore::new();
     memory.group(
         "0/object_index",
         &json!({"num_objects": 12, "num_present": 12, "sid_ndim": 1,
@@ -179,7 +179,7 @@ fn a_manifest_cannot_take_more_than_the_budget() {
 
 #[test]
 fn what_does_not_fit_the_index_is_refused() {
-    let check = |change: &dyn Fn(&mut Memory), key: &str| {
+    let check = |change: &dyn Fn(&mut FileStore), key: &str| {
         let mut memory = store(&numbered(), true);
         change(&mut memory);
         let open = Open::of(Generation::V0_9);
