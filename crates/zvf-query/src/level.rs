@@ -239,14 +239,6 @@ impl<F: Fetch> Session<'_, F> {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-<<<<<<< HEAD
-=======
-
-/// Whether a part of a cell can be read without the rest.
-pub(crate) fn is_plain<A: CellSource>(array: &A) -> bool {
-    array.is_plain()
-}
 
 #[cfg(test)]
 mod tests;
->>>>>>> open

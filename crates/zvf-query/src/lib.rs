@@ -26,6 +26,8 @@ mod error;
 mod explain;
 mod extras;
 mod family;
+#[cfg(test)]
+mod file_store;
 mod filter;
 mod fragments;
 mod held;
