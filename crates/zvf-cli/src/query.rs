@@ -9,7 +9,7 @@ mod values;
 
 use std::error::Error;
 
-use zvf::{Dataset, OpenOptions, model::root::GeometryKind, query::LevelChoice};
+use zvf::{Dataset, OpenOptions, model::root::GeometryKind};
 
 use crate::{command::Done, output, progress::Progress};
 
@@ -36,11 +36,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     }
     let mut report = Report::new(dataset.address());
     if arguments.count {
-        let level = match query.level {
-            LevelChoice::Number(level) => Some(level),
-            LevelChoice::Scale(_) | LevelChoice::Vertices(_) => None,
-        };
-        report.count(level, engine::count(&dataset, &query).await?);
+        report.count(engine::count(&dataset, &query).await?);
     } else {
         let answer = engine::answer(&dataset, &query).await?;
         report.answer(&answer);

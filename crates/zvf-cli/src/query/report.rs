@@ -1,10 +1,7 @@
 //! What was found, for people and for programs.
 
 use serde_json::{Map, Value, json};
-use zvf::{
-    model::level::LevelId,
-    query::{Answer, Links, Missing},
-};
+use zvf::query::{Answer, Links, Missing};
 
 use crate::{
     number::{counted, grouped, of_len},
@@ -12,8 +9,10 @@ use crate::{
 };
 
 /// How much a query finds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// The level, when it is known.
+    pub level: Option<u32>,
     /// Vertices.
     pub vertices: u64,
     /// Objects that have something in it.
@@ -22,20 +21,17 @@ pub struct Counts {
     pub links: u64,
     /// Paths; `None` for geometry without.
     pub parts: Option<u64>,
-    /// What could not be read.
-    pub missing: Vec<Missing>,
-    /// Known defects of the store that were got around.
-    pub notes: Vec<String>,
 }
 
 /// What is said of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     address: String,
-    level: Option<LevelId>,
     counts: Counts,
     requests: u64,
     bytes_read: u64,
+    missing: Vec<Missing>,
+    notes: Vec<String>,
     rows: String,
     written: Option<Written>,
 }
@@ -49,16 +45,15 @@ impl Report {
         }
     }
 
-    /// Takes what was counted, of which level when that is known.
-    pub fn count(&mut self, level: Option<LevelId>, counts: Counts) {
-        self.level = level;
+    /// Takes what was counted.
+    pub fn count(&mut self, counts: Counts) {
         self.counts = counts;
     }
 
     /// Takes what was found, but the rows.
     pub fn answer(&mut self, answer: &Answer) {
-        self.level = Some(answer.level);
         self.counts = Counts {
+            level: Some(answer.level.number()),
             vertices: of_len(answer.positions.len()),
             objects: of_len(answer.objects.len()),
             links: of_len(answer.links.as_ref().map_or(0, Links::len)),
@@ -66,9 +61,9 @@ impl Report {
                 .parts
                 .as_ref()
                 .map(|parts| of_len(parts.objects.len())),
-            missing: answer.missing.clone(),
-            notes: answer.notes.clone(),
         };
+        self.missing.clone_from(&answer.missing);
+        self.notes.clone_from(&answer.notes);
     }
 
     /// Takes the first rows, as text.
@@ -95,13 +90,12 @@ impl Report {
     /// As one JSON object.
     pub fn object(&self) -> Value {
         let missing = self
-            .counts
             .missing
             .iter()
             .map(|missing| json!({ "key": missing.key.as_str(), "reason": missing.reason }));
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("level", self.level.map(LevelId::number).into());
+        put("level", self.counts.level.into());
         put("vertices", self.counts.vertices.into());
         put("objects", self.counts.objects.into());
         put("links", self.counts.links.into());
@@ -111,7 +105,7 @@ impl Report {
         put("requests", self.requests.into());
         put("bytes_read", self.bytes_read.into());
         put("missing", missing.collect());
-        put("notes", self.counts.notes.clone().into());
+        put("notes", self.notes.clone().into());
         if let Some(written) = &self.written {
             let files = written.files.iter();
             let files: Vec<Value> = files.map(|file| file.to_string_lossy().into()).collect();
@@ -131,7 +125,7 @@ impl Report {
         if counts.parts.is_none() {
             found.push(counted(counts.links, ["link", "links"]));
         }
-        let level = self.level.map(|level| format!(", level {level}"));
+        let level = counts.level.map(|level| format!(", level {level}"));
         let mut lines = vec![
             format!("{}{}", self.address, level.unwrap_or_default()),
             format!("  {}", found.join(", ")),
@@ -151,7 +145,7 @@ impl Report {
             remarks.extend(files.map(|file| format!("written: {}", file.display())));
         }
         remarks.extend(self.losses());
-        remarks.extend(self.counts.notes.iter().map(|note| format!("note: {note}")));
+        remarks.extend(self.notes.iter().map(|note| format!("note: {note}")));
         if !remarks.is_empty() {
             lines.push(String::new());
             lines.append(&mut remarks);
@@ -161,7 +155,7 @@ impl Report {
 
     /// What could not be read or written, a line each.
     pub(super) fn losses(&self) -> Vec<String> {
-        let missing = self.counts.missing.iter();
+        let missing = self.missing.iter();
         let missing = missing.map(|it| format!("missing: {}: {}", it.key, it.reason));
         let left_out = self.written.iter().flat_map(|written| &written.left_out);
         missing

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use zvf::{
-    model::{key::Key, level::LevelId},
+    model::key::Key,
     query::{Answer, Missing},
 };
 use zvf_cli::query::{Counts, Report, preview};
@@ -36,12 +36,13 @@ fn counts_are_of_the_same_keys() {
     let mut report = Report::new("a.zv");
     assert!(report.is_empty());
     let counts = Counts {
+        level: Some(1),
         vertices: 5_000_000,
         objects: 3,
         links: 7,
-        ..Counts::default()
+        parts: None,
     };
-    report.count(Some(LevelId::new(1)), counts);
+    report.count(counts);
     report.cost(1, 2);
     assert!(!report.is_empty());
     let expected = json!({
