@@ -23,6 +23,7 @@ mod coordinates;
 mod cut;
 mod drill;
 mod error;
+mod extras;
 mod family;
 mod filter;
 mod fragments;
@@ -34,6 +35,7 @@ mod listing;
 mod missing;
 mod nearest;
 mod objects;
+mod parametric;
 mod paths;
 mod plan;
 mod points;
@@ -50,9 +52,11 @@ pub use answer::{
     Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
 };
 pub use error::{Damage, Fault, QueryError};
+pub use extras::{FurtherGeometry, FurtherLinks, Header};
 pub use level::{Levels, Session};
 pub use links::{StoredLinkFamily, StoredLinks};
 pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
+pub use parametric::{Coefficient, Parametric, ParametricObject};
 pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
 pub use run::{Counts, Outcome};
 pub use tables::{GroupList, ScopedColumns};

@@ -5,6 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod extras;
 mod fetch;
 mod golden;
 mod hostile;
