@@ -32,6 +32,12 @@ mod level;
 mod linked;
 mod links;
 mod listing;
+#[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "JSON is written where it is used"
+)]
+mod memory;
 mod missing;
 mod nearest;
 mod objects;

@@ -20,9 +20,14 @@ mod old;
 mod open;
 mod read;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod unlisted;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures_util::future::try_join;
 use zvf_format::{
@@ -129,6 +134,14 @@ impl LinkRecords {
     pub(crate) fn len(&self) -> usize {
         self.ends.len().checked_div(self.width).unwrap_or(0)
     }
+
+    /// Bytes held.
+    pub(crate) fn size(&self) -> u64 {
+        let ends = size_of_val(self.ends.as_slice());
+        let values = self.attributes.iter().flatten();
+        let values = values.map(|values| values.bytes.len()).sum::<usize>();
+        u64::try_from(ends.saturating_add(values)).unwrap_or(u64::MAX)
+    }
 }
 
 /// Cells that are stored alike.
@@ -136,6 +149,8 @@ impl LinkRecords {
 struct Source<A> {
     /// The node that describes them.
     node: Key,
+    /// The node that describes all of the family.
+    family_node: Key,
     cells: Cells<A>,
     form: CellForm,
     width: LinkWidth,
@@ -144,7 +159,7 @@ struct Source<A> {
     is_turned: bool,
     /// Which family of the delta: arrays of 0.9 are all of one.
     family: usize,
-    /// Rows that the family has in all its cells, when it says.
+    /// Records that the family says its cells have, when it does.
     records: Option<u64>,
     /// As in the set.
     attributes: Vec<Option<Values<A>>>,
@@ -191,6 +206,31 @@ impl<A> LinkSet<A> {
             Some(other) => {
                 let (found, expected) = (other.width.get(), first.width.get());
                 Err(Damage::new(&other.node, Fault::Width { found, expected }))
+            }
+        }
+    }
+
+    /// Compares how many records all cells were found to have with what is
+    /// declared, which alone tells a cell that was cut between two records.
+    pub(crate) fn note_counts(&self, read: &[LinkRecords], ledger: &Ledger) {
+        let mut families = BTreeMap::new();
+        for source in &self.sources {
+            families.entry(source.family).or_insert((source, 0_u64));
+        }
+        for (cell, records) in self.cells.iter().zip(read) {
+            let source = self.sources.get(cell.source);
+            let family = source.and_then(|source| families.get_mut(&source.family));
+            if let Some((_, held)) = family {
+                *held = held.saturating_add(u64::try_from(records.len()).unwrap_or(u64::MAX));
+            }
+        }
+        for (source, held) in families.into_values() {
+            let declared = source.records.unwrap_or(held);
+            if declared != held {
+                ledger.note(format!(
+                    "{}: {held} links, where {declared} are declared",
+                    source.family_node
+                ));
             }
         }
     }

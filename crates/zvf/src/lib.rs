@@ -19,6 +19,7 @@
 //! # Ok(()) }
 //! ```
 
+mod ask;
 mod dataset;
 mod error;
 mod evidence;
@@ -26,7 +27,6 @@ mod info;
 mod level;
 mod nodes;
 mod objects;
-mod query;
 
 pub use dataset::Dataset;
 pub use error::Error;

@@ -17,7 +17,7 @@ use zvf_model::{
     metadata::Attributes,
 };
 
-use super::{CellForm, Cells, LinkCell, Opened, Source, Values, View};
+use super::{CellForm, Cells, LinkCell, Opened, Source, Values, View, open::declared};
 use crate::{
     error::{Damage, Fault, QueryError},
     family::{Family, child},
@@ -101,6 +101,7 @@ impl<F: Fetch> Session<'_, F> {
         let found = chunks.into_iter().map(cell).collect();
         let source = Source {
             node: cells.node.clone(),
+            family_node: cells.node.clone(),
             cells: Cells::Each(cells),
             form,
             width: family.width,
@@ -178,14 +179,15 @@ impl<F: Fetch> Session<'_, F> {
             .into_iter()
             .map(|values| self.values_between(values, is_table, numbers));
         let source = Source {
-            node: key,
+            node: key.clone(),
+            family_node: key,
             cells,
             form,
             width: family.width,
             directed: family.directed,
             is_turned: false,
             family: 1,
-            records: family.physical_records(),
+            records: declared(&family, view),
             attributes: try_join_all(values).await?,
         };
         Ok(Some((source, found)))

@@ -88,6 +88,7 @@ impl<F: Fetch> Session<'_, F> {
             let values = self.array_values(level, family.delta, offsets, attributes);
             try_join(array, values)
         });
+        let family_node = self.link_node(level, &Part::LinkFamily(family.delta))?;
         let mut opened = Opened::default();
         for (segment, (array, values)) in segments.iter().zip(try_join_all(arrays).await?) {
             let (array, cells) = array;
@@ -123,13 +124,14 @@ impl<F: Fetch> Session<'_, F> {
             let is_turned = view == View::Logical && !is_inside && self.names_parents_first(family);
             opened.sources.push(Source {
                 node: cells.node.clone(),
+                family_node: family_node.clone(),
                 cells: Cells::Each(cells),
                 form,
                 width: family.width,
                 directed: family.directed,
                 is_turned,
                 family: 0,
-                records: family.physical_records(),
+                records: declared(family, view),
                 attributes: values,
             });
         }
@@ -215,6 +217,14 @@ impl<F: Fetch> Session<'_, F> {
             && family.directed
             && family.width.get() == 2
     }
+}
+
+/// How many records a family says it has.
+pub(super) fn declared(family: &LinkFamily, view: View) -> Option<u64> {
+    if family.store == LinkStore::Duplicate && view == View::Logical {
+        return family.num_links;
+    }
+    family.physical_records()
 }
 
 /// Whether all ends are in the source chunk.

@@ -87,9 +87,20 @@ impl<F: Fetch> Session<'_, F> {
         } else {
             self.fetch.cells(&wanted).await
         };
+        let budget = self.fetch.budget();
+        let mut bytes = 0_u64;
         let mut read = Vec::with_capacity(asked.len());
         for asked in asked {
-            read.push(finish(&asked, fragments.as_deref(), &mut answers, ledger)?);
+            let records = finish(&asked, fragments.as_deref(), &mut answers, ledger)?;
+            bytes = bytes.saturating_add(records.size());
+            if bytes > budget {
+                return Err(QueryError::OverBudget {
+                    what: "links",
+                    bytes,
+                    budget,
+                });
+            }
+            read.push(records);
         }
         Ok(read)
     }

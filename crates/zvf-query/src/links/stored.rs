@@ -21,6 +21,7 @@ use crate::{
     level::{Level, Session},
     missing::Ledger,
     predicate::Scope,
+    query::Selection,
 };
 
 /// All links of a delta as they are stored: by chunk and row of their ends,
@@ -92,9 +93,9 @@ impl<F: Fetch> Session<'_, F> {
         self.link_deltas(&level).await
     }
 
-    /// All links of a level to the one `delta` levels on, with all their
-    /// attributes; `None` when it has none. Three round trips, one more where
-    /// there are attributes; everything is held at once.
+    /// All links of a level to the one `delta` levels on, with these attributes;
+    /// `None` when it has none. Three round trips, up to three more to find all
+    /// attributes; everything is held at once.
     ///
     /// With `keep_going`, what is damaged is left out and listed.
     ///
@@ -105,6 +106,7 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         level: LevelId,
         delta: Delta,
+        columns: &Selection,
         keep_going: bool,
     ) -> Result<Option<StoredLinks>, QueryError> {
         let level = self.level(level).await?;
@@ -117,7 +119,16 @@ impl<F: Fetch> Session<'_, F> {
         } else {
             None
         };
-        let names = self.link_attribute_names(&level, delta).await?;
+        let names = match columns {
+            Selection::All => self.link_attribute_names(&level, delta).await?,
+            Selection::Named(names) => {
+                let of_links = |(scope, _): &&(Option<Scope>, String)| {
+                    matches!(scope, None | Some(Scope::Link))
+                };
+                let names = names.iter().filter(of_links);
+                names.map(|(_, name)| name.clone()).collect()
+            }
+        };
         let ledger = Ledger::new(keep_going);
         let set = self.links(
             &level,
@@ -130,9 +141,19 @@ impl<F: Fetch> Session<'_, F> {
         let Some(set) = set.await? else {
             return Ok(None);
         };
+        let mut absent = set.attributes.iter();
+        if let Some(absent) = absent.find(|attribute| attribute.metadata.is_none())
+            && *columns != Selection::All
+        {
+            return Err(QueryError::NoAttribute {
+                scope: Some(Scope::Link),
+                name: absent.name.clone(),
+            });
+        }
         let cells: Vec<usize> = (0..set.cells.len()).collect();
         let read = self.link_cells(&level, &set, &cells, &ledger).await?;
-        let families = families(&set, &read, &ledger)?;
+        set.note_counts(&read, &ledger);
+        let families = families(&set, &read)?;
         let (missing, notes) = ledger.finish();
         Ok(Some(StoredLinks {
             families,
@@ -183,7 +204,6 @@ impl<F: Fetch> Session<'_, F> {
 fn families<A>(
     set: &LinkSet<A>,
     read: &[LinkRecords],
-    ledger: &Ledger,
 ) -> Result<Vec<StoredLinkFamily>, QueryError> {
     let mut families = Vec::new();
     let mut numbers: Vec<usize> = set.sources.iter().map(|source| source.family).collect();
@@ -206,16 +226,6 @@ fn families<A>(
             attributes: Vec::new(),
         };
         join(&mut family, &records)?;
-        let held = u64::try_from(family.len()).unwrap_or(u64::MAX);
-        if let Some(declared) = source.records
-            && declared != held
-            && !ledger.keeps_going()
-        {
-            ledger.note(format!(
-                "the links of {} are {held}, not {declared} as declared",
-                source.node
-            ));
-        }
         for (at, attribute) in set.attributes.iter().enumerate() {
             let Some(metadata) = &attribute.metadata else {
                 continue;
