@@ -88,6 +88,28 @@ impl Answer {
         self.origins.extend(next.origins);
     }
 
+    /// Keeps these vertices, in this order.
+    pub(crate) fn keep_vertices(&mut self, rows: &[usize]) {
+        self.positions.gather(rows);
+        for column in self.vertex.iter_mut().chain(&mut self.fragment) {
+            column.gather(rows);
+        }
+        if let Some(ids) = &mut self.object_ids {
+            *ids = gathered(ids, rows);
+        }
+        if !self.origins.is_empty() {
+            self.origins = gathered(&self.origins, rows);
+        }
+    }
+
+    /// Keeps these objects, in this order.
+    pub(crate) fn keep_objects(&mut self, rows: &[usize]) {
+        self.objects = gathered(&self.objects, rows);
+        self.object
+            .iter_mut()
+            .for_each(|column| column.gather(rows));
+    }
+
     /// Bytes of its columns.
     pub(crate) fn size(&self) -> u64 {
         let columns = [&self.vertex, &self.fragment, &self.link, &self.object];
@@ -104,6 +126,12 @@ impl Answer {
         let size = columns.fold(self.positions.bytes.len(), usize::saturating_add);
         u64::try_from(size.saturating_add(words)).unwrap_or(u64::MAX)
     }
+}
+
+fn gathered<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter()
+        .filter_map(|row| values.get(*row).cloned())
+        .collect()
 }
 
 /// Appends columns to those of the same name. One that a piece lacks, as it had
@@ -169,6 +197,17 @@ impl Rows {
         } else {
             self.bytes.extend(next.bytes);
         }
+    }
+
+    fn gather(&mut self, rows: &[usize]) {
+        let size = self.row_size();
+        let mut bytes = Vec::with_capacity(rows.len().saturating_mul(size));
+        for row in rows {
+            let from = row.saturating_mul(size);
+            let row = self.bytes.get(from..from.saturating_add(size));
+            bytes.extend_from_slice(row.unwrap_or_default());
+        }
+        self.bytes = bytes;
     }
 
     /// The rows as numbers.
@@ -253,6 +292,23 @@ impl Values {
 }
 
 impl Column {
+    pub(crate) fn gather(&mut self, rows: &[usize]) {
+        match &mut self.values {
+            Values::Numbers(numbers) => numbers.gather(rows),
+            Values::Words { codes, .. } => *codes = gathered(codes, rows),
+        }
+        if let Some(missing) = &mut self.missing {
+            *missing = gathered(missing, rows);
+        }
+        if self
+            .missing
+            .as_ref()
+            .is_some_and(|missing| !missing.contains(&true))
+        {
+            self.missing = None;
+        }
+    }
+
     fn append(&mut self, next: Self) {
         let (before, after) = (self.values.len(), next.values.len());
         if self.missing.is_some() || next.missing.is_some() {

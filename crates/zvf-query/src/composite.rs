@@ -10,7 +10,7 @@ use crate::{
     missing::Ledger,
     plan::{Emit, Plan, VertexFilter},
     schema::Schema,
-    vertices::{Owners, VertexBuilder},
+    vertices::Owners,
 };
 
 impl<F: Fetch> Plan<'_, F> {
@@ -52,7 +52,7 @@ impl<F: Fetch> Plan<'_, F> {
             .session
             .chunks(&schema, wishes.collect(), ledger)
             .await?;
-        let mut builder = VertexBuilder::new(&schema, &self.shown, false);
+        let mut builder = self.vertices(&schema, false);
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
         for chunk in chunks.iter().flatten() {
             let mut entries = chunk.entries();

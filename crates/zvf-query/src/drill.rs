@@ -15,7 +15,6 @@ use crate::{
     missing::Ledger,
     plan::{Emit, Plan},
     query::Query,
-    vertices::VertexBuilder,
 };
 
 /// Rows of chunks.
@@ -195,7 +194,7 @@ impl<F: Fetch> Plan<'_, F> {
             });
         }
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
-        let mut vertices = VertexBuilder::new(&schema, &self.shown, shows_objects);
+        let mut vertices = self.vertices(&schema, shows_objects);
         for chunk in self
             .session
             .chunks(&schema, wishes, ledger)
@@ -218,7 +217,8 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
-        self.add_objects(&mut answer, objects.as_ref(), ledger)
+        let ids = answer.object_ids.iter().flatten().copied().collect();
+        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
             .await?;
         let _ = emit(answer);
         Ok(())

@@ -44,24 +44,33 @@ enum Child<A> {
 }
 
 impl<A: CellSource> Family<A> {
-    /// Opens the part that `key` describes: its node, and the names of its
-    /// children where chunks may be children; one round trip more where there
-    /// are shards up to 0.8.0. `None` when there is nothing at `key`.
+    /// Opens the part that `key` describes: its node, unless it was `read`
+    /// already, and the names of its children where chunks may be children; one
+    /// round trip more where there are shards up to 0.8.0. `None` when there is
+    /// nothing at `key`.
     pub(crate) async fn open<F: Fetch<Array = A>>(
         fetch: &F,
         key: &Key,
+        read: Option<Node>,
         form: Option<ChunkForm>,
         arity: usize,
     ) -> Result<Option<Self>, QueryError> {
-        let nodes = fetch.nodes(core::slice::from_ref(key));
+        let node = async {
+            match read {
+                Some(node) => Ok(Some(node)),
+                None => {
+                    let nodes = fetch.nodes(core::slice::from_ref(key)).await?;
+                    Ok(nodes.into_iter().next().flatten())
+                }
+            }
+        };
         let names = async {
             match form {
                 Some(ChunkForm::Child) => fetch.children(key).await,
                 _ => Ok(Vec::new()),
             }
         };
-        let (nodes, mut names) = try_join(nodes, names).await?;
-        let node = nodes.into_iter().next().flatten();
+        let (node, mut names) = try_join(node, names).await?;
         let (attributes, form) = match (node, form) {
             (None, _) if names.is_empty() => return Ok(None),
             (None, _) => return Err(Damage::new(key, Fault::Missing).into()),

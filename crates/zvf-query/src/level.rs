@@ -5,12 +5,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::Fetch,
+    fetch::{Fetch, FetchProblem},
     key::Key,
-    layout::{Layout, Part},
+    layout::{CrossChunkForm, Layout, Part},
     level::{LevelId, LevelMetadata},
     root::RootMetadata,
+    zarr::Node,
 };
 
 use crate::{
@@ -19,6 +21,9 @@ use crate::{
     objects::{Ids, ObjectTable, Objects},
     tables::{GroupList, TableArray},
 };
+
+/// Where links between chunks are up to 0.8.
+const CROSS_CHUNK_LINKS: &str = "cross_chunk_links";
 
 /// What was opened of a store, kept for the queries to come. Cheap when empty.
 #[derive(Debug)]
@@ -39,6 +44,14 @@ impl<A> Levels<A> {
     pub fn insert(&self, metadata: LevelMetadata) {
         let level = Arc::new(Level::new(metadata));
         self.lock().insert(level.metadata.level, level);
+    }
+
+    /// Puts a node in that was read already, for the level it belongs to to
+    /// take instead of reading it. The level must have been put in before.
+    pub fn insert_node(&self, level: LevelId, key: Key, node: Node) {
+        if let Some(level) = self.lock().get(&level) {
+            lock(&level.nodes).insert(key, node);
+        }
     }
 
     /// What a level says, if it was opened.
@@ -63,6 +76,8 @@ pub(crate) struct Level<A> {
     pub(crate) groups: Mutex<Option<Option<Arc<GroupList>>>>,
     pub(crate) object_table: Mutex<Option<Option<Arc<ObjectTable<A>>>>>,
     pub(crate) object_ids: Mutex<Option<Arc<Ids>>>,
+    /// Read already, and not opened yet.
+    nodes: Mutex<HashMap<Key, Node>>,
     pub(crate) objects: Mutex<Option<Option<Arc<Objects>>>>,
 }
 
@@ -76,6 +91,7 @@ impl<A> Level<A> {
             groups: Mutex::default(),
             object_table: Mutex::default(),
             object_ids: Mutex::default(),
+            nodes: Mutex::default(),
             objects: Mutex::default(),
         }
     }
@@ -148,7 +164,8 @@ impl<F: Fetch> Session<'_, F> {
             return Ok(family);
         }
         let form = self.layout.chunk_form(part);
-        let family = Family::open(self.fetch, &key, form, self.arity(level)).await?;
+        let read = lock(&level.nodes).remove(&key);
+        let family = Family::open(self.fetch, &key, read, form, self.arity(level)).await?;
         let family = family.map(Arc::new);
         let mut families = lock(&level.families);
         Ok(families.entry(key).or_insert(family).clone())
@@ -174,6 +191,43 @@ impl<F: Fetch> Session<'_, F> {
     /// list was asked for each.
     pub(crate) fn remember_children(level: &Level<F::Array>, key: Key, names: Vec<String>) {
         lock(&level.children).insert(key, Arc::new(names));
+    }
+
+    /// Whether a level has links between chunks as generations before its own
+    /// kept them, which early stores of 0.9 have: whoever opens a store decides
+    /// what it is without looking for them. A listing when a level is first asked
+    /// about; where the store cannot list, a request for each delta.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when the level or its children cannot be read.
+    pub async fn has_old_links(&self, level: LevelId, delta: Delta) -> Result<bool, QueryError> {
+        if self.layout.cross_chunk != CrossChunkForm::Links {
+            return Ok(false);
+        }
+        let level = self.level(level).await?;
+        let node = Self::node_of(&level)?;
+        let folder = child(&node, CROSS_CHUNK_LINKS)?;
+        let family = child(&folder, &delta.to_string())?;
+        let known = lock(&level.children).get(&family).cloned();
+        if let Some(names) = known {
+            return Ok(!names.is_empty());
+        }
+        match self.children(&level, &node).await {
+            Ok(names) if names.iter().any(|name| name == CROSS_CHUNK_LINKS) => {
+                Ok(!self.children(&level, &family).await?.is_empty())
+            }
+            Ok(_) => Ok(false),
+            Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
+                let nodes = self.fetch.nodes(core::slice::from_ref(&family)).await?;
+                let found = nodes.into_iter().any(|node| node.is_some());
+                if !found {
+                    lock(&level.children).insert(family, Arc::default());
+                }
+                Ok(found)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The group of a level.

@@ -117,10 +117,11 @@ impl<F: Fetch> Plan<'_, F> {
         let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len()));
         let first = groups.read(self, schema, &wish, ledger);
         let (objects, mut group) = try_join(self.objects_of(work, ledger), first).await?;
-        let builder = || VertexBuilder::new(schema, &self.shown, work.shows_objects);
+        let builder = || self.vertices(schema, work.shows_objects);
         let mut map = RowMap::default();
         let mut vertices = builder();
         let most = self.batch_size();
+        let mut ids = BTreeSet::new();
         loop {
             for chunk in group.iter().flatten() {
                 let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
@@ -137,8 +138,11 @@ impl<F: Fetch> Plan<'_, F> {
                 let done = core::mem::replace(&mut vertices, builder());
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
-                self.add_objects(&mut answer, objects.as_ref(), ledger)
-                    .await?;
+                ids.extend(answer.object_ids.iter().flatten().copied());
+                if is_last {
+                    self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                        .await?;
+                }
                 answer.links = Some(no_links(work.set.as_ref()));
                 if emit(answer) == ControlFlow::Break(()) {
                     return Ok(());
@@ -162,7 +166,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut children = Vec::new();
         for cells in cells.chunks(CELLS_AT_ONCE) {
             let Some(set) = &work.set else { break };
-            let read = self.session.link_cells(&self.level, set, cells, ledger);
+            let read = self.read_links(set, cells, ledger);
             for records in read.await? {
                 for (at, ends) in records.ends.chunks(records.width.max(1)).enumerate() {
                     let mut rows = Vec::with_capacity(ends.len());
@@ -213,10 +217,8 @@ impl<F: Fetch> Plan<'_, F> {
             }
             links.sort_by_child();
         }
-        let mut answer = VertexBuilder::new(schema, &self.shown, work.shows_objects);
-        answer.gather(&[]);
         let mut last = self.empty_answer();
-        answer.finish(&mut last);
+        self.vertices(schema, work.shows_objects).finish(&mut last);
         links.finish(&mut last);
         let _ = emit(last);
         Ok(())
@@ -266,11 +268,11 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let wishes = chunks.iter().map(|chunk| self.wish(work, chunk, Rows::All));
         let wishes = wishes.collect();
-        let read = self.session.chunks(schema, wishes, ledger);
+        let read = self.read_chunks(schema, wishes, ledger);
         let records = async {
             match &work.set {
                 Some(set) => {
-                    let read = self.session.link_cells(&self.level, set, &cells, ledger);
+                    let read = self.read_links(set, &cells, ledger);
                     read.await
                 }
                 None => Ok(Vec::new()),
@@ -397,7 +399,7 @@ impl<F: Fetch> Plan<'_, F> {
             wishes.push(self.wish(work, &chunk, Rows::These(rows.into_iter().collect())));
             there.push(chunk);
         }
-        let read = self.session.chunks(&work.schema, wishes, ledger).await?;
+        let read = self.read_chunks(&work.schema, wishes, ledger).await?;
         for (chunk, read) in there.into_iter().zip(read) {
             let node = read.map(|read| Node::new(read, &work.schema, false));
             graph.chunks.insert(chunk, node);
@@ -625,7 +627,7 @@ impl<F: Fetch> Plan<'_, F> {
         for (chunk, place) in links.iter().flat_map(|link| &link.ends) {
             ends.entry(chunk).or_default().insert(*place);
         }
-        let mut vertices = VertexBuilder::new(schema, &self.shown, work.shows_objects);
+        let mut vertices = self.vertices(schema, work.shows_objects);
         let mut rows: HashMap<(&ChunkCoord, usize), usize> = HashMap::new();
         let mut keep: Vec<usize> = Vec::new();
         let mut left = match has_links {
@@ -699,7 +701,8 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
-        self.add_objects(&mut answer, objects.as_ref(), ledger)
+        let ids = answer.object_ids.iter().flatten().copied().collect();
+        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
             .await?;
         builder.finish(&mut answer);
         let _ = emit(answer);

@@ -130,7 +130,7 @@ impl<F: Fetch> Session<'_, F> {
         let objects = self.parametric_objects(rows, names, &types);
         let groups = async {
             let key = child(&node, "groups")?;
-            let ledger = &mut Ledger::new(false);
+            let ledger = &Ledger::new(false);
             self.groups_at(&key, self.layout.tables, ledger).await
         };
         let attributes = self.parametric_columns(&node, "object_attributes");
@@ -253,7 +253,7 @@ impl<F: Fetch> Session<'_, F> {
             let key = child(&folder, name)?;
             let table = self.table_at(&key, name).await?;
             let table = table.ok_or_else(|| Damage::new(&key, Fault::Missing))?;
-            self.table_column(&table, None, &mut Ledger::new(false))
+            self.table_column(&table, None, &Ledger::new(false))
                 .await
         });
         try_join_all(columns).await.map(Some)

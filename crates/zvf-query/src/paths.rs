@@ -102,7 +102,7 @@ impl<F: Fetch> Plan<'_, F> {
                 rows: Rows::All,
             });
             let wishes = wishes.collect();
-            self.session.chunks(&schema, wishes, ledger).await
+            self.read_chunks(&schema, wishes, ledger).await
         };
         let (selection, nearby) = try_join(self.selected_objects(ledger), nearby).await?;
         let Some(Selected {
@@ -147,8 +147,15 @@ impl<F: Fetch> Plan<'_, F> {
         {
             self.load_region(&work, area, &mut paths, &mut loaded, ledger)
                 .await?;
-            let mut left = self.limit();
-            let done = self.emit_paths(&work, &paths, &loaded, &mut left, ledger, emit);
+            let (mut left, mut given) = (self.limit(), BTreeSet::new());
+            let done = self.emit_paths(
+                &work,
+                &paths,
+                &loaded,
+                (&mut left, &mut given),
+                ledger,
+                emit,
+            );
             return done.await.map(|_| ());
         }
         self.stream_paths(&work, &paths, loaded, named, ledger, emit)
@@ -311,7 +318,7 @@ impl<F: Fetch> Plan<'_, F> {
                 rows: Rows::Fragments(fragments.into_iter().collect()),
             });
         }
-        let chunks = self.session.chunks(work.schema, wishes, ledger).await?;
+        let chunks = self.read_chunks(work.schema, wishes, ledger).await?;
         for (number, chunk) in numbers.into_iter().zip(chunks) {
             loaded.add(number, chunk, work.schema);
         }
@@ -334,7 +341,7 @@ impl<F: Fetch> Plan<'_, F> {
             .chunks()
             .map_or(1, |chunks| chunks.len());
         let most = self.group_size(work.schema, listed);
-        let mut left = self.limit();
+        let (mut left, mut given) = (self.limit(), BTreeSet::new());
         let mut first = 0;
         loop {
             let rest = paths.get(first..).unwrap_or_default();
@@ -359,7 +366,7 @@ impl<F: Fetch> Plan<'_, F> {
             }
             first = first.saturating_add(count);
             let flow = self
-                .emit_paths(work, now, &loaded, &mut left, ledger, emit)
+                .emit_paths(work, now, &loaded, (&mut left, &mut given), ledger, emit)
                 .await?;
             if in_part {
                 // What was read in part may be needed in another part next.
@@ -397,7 +404,7 @@ impl<F: Fetch> Plan<'_, F> {
                 rows: Rows::All,
             });
         }
-        let chunks = self.session.chunks(work.schema, wishes, ledger).await?;
+        let chunks = self.read_chunks(work.schema, wishes, ledger).await?;
         for (number, chunk) in there.into_iter().zip(chunks) {
             loaded.add(number, chunk, work.schema);
         }
@@ -410,18 +417,17 @@ impl<F: Fetch> Plan<'_, F> {
         work: &Work<'_, F>,
         paths: &[Path],
         loaded: &Loaded,
-        left: &mut u64,
+        (left, given): (&mut u64, &mut BTreeSet<usize>),
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let is_path = self.shape == Shape::Paths;
         let shows_objects = !is_path && self.shows_objects();
-        let mut vertices = VertexBuilder::new(work.schema, &self.shown, shows_objects);
+        let mut vertices = self.vertices(work.schema, shows_objects);
         let mut parts = Parts {
             offsets: vec![0],
             objects: Vec::new(),
         };
-        let mut given = BTreeSet::new();
         let mut order = Vec::new();
         // Rows of the builder in the order of the answer: it also takes in what
         // new vertices are made from.
@@ -706,18 +712,18 @@ impl<F: Fetch> Plan<'_, F> {
         Ok(())
     }
 
-    /// The same for chunk-major answers, from the ids of their vertices.
+    /// The same for vertices by place, with the ids that they have.
     pub(crate) async fn add_objects(
         &self,
         answer: &mut Answer,
         objects: Option<&Arc<Objects>>,
+        ids: &BTreeSet<i64>,
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
-        let (Some(objects), Some(ids)) = (objects, &answer.object_ids) else {
+        let Some(objects) = objects else {
             return Ok(());
         };
-        let ids: BTreeSet<i64> = ids.iter().copied().collect();
-        let places = ids.into_iter().filter_map(|id| objects.find(id));
+        let places = ids.iter().filter_map(|id| objects.find(*id));
         let places: Vec<usize> = places.collect();
         self.show_objects(answer, objects, &places, ledger).await
     }

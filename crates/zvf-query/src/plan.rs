@@ -1,7 +1,10 @@
 //! What a query means on the store it is asked of.
 
 use core::ops::ControlFlow;
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
 
 use zvf_model::{
     array::Vertices,
@@ -16,16 +19,17 @@ use crate::{
     answer::{Answer, Column},
     area::{Area, Space},
     build::{CellView, FinishedView},
-    chunk::Chunk,
+    chunk::{Chunk, Rows, Wish},
     error::QueryError,
     filter::{ColumnView, Filter, Views, with_scopes},
-    level::{Level, Session},
+    level::{Level, Session, lock},
+    links::{LinkRecords, LinkSet},
     missing::Ledger,
     objects::Objects,
     predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{LevelChoice, Query, Shape},
     schema::{Names, Schema},
-    vertices::{Entry, Owner, Owners},
+    vertices::{Entry, Owner, Owners, VertexBuilder},
 };
 
 /// A query on a level.
@@ -42,6 +46,15 @@ pub(crate) struct Plan<'s, F: Fetch> {
     pub(crate) shown: Names,
     /// Those, and what the filter looks at.
     pub(crate) read: Names,
+    /// What was read, for who looks further and further.
+    pub(crate) kept: Option<Arc<Kept>>,
+}
+
+/// Chunks and links that were read already.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    chunks: Mutex<HashMap<ChunkCoord, Chunk>>,
+    links: Mutex<HashMap<usize, LinkRecords>>,
 }
 
 /// How what is stored is to be read, when the root does not say otherwise.
@@ -102,6 +115,7 @@ impl<'s, F: Fetch> Session<'s, F> {
             filter,
             shown,
             read,
+            kept: None,
         })
     }
 
@@ -246,6 +260,72 @@ impl<F: Fetch> Plan<'_, F> {
     /// Whether the fragments of a chunk are its rows in order.
     pub(crate) fn tiles(&self) -> bool {
         self.level.metadata.fragments_tile
+    }
+
+    /// Reads chunks; those that are kept and wanted whole are not read again.
+    pub(crate) async fn read_chunks(
+        &self,
+        schema: &Schema<F::Array>,
+        mut wishes: Vec<Wish>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Option<Chunk>>, QueryError> {
+        let Some(kept) = &self.kept else {
+            return self.session.chunks(schema, wishes, ledger).await;
+        };
+        // What is kept must be whole.
+        wishes.iter_mut().for_each(|wish| wish.rows = Rows::All);
+        let is_kept = |wish: &Wish| lock(&kept.chunks).contains_key(&wish.chunk);
+        let order: Vec<ChunkCoord> = wishes.iter().map(|wish| wish.chunk.clone()).collect();
+        wishes.retain(|wish| !is_kept(wish));
+        let read = self.session.chunks(schema, wishes, ledger).await?;
+        let mut chunks = lock(&kept.chunks);
+        for chunk in read.into_iter().flatten() {
+            chunks.insert(chunk.chunk.clone(), chunk);
+        }
+        Ok(order
+            .iter()
+            .map(|chunk| chunks.get(chunk).cloned())
+            .collect())
+    }
+
+    /// The same for links.
+    pub(crate) async fn read_links(
+        &self,
+        set: &LinkSet<F::Array>,
+        cells: &[usize],
+        ledger: &Ledger,
+    ) -> Result<Vec<LinkRecords>, QueryError> {
+        let Some(kept) = &self.kept else {
+            return self
+                .session
+                .link_cells(&self.level, set, cells, ledger)
+                .await;
+        };
+        let is_kept = |cell: &&usize| lock(&kept.links).contains_key(*cell);
+        let new: Vec<usize> = cells
+            .iter()
+            .filter(|cell| !is_kept(cell))
+            .copied()
+            .collect();
+        let read = self
+            .session
+            .link_cells(&self.level, set, &new, ledger)
+            .await?;
+        let mut links = lock(&kept.links);
+        links.extend(new.into_iter().zip(read));
+        Ok(cells
+            .iter()
+            .filter_map(|cell| links.get(cell).cloned())
+            .collect())
+    }
+
+    /// What vertices of an answer are put together in.
+    pub(crate) fn vertices(&self, schema: &Schema<F::Array>, objects: bool) -> VertexBuilder {
+        let builder = VertexBuilder::new(schema, &self.shown, objects);
+        match self.query.drill {
+            Some(_) => builder.with_origins(),
+            None => builder,
+        }
     }
 
     /// An answer with what all have in common.

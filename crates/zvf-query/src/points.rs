@@ -1,7 +1,7 @@
 //! Vertices selected by place, chunk by chunk.
 
 use core::ops::ControlFlow;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_model::{
@@ -23,7 +23,7 @@ use crate::{
     objects::Objects,
     plan::{Emit, Plan, VertexFilter},
     schema::Schema,
-    vertices::{Entry, Owners, VertexBuilder},
+    vertices::{Entry, Owners},
 };
 
 /// Chunks read at once where nothing is known about their size.
@@ -87,10 +87,11 @@ impl<F: Fetch> Plan<'_, F> {
         let first = groups.read(self, &schema, &wish, ledger);
         let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
         let shows_objects = self.shows_objects() && index.is_some();
-        let builder = || VertexBuilder::new(&schema, &self.shown, shows_objects);
+        let builder = || self.vertices(&schema, shows_objects);
         let mut vertices = builder();
         let mut left = self.query.limit.unwrap_or(u64::MAX);
         let most = self.batch_size();
+        let mut ids = BTreeSet::new();
         loop {
             for chunk in group.iter().flatten() {
                 let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
@@ -109,8 +110,11 @@ impl<F: Fetch> Plan<'_, F> {
                 let done = core::mem::replace(&mut vertices, builder());
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
-                self.add_objects(&mut answer, objects.as_ref(), ledger)
-                    .await?;
+                ids.extend(answer.object_ids.iter().flatten().copied());
+                if is_last {
+                    self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                        .await?;
+                }
                 if emit(answer) == ControlFlow::Break(()) {
                     return Ok(());
                 }

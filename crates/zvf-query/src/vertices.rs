@@ -1,6 +1,6 @@
 //! Vertices on their way from chunks into an answer.
 
-use zvf_model::fetch::CellSource;
+use zvf_model::{fetch::CellSource, grid::ChunkCoord};
 
 use crate::{
     answer::{Answer, NO_OBJECT, Rows as AnswerRows, SEVERAL_OBJECTS},
@@ -112,6 +112,8 @@ pub(crate) struct VertexBuilder {
     vertex: Vec<(usize, ColumnBuilder)>,
     fragment: Vec<(usize, ColumnBuilder)>,
     pub(crate) object_ids: Option<Vec<i64>>,
+    /// Chunk and row of each, when somebody follows links from there.
+    origins: Option<Vec<(ChunkCoord, u64)>>,
     rows: usize,
 }
 
@@ -133,8 +135,15 @@ impl VertexBuilder {
             vertex: builders(&schema.vertex, &shown.vertex),
             fragment: builders(&schema.fragment, &shown.fragment),
             object_ids: objects.then(Vec::new),
+            origins: None,
             rows: 0,
         }
+    }
+
+    /// Keeps in mind where vertices came from.
+    pub(crate) fn with_origins(mut self) -> Self {
+        self.origins = Some(Vec::new());
+        self
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -187,6 +196,9 @@ impl VertexBuilder {
                 }
             }
         }
+        if let Some(origins) = &mut self.origins {
+            origins.extend(entries.iter().map(|entry| (chunk.chunk.clone(), entry.row)));
+        }
         if let Some(ids) = &mut self.object_ids {
             ids.extend(entries.iter().map(|entry| object(entry.fragment)));
         }
@@ -217,6 +229,11 @@ impl VertexBuilder {
         if let (Some(ids), Some((row, _))) = (&mut self.object_ids, heaviest) {
             ids.push(ids.get(row).copied().unwrap_or(NO_OBJECT));
         }
+        if let (Some(origins), Some((row, _))) = (&mut self.origins, heaviest)
+            && let Some(origin) = origins.get(row).cloned()
+        {
+            origins.push(origin);
+        }
         self.rows = self.rows.saturating_add(1);
     }
 
@@ -240,6 +257,12 @@ impl VertexBuilder {
                 .filter_map(|row| ids.get(*row).copied())
                 .collect();
         }
+        if let Some(origins) = &mut self.origins {
+            *origins = rows
+                .iter()
+                .filter_map(|row| origins.get(*row).cloned())
+                .collect();
+        }
         self.rows = rows.len();
     }
 
@@ -249,5 +272,6 @@ impl VertexBuilder {
         answer.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
         answer.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();
         answer.object_ids = self.object_ids;
+        answer.origins = self.origins.unwrap_or_default();
     }
 }

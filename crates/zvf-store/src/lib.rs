@@ -76,6 +76,7 @@ mod port;
 mod range;
 mod read;
 mod shard;
+mod sizes;
 mod store;
 
 pub use activity::Activity;

@@ -96,20 +96,26 @@ impl Fetch for CellReader {
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
         let listing = self.store().list(key, MOST_CHILDREN).await;
-        let listing = listing.map_err(|source| {
-            let problem = match &source {
-                ListError::TooMany { .. } => FetchProblem::OverBudget,
-                ListError::Unlistable { .. } => FetchProblem::Unlistable,
-                ListError::Io { .. } => FetchProblem::Unavailable,
-            };
-            error(key, problem, source)
-        })?;
-        Ok(listing.folders)
+        Ok(listing.map_err(list_error)?.folders)
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        let sizes = self.store().sizes(keys, MOST_CHILDREN).await;
+        sizes.map_err(list_error)
     }
 
     fn budget(&self) -> u64 {
         self.store().budget()
     }
+}
+
+fn list_error(source: ListError) -> FetchError {
+    let (key, problem) = match &source {
+        ListError::TooMany { prefix, .. } => (prefix, FetchProblem::OverBudget),
+        ListError::Unlistable { prefix, .. } => (prefix, FetchProblem::Unlistable),
+        ListError::Io { prefix, .. } => (prefix, FetchProblem::Unavailable),
+    };
+    error(&key.clone(), problem, source)
 }
 
 fn cell_error(key: &Key, source: CellError) -> FetchError {

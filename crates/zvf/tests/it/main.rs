@@ -13,11 +13,18 @@ mod hostile;
 mod links;
 mod objects;
 mod open;
+mod opening;
 mod padded;
 mod tables;
+#[cfg(feature = "http")]
+mod web;
+mod oracle;
+mod stores;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     runtime.unwrap().block_on(future)
 }
