@@ -99,10 +99,8 @@ impl Work<'_> {
     /// The first coordinate of chunks with the value the read asks for.
     pub(super) fn leading(&self) -> Option<i64> {
         let filter = self.call.args.get("attribute_filter")?.as_object()?;
-        let mut levels = self.dataset.levels().iter();
-        let level = levels.find(|level| level.level == LevelId::new(self.call.level()))?;
-        let chunking = level.attribute_chunking.as_ref().unwrap();
-        let index = chunking.index_of(filter.values().next()?);
+        let value = filter.values().next()?;
+        let index = self.level.chunked_by.iter().position(|other| other == value);
         Some(index.map_or(-1, |index| index.try_into().unwrap()))
     }
 

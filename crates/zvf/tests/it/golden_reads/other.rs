@@ -67,8 +67,8 @@ fn header(work: &Work<'_>, tally: &mut Tally) {
 
 fn composite(work: &Work<'_>, tally: &mut Tally) {
     let levels = Levels::default();
-    let further = session(work.dataset, &levels).composite(LevelId::new(0));
-    let further = block_on(further).unwrap();
+    let session = session(work.dataset, &levels);
+    let further = block_on(session.composite(LevelId::new(0))).unwrap();
     let geometries = work.call.expected.as_ref().unwrap().as_object().unwrap();
     for (name, expected) in geometries {
         let at = format!("{} {name}", work.at);

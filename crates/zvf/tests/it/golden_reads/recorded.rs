@@ -14,6 +14,8 @@ pub(super) struct Level {
     /// piece; `None` when there are none.
     pub(super) objects: Option<Vec<(i64, Vec<(Coord, usize)>)>>,
     pub(super) links: Links,
+    /// Values of the attribute that chunks it.
+    pub(super) chunked_by: Vec<Json>,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,10 @@ pub(super) fn level(expected: &Json, number: u32) -> Level {
         Some(_) => older(json),
         None => current(json),
     };
+    for attributes in ["attributes", "attrs"] {
+        let values = &json[attributes]["zarr_vectors_level"]["chunk_attribute_values"];
+        level.chunked_by.extend_from_slice(list(values));
+    }
     level.chunks.sort_by(|a, b| a.coord.cmp(&b.coord));
     level
 }
@@ -147,6 +153,7 @@ fn current(json: &Json) -> Level {
             records: list(&family["records"]).iter().map(record).collect(),
             attributes: attributes.collect(),
         },
+        chunked_by: Vec::new(),
     }
 }
 
@@ -216,5 +223,6 @@ fn older(json: &Json) -> Level {
             records,
             attributes: BTreeMap::new(),
         },
+        chunked_by: Vec::new(),
     }
 }
