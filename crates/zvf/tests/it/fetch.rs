@@ -139,6 +139,10 @@ impl Fetch for FromStore {
         Ok(names)
     }
 
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.dataset.cells().sizes(keys).await
+    }
+
     fn budget(&self) -> u64 {
         u64::MAX
     }
