@@ -8,6 +8,7 @@
 mod extras;
 mod fetch;
 mod golden;
+mod golden_reads;
 mod hostile;
 mod links;
 mod objects;
