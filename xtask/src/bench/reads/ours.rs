@@ -43,20 +43,28 @@ impl Ours {
             report = serde_json::from_slice(&output.stdout).context("zvf query --json")?;
         }
         times.sort_by(f64::total_cmp);
-        let missing = report["missing"].as_array().is_some_and(Vec::is_empty);
-        ensure!(missing, "`missing` is not there, or something is missing");
-        Ok(json!({
-            "requests": number(&report, "requests")?,
-            "bytes": number(&report, "bytes_read")?,
-            "seconds": times.get(REPEATS / 2),
-            "found": found(&asked["found"], &report)?,
-        }))
+        let mut costs = costs(&asked["found"], &report)?;
+        costs.insert("seconds".to_owned(), times.get(REPEATS / 2).copied().into());
+        Ok(costs.into())
     }
 
     fn query(&self, store: &Path, words: &[String]) -> Run {
         let run = program(&self.zvf).arg("query").arg(store);
         words.iter().fold(run.words("--json --quiet"), Run::arg)
     }
+}
+
+/// Requests, bytes, and what was found.
+fn costs(known: &Value, report: &Value) -> Result<Map<String, Value>> {
+    let missing = report["missing"].as_array();
+    let whole = missing.is_some_and(Vec::is_empty);
+    ensure!(whole, "zvf query --json has no empty `missing`");
+    let requests = number(report, "requests")?.into();
+    let bytes = number(report, "bytes_read")?.into();
+    let found = found(known, report)?.into();
+    let costs = [("requests", requests), ("bytes", bytes), ("found", found)];
+    let costs = costs.map(|(key, value)| (key.to_owned(), value));
+    Ok(costs.into_iter().collect())
 }
 
 /// The counts that are known, and vertices.
@@ -156,11 +164,20 @@ mod tests {
 
     #[test]
     fn keeps_the_counts_that_are_known() {
-        let report = json!({"vertices": 3, "objects": 0, "links": 2});
-        let kept = found(&json!({"vertices": 3, "links": 2}), &report).unwrap();
-        assert_eq!(Value::Object(kept), json!({"vertices": 3, "links": 2}));
-        let kept = found(&Value::Null, &report).unwrap();
-        assert_eq!(Value::Object(kept), json!({"vertices": 3}));
-        assert!(found(&Value::Null, &json!({})).is_err());
+        let mut report = json!({
+            "vertices": 3, "objects": 0, "links": 2,
+            "requests": 7, "bytes_read": 90, "missing": [],
+        });
+        let known = json!({"vertices": 4, "links": 2});
+        let kept = costs(&known, &report).unwrap();
+        let right = json!({
+            "requests": 7, "bytes": 90, "found": {"vertices": 3, "links": 2},
+        });
+        assert_eq!(Value::Object(kept), right);
+        let kept = costs(&Value::Null, &report).unwrap();
+        assert_eq!(kept["found"], json!({"vertices": 3}));
+        report["missing"] = json!([{"key": "0/vertices/c/0"}]);
+        assert!(costs(&known, &report).is_err());
+        assert!(costs(&known, &json!({"missing": []})).is_err());
     }
 }

@@ -29,7 +29,7 @@ impl fmt::Display for Table<'_> {
 
 const HEADING: &str = "\
 | store | query | vertices | requests: reference | ours | MB: reference | ours | seconds: reference | ours | \
-requests | bytes | time | |
+fewer requests | fewer bytes | faster | remarks |
 |---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|
 ";
 
