@@ -114,7 +114,7 @@ fn check(archive: &str) {
         let Some(first) = dataset.levels().first() else {
             panic!("{store}")
         };
-        let further = block_on(session.composite(first.level)).unwrap();
+        let further = block_on(session.composite(*first)).unwrap();
         let Some(wanted) = read(&expected, "read_composite", "composite") else {
             assert!(further.is_empty(), "{store}");
             seen += 1;
