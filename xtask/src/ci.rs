@@ -64,9 +64,14 @@ fn features() -> Result<Done> {
 
 /// Without blosc and zip, and against a web server.
 fn store_features() -> Result<Done> {
-    for set in ["--no-default-features", "--features http"] {
-        println!("zvf-store {set}");
-        let select = format!("--locked --package zvf-store {set}");
+    for set in [
+        "zvf-store --no-default-features",
+        "zvf-store --features http",
+        "zvf --features http",
+        "zvf-cli --features http",
+    ] {
+        println!("{set}");
+        let select = format!("--locked --package {set}");
         cargo("test --quiet").words(&select).run()?;
     }
     Ok(Done::Passed)

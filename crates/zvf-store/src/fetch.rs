@@ -1,7 +1,7 @@
 //! One request of an object store, its answer checked and its errors sorted.
 
 use core::error::Error;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -140,19 +140,14 @@ impl Store {
     }
 }
 
-/// The body of an answer, never more or fewer bytes than it declares.
+/// The body of an answer, never more or fewer bytes than it declares. It may
+/// declare fewer than asked for, where the object ends: of the reads that share
+/// the request, those in front of the end are answered.
 async fn collect(read: &Read, answer: GetResult, budget: &Budget) -> Result<Fetched, ReadError> {
     let range = answer.range.clone();
     let size = answer.meta.size;
-    let wanted_end = match &read.range {
-        ByteRange::Bounded(wanted) => Some(wanted.end),
-        _ => None,
-    };
-    if wanted_end.is_some_and(|end| range.end < end) {
-        return Err(truncated(read, Some(size)));
-    }
     let declared = range.end.saturating_sub(range.start);
-    if wanted_end.is_none() {
+    if !matches!(read.range, ByteRange::Bounded(_)) {
         budget.reserve(&read.key, declared)?;
     }
     let bytes = body(read, answer, declared).await?;
@@ -179,9 +174,10 @@ async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, Re
         let so_far = whole.len().max(parts.len()).saturating_add(part.len());
         if so_far > most {
             let message = "the answer is longer than it declares";
+            let source: Box<dyn Error + Send + Sync> = message.into();
             return Err(ReadError::Io {
                 key: read.key.clone(),
-                source: message.into(),
+                source: source.into(),
             });
         }
         // The usual answer is one part, passed on as it is.
@@ -225,7 +221,7 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
     let forbidden = matches!(failure, Failure::PermissionDenied { .. })
         || io_kind == Some(std::io::ErrorKind::PermissionDenied);
     let connection = is_connection(&failure);
-    let source: Box<dyn Error + Send + Sync> = Box::new(failure);
+    let source: Arc<dyn Error + Send + Sync> = Arc::new(failure);
     match status {
         _ if unauthenticated => ReadError::Unauthenticated { key, source },
         _ if forbidden => ReadError::Forbidden { key, source },
@@ -234,6 +230,26 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
         _ if connection => ReadError::Unavailable { key, source },
         _ => ReadError::Io { key, source },
     }
+}
+
+/// Whether a failure to list says that it will never be different: the request
+/// is not known or not allowed. Buckets that let everybody read often let
+/// nobody list.
+pub(crate) fn refuses_listing(failure: &Failure) -> bool {
+    let kind = matches!(
+        failure,
+        Failure::NotSupported { .. }
+            | Failure::NotImplemented { .. }
+            | Failure::PermissionDenied { .. }
+            | Failure::Unauthenticated { .. }
+    );
+    let on_disk = io_kind(failure).is_some();
+    let status = match status(failure) {
+        Some(408 | 425 | 429) => false,
+        Some(400..=499 | 501) => true,
+        _ => false,
+    };
+    !on_disk && (kind || status)
 }
 
 fn ignores_ranges(failure: &Failure) -> bool {

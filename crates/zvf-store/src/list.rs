@@ -6,7 +6,10 @@ use futures_util::TryStreamExt;
 use object_store::path::Path;
 use zvf_model::key::Key;
 
-use crate::store::{Backend, Store};
+use crate::{
+    fetch::refuses_listing,
+    store::{Backend, Store},
+};
 
 /// The children of a place, one level deep, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +18,21 @@ pub struct Listing {
     pub folders: Vec<String>,
     /// Objects.
     pub files: Vec<ListedFile>,
+}
+
+impl Listing {
+    /// Whether there is nothing.
+    fn is_empty(&self) -> bool {
+        self.folders.is_empty() && self.files.is_empty()
+    }
+
+    /// The size of the object of this name.
+    pub(crate) fn size_of(&self, name: &str) -> Option<u64> {
+        let found = self
+            .files
+            .binary_search_by(|file| file.name.as_str().cmp(name));
+        Some(self.files.get(found.ok()?)?.size)
+    }
 }
 
 /// An object in a [`Listing`], or of [`Store::list_all`].
@@ -38,7 +56,15 @@ pub enum ListError {
         /// The limit given.
         limit: usize,
     },
-    /// The store failed, or cannot list: web servers usually cannot.
+    /// The store cannot list, as most web servers, or does not let whoever asks.
+    #[error("{prefix}: the store cannot list children")]
+    Unlistable {
+        /// Where.
+        prefix: Key,
+        /// What the store said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The store failed.
     #[error("{prefix}: children cannot be listed")]
     Io {
         /// Where.
@@ -87,6 +113,9 @@ impl Store {
         if files.len() > limit {
             return Err(too_many());
         }
+        if files.is_empty() {
+            self.must_list(prefix).await?;
+        }
         files.sort_unstable();
         Ok(files)
     }
@@ -126,9 +155,39 @@ impl Store {
             let prefix = prefix.clone();
             return Err(ListError::TooMany { prefix, limit });
         }
+        if listing.is_empty() {
+            self.must_list(prefix).await?;
+        }
         listing.folders.sort_unstable();
         listing.files.sort_unstable();
         Ok(listing)
+    }
+
+    /// Tells an empty place from a web server that knows no listing and says of
+    /// every place that it is not there. Such a server has nothing at the top
+    /// either; asked once.
+    async fn must_list(&self, prefix: &Key) -> Result<(), ListError> {
+        let objects = match self.backend() {
+            Backend::Objects(objects) if self.is_web() => objects,
+            _ => return Ok(()),
+        };
+        let lists = match self.lacks().listing.get() {
+            Some(lists) => *lists,
+            None if prefix.is_root() => false,
+            None => {
+                self.recorder().list();
+                let top = objects.list_with_delimiter(Some(self.root())).await;
+                let top = top.map_err(|source| io(prefix, source))?;
+                !(top.common_prefixes.is_empty() && top.objects.is_empty())
+            }
+        };
+        if *self.lacks().listing.get_or_init(|| lists) {
+            return Ok(());
+        }
+        Err(ListError::Unlistable {
+            prefix: prefix.clone(),
+            source: "nothing is listed anywhere in the store".into(),
+        })
     }
 
     fn path(&self, prefix: &Key) -> Result<Path, ListError> {
@@ -137,9 +196,14 @@ impl Store {
     }
 }
 
+/// The kind of a failure.
 fn io(prefix: &Key, source: object_store::Error) -> ListError {
-    ListError::Io {
-        prefix: prefix.clone(),
-        source: Box::new(source),
+    let prefix = prefix.clone();
+    let refused = refuses_listing(&source);
+    let source = Box::new(source);
+    if refused {
+        ListError::Unlistable { prefix, source }
+    } else {
+        ListError::Io { prefix, source }
     }
 }

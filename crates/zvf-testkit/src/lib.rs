@@ -8,6 +8,8 @@
 //! * [`LeBytes`]: test bytes written as a list of numbers.
 //! * [`filing`]: where a store files a link.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
+//! * [`web`]: a plain web server, which cannot list.
+//! * [`stores`]: random stores with known content.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     feature = "std",
@@ -28,7 +30,11 @@ pub mod golden;
 pub mod hostile;
 #[cfg(feature = "std")]
 pub mod laws;
+#[cfg(feature = "std")]
+pub mod stores;
 pub mod walk;
+#[cfg(feature = "std")]
+pub mod web;
 
 #[cfg(feature = "std")]
 pub use bytes::LeBytes;

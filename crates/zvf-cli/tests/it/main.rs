@@ -19,6 +19,9 @@ mod ply;
 mod query;
 mod report;
 
+#[cfg(feature = "http")]
+mod web;
+
 use std::{
     fs,
     path::Path,

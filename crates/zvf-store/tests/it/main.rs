@@ -14,8 +14,12 @@ mod golden;
 mod http;
 mod list;
 mod open;
+mod port;
 mod read;
 mod requests;
+mod sizes;
 mod support;
+#[cfg(feature = "http")]
+mod unlistable;
 #[cfg(feature = "zip")]
 mod zip;

@@ -5,13 +5,26 @@
     reason = "a panic is how a test fails"
 )]
 
+mod extras;
+mod fetch;
 mod golden;
+mod golden_reads;
 mod hostile;
+mod links;
+mod objects;
 mod open;
+mod opening;
+mod oracle;
 mod padded;
+mod stores;
+mod tables;
+#[cfg(feature = "http")]
+mod web;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     runtime.unwrap().block_on(future)
 }

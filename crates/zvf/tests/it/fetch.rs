@@ -1,0 +1,60 @@
+//! A store that may not list, behind the port that plans read through.
+
+use std::sync::Arc;
+
+use zvf::Dataset;
+use zvf_model::{
+    fetch::{Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    key::Key,
+    zarr::{Array, Node},
+};
+use zvf_store::CellArray;
+
+/// A store as it is, but for its listings.
+pub(crate) struct FromStore {
+    pub(crate) dataset: Dataset,
+    /// Whether it lists.
+    pub(crate) lists: bool,
+}
+
+impl Fetch for FromStore {
+    type Array = CellArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+        self.dataset.cells().array(node, array)
+    }
+
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        self.dataset.cells().nodes(keys).await
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.dataset.cells().cells(wanted).await
+    }
+
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        if self.lists {
+            return self.dataset.cells().children(key).await;
+        }
+        Err(FetchError {
+            key: key.clone(),
+            problem: FetchProblem::Unlistable,
+            source: "a store without listings".into(),
+        })
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.dataset.cells().sizes(keys).await
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.dataset.cells().sizes(keys).await
+    }
+
+    fn budget(&self) -> u64 {
+        self.dataset.cells().budget()
+    }
+}
