@@ -66,12 +66,38 @@ fn old_stores_say_what_to_do() {
             let address = web.address();
             let expected = format!(
                 "{address}/{name} cannot list what is in it, and only stores of format 0.9 are \
-                 opened without; open a copy in a folder, a zip file or a bucket, or rewrite it as 0.9"
+                 opened without; allow listing, open a copy in a folder or zip file, or rewrite it as 0.9"
             );
             assert_eq!(error.to_string(), expected);
             assert!(error.source().is_some());
         }
     }
+}
+
+/// What of a recorded store is left when it is opened over the web.
+fn without(name: &str, gone: &str) -> Result<Dataset, Error> {
+    let stores = recorded("zvf-09").into_iter();
+    let mut found = stores.filter(|(store, _)| store.starts_with(name));
+    let files = found.next().unwrap().1.into_iter();
+    let files = files.filter(|(key, _)| !key.starts_with(gone));
+    let files = files.map(|(key, bytes)| (format!("store/{key}"), bytes));
+    open(&Web::serve(files.collect(), 405), "store")
+}
+
+#[test]
+fn what_is_missing_is_said_where_nothing_can_be_listed() {
+    // Nothing but vertices.
+    let dataset = without("graph_3d/", "0/vertices/").unwrap();
+    assert_eq!(dataset.layout().profile(), "0.9");
+    // What the level says of its chunks.
+    let error = without("graph_3d/", "0/zarr.json").unwrap_err();
+    assert!(matches!(error, Error::MissingNode { .. }), "{error:?}");
+    assert!(error.to_string().starts_with("0/zarr.json is missing"));
+    // A level that the root names.
+    let error = without("pyramid_points/", "0/").unwrap_err();
+    assert!(matches!(error, Error::AbsentLevel { .. }), "{error:?}");
+    let error = without("graph_3d/", "zarr.json").unwrap_err();
+    assert!(matches!(error, Error::NoStore { .. }), "{error:?}");
 }
 
 /// One array holds all chunks, so that none has to be found.
@@ -102,7 +128,7 @@ fn what_cannot_be_listed_cannot_be_counted() {
         assert!(
             error
                 .to_string()
-                .ends_with("count a copy in a folder, a zip file or a bucket")
+                .ends_with("allow listing, or count a copy in a folder or zip file")
         );
     }
 }
