@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 use zvf::{
     Dataset, Error, OpenOptions,
     model::{generation::Generation, level::LevelId},
+    query::{Query, Selection, Shape},
 };
 use zvf_store::Store;
 use zvf_testkit::golden::Golden;
@@ -301,4 +302,29 @@ fn links_of_an_older_generation_are_not_lost() {
     // Who counts looks at everything.
     let error = block_on(dataset.info()).unwrap_err();
     assert!(matches!(error, Error::Generation(_)), "{error}");
+}
+
+/// All points of the first level, and nothing beside their places.
+pub(crate) fn places() -> Query {
+    Query {
+        shape: Some(Shape::Points),
+        columns: Selection::Named(Vec::new()),
+        without_objects: true,
+        ..Query::default()
+    }
+}
+
+#[test]
+fn a_query_reads_nothing_again_that_opening_read() {
+    let store = in_memory(store("zvf-09", "points_3d/"));
+    let dataset = open(&store).unwrap();
+    let answer = block_on(dataset.query(&places())).unwrap();
+    assert!(!answer.positions.is_empty());
+    let (requests, lists) = asked(&store);
+    assert_eq!(requests[..3], OF_0_9);
+    let mut once = requests.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), requests.len(), "{requests:?}");
+    assert_eq!(lists, 0);
 }

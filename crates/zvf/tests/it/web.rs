@@ -5,7 +5,10 @@ use std::error::Error as _;
 use zvf::{Dataset, Error, OpenOptions, model::level::LevelId};
 use zvf_testkit::web::Web;
 
-use crate::{block_on, opening::recorded};
+use crate::{
+    block_on,
+    opening::{places, recorded},
+};
 
 /// The recorded stores of an archive, each in a folder of its name.
 fn serve(archive: &str, refusal: u16) -> (Web, Vec<String>) {
@@ -151,4 +154,30 @@ fn old_links_are_looked_for_by_name() {
             .collect();
         assert_eq!(gets, [format!("GET /{name}")]);
     }
+}
+
+#[test]
+fn points_are_answered_as_from_memory() {
+    let (web, _) = serve("zvf-09", 405);
+    let mut points = 0;
+    for (name, files) in recorded("zvf-09") {
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let expected = block_on(async {
+            let dataset = Dataset::from_store("memory", store).await?;
+            dataset.query(&places()).await
+        });
+        let found = open(&web, &name).unwrap();
+        let found = block_on(found.query(&places()));
+        match (expected, found) {
+            (Ok(expected), Ok(found)) => {
+                points += expected.positions.len();
+                assert_eq!(found, expected, "{name}");
+            }
+            (Err(expected), Err(found)) => {
+                assert_eq!(found.to_string(), expected.to_string(), "{name}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    assert!(points > 100, "{points}");
 }
