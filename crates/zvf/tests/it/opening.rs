@@ -306,12 +306,11 @@ fn links_of_an_older_generation_are_not_lost() {
 
 /// All points of the first level, and nothing beside their places.
 pub(crate) fn places() -> Query {
-    Query {
-        shape: Some(Shape::Points),
-        columns: Selection::Named(Vec::new()),
-        without_objects: true,
-        ..Query::default()
-    }
+    let mut query = Query::default();
+    query.shape = Some(Shape::Points);
+    query.columns = Selection::Named(Vec::new());
+    query.without_objects = true;
+    query
 }
 
 #[test]
