@@ -2,7 +2,11 @@
 
 use std::error::Error as _;
 
-use zvf::{Dataset, Error, OpenOptions, model::level::LevelId};
+use zvf::{
+    Dataset, Error, OpenOptions,
+    model::{fetch::FetchProblem, level::LevelId},
+    query::{QueryError, Shape},
+};
 use zvf_testkit::web::Web;
 
 use crate::{
@@ -156,28 +160,59 @@ fn old_links_are_looked_for_by_name() {
     }
 }
 
-#[test]
-fn points_are_answered_as_from_memory() {
-    let (web, _) = serve("zvf-09", 405);
-    let mut points = 0;
-    for (name, files) in recorded("zvf-09") {
+/// Whatever a store holds is answered as from memory, or refused where that takes
+/// listing.
+fn answers(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
+    let mut query = places();
+    query.shape = shape;
+    let (web, _) = serve(archive, 405);
+    let (mut same, mut refused) = (0, Vec::new());
+    for (name, files) in recorded(archive) {
         let store = OpenOptions::default().from_memory(files).unwrap();
         let expected = block_on(async {
             let dataset = Dataset::from_store("memory", store).await?;
-            dataset.query(&places()).await
+            dataset.query(&query).await
         });
         let found = open(&web, &name).unwrap();
-        let found = block_on(found.query(&places()));
-        match (expected, found) {
+        match (expected, block_on(found.query(&query))) {
             (Ok(expected), Ok(found)) => {
-                points += expected.positions.len();
                 assert_eq!(found, expected, "{name}");
+                same += usize::from(!found.positions.is_empty());
             }
             (Err(expected), Err(found)) => {
                 assert_eq!(found.to_string(), expected.to_string(), "{name}");
             }
+            (Ok(_), Err(Error::Query(QueryError::Fetch(error)))) => {
+                assert_eq!(error.problem, FetchProblem::Unlistable, "{name}");
+                refused.push(name);
+            }
             other => panic!("{name}: {other:?}"),
         }
     }
-    assert!(points > 100, "{points}");
+    (same, refused)
+}
+
+#[test]
+fn points_need_no_listing() {
+    let (same, refused) = answers("zvf-09", Some(Shape::Points));
+    assert!(same > 50, "{same}");
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
+#[test]
+fn what_a_store_holds_hardly_needs_listing() {
+    let (same, refused) = answers("zvf-09", None);
+    assert!(same > 50, "{same}");
+    // Links that are further apart than those that are tried, or not counted.
+    let expected = [
+        "graph_2d_objects",
+        "graph_3d",
+        "graph_no_edges",
+        "graph_sharded",
+        "links_policies",
+        "mesh_quad",
+        "skeleton_2d",
+    ];
+    let refused = refused.iter().filter_map(|name| name.split('/').next());
+    assert_eq!(refused.collect::<Vec<_>>(), expected);
 }
