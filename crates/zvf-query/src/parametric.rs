@@ -253,8 +253,7 @@ impl<F: Fetch> Session<'_, F> {
             let key = child(&folder, name)?;
             let table = self.table_at(&key, name).await?;
             let table = table.ok_or_else(|| Damage::new(&key, Fault::Missing))?;
-            self.table_column(&table, None, &Ledger::new(false))
-                .await
+            self.table_column(&table, None, &Ledger::new(false)).await
         });
         try_join_all(columns).await.map(Some)
     }

@@ -36,7 +36,7 @@ fn reads(archive: &str) -> Tally {
         for call in calls {
             tally.reads += 1;
             let at = format!("{store}: {} {}", call.name, call.args);
-            let level = recorded::level(&expected, call.level());
+            let level = recorded::level(&expected, call.level(), &dataset);
             let work = call::Work {
                 dataset: &dataset,
                 level: &level,

@@ -14,12 +14,12 @@ mod links;
 mod objects;
 mod open;
 mod opening;
+mod oracle;
 mod padded;
+mod stores;
 mod tables;
 #[cfg(feature = "http")]
 mod web;
-mod oracle;
-mod stores;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
