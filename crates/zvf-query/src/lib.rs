@@ -23,8 +23,11 @@ mod coordinates;
 mod cut;
 mod drill;
 mod error;
+mod explain;
 mod extras;
 mod family;
+#[cfg(test)]
+mod file_store;
 mod filter;
 mod fragments;
 mod held;
@@ -58,6 +61,7 @@ pub use answer::{
     Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
 };
 pub use error::{Damage, Fault, QueryError};
+pub use explain::{Explanation, Reads};
 pub use extras::{FurtherGeometry, FurtherLinks, Header};
 pub use level::{Levels, Session};
 pub use links::{StoredLinkFamily, StoredLinks};

@@ -77,9 +77,9 @@ fn check_tables(parametric: &Parametric, archive: &str, store: &str) {
             assert_eq!(groups, [vec![0, 2], vec![1]]);
         }
         _ => {
-            assert_eq!(of_objects.0, "w");
-            assert_eq!(of_groups.0, "c");
-            assert_eq!(of_groups.1.len(), groups.len());
+            assert_eq!(of_objects, ("w".to_owned(), vec![1.0, 2.0, 3.0, 4.0]));
+            assert_eq!(of_groups, ("c".to_owned(), vec![1.0, 2.0, 3.0]));
+            assert_eq!(groups, [vec![0, 2], vec![], vec![1]]);
         }
     }
 }
