@@ -186,8 +186,10 @@ impl<F: Fetch> Plan<'_, F> {
                             Found::Excluded => break,
                             Found::Absent(fault) => {
                                 // What a damaged chunk took with it was said already.
-                                let chunk = records.chunk_of(*end);
-                                if !(ledger.keeps_going() && chunk.is_some_and(|c| !map.has(c))) {
+                                let is_damaged = |chunk: &ChunkCoord| {
+                                    !map.has(chunk) && chunks.binary_search(chunk).is_ok()
+                                };
+                                if !(ledger.keeps_going() && chunk.is_some_and(is_damaged)) {
                                     let damage = Damage::new(&records.node, fault);
                                     ledger.missing(damage)?;
                                 }

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// An object's id and positions.
-type Path = (i64, Vec<Vec<Json>>);
+pub(super) type Path = (i64, Vec<Vec<Json>>);
 
 pub(super) fn touches(bbox: &Bbox, path: &[Vec<Json>]) -> bool {
     let numbers = |row: &Vec<Json>| row.iter().map(|value| value.as_f64().unwrap()).collect();
@@ -197,8 +197,16 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
             continue;
         }
         let is_given = attributes.is_some_and(|given| given.contains_key(&column.name));
-        if !is_given && !theirs.is_empty() && !found.is_empty() {
-            tally.not_comparable("an attribute that read_lines or read_polylines left out");
+        if is_given || theirs.is_empty() || found.is_empty() {
+            continue;
+        }
+        let rows = columns::column(column);
+        if rows.iter().any(|row| row.len() > 1) {
+            tally.not_comparable("attributes of several numbers, which reads of paths drop");
+        } else {
+            tally.equal(rows.contains(&vec![Json::Null]), true, at);
+            tally
+                .not_comparable("attributes that not all vertices have, which reads of paths drop");
         }
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     for name in named.into_iter().flatten() {
         let name = name.as_str().unwrap();
         if attributes.is_none_or(|given| !given.contains_key(name)) && count > 0 {
-            tally.not_comparable("an attribute that read_points left out");
+            tally.differs(format!("{at}: read_points left out {name}"));
         }
     }
 }
