@@ -1,8 +1,16 @@
 //! A level as recorded, whatever form the archive has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+use zvf::Dataset;
+use zvf_format::path::Delta;
+use zvf_model::level::LevelId;
+use zvf_query::{Levels, Selection};
+use zvf_testkit::golden::unhex;
+
+use super::columns;
+use crate::{block_on, objects::session};
 
 pub(super) type Coord = Vec<i64>;
 
@@ -51,6 +59,18 @@ impl Level {
         objects.any(|(found, _)| *found == id)
     }
 
+    /// Whether a chunk has no values of an attribute that fit its vertices.
+    pub(super) fn lacks(&self, name: &str, coord: &Coord) -> bool {
+        let mut chunks = self.chunks.iter().filter(|chunk| chunk.coord == *coord);
+        chunks.all(|chunk| {
+            let values = |fragment: &Fragment| match fragment.attributes.get(name) {
+                Some(Json::Array(values)) => values.len(),
+                _ => 0,
+            };
+            chunk.fragments.iter().map(values).sum::<usize>() == 0
+        })
+    }
+
     pub(super) fn fragment(&self, coord: &Coord, fragment: usize) -> &Fragment {
         let mut chunks = self.chunks.iter();
         let chunk = chunks.find(|chunk| chunk.coord == *coord);
@@ -79,13 +99,42 @@ fn positions(json: &Json) -> Vec<Vec<Json>> {
     list(json).iter().map(|row| list(row).to_vec()).collect()
 }
 
+/// Values of attributes of links of a generation whose expectations have none:
+/// as stored, which another test compares with the payloads.
+fn stored_attributes(links: &mut Links, number: u32, dataset: &Dataset) {
+    let levels = Levels::default();
+    let session = session(dataset, &levels);
+    let stored = session.stored_links(LevelId::new(number), Delta::INTRA, &Selection::All, false);
+    let Some(stored) = block_on(stored).unwrap() else {
+        return;
+    };
+    let families = &stored.families;
+    let names = families.iter().flat_map(|family| &family.attributes);
+    let names: BTreeSet<_> = names.map(|column| column.name.clone()).collect();
+    for name in names {
+        let mut rows = Vec::new();
+        for family in families {
+            match columns::named(&family.attributes, &name) {
+                Some(column) => rows.extend(columns::column(column).into_iter().map(Json::from)),
+                None => rows.extend((0..family.len()).map(|_| json!([null]))),
+            }
+        }
+        assert_eq!(rows.len(), links.records.len());
+        links.attributes.insert(name, rows);
+    }
+}
+
 /// A level of an expectation.
-pub(super) fn level(expected: &Json, number: u32) -> Level {
+pub(super) fn level(expected: &Json, number: u32, dataset: &Dataset) -> Level {
     let Some(json) = expected["levels"].get(number.to_string()) else {
         return Level::default();
     };
     let mut level = match json.get("chunk_keys") {
-        Some(_) => older(json),
+        Some(_) => {
+            let mut level = older(json, &expected["blobs"], number);
+            stored_attributes(&mut level.links, number, dataset);
+            level
+        }
         None => current(json),
     };
     for attributes in ["attributes", "attrs"] {
@@ -96,13 +145,30 @@ pub(super) fn level(expected: &Json, number: u32) -> Level {
     level
 }
 
+/// Words for the codes of a dictionary.
+fn words(codes: Json, attributes: &Json) -> Json {
+    let Some(words) = attributes["categories"].as_array() else {
+        return codes;
+    };
+    let word = |code: &Json| {
+        let code = code.as_u64().and_then(|code| usize::try_from(code).ok());
+        code.and_then(|code| words.get(code))
+            .cloned()
+            .unwrap_or_default()
+    };
+    list(&codes).iter().map(word).collect()
+}
+
 fn current(json: &Json) -> Level {
+    let arrays = &json["arrays"];
     let chunks = fields(&json["vertices"]).map(|(key, json)| {
         let fragments = list(&json["fragments"]).iter().zip(list(&json["index"]));
         let fragments = fragments.enumerate().map(|(at, (rows, index))| {
             let attributes = fields(&json["attributes"]).filter_map(|(name, json)| {
                 // An attribute that the reference could not read is text.
-                Some((name.clone(), json.as_array()?[at].clone()))
+                let values = json.as_array()?[at].clone();
+                let array = format!("vertex_attributes/{name}");
+                Some((name.clone(), words(values, &arrays[array]["attributes"])))
             });
             Fragment {
                 rows: match index[0].as_str() {
@@ -167,25 +233,42 @@ fn current(json: &Json) -> Level {
     }
 }
 
-fn older(json: &Json) -> Level {
+/// Rows of three float32, for what the reference of that time refused to read.
+fn rows_of_blob(hex: &Json) -> Vec<Vec<Json>> {
+    let bytes = hex.as_str().map(unhex).unwrap_or_default();
+    let number = |bytes: &[u8]| json!(f32::from_le_bytes(bytes.try_into().unwrap()));
+    let rows = bytes.chunks(12);
+    rows.map(|row| row.chunks(4).map(number).collect())
+        .collect()
+}
+
+fn older(json: &Json, blobs: &Json, number: u32) -> Level {
     let chunks = fields(&json["chunks"]).map(|(key, chunk)| {
-        let fragments = list(&chunk["fragments"])
-            .iter()
-            .zip(list(&chunk["vertices"]));
-        let fragments = fragments.enumerate().map(|(at, (index, rows))| {
+        let read = &chunk["vertices"];
+        let blob = match read.is_array() {
+            true => Vec::new(),
+            false => rows_of_blob(&blobs[format!("{number}/vertices/{key}")]),
+        };
+        let fragments = list(&chunk["fragments"]).iter();
+        let fragments = fragments.enumerate().map(|(at, index)| {
             let attributes = fields(&json["vertex_attributes"]).filter_map(|(name, json)| {
                 let values = json["chunks"].get(key)?.as_array()?;
-                Some((name.clone(), values[at].clone()))
+                Some((name.clone(), words(values[at].clone(), &json["meta"])))
             });
+            let numbers: Vec<u64> = match index.get("range") {
+                Some(rows) => range(&rows[0], &rows[1]),
+                None => {
+                    let rows = list(&index["explicit"]).iter();
+                    rows.map(|row| row.as_u64().unwrap()).collect()
+                }
+            };
+            let row = |row: &u64| blob[usize::try_from(*row).unwrap()].clone();
             Fragment {
-                rows: match index.get("range") {
-                    Some(rows) => range(&rows[0], &rows[1]),
-                    None => {
-                        let rows = list(&index["explicit"]).iter();
-                        rows.map(|row| row.as_u64().unwrap()).collect()
-                    }
+                positions: match read.as_array() {
+                    Some(fragments) => positions(&fragments[at]),
+                    None => numbers.iter().map(row).collect(),
                 },
-                positions: positions(rows),
+                rows: numbers,
                 attributes: attributes.collect(),
             }
         });
