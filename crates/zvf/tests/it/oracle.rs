@@ -83,7 +83,7 @@ fn check_some(recipe: &Recipe, seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn what_is_expected_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
