@@ -19,14 +19,16 @@ use crate::{
     stores::{open, recipes},
 };
 
-/// What the engine answers.
-async fn answer(made: &Made, query: &Query) -> Answer {
+/// What the engine answers; `None` when it says that it does not know how to.
+async fn answer(made: &Made, query: &Query) -> Option<Answer> {
     let dataset = open(made).await;
     panic!("{}: engine not merged: {query:?}", dataset.address())
 }
 
 fn check(made: &Made, query: &Query) {
-    let answer = block_on(answer(made, query));
+    let Some(answer) = block_on(answer(made, query)) else {
+        return;
+    };
     if let Err(fault) = verdict(made, query, &answer) {
         panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
     }
@@ -81,7 +83,7 @@ fn check_some(recipe: &Recipe, seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
     fn what_is_expected_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
