@@ -21,7 +21,10 @@ impl Store {
         budget: &Budget,
     ) -> Result<Option<Fetched>, ReadError> {
         let fetched = match self.backend() {
-            Backend::Objects(_) => self.fetch_object(read, budget).await?,
+            Backend::Objects(_) => {
+                let fetch = || self.fetch_object(read, budget);
+                self.tries().until_whole(fetch, is_broken).await?
+            }
             #[cfg(feature = "zip")]
             Backend::Zip(archive) => {
                 self.recorder().request(read);
@@ -106,7 +109,11 @@ impl Store {
             None => Ok(None),
             Some(answer) => {
                 budget.reserve(&read.key, bytes)?;
-                collect(&rest, answer, budget).await.map(Some)
+                let fetched = collect(&rest, answer, budget).await;
+                if fetched.is_err() {
+                    budget.release(bytes);
+                }
+                fetched.map(Some)
             }
         }
     }
@@ -155,10 +162,11 @@ async fn collect(read: &Read, answer: GetResult, budget: &Budget) -> Result<Fetc
     if wanted_end.is_none() {
         budget.reserve(&read.key, declared)?;
     }
-    let bytes = body(read, answer, declared).await?;
-    if u64::try_from(bytes.len()) != Ok(declared) {
-        return Err(truncated(read, Some(size)));
+    let bytes = body(read, answer, declared).await;
+    if bytes.is_err() && wanted_end.is_none() {
+        budget.release(declared);
     }
+    let bytes = bytes?;
     Ok(Fetched {
         start: range.start,
         size,
@@ -171,18 +179,19 @@ async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, Re
         return answer.bytes().await.map_err(|failure| sort(read, failure));
     }
     let most = usize::try_from(declared).unwrap_or(usize::MAX);
+    // With a tag object_store fetches the rest itself.
+    let resumed = answer.meta.e_tag.is_some();
     let mut stream = answer.into_stream();
     let mut whole = Bytes::new();
     let mut parts = BytesMut::new();
     while let Some(part) = stream.next().await {
-        let part = part.map_err(|failure| sort(read, failure))?;
+        let part = part.map_err(|failure| match is_connection(&failure) && !resumed {
+            true => broken(read, Broken::Failure(failure)),
+            false => sort(read, failure),
+        })?;
         let so_far = whole.len().max(parts.len()).saturating_add(part.len());
         if so_far > most {
-            let message = "the answer is longer than it declares";
-            return Err(ReadError::Io {
-                key: read.key.clone(),
-                source: message.into(),
-            });
+            return Err(broken(read, Broken::Long));
         }
         // The usual answer is one part, passed on as it is.
         if whole.is_empty() && parts.is_empty() {
@@ -195,11 +204,15 @@ async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, Re
         }
         parts.extend_from_slice(&part);
     }
-    Ok(if parts.is_empty() {
+    let bytes = if parts.is_empty() {
         whole
     } else {
         parts.freeze()
-    })
+    };
+    if bytes.len() < most {
+        return Err(broken(read, Broken::Short));
+    }
+    Ok(bytes)
 }
 
 /// Reserved for an answer in parts before its bytes are there; then it grows.
@@ -213,6 +226,30 @@ fn truncated(read: &Read, size: Option<u64>) -> ReadError {
     }
 }
 
+/// What is wrong with an answer that came and is not the one asked for. Asking
+/// again may help, and object_store does not.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("the answer is shorter than it declares")]
+    Short,
+    #[error("the answer is longer than it declares")]
+    Long,
+    /// It broke off, or its head contradicts the request.
+    #[error(transparent)]
+    Failure(Failure),
+}
+
+fn broken(read: &Read, source: Broken) -> ReadError {
+    ReadError::Unavailable {
+        key: read.key.clone(),
+        source: Box::new(source),
+    }
+}
+
+fn is_broken(error: &ReadError) -> bool {
+    matches!(error, ReadError::Unavailable { source, .. } if source.is::<Broken>())
+}
+
 /// The kind of a failure. `object_store` keeps the types of its causes private,
 /// so some can only be told by what they say; tests hold these sentences.
 fn sort(read: &Read, failure: Failure) -> ReadError {
@@ -220,25 +257,53 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
     if says(&failure, "but object was only") || status(&failure) == Some(416) {
         return truncated(read, None);
     }
-    let (status, io_kind) = (status(&failure), io_kind(&failure));
-    let unauthenticated = matches!(failure, Failure::Unauthenticated { .. });
-    let forbidden = matches!(failure, Failure::PermissionDenied { .. })
-        || io_kind == Some(std::io::ErrorKind::PermissionDenied);
-    let connection = is_connection(&failure);
+    if contradicts(&failure) {
+        return broken(read, Broken::Failure(failure));
+    }
+    let kind = kind(&failure);
     let source: Box<dyn Error + Send + Sync> = Box::new(failure);
-    match status {
-        _ if unauthenticated => ReadError::Unauthenticated { key, source },
-        _ if forbidden => ReadError::Forbidden { key, source },
-        Some(429 | 503) => ReadError::Throttled { key, source },
-        Some(408 | 500..=599) => ReadError::Unavailable { key, source },
-        _ if connection => ReadError::Unavailable { key, source },
-        _ => ReadError::Io { key, source },
+    match kind {
+        Kind::Unauthenticated => ReadError::Unauthenticated { key, source },
+        Kind::Forbidden => ReadError::Forbidden { key, source },
+        Kind::Throttled => ReadError::Throttled { key, source },
+        Kind::Unavailable => ReadError::Unavailable { key, source },
+        Kind::Other => ReadError::Io { key, source },
+    }
+}
+
+/// What a caller can tell apart, in reading and in listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Unauthenticated,
+    Forbidden,
+    Throttled,
+    Unavailable,
+    Other,
+}
+
+pub(crate) fn kind(failure: &Failure) -> Kind {
+    let denied = io_kind(failure) == Some(std::io::ErrorKind::PermissionDenied);
+    match (failure, status(failure)) {
+        (Failure::Unauthenticated { .. }, _) => Kind::Unauthenticated,
+        (Failure::PermissionDenied { .. }, _) => Kind::Forbidden,
+        _ if denied => Kind::Forbidden,
+        (_, Some(429 | 503)) => Kind::Throttled,
+        (_, Some(408 | 500..=599)) => Kind::Unavailable,
+        _ if is_connection(failure) => Kind::Unavailable,
+        _ => Kind::Other,
     }
 }
 
 fn ignores_ranges(failure: &Failure) -> bool {
     let sentences = ["non-partial response", "Range request not supported"];
     sentences.iter().any(|words| says(failure, words))
+}
+
+/// An answer to another range than was asked for, or to none that it names.
+fn contradicts(failure: &Failure) -> bool {
+    let sentences = [", got ", "Content-Range header", "value for CONTENT_RANGE"];
+    let says_so = || sentences.iter().any(|words| says(failure, words));
+    matches!(failure, Failure::Generic { .. }) && says_so()
 }
 
 fn chain<'a>(failure: &'a Failure) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
@@ -249,7 +314,7 @@ fn chain<'a>(failure: &'a Failure) -> impl Iterator<Item = &'a (dyn Error + 'sta
     core::iter::successors(Some(first), cause)
 }
 
-fn says(failure: &Failure, words: &str) -> bool {
+pub(crate) fn says(failure: &Failure, words: &str) -> bool {
     chain(failure).any(|error| error.to_string().contains(words))
 }
 

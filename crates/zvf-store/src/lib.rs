@@ -75,6 +75,7 @@ mod range;
 mod read;
 mod shard;
 mod store;
+mod tries;
 
 pub use activity::Activity;
 pub use array::{CellArray, CellArrayError};

@@ -10,6 +10,7 @@ use crate::{
     coalesce::MergeLimits,
     open::OpenOptions,
     range::Read,
+    tries::Tries,
 };
 
 /// A store to read from: a folder, a bucket, a web server, memory, a zip file.
@@ -24,6 +25,7 @@ struct Inner {
     root: Path,
     tuning: Tuning,
     budget: u64,
+    tries: Tries,
     recorder: Recorder,
     lacks: Lacks,
 }
@@ -97,6 +99,10 @@ impl Store {
                 concurrency: options.concurrency.unwrap_or(tuning.concurrency).max(1),
             },
             budget: options.budget,
+            tries: Tries {
+                again: options.retries,
+                within: options.retry_timeout,
+            },
             recorder: Recorder::new(options.recording),
             lacks: Lacks::default(),
         }))
@@ -133,6 +139,10 @@ impl Store {
 
     pub(crate) fn root(&self) -> &Path {
         &self.0.root
+    }
+
+    pub(crate) fn tries(&self) -> Tries {
+        self.0.tries
     }
 
     pub(crate) fn recorder(&self) -> &Recorder {
