@@ -179,15 +179,18 @@ async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, Re
         return answer.bytes().await.map_err(|failure| sort(read, failure));
     }
     let most = usize::try_from(declared).unwrap_or(usize::MAX);
-    // With a tag object_store fetches the rest itself.
+    // With a tag `object_store` fetches the rest itself.
     let resumed = answer.meta.e_tag.is_some();
     let mut stream = answer.into_stream();
     let mut whole = Bytes::new();
     let mut parts = BytesMut::new();
     while let Some(part) = stream.next().await {
-        let part = part.map_err(|failure| match is_connection(&failure) && !resumed {
-            true => broken(read, Broken::Failure(failure)),
-            false => sort(read, failure),
+        let part = part.map_err(|failure| {
+            if is_connection(&failure) && !resumed {
+                broken(read, Broken::Failure(failure))
+            } else {
+                sort(read, failure)
+            }
         })?;
         let so_far = whole.len().max(parts.len()).saturating_add(part.len());
         if so_far > most {
@@ -227,7 +230,7 @@ fn truncated(read: &Read, size: Option<u64>) -> ReadError {
 }
 
 /// What is wrong with an answer that came and is not the one asked for. Asking
-/// again may help, and object_store does not.
+/// again may help, and `object_store` does not.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("the answer is shorter than it declares")]

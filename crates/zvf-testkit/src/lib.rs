@@ -7,6 +7,7 @@
 //! * [`hostile`]: systematic damage to good bytes.
 //! * [`LeBytes`]: test bytes written as a list of numbers.
 //! * [`filing`]: where a store files a link.
+//! * [`proxy`]: a web server's answers, spoilt on the way.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
@@ -28,6 +29,8 @@ pub mod golden;
 pub mod hostile;
 #[cfg(feature = "std")]
 pub mod laws;
+#[cfg(feature = "std")]
+pub mod proxy;
 pub mod walk;
 
 #[cfg(feature = "std")]

@@ -133,7 +133,7 @@ impl Server {
             .ok()?;
         match fault {
             Some(Fault::Cut | Fault::Short) => {
-                stream.write_all(&body[..body.len() / 2]).await.ok()?
+                stream.write_all(&body[..body.len() / 2]).await.ok()?;
             }
             Some(Fault::Stall) => {
                 stream.write_all(&body[..body.len() / 2]).await.ok()?;

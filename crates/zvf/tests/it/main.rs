@@ -9,6 +9,8 @@ mod golden;
 mod hostile;
 mod open;
 mod padded;
+#[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+mod servers;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
