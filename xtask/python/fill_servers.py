@@ -32,7 +32,7 @@ STORES = {
     "graph": ("zvf-07", "graph.zv"),
     "streamlines": ("zvf-06", "streamlines.zv"),
 }
-PUBLIC = "graph"
+PUBLIC = "sharded"
 
 
 def unpack(folder):

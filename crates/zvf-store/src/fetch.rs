@@ -67,7 +67,7 @@ impl Store {
                 self.lacks().suffixes.store(true, Ordering::Relaxed);
                 self.fetch_suffix_without(read, budget).await
             }
-            Err(failure) => Err(sort(read, failure)),
+            Err(failure) => Err(refused(read, failure)),
         }
     }
 
@@ -80,7 +80,7 @@ impl Store {
         match self.get(&whole, None).await {
             Ok(None) => Ok(None),
             Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
-            Err(failure) => Err(sort(read, failure)),
+            Err(failure) => Err(refused(read, failure)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Store {
         };
         let first = Read::bounded(read.key.clone(), 0..1);
         let answer = self.get(&first, Some(GetRange::Bounded(0..1))).await;
-        let Some(answer) = answer.map_err(|failure| sort(read, failure))? else {
+        let Some(answer) = answer.map_err(|failure| refused(read, failure))? else {
             return Ok(None);
         };
         let size = answer.meta.size;
@@ -105,7 +105,7 @@ impl Store {
         };
         let rest = Read::bounded(read.key.clone(), start..size);
         let answer = self.get(&rest, Some(GetRange::Bounded(start..size))).await;
-        match answer.map_err(|failure| sort(read, failure))? {
+        match answer.map_err(|failure| refused(read, failure))? {
             None => Ok(None),
             Some(answer) => {
                 budget.reserve(&read.key, bytes)?;
@@ -253,6 +253,14 @@ fn is_broken(error: &ReadError) -> bool {
     matches!(error, ReadError::Unavailable { source, .. } if source.is::<Broken>())
 }
 
+/// What the start of an answer says.
+fn refused(read: &Read, failure: Failure) -> ReadError {
+    if gave_up_early(&failure) {
+        return broken(read, Broken::Failure(failure));
+    }
+    sort(read, failure)
+}
+
 /// The kind of a failure. `object_store` keeps the types of its causes private,
 /// so some can only be told by what they say; tests hold these sentences.
 fn sort(read: &Read, failure: Failure) -> ReadError {
@@ -339,6 +347,19 @@ fn io_kind(failure: &Failure) -> Option<std::io::ErrorKind> {
 /// A key below what is a file on disk: no object can be there.
 fn is_below_a_file(failure: &Failure) -> bool {
     io_kind(failure) == Some(std::io::ErrorKind::NotADirectory)
+}
+
+/// A broken connection after which `object_store` did not ask as often as it
+/// may, as when the text of an error breaks off.
+pub(crate) fn gave_up_early(failure: &Failure) -> bool {
+    let all_tries = |text: String| {
+        let (_, after) = text.split_once("after ")?;
+        let (tries, after) = after.split_once(" retries, max_retries: ")?;
+        let (most, _) = after.split_once(',')?;
+        Some(tries == most)
+    };
+    let mut texts = chain(failure).map(ToString::to_string);
+    is_connection(failure) && !texts.any(|text| all_tries(text) == Some(true))
 }
 
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]

@@ -7,7 +7,7 @@ use object_store::path::Path;
 use zvf_model::key::Key;
 
 use crate::{
-    fetch::{Kind, kind, says},
+    fetch::{Kind, gave_up_early, kind, says},
     store::{Backend, Store},
 };
 
@@ -208,8 +208,7 @@ fn sort(prefix: &Key, failure: object_store::Error) -> ListError {
     }
 }
 
-/// An answer that came and broke off: `object_store` does not ask for it again.
+/// A list that broke off: `object_store` does not ask for it again.
 fn is_broken(failure: &object_store::Error) -> bool {
-    let sentences = ["getting list response body", "invalid list response"];
-    sentences.iter().any(|words| says(failure, words))
+    gave_up_early(failure) || says(failure, "invalid list response")
 }

@@ -50,7 +50,8 @@ impl Fault {
 pub struct Plan {
     /// The fault.
     pub fault: Fault,
-    /// Part of the targets (path and query) that it is for; all have the empty one.
+    /// Part of the targets (path and query, unescaped) that it is for; all have
+    /// the empty one.
     pub of: &'static str,
     /// How many requests for each target get it, whatever their ranges.
     pub times: usize,
@@ -200,6 +201,8 @@ impl Shared {
     /// The fault for this request, counted.
     fn fault(&self, request: &Message) -> Option<Fault> {
         let target = request.start.split(' ').nth(1).unwrap_or_default();
+        // Clients differ in what they escape.
+        let target = unescaped(target);
         let plan = &self.plan;
         let meant = target.contains(plan.of) && (!plan.fault.needs_range() || request.has("range"));
         let mut seen = self.seen();
@@ -207,7 +210,7 @@ impl Shared {
         if !meant {
             return None;
         }
-        let before = seen.of_target.entry(target.to_owned()).or_default();
+        let before = seen.of_target.entry(target).or_default();
         if *before >= plan.times {
             return None;
         }
@@ -321,6 +324,23 @@ impl Message {
         let head = head.join("\r\n") + "\r\n\r\n";
         [head.as_bytes(), &self.body].concat()
     }
+}
+
+/// `a%2Fb` as `a/b`. What is no escape stays.
+fn unescaped(target: &str) -> String {
+    let mut parts = target.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).map(|digits| u8::from_str_radix(digits, 16));
+        if let Some(Ok(byte)) = byte {
+            bytes.push(byte);
+            bytes.extend_from_slice(&part.as_bytes()[2..]);
+        } else {
+            bytes.push(b'%');
+            bytes.extend_from_slice(part.as_bytes());
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn line(from: &mut impl BufRead) -> io::Result<String> {

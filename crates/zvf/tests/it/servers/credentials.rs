@@ -6,7 +6,7 @@ use zvf_store::{Read, ReadError, Store};
 use super::{Place, block_on, report};
 
 fn read(place: Place, bucket: &str, options: &OpenOptions) -> Result<bool, ReadError> {
-    let store: Store = options.open(&place.address(bucket, "graph")).unwrap();
+    let store: Store = options.open(&place.address(bucket, "sharded")).unwrap();
     let root = zvf_model::key::Key::root().metadata().unwrap();
     let bytes = block_on(store.read_one(Read::full(root)))?;
     Ok(bytes.is_some())

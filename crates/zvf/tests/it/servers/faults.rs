@@ -10,7 +10,7 @@ use zvf_testkit::proxy::{Fault, Plan, Proxy};
 
 use super::{Answers, Contents, Place, answers, block_on, contents, on_disk, report};
 
-const STORE: &str = "graph";
+const STORE: &str = "sharded";
 /// More than any answer takes, less than the server is given.
 const LATE: Duration = Duration::from_millis(2500);
 
