@@ -255,7 +255,7 @@ fn is_broken(error: &ReadError) -> bool {
 
 /// What the start of an answer says.
 fn refused(read: &Read, failure: Failure) -> ReadError {
-    if gave_up_early(&failure) {
+    if gave_up_early(&failure) && !knows_nobody(&failure) {
         return broken(read, Broken::Failure(failure));
     }
     sort(read, failure)
@@ -271,8 +271,7 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
     if contradicts(&failure) {
         return broken(read, Broken::Failure(failure));
     }
-    let kind = kind(&failure);
-    let source: Box<dyn Error + Send + Sync> = Box::new(failure);
+    let (kind, source) = (kind(&failure), cause(failure));
     match kind {
         Kind::Unauthenticated => ReadError::Unauthenticated { key, source },
         Kind::Forbidden => ReadError::Forbidden { key, source },
@@ -298,11 +297,40 @@ pub(crate) fn kind(failure: &Failure) -> Kind {
         (Failure::Unauthenticated { .. }, _) => Kind::Unauthenticated,
         (Failure::PermissionDenied { .. }, _) => Kind::Forbidden,
         _ if denied => Kind::Forbidden,
+        _ if knows_nobody(failure) => Kind::Unauthenticated,
         (_, Some(429 | 503)) => Kind::Throttled,
         (_, Some(408 | 500..=599)) => Kind::Unavailable,
         _ if is_connection(failure) => Kind::Unavailable,
         _ => Kind::Other,
     }
+}
+
+/// The source of an error.
+pub(crate) fn cause(failure: Failure) -> Box<dyn Error + Send + Sync> {
+    if knows_nobody(&failure) {
+        return Box::new(NoCredentials(failure));
+    }
+    Box::new(failure)
+}
+
+/// What a user sees who is on no machine of a cloud and gave no credentials.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no credentials in the environment, and none from this machine; a public bucket is opened anonymously"
+)]
+struct NoCredentials(#[source] Failure);
+
+/// The machine was asked who it is, where the machines of clouds are asked, and
+/// does not know. That such a service is too busy is another matter.
+fn knows_nobody(failure: &Failure) -> bool {
+    const ASKED: [&str; 4] = [
+        "/latest/api/token",
+        "/latest/meta-data/iam/",
+        "/computeMetadata/",
+        "/metadata/identity/",
+    ];
+    let busy = matches!(status(failure), Some(408 | 429 | 500..=599));
+    !busy && ASKED.iter().any(|place| says(failure, place))
 }
 
 fn ignores_ranges(failure: &Failure) -> bool {

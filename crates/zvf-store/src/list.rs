@@ -7,7 +7,7 @@ use object_store::path::Path;
 use zvf_model::key::Key;
 
 use crate::{
-    fetch::{Kind, gave_up_early, kind, says},
+    fetch::{Kind, cause, gave_up_early, kind, says},
     store::{Backend, Store},
 };
 
@@ -197,8 +197,7 @@ impl Store {
 
 fn sort(prefix: &Key, failure: object_store::Error) -> ListError {
     let prefix = prefix.clone();
-    let kind = kind(&failure);
-    let source: Box<dyn Error + Send + Sync> = Box::new(failure);
+    let (kind, source) = (kind(&failure), cause(failure));
     match kind {
         Kind::Unauthenticated => ListError::Unauthenticated { prefix, source },
         Kind::Forbidden => ListError::Forbidden { prefix, source },
