@@ -1,6 +1,5 @@
 //! One request of an object store, its answer checked and its errors sorted.
 
-use core::error::Error;
 use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
@@ -8,6 +7,10 @@ use futures_util::StreamExt;
 use object_store::{Error as Failure, GetOptions, GetRange, GetResult, path::Path};
 
 use crate::{
+    failure::{
+        self, Kind, contradicts, gave_up_early, ignores_ranges, is_below_a_file, is_connection,
+        says, status,
+    },
     plan::Fetched,
     range::{ByteRange, Read},
     read::{Budget, ReadError},
@@ -255,14 +258,12 @@ fn is_broken(error: &ReadError) -> bool {
 
 /// What the start of an answer says.
 fn refused(read: &Read, failure: Failure) -> ReadError {
-    if gave_up_early(&failure) && !knows_nobody(&failure) {
+    if gave_up_early(&failure) {
         return broken(read, Broken::Failure(failure));
     }
     sort(read, failure)
 }
 
-/// The kind of a failure. `object_store` keeps the types of its causes private,
-/// so some can only be told by what they say; tests hold these sentences.
 fn sort(read: &Read, failure: Failure) -> ReadError {
     let key = read.key.clone();
     if says(&failure, "but object was only") || status(&failure) == Some(416) {
@@ -271,7 +272,7 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
     if contradicts(&failure) {
         return broken(read, Broken::Failure(failure));
     }
-    let (kind, source) = (kind(&failure), cause(failure));
+    let (kind, source) = failure::sort(failure);
     match kind {
         Kind::Unauthenticated => ReadError::Unauthenticated { key, source },
         Kind::Forbidden => ReadError::Forbidden { key, source },
@@ -279,125 +280,6 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
         Kind::Unavailable => ReadError::Unavailable { key, source },
         Kind::Other => ReadError::Io { key, source },
     }
-}
-
-/// What a caller can tell apart, in reading and in listing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Unauthenticated,
-    Forbidden,
-    Throttled,
-    Unavailable,
-    Other,
-}
-
-pub(crate) fn kind(failure: &Failure) -> Kind {
-    let denied = io_kind(failure) == Some(std::io::ErrorKind::PermissionDenied);
-    match (failure, status(failure)) {
-        (Failure::Unauthenticated { .. }, _) => Kind::Unauthenticated,
-        (Failure::PermissionDenied { .. }, _) => Kind::Forbidden,
-        _ if denied => Kind::Forbidden,
-        _ if knows_nobody(failure) => Kind::Unauthenticated,
-        (_, Some(429 | 503)) => Kind::Throttled,
-        (_, Some(408 | 500..=599)) => Kind::Unavailable,
-        _ if is_connection(failure) => Kind::Unavailable,
-        _ => Kind::Other,
-    }
-}
-
-/// The source of an error.
-pub(crate) fn cause(failure: Failure) -> Box<dyn Error + Send + Sync> {
-    if knows_nobody(&failure) {
-        return Box::new(NoCredentials(failure));
-    }
-    Box::new(failure)
-}
-
-/// What a user sees who is on no machine of a cloud and gave no credentials.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "no credentials in the environment, and none from this machine; a public bucket is opened anonymously"
-)]
-struct NoCredentials(#[source] Failure);
-
-/// The machine was asked who it is, where the machines of clouds are asked, and
-/// does not know. That such a service is too busy is another matter.
-fn knows_nobody(failure: &Failure) -> bool {
-    const ASKED: [&str; 4] = [
-        "/latest/api/token",
-        "/latest/meta-data/iam/",
-        "/computeMetadata/",
-        "/metadata/identity/",
-    ];
-    let busy = matches!(status(failure), Some(408 | 429 | 500..=599));
-    !busy && ASKED.iter().any(|place| says(failure, place))
-}
-
-fn ignores_ranges(failure: &Failure) -> bool {
-    let sentences = ["non-partial response", "Range request not supported"];
-    sentences.iter().any(|words| says(failure, words))
-}
-
-/// An answer to another range than was asked for, or to none that it names.
-fn contradicts(failure: &Failure) -> bool {
-    let sentences = [", got ", "Content-Range header", "value for CONTENT_RANGE"];
-    let says_so = || sentences.iter().any(|words| says(failure, words));
-    matches!(failure, Failure::Generic { .. }) && says_so()
-}
-
-fn chain<'a>(failure: &'a Failure) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    fn cause<'a>(error: &&'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-        (*error).source()
-    }
-    let first: &'a (dyn Error + 'static) = failure;
-    core::iter::successors(Some(first), cause)
-}
-
-pub(crate) fn says(failure: &Failure, words: &str) -> bool {
-    chain(failure).any(|error| error.to_string().contains(words))
-}
-
-/// The HTTP status that a failure reports.
-fn status(failure: &Failure) -> Option<u16> {
-    const BEFORE: &str = "status code: ";
-    chain(failure).find_map(|error| {
-        let text = error.to_string();
-        let (_, after) = text.split_once(BEFORE)?;
-        after.get(..3)?.parse().ok()
-    })
-}
-
-fn io_kind(failure: &Failure) -> Option<std::io::ErrorKind> {
-    let io = chain(failure).find_map(|error| error.downcast_ref::<std::io::Error>());
-    io.map(std::io::Error::kind)
-}
-
-/// A key below what is a file on disk: no object can be there.
-fn is_below_a_file(failure: &Failure) -> bool {
-    io_kind(failure) == Some(std::io::ErrorKind::NotADirectory)
-}
-
-/// A broken connection after which `object_store` did not ask as often as it
-/// may, as when the text of an error breaks off.
-pub(crate) fn gave_up_early(failure: &Failure) -> bool {
-    let all_tries = |text: String| {
-        let (_, after) = text.split_once("after ")?;
-        let (tries, after) = after.split_once(" retries, max_retries: ")?;
-        let (most, _) = after.split_once(',')?;
-        Some(tries == most)
-    };
-    let mut texts = chain(failure).map(ToString::to_string);
-    is_connection(failure) && !texts.any(|text| all_tries(text) == Some(true))
-}
-
-#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
-fn is_connection(failure: &Failure) -> bool {
-    chain(failure).any(<dyn Error>::is::<object_store::client::HttpError>)
-}
-
-#[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
-fn is_connection(_: &Failure) -> bool {
-    false
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ mod array;
 mod cell;
 mod coalesce;
 mod codec;
+mod failure;
 mod fetch;
 mod list;
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]

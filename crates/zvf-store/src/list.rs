@@ -7,7 +7,7 @@ use object_store::path::Path;
 use zvf_model::key::Key;
 
 use crate::{
-    fetch::{Kind, cause, gave_up_early, kind, says},
+    failure::{self, Kind, gave_up_early, says},
     store::{Backend, Store},
 };
 
@@ -197,7 +197,7 @@ impl Store {
 
 fn sort(prefix: &Key, failure: object_store::Error) -> ListError {
     let prefix = prefix.clone();
-    let (kind, source) = (kind(&failure), cause(failure));
+    let (kind, source) = failure::sort(failure);
     match kind {
         Kind::Unauthenticated => ListError::Unauthenticated { prefix, source },
         Kind::Forbidden => ListError::Forbidden { prefix, source },

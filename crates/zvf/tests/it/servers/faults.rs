@@ -20,11 +20,11 @@ fn options(fault: Fault) -> OpenOptions {
     let patience = match fault {
         Fault::Stall => Duration::from_secs(1),
         Fault::Late(late) if late == LATE => Duration::from_secs(1),
-        _ => Duration::from_secs(60),
+        _ => Duration::from_mins(1),
     };
     OpenOptions::default()
         .retries(4)
-        .retry_timeout(Duration::from_secs(60))
+        .retry_timeout(Duration::from_mins(1))
         .timeout(patience)
 }
 
