@@ -43,6 +43,9 @@ pub(crate) fn all() -> Result<Done> {
     let Some(python) = python::servers()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
+    // First, so that what does not compile is not looked for among servers.
+    let build = cargo("test --quiet").words(NETWORK);
+    build.words("--test it --no-run").run()?;
     let folder = metadata::scratch("xtask")?.join("servers");
     if folder.exists() {
         fs::remove_dir_all(&folder).context("the folder of the last run")?;
@@ -50,7 +53,7 @@ pub(crate) fn all() -> Result<Done> {
     let stores = folder.join("stores");
     fs::create_dir_all(&stores)?;
 
-    let servers = [
+    let mut servers = [
         Server::start("s3", &folder, |port| {
             let serve = "-m moto.server -H 127.0.0.1 -p";
             program(&python).words(serve).arg(port)
@@ -67,7 +70,6 @@ pub(crate) fn all() -> Result<Done> {
             run.arg(&stores).arg(port)
         })?,
     ];
-    let mut servers = servers;
     for server in &mut servers {
         server.wait()?;
     }

@@ -32,6 +32,9 @@ pub enum Fault {
     Late(Duration),
     /// The body is half as long, and the head says so. The range it names stays.
     Short,
+    /// Of a request for a whole object only half comes, and the head says that it
+    /// is all.
+    Shrunk,
     /// All of the object, whatever range was asked for.
     Whole,
     /// The range it says it is begins and ends a byte later.
@@ -39,9 +42,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether only the answer to a request for a range can have it.
-    fn needs_range(self) -> bool {
-        matches!(self, Self::Short | Self::Whole | Self::Elsewhere)
+    /// Whether an answer can have it, by whether a range was asked for.
+    fn is_for(self, range: bool) -> bool {
+        match self {
+            Self::Short | Self::Whole | Self::Elsewhere => range,
+            Self::Shrunk => !range,
+            _ => true,
+        }
     }
 }
 
@@ -52,7 +59,7 @@ pub struct Plan {
     pub fault: Fault,
     /// Part of the targets (path and query, unescaped) that it is for; all have
     /// the empty one.
-    pub of: &'static str,
+    pub of: String,
     /// How many requests for each target get it, whatever their ranges.
     pub times: usize,
 }
@@ -67,7 +74,7 @@ impl Plan {
     pub fn times(fault: Fault, times: usize) -> Self {
         Self {
             fault,
-            of: "",
+            of: String::new(),
             times,
         }
     }
@@ -79,7 +86,8 @@ impl Plan {
 
     /// Only those for targets with this in them.
     #[must_use]
-    pub fn of(self, of: &'static str) -> Self {
+    pub fn of(self, of: &str) -> Self {
+        let of = of.to_owned();
         Self { of, ..self }
     }
 }
@@ -182,7 +190,7 @@ impl Shared {
         let mut announced = body.len();
         match fault {
             Some(Fault::Cut | Fault::Stall) => body.truncate(body.len() / 2),
-            Some(Fault::Short) => {
+            Some(Fault::Short | Fault::Shrunk) => {
                 body.truncate(body.len() / 2);
                 announced = body.len();
             }
@@ -204,7 +212,7 @@ impl Shared {
         // Clients differ in what they escape.
         let target = unescaped(target);
         let plan = &self.plan;
-        let meant = target.contains(plan.of) && (!plan.fault.needs_range() || request.has("range"));
+        let meant = target.contains(&plan.of) && plan.fault.is_for(request.has("range"));
         let mut seen = self.seen();
         seen.requests += 1;
         if !meant {

@@ -133,6 +133,31 @@ fn admit_lists(place: Place) {
     }
 }
 
+/// A whole object that comes as half of itself. The server says that it is all,
+/// so only what is in it can tell; it does, for all that is read whole.
+fn doubt(place: Place) -> usize {
+    if !place.lists() {
+        return 0;
+    }
+    let mut doubted = 0;
+    for file in files() {
+        let plan = Plan::always(Fault::Shrunk).of(&file.name);
+        let proxy = Proxy::start(place.server(), plan);
+        let store = place.through(&proxy, STORE, &options(Fault::Shrunk));
+        let counted = async { Dataset::from_store(STORE, store).await?.info().await };
+        let counted = block_on(counted);
+        if proxy.faults() == 0 {
+            counted.unwrap();
+            continue;
+        }
+        let error = counted.unwrap_err().to_string();
+        assert!(error.starts_with(&file.name), "{}: {error}", file.name);
+        doubted += 1;
+    }
+    assert!(doubted > 5, "{doubted} objects are read whole");
+    doubted
+}
+
 fn faults(place: Place) {
     let all = [
         Plan::times(Fault::Status(503), 2),
@@ -165,10 +190,12 @@ fn faults(place: Place) {
     ];
     admit(place, &cases);
     admit_lists(place);
+    let doubted = doubt(place);
     let kinds = all.len();
     let stay = cases.len();
     report(format_args!(
-        "{place:?}: {overcome} faults of {kinds} kinds overcome, {stay} kinds that stay admitted"
+        "{place:?}: {overcome} faults of {kinds} kinds overcome, {stay} kinds that stay admitted, \
+         {doubted} halved objects doubted"
     ));
 }
 
