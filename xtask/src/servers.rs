@@ -22,7 +22,7 @@ use crate::{
 /// What the tests build with; [`crate::ci`] uses the same words, so that it is
 /// built once.
 pub(crate) const NETWORK: &str = "--locked --package zvf --package zvf-store \
-    --features zvf/aws,zvf/azure,zvf/gcp,zvf/http";
+    --package zvf-cli --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf-cli/http";
 
 /// What the tests print when they have compared something.
 const MARK: &str = "servers: ";

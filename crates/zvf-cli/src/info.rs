@@ -5,6 +5,8 @@ use std::{error::Error, fmt::Write};
 use serde_json::{Value, json};
 use zvf::{Dataset, Info, LevelInfo, OpenOptions, model::root::GeometryKind};
 
+use crate::{grid, number::grouped};
+
 /// Shows what is in a store: generation, kinds of geometry, bounds, and for
 /// each level what is counted there.
 #[derive(Debug, clap::Args)]
@@ -72,16 +74,11 @@ fn table(address: &str, info: &Info) -> Result<String, std::fmt::Error> {
         }
     }
     writeln!(text)?;
-    let mut rows =
-        vec![["level", "vertices", "chunks", "objects", "links", "bytes"].map(str::to_owned)];
+    let titles = ["level", "vertices", "chunks", "objects", "links", "bytes"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
     rows.extend(info.levels.iter().map(row));
-    for row in &rows {
-        for (column, cell) in row.iter().enumerate() {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            let width = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
-            write!(text, "  {cell:>width$}")?;
-        }
-        writeln!(text)?;
+    for line in grid::lines(&rows) {
+        writeln!(text, "{line}")?;
     }
     for note in &info.notes {
         write!(text, "\nnote: {note}")?;
@@ -94,9 +91,9 @@ fn kinds(info: &Info) -> Vec<&str> {
     kinds.map(GeometryKind::as_str).collect()
 }
 
-fn row(level: &LevelInfo) -> [String; 6] {
+fn row(level: &LevelInfo) -> Vec<String> {
     let or_dash = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), grouped);
-    [
+    vec![
         level.level.to_string(),
         or_dash(level.vertices),
         grouped(level.chunks),
@@ -104,17 +101,4 @@ fn row(level: &LevelInfo) -> [String; 6] {
         or_dash(level.links),
         grouped(level.bytes),
     ]
-}
-
-/// A number with its digits in threes.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }

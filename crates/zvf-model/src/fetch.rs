@@ -54,6 +54,17 @@ pub trait Fetch: Sync {
     /// [`FetchError`], also when the store cannot list.
     fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send;
 
+    /// Sizes of the objects at `keys` in their order, `None` for absent ones.
+    /// Nothing is read: each folder that one of them is in is listed once.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`], also when the store cannot list.
+    fn sizes(
+        &self,
+        keys: &[Key],
+    ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send;
+
     /// How many bytes may be held at once. A plan that would hold more stops
     /// with an error.
     fn budget(&self) -> u64;

@@ -7,7 +7,7 @@
 //! | field of an array | what is read |
 //! |---|---|
 //! | `shape` | up to [`MAX_RANK`] extents, also 0; their product fits 64 bits |
-//! | `data_type` | [`DataType`]: numbers, variable-length bytes, text; others are kept by name |
+//! | `data_type` | [`DataType`]: numbers, byte strings of any length, text; others are kept by name |
 //! | `chunk_grid` | `regular` alone, extents of at least 1 |
 //! | `chunk_key_encoding` | `default` and `v2`, with `/` or `.` |
 //! | `fill_value` | raw |

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows};
-use zvf_model::{key::Key, level::LevelId};
+use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
 
 /// No object: in [`Answer::object_ids`], of a vertex that none has.
 pub const NO_OBJECT: i64 = -1;
@@ -22,6 +22,9 @@ pub const SEVERAL_OBJECTS: i64 = -2;
 pub struct Answer {
     /// The level.
     pub level: LevelId,
+    /// Vertices of the answer before this piece of it; 0 of a whole answer.
+    /// Numbers of rows in `parts` and `links` count from the start of the answer.
+    pub first_row: u64,
     /// Names of the axes.
     pub axes: Vec<String>,
     /// Vertices: a row of coordinates each.
@@ -49,6 +52,97 @@ pub struct Answer {
     pub missing: Vec<Missing>,
     /// Known defects of the store that the answer got around.
     pub notes: Vec<String>,
+    /// Chunk and row of each vertex, for who follows links from there.
+    pub(crate) origins: Vec<(ChunkCoord, u64)>,
+}
+
+impl Answer {
+    /// Appends the next piece of an answer.
+    pub(crate) fn append(&mut self, next: Self) {
+        self.positions.append(next.positions);
+        match (&mut self.object_ids, next.object_ids) {
+            (Some(ids), Some(next)) => ids.extend(next),
+            (None, ids) => self.object_ids = ids,
+            _ => {}
+        }
+        match (&mut self.parts, next.parts) {
+            (Some(parts), Some(next)) => {
+                parts.offsets.extend(next.offsets.into_iter().skip(1));
+                parts.objects.extend(next.objects);
+            }
+            (None, parts) => self.parts = parts,
+            _ => {}
+        }
+        match (&mut self.links, next.links) {
+            (Some(links), Some(next)) if links.ends.is_empty() => *links = next,
+            (Some(links), Some(next)) => links.ends.extend(next.ends),
+            (None, links) => self.links = links,
+            _ => {}
+        }
+        append(&mut self.vertex, next.vertex);
+        append(&mut self.fragment, next.fragment);
+        append(&mut self.link, next.link);
+        append(&mut self.object, next.object);
+        self.objects.extend(next.objects);
+        self.groups.extend(next.groups);
+        self.origins.extend(next.origins);
+    }
+
+    /// Keeps these vertices, in this order.
+    pub(crate) fn keep_vertices(&mut self, rows: &[usize]) {
+        self.positions.gather(rows);
+        for column in self.vertex.iter_mut().chain(&mut self.fragment) {
+            column.gather(rows);
+        }
+        if let Some(ids) = &mut self.object_ids {
+            *ids = gathered(ids, rows);
+        }
+        if !self.origins.is_empty() {
+            self.origins = gathered(&self.origins, rows);
+        }
+    }
+
+    /// Keeps these objects, in this order.
+    pub(crate) fn keep_objects(&mut self, rows: &[usize]) {
+        self.objects = gathered(&self.objects, rows);
+        self.object
+            .iter_mut()
+            .for_each(|column| column.gather(rows));
+    }
+
+    /// Bytes of its columns.
+    pub(crate) fn size(&self) -> u64 {
+        let columns = [&self.vertex, &self.fragment, &self.link, &self.object];
+        let columns = columns
+            .into_iter()
+            .flatten()
+            .map(|column| match &column.values {
+                Values::Numbers(rows) => rows.bytes.len(),
+                Values::Words { codes, .. } => codes.len().saturating_mul(4),
+            });
+        let ids = self.object_ids.as_ref().map_or(0, Vec::len);
+        let links = self.links.as_ref().map_or(0, |links| links.ends.len());
+        let words = ids.saturating_add(links).saturating_mul(8);
+        let size = columns.fold(self.positions.bytes.len(), usize::saturating_add);
+        u64::try_from(size.saturating_add(words)).unwrap_or(u64::MAX)
+    }
+}
+
+fn gathered<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter()
+        .filter_map(|row| values.get(*row).cloned())
+        .collect()
+}
+
+/// Appends columns to those of the same name. One that a piece lacks, as it had
+/// no rows for it, is the same as an empty one.
+fn append(columns: &mut Vec<Column>, next: Vec<Column>) {
+    for next in next {
+        match columns.iter_mut().find(|column| column.name == next.name) {
+            Some(column) => column.append(next),
+            None => columns.push(next),
+        }
+    }
 }
 
 /// Rows of numbers, little-endian.
@@ -94,6 +188,26 @@ impl Rows {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
+    }
+
+    /// Appends rows of the same kind; no rows take on the kind of the next.
+    fn append(&mut self, next: Self) {
+        if self.bytes.is_empty() {
+            *self = next;
+        } else {
+            self.bytes.extend(next.bytes);
+        }
+    }
+
+    fn gather(&mut self, rows: &[usize]) {
+        let size = self.row_size();
+        let mut bytes = Vec::with_capacity(rows.len().saturating_mul(size));
+        for row in rows {
+            let from = row.saturating_mul(size);
+            let row = self.bytes.get(from..from.saturating_add(size));
+            bytes.extend_from_slice(row.unwrap_or_default());
+        }
+        self.bytes = bytes;
     }
 
     /// The rows as numbers.
@@ -178,6 +292,37 @@ impl Values {
 }
 
 impl Column {
+    pub(crate) fn gather(&mut self, rows: &[usize]) {
+        match &mut self.values {
+            Values::Numbers(numbers) => numbers.gather(rows),
+            Values::Words { codes, .. } => *codes = gathered(codes, rows),
+        }
+        if let Some(missing) = &mut self.missing {
+            *missing = gathered(missing, rows);
+        }
+        if self
+            .missing
+            .as_ref()
+            .is_some_and(|missing| !missing.contains(&true))
+        {
+            self.missing = None;
+        }
+    }
+
+    fn append(&mut self, next: Self) {
+        let (before, after) = (self.values.len(), next.values.len());
+        if self.missing.is_some() || next.missing.is_some() {
+            let missing = self.missing.get_or_insert_with(|| vec![false; before]);
+            missing.extend(next.missing.unwrap_or_else(|| vec![false; after]));
+        }
+        match (&mut self.values, next.values) {
+            (Values::Numbers(rows), Values::Numbers(next)) => rows.append(next),
+            (Values::Words { codes, .. }, Values::Words { codes: next, .. }) => codes.extend(next),
+            (values, next) if before == 0 => *values = next,
+            _ => {}
+        }
+    }
+
     /// Whether a row has no value.
     pub fn is_missing(&self, row: usize) -> bool {
         let missing = self.missing.as_ref().and_then(|rows| rows.get(row));

@@ -15,7 +15,41 @@
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
 mod answer;
+mod area;
+mod build;
+mod chunk;
+mod composite;
+mod coordinates;
+mod cut;
+mod drill;
+mod error;
+mod extras;
+mod family;
+mod filter;
+mod fragments;
+mod held;
+mod level;
+mod linked;
+mod links;
+mod listing;
+#[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "JSON is written where it is used"
+)]
+mod memory;
+mod missing;
+mod nearest;
+mod objects;
+mod paths;
+mod plan;
+mod points;
+mod parametric;
 mod query;
+mod run;
+mod schema;
+mod tables;
+mod vertices;
 
 pub mod geometry;
 pub mod predicate;
@@ -23,4 +57,12 @@ pub mod predicate;
 pub use answer::{
     Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
 };
-pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection};
+pub use error::{Damage, Fault, QueryError};
+pub use extras::{FurtherGeometry, FurtherLinks, Header};
+pub use level::{Levels, Session};
+pub use links::{StoredLinkFamily, StoredLinks};
+pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
+pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
+pub use run::{Counts, Outcome};
+pub use parametric::{Coefficient, Parametric, ParametricObject};
+pub use tables::{GroupList, ScopedColumns};

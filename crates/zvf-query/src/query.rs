@@ -44,6 +44,8 @@ use crate::{
 pub struct Query {
     /// Which level.
     pub level: LevelChoice,
+    /// How to read it; by the store's kind of geometry when `None`.
+    pub shape: Option<Shape>,
     /// Where.
     pub region: Option<Region>,
     /// How the region and the predicate select.
@@ -79,6 +81,17 @@ pub struct Query {
     /// Whether to leave out what cannot be read and list it in
     /// [`Answer::missing`](crate::Answer::missing), rather than fail.
     pub keep_going: bool,
+}
+
+/// How vertices are read: by themselves, along paths, or with their links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Vertices: point clouds.
+    Points,
+    /// Paths: lines, polylines, streamlines.
+    Paths,
+    /// Vertices and links: graphs, skeletons, meshes.
+    Links,
 }
 
 /// Which level of a store.
@@ -170,6 +183,13 @@ impl Query {
     #[must_use]
     pub fn level(mut self, level: LevelChoice) -> Self {
         self.level = level;
+        self
+    }
+
+    /// Read this way, whatever kind of geometry the store says it has.
+    #[must_use]
+    pub fn shape(mut self, shape: Shape) -> Self {
+        self.shape = Some(shape);
         self
     }
 

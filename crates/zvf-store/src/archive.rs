@@ -88,14 +88,15 @@ impl Archive {
         };
         let wanted = match &read.range {
             ByteRange::Full => Some(0..entry.size),
-            ByteRange::Bounded(range) => Some(range.clone()),
+            // Of the reads that share a request, those before the end are answered.
+            ByteRange::Bounded(range) => Some(range.start..range.end.min(entry.size)),
             ByteRange::From(start) => Some(*start..entry.size),
             ByteRange::Suffix(bytes) => entry
                 .size
                 .checked_sub(*bytes)
                 .map(|start| start..entry.size),
         };
-        let wanted = wanted.filter(|range| range.start <= range.end && range.end <= entry.size);
+        let wanted = wanted.filter(|range| range.start <= range.end);
         let wanted = wanted.ok_or_else(|| ReadError::Truncated {
             key: read.key.clone(),
             wanted: read.range.clone(),
@@ -103,7 +104,7 @@ impl Archive {
         })?;
         let range = if entry.stored { wanted } else { 0..entry.size };
         budget.reserve(&read.key, range.end.saturating_sub(range.start))?;
-        let io = |source: Box<dyn Error + Send + Sync>| ReadError::Io {
+        let io = |source: Arc<dyn Error + Send + Sync>| ReadError::Io {
             key: read.key.clone(),
             source,
         };
@@ -112,11 +113,11 @@ impl Archive {
             let mut zip = zip.lock().unwrap_or_else(PoisonError::into_inner);
             entry.read(&mut zip, range)
         });
-        let bytes = bytes.await.map_err(|e| io(Box::new(e)))?;
+        let bytes = bytes.await.map_err(|e| io(Arc::new(e)))?;
         Ok(Some(Fetched {
             start,
             size: entry.size,
-            bytes: bytes.map_err(|e| io(Box::new(e)))?,
+            bytes: bytes.map_err(|e| io(Arc::new(e)))?,
         }))
     }
 

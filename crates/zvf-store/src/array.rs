@@ -43,7 +43,7 @@ pub(crate) enum Items {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellArrayError {
-    /// The elements are neither numbers nor byte strings.
+    /// The elements are neither numbers nor text nor byte strings.
     #[error("data type {0:?} is not supported")]
     DataType(String),
     /// The elements of a chunk take more bytes than a number can say.
@@ -153,6 +153,7 @@ impl Items {
                 let width = u64::try_from(kind.size()).map_err(|_| CellArrayError::ChunkSize)?;
                 size(width).map(Self::Fixed)
             }
+            DataType::FixedText { bytes } => size(*bytes).map(Self::Fixed),
             DataType::VariableBytes | DataType::VariableText => match size(1)? {
                 1 => Ok(Self::Framed),
                 _ => Ok(Self::Frames),

@@ -60,6 +60,26 @@ fn knows_nobody(failure: &Failure) -> bool {
     unsorted && !busy && ASKED.iter().any(|place| says(failure, place))
 }
 
+/// Whether a failure to list says that it will never be different: the request
+/// is not known or not allowed. Buckets that let everybody read often let
+/// nobody list.
+pub(crate) fn refuses_listing(failure: &Failure) -> bool {
+    let kind = matches!(
+        failure,
+        Failure::NotSupported { .. }
+            | Failure::NotImplemented { .. }
+            | Failure::PermissionDenied { .. }
+            | Failure::Unauthenticated { .. }
+    );
+    let on_disk = io_kind(failure).is_some();
+    let status = match status(failure) {
+        Some(408 | 425 | 429) => false,
+        Some(400..=499 | 501) => true,
+        _ => false,
+    };
+    !on_disk && !knows_nobody(failure) && (kind || status)
+}
+
 pub(crate) fn ignores_ranges(failure: &Failure) -> bool {
     let sentences = ["non-partial response", "Range request not supported"];
     sentences.iter().any(|words| says(failure, words))

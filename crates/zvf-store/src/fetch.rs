@@ -1,6 +1,6 @@
 //! One request of an object store, its answer checked and its errors sorted.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -150,23 +150,18 @@ impl Store {
     }
 }
 
-/// The body of an answer, never more or fewer bytes than it declares.
+/// The body of an answer, never more or fewer bytes than it declares. It may
+/// declare fewer than asked for, where the object ends: of the reads that share
+/// the request, those in front of the end are answered.
 async fn collect(read: &Read, answer: GetResult, budget: &Budget) -> Result<Fetched, ReadError> {
     let range = answer.range.clone();
     let size = answer.meta.size;
-    let wanted_end = match &read.range {
-        ByteRange::Bounded(wanted) => Some(wanted.end),
-        _ => None,
-    };
-    if wanted_end.is_some_and(|end| range.end < end) {
-        return Err(truncated(read, Some(size)));
-    }
     let declared = range.end.saturating_sub(range.start);
-    if wanted_end.is_none() {
+    if !matches!(read.range, ByteRange::Bounded(_)) {
         budget.reserve(&read.key, declared)?;
     }
     let bytes = body(read, answer, declared).await;
-    if bytes.is_err() && wanted_end.is_none() {
+    if bytes.is_err() && !matches!(read.range, ByteRange::Bounded(_)) {
         budget.release(declared);
     }
     let bytes = bytes?;
@@ -248,7 +243,7 @@ enum Broken {
 fn broken(read: &Read, source: Broken) -> ReadError {
     ReadError::Unavailable {
         key: read.key.clone(),
-        source: Box::new(source),
+        source: Arc::new(source),
     }
 }
 
@@ -273,6 +268,7 @@ fn sort(read: &Read, failure: Failure) -> ReadError {
         return broken(read, Broken::Failure(failure));
     }
     let (kind, source) = failure::sort(failure);
+    let source = source.into();
     match kind {
         Kind::Unauthenticated => ReadError::Unauthenticated { key, source },
         Kind::Forbidden => ReadError::Forbidden { key, source },

@@ -34,7 +34,8 @@
 //! [`CellReader`] reads the cells of arrays, each described by a [`CellArray`]:
 //! it knows which object and which part of it to ask for, undoes the codecs
 //! within a bound ([`ChunkCodecs`]), takes payloads out of their frames, and
-//! keeps the indexes of shards.
+//! keeps the indexes of shards. It is what plans ask through the port
+//! [`Fetch`](zvf_model::fetch::Fetch), where each cell fails alone.
 //!
 //! # Kinds of store
 //!
@@ -72,9 +73,11 @@ mod network;
 mod off_thread;
 mod open;
 mod plan;
+mod port;
 mod range;
 mod read;
 mod shard;
+mod sizes;
 mod store;
 mod tries;
 

@@ -7,7 +7,7 @@ use object_store::path::Path;
 use zvf_model::key::Key;
 
 use crate::{
-    failure::{self, Kind, gave_up_early, says},
+    failure::{self, Kind, gave_up_early, refuses_listing, says},
     store::{Backend, Store},
 };
 
@@ -18,6 +18,21 @@ pub struct Listing {
     pub folders: Vec<String>,
     /// Objects.
     pub files: Vec<ListedFile>,
+}
+
+impl Listing {
+    /// Whether there is nothing.
+    fn is_empty(&self) -> bool {
+        self.folders.is_empty() && self.files.is_empty()
+    }
+
+    /// The size of the object of this name.
+    pub(crate) fn size_of(&self, name: &str) -> Option<u64> {
+        let found = self
+            .files
+            .binary_search_by(|file| file.name.as_str().cmp(name));
+        Some(self.files.get(found.ok()?)?.size)
+    }
 }
 
 /// An object in a [`Listing`], or of [`Store::list_all`].
@@ -41,20 +56,20 @@ pub enum ListError {
         /// The limit given.
         limit: usize,
     },
-    /// The store wants to know who asks.
-    #[error("{prefix}: not authenticated")]
-    Unauthenticated {
+    /// The store cannot list, as most web servers, or does not let whoever asks.
+    #[error("{prefix}: the store cannot list children")]
+    Unlistable {
         /// Where.
         prefix: Key,
         /// What the store said.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Who asks may not list this.
-    #[error("{prefix}: listing is not permitted")]
-    Forbidden {
+    /// Nobody knows who asks.
+    #[error("{prefix}: not authenticated")]
+    Unauthenticated {
         /// Where.
         prefix: Key,
-        /// What the store said.
+        /// What happened.
         source: Box<dyn Error + Send + Sync>,
     },
     /// The store asked to slow down and still did after the last retry.
@@ -73,7 +88,7 @@ pub enum ListError {
         /// What happened.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Anything else, and stores that cannot list: web servers usually cannot.
+    /// Anything else.
     #[error("{prefix}: children cannot be listed")]
     Io {
         /// Where.
@@ -89,7 +104,7 @@ impl ListError {
         match self {
             Self::TooMany { prefix, .. }
             | Self::Unauthenticated { prefix, .. }
-            | Self::Forbidden { prefix, .. }
+            | Self::Unlistable { prefix, .. }
             | Self::Throttled { prefix, .. }
             | Self::Unavailable { prefix, .. }
             | Self::Io { prefix, .. } => prefix,
@@ -145,6 +160,9 @@ impl Store {
         if files.len() > limit {
             return Err(too_many());
         }
+        if files.is_empty() {
+            self.must_list(prefix).await?;
+        }
         files.sort_unstable();
         Ok(files)
     }
@@ -184,9 +202,39 @@ impl Store {
             let prefix = prefix.clone();
             return Err(ListError::TooMany { prefix, limit });
         }
+        if listing.is_empty() {
+            self.must_list(prefix).await?;
+        }
         listing.folders.sort_unstable();
         listing.files.sort_unstable();
         Ok(listing)
+    }
+
+    /// Tells an empty place from a web server that knows no listing and says of
+    /// every place that it is not there. Such a server has nothing at the top
+    /// either; asked once.
+    async fn must_list(&self, prefix: &Key) -> Result<(), ListError> {
+        let objects = match self.backend() {
+            Backend::Objects(objects) if self.is_web() => objects,
+            _ => return Ok(()),
+        };
+        let lists = match self.lacks().listing.get() {
+            Some(lists) => *lists,
+            None if prefix.is_root() => false,
+            None => {
+                self.recorder().list();
+                let top = objects.list_with_delimiter(Some(self.root())).await;
+                let top = top.map_err(|source| sort(prefix, source))?;
+                !(top.common_prefixes.is_empty() && top.objects.is_empty())
+            }
+        };
+        if *self.lacks().listing.get_or_init(|| lists) {
+            return Ok(());
+        }
+        Err(ListError::Unlistable {
+            prefix: prefix.clone(),
+            source: "nothing is listed anywhere in the store".into(),
+        })
     }
 
     fn path(&self, prefix: &Key) -> Result<Path, ListError> {
@@ -195,15 +243,17 @@ impl Store {
     }
 }
 
+/// The kind of a failure.
 fn sort(prefix: &Key, failure: object_store::Error) -> ListError {
     let prefix = prefix.clone();
+    let refused = refuses_listing(&failure);
     let (kind, source) = failure::sort(failure);
     match kind {
+        _ if refused => ListError::Unlistable { prefix, source },
         Kind::Unauthenticated => ListError::Unauthenticated { prefix, source },
-        Kind::Forbidden => ListError::Forbidden { prefix, source },
         Kind::Throttled => ListError::Throttled { prefix, source },
         Kind::Unavailable => ListError::Unavailable { prefix, source },
-        Kind::Other => ListError::Io { prefix, source },
+        Kind::Forbidden | Kind::Other => ListError::Io { prefix, source },
     }
 }
 

@@ -1,10 +1,13 @@
 //! Reading many parts of many objects at once.
 
 use core::error::Error;
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 
 use zvf_model::key::Key;
 
@@ -15,7 +18,9 @@ use crate::{
 };
 
 /// Why a read failed. That an object is absent is not among the reasons.
-#[derive(Debug, thiserror::Error)]
+///
+/// Cloning is cheap: a request that fails may have been for several reads.
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The object ends before what was asked for does.
@@ -44,7 +49,7 @@ pub enum ReadError {
         /// The object.
         key: Key,
         /// What the store said.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// Who asks may not read this. Some buckets say so of absent objects too.
     #[error("{key}: not permitted")]
@@ -52,7 +57,7 @@ pub enum ReadError {
         /// The object.
         key: Key,
         /// What the store said.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// The store asked to slow down and still did after the last retry.
     #[error("{key}: the store asks to slow down")]
@@ -60,7 +65,7 @@ pub enum ReadError {
         /// The object.
         key: Key,
         /// What the store said.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// The store cannot be reached or does not work, after the last retry.
     #[error("{key}: the store is not available")]
@@ -68,7 +73,7 @@ pub enum ReadError {
         /// The object.
         key: Key,
         /// What happened.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// Anything else.
     #[error("{key}: cannot be read")]
@@ -76,7 +81,7 @@ pub enum ReadError {
         /// The object.
         key: Key,
         /// What happened.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
 }
 
@@ -91,6 +96,30 @@ impl ReadError {
             | Self::Throttled { key, .. }
             | Self::Unavailable { key, .. }
             | Self::Io { key, .. } => key,
+        }
+    }
+
+    /// Whether what is there is damaged: asking again gives the same.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Truncated { .. } => true,
+            // An entry of a zip file that does not inflate.
+            Self::Io { source, .. } => source
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|io| io.kind() == std::io::ErrorKind::InvalidData),
+            _ => false,
+        }
+    }
+
+    /// As the error of one of the reads that the request was for.
+    fn of(&self, read: &Read) -> Self {
+        match self {
+            Self::Truncated { size, .. } => Self::Truncated {
+                key: read.key.clone(),
+                wanted: read.range.clone(),
+                size: *size,
+            },
+            other => other.clone(),
         }
     }
 
@@ -115,23 +144,40 @@ impl Store {
     pub async fn read(&self, reads: &[Read]) -> Result<Vec<Option<Bytes>>, ReadError> {
         let objects = Objects::of(reads, self);
         let budget = Budget::new(self.budget());
-        for (read, _) in objects.requests() {
-            if let ByteRange::Bounded(range) = &read.range {
-                budget.reserve(&read.key, range.end.saturating_sub(range.start))?;
-            }
+        let (requests, refused) = objects.admit(&budget);
+        if let Some(error) = refused.into_values().next() {
+            return Err(error);
         }
-        let requests: Vec<(Read, Slot)> = objects.requests().collect();
-        let fetched = stream::iter(requests)
-            .map(|(read, slot)| {
-                let budget = &budget;
-                async move {
-                    let fetched = self.fetch(&read, budget).await?;
-                    Ok::<_, ReadError>((slot, fetched))
-                }
-            })
-            .buffer_unordered(self.concurrency());
-        let fetched: HashMap<Slot, Option<Fetched>> = fetched.try_collect().await?;
-        objects.answers(reads, &fetched)
+        let fetched = self.fetches(requests, &budget);
+        let fetched = fetched.map(|(slot, fetched)| fetched.map(|fetched| (slot, Ok(fetched))));
+        let fetched: HashMap<Slot, Outcome> = fetched.try_collect().await?;
+        objects.answers(reads, &fetched).collect()
+    }
+
+    /// As [`read`](Self::read), but each read fails alone.
+    ///
+    /// A request that fails does so for all the reads it was to answer. Within
+    /// the budget it is first come, first served: what does not fit is not
+    /// asked for.
+    pub async fn read_each(&self, reads: &[Read]) -> Vec<Result<Option<Bytes>, ReadError>> {
+        let objects = Objects::of(reads, self);
+        let budget = Budget::new(self.budget());
+        let (requests, refused) = objects.admit(&budget);
+        let mut fetched: HashMap<Slot, Outcome> = self.fetches(requests, &budget).collect().await;
+        fetched.extend(refused.into_iter().map(|(slot, error)| (slot, Err(error))));
+        objects.answers(reads, &fetched).collect()
+    }
+
+    /// Sends requests side by side; their answers as they come.
+    fn fetches<'a>(
+        &'a self,
+        requests: Vec<(Read, Slot)>,
+        budget: &'a Budget,
+    ) -> impl Stream<Item = (Slot, Outcome)> + 'a {
+        let requests = stream::iter(requests);
+        let answers = requests
+            .map(move |(read, slot)| async move { (slot, self.fetch(&read, budget).await) });
+        answers.buffer_unordered(self.concurrency())
     }
 
     /// Reads one part of one object.
@@ -188,6 +234,9 @@ impl Budget {
 /// Object and request within its plan.
 type Slot = (usize, usize);
 
+/// What came of a request; `Ok(None)` is an absent object.
+type Outcome<T = Fetched> = Result<Option<T>, ReadError>;
+
 /// The reads, sorted by object.
 struct Objects<'a> {
     objects: Vec<(&'a Key, ObjectPlan)>,
@@ -229,19 +278,42 @@ impl<'a> Objects<'a> {
         })
     }
 
+    /// The requests that fit the budget, their ranges reserved, and the others.
+    fn admit(&self, budget: &Budget) -> (Vec<(Read, Slot)>, BTreeMap<Slot, ReadError>) {
+        let (mut admitted, mut refused) = (Vec::new(), BTreeMap::new());
+        for (read, slot) in self.requests() {
+            let reserved = match &read.range {
+                ByteRange::Bounded(range) => {
+                    budget.reserve(&read.key, range.end.saturating_sub(range.start))
+                }
+                // Of these the answer tells the size, and it is reserved then.
+                ByteRange::Full | ByteRange::From(_) | ByteRange::Suffix(_) => Ok(()),
+            };
+            match reserved {
+                Ok(()) => admitted.push((read, slot)),
+                Err(error) => {
+                    refused.insert(slot, error);
+                }
+            }
+        }
+        (admitted, refused)
+    }
+
     fn answers(
         &self,
         reads: &[Read],
-        fetched: &HashMap<Slot, Option<Fetched>>,
-    ) -> Result<Vec<Option<Bytes>>, ReadError> {
-        let answer = |(read, (object, place)): (&Read, &Slot)| {
+        fetched: &HashMap<Slot, Outcome>,
+    ) -> impl Iterator<Item = Outcome<Bytes>> {
+        let answer = move |(read, (object, place)): (&Read, &Slot)| {
             let plan = self.objects.get(*object).map(|(_, plan)| plan);
             let request = plan.and_then(|plan| plan.request_of.get(*place).copied().flatten());
             let Some(request) = request else {
                 return Ok(Some(Bytes::new()));
             };
-            let Some(Some(fetched)) = fetched.get(&(*object, request)) else {
-                return Ok(None);
+            let fetched = match fetched.get(&(*object, request)) {
+                Some(Ok(Some(fetched))) => fetched,
+                Some(Ok(None)) | None => return Ok(None),
+                Some(Err(error)) => return Err(error.of(read)),
             };
             let cut = fetched.cut(&read.range);
             let cut = cut.ok_or_else(|| ReadError::Truncated {
@@ -251,6 +323,6 @@ impl<'a> Objects<'a> {
             })?;
             Ok(Some(cut))
         };
-        reads.iter().zip(&self.places).map(answer).collect()
+        reads.iter().zip(&self.places).map(answer)
     }
 }

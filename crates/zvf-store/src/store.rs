@@ -1,12 +1,13 @@
 //! An open store.
 
 use core::fmt;
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
 use object_store::{ObjectStore, path::Path};
 
 use crate::{
     activity::{Activity, Recorder},
+    address::{Address, Scheme},
     coalesce::MergeLimits,
     open::OpenOptions,
     range::Read,
@@ -37,11 +38,13 @@ pub(crate) enum Backend {
     Zip(Arc<crate::archive::Archive>),
 }
 
-/// What a store turned out not to do.
+/// What a store turned out to do or not.
 #[derive(Debug, Default)]
 pub(crate) struct Lacks {
     pub(crate) suffixes: AtomicBool,
     pub(crate) ranges: AtomicBool,
+    /// Whether a web server lists, once that had to be found out.
+    pub(crate) listing: OnceLock<bool>,
 }
 
 /// How a kind of store is best asked.
@@ -143,6 +146,12 @@ impl Store {
 
     pub(crate) fn tries(&self) -> Tries {
         self.0.tries
+    }
+
+    /// Whether it is behind a plain web server.
+    pub(crate) fn is_web(&self) -> bool {
+        let address = Address::parse(&self.0.name);
+        matches!(address, Ok(Address::Network(Scheme::Http, _)))
     }
 
     pub(crate) fn recorder(&self) -> &Recorder {

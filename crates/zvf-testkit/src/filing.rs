@@ -40,6 +40,17 @@ pub struct Filed {
 }
 
 impl LinkFamily {
+    /// Links within a level whose chunk keys have so many numbers.
+    pub fn of_level(width: LinkWidth, arity: usize, directed: bool, duplicate: bool) -> Self {
+        Self {
+            delta: 0,
+            width,
+            scales: vec![AxisScales::EQUAL; arity],
+            directed,
+            duplicate,
+        }
+    }
+
     /// Reads the `input` of a case of `testdata/codec/link_placement.json`.
     ///
     /// # Panics

@@ -9,6 +9,8 @@
 //! * [`filing`]: where a store files a link.
 //! * [`proxy`]: a web server's answers, spoilt on the way.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
+//! * [`web`]: a plain web server, which cannot list.
+//! * [`stores`]: random stores with known content.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(
     feature = "std",
@@ -31,7 +33,11 @@ pub mod hostile;
 pub mod laws;
 #[cfg(feature = "std")]
 pub mod proxy;
+#[cfg(feature = "std")]
+pub mod stores;
 pub mod walk;
+#[cfg(feature = "std")]
+pub mod web;
 
 #[cfg(feature = "std")]
 pub use bytes::LeBytes;

@@ -1,28 +1,38 @@
 //! An open store.
 
 use core::fmt;
+use std::sync::Arc;
 
-use futures_util::future::try_join;
 use zvf_model::{
     generation::{Detection, Evidence},
     key::Key,
     layout::Layout,
     level::{LevelId, LevelMetadata},
+    metadata::Attributes,
     root::RootMetadata,
-    zarr::Node,
 };
-use zvf_store::{CellReader, OpenOptions, Store};
+use zvf_query::{Levels, Session};
+use zvf_store::{CellArray, CellReader, OpenOptions, Store};
 
-use crate::{error::Error, evidence, nodes};
+use crate::{
+    error::Error,
+    nodes,
+    opening::{self, Opened},
+};
 
 /// An open store: what it is and what it says.
+///
+/// Cloning is cheap; clones share what was read.
 #[derive(Clone)]
 pub struct Dataset {
     address: String,
     cells: CellReader,
-    root: RootMetadata,
+    claim: Evidence,
+    root: Arc<RootMetadata>,
     detection: Detection,
-    levels: Vec<LevelMetadata>,
+    ids: Vec<LevelId>,
+    is_surveyed: bool,
+    levels: Arc<Levels<CellArray>>,
 }
 
 impl Dataset {
@@ -30,14 +40,17 @@ impl Dataset {
     /// `.zip` file, and with their features `http:`, `https:`, `s3:`, `gs:` and
     /// `az:`.
     ///
-    /// Reads the root and its children, the nodes that tell generations apart,
-    /// and the metadata of all levels: five dependent round trips however large
-    /// the store is.
+    /// A store of 0.9 takes three requests in two round trips however large it
+    /// is, and no listing: the root, then the first level and its vertices, which
+    /// queries need anyway. Older stores, and those that contradict what they say
+    /// they are, take listings and one small read for each node that tells
+    /// generations apart: five round trips.
     ///
     /// # Errors
     ///
     /// [`Error`] when there is no store, it is of a generation that is not read,
-    /// or what it says cannot be understood.
+    /// or what it says cannot be understood; [`Error::Unlistable`] for stores of
+    /// before 0.9 where nothing can be listed.
     pub async fn open(address: &str) -> Result<Self, Error> {
         Self::open_with(address, &OpenOptions::default()).await
     }
@@ -57,49 +70,24 @@ impl Dataset {
     ///
     /// As for [`open`](Self::open).
     pub async fn from_store(address: &str, store: Store) -> Result<Self, Error> {
-        let address = address.to_owned();
-        let root = Key::root();
-        let (node, listing) = try_join(
-            nodes::read_one(&store, &root),
-            nodes::children(&store, &root),
-        )
-        .await?;
-        let Some(node) = node else {
-            return Err(Error::NoStore { address });
-        };
-        let names = listing.folders;
-        let mut ids: Vec<LevelId> = names
-            .iter()
-            .filter_map(|name| LevelId::parse(name))
-            .collect();
-        ids.sort_unstable();
-        let Some(first) = ids.first() else {
-            // What is too old has no level named so, and says what it is.
-            Evidence::of_root(node.attributes()).detect()?;
-            return Err(Error::NoLevel { address });
-        };
-        let first = nodes::child(&root, &first.to_string())?;
-        let (evidence, nodes) = try_join(
-            evidence::gather(&store, node.attributes(), &first),
-            level_nodes(&store, &ids),
-        )
-        .await?;
-        // First whether it is a store to be read, then what it says.
-        let detection = evidence.detect()?;
-        let root = RootMetadata::parse(&root, node.attributes())?;
-        let mut levels = Vec::with_capacity(ids.len());
-        for (id, (key, node)) in ids.into_iter().zip(nodes) {
-            // A level without a zarr.json is a group without attributes.
-            let attributes = node.map(|node| node.attributes().clone());
-            let attributes = attributes.unwrap_or_default();
-            levels.push(LevelMetadata::parse(&key, id, &attributes, &root)?);
-        }
-        Ok(Self {
-            address,
-            cells: CellReader::new(store),
+        let opened = opening::open(&store, address).await?;
+        let Opened {
+            claim,
             root,
             detection,
+            ids,
+            is_surveyed,
             levels,
+        } = opened;
+        Ok(Self {
+            address: address.to_owned(),
+            cells: CellReader::new(store),
+            claim,
+            root: Arc::new(root),
+            detection,
+            ids,
+            is_surveyed,
+            levels: Arc::new(levels),
         })
     }
 
@@ -123,9 +111,34 @@ impl Dataset {
         &self.detection.layout
     }
 
-    /// What the levels say, the finest first.
-    pub fn levels(&self) -> &[LevelMetadata] {
-        &self.levels
+    /// Its levels, the finest first: those that the root names, or where it took
+    /// listing to open the store, those that are there.
+    pub fn levels(&self) -> &[LevelId] {
+        &self.ids
+    }
+
+    /// What a level says; one request when it is asked for first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AbsentLevel`] when it is not there, whoever names it; [`Error`]
+    /// when it cannot be read.
+    pub async fn level(&self, id: LevelId) -> Result<LevelMetadata, Error> {
+        if let Some(known) = self.levels.get(id) {
+            return Ok(known);
+        }
+        let read = self.read_levels(&[id]).await?;
+        read.into_iter().next().ok_or_else(|| self.absent(id))
+    }
+
+    /// What queries run on. What they open stays open for the next ones.
+    pub fn session(&self) -> Session<'_, CellReader> {
+        Session {
+            fetch: &self.cells,
+            layout: self.layout(),
+            root: &self.root,
+            levels: &self.levels,
+        }
     }
 
     /// Reads cells of its arrays.
@@ -137,15 +150,57 @@ impl Dataset {
     pub fn store(&self) -> &Store {
         self.cells.store()
     }
-}
 
-async fn level_nodes(store: &Store, ids: &[LevelId]) -> Result<Vec<(Key, Option<Node>)>, Error> {
-    let keys = ids
-        .iter()
-        .map(|id| nodes::child(&Key::root(), &id.to_string()));
-    let keys = keys.collect::<Result<Vec<_>, _>>()?;
-    let nodes = nodes::read(store, &keys).await?;
-    Ok(keys.into_iter().zip(nodes).collect())
+    /// The same with nothing taken on trust: levels listed, and the generation
+    /// settled by all nodes that tell.
+    pub(crate) async fn surveyed(&self) -> Result<Self, Error> {
+        let mut surveyed = self.clone();
+        if !self.is_surveyed {
+            let guess = self.ids.first().copied().unwrap_or(LevelId::FULL);
+            let survey = opening::survey(self.store(), &self.address, &self.claim, guess);
+            let survey = survey.await?;
+            surveyed.detection = survey.detection;
+            surveyed.ids = survey.ids;
+            surveyed.is_surveyed = true;
+        }
+        Ok(surveyed)
+    }
+
+    /// What all levels say; one round trip.
+    pub(crate) async fn all_levels(&self) -> Result<Vec<LevelMetadata>, Error> {
+        let ids = self.ids.iter().copied();
+        let unread: Vec<LevelId> = ids.filter(|id| self.levels.get(*id).is_none()).collect();
+        self.read_levels(&unread).await?;
+        let ids = self.ids.iter();
+        let levels = ids.map(|id| self.levels.get(*id).ok_or_else(|| self.absent(*id)));
+        levels.collect()
+    }
+
+    async fn read_levels(&self, ids: &[LevelId]) -> Result<Vec<LevelMetadata>, Error> {
+        let keys = ids
+            .iter()
+            .map(|id| nodes::child(&Key::root(), &id.to_string()));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let found = nodes::read(self.store(), &keys).await?;
+        let mut levels = Vec::with_capacity(ids.len());
+        for ((id, key), node) in ids.iter().zip(&keys).zip(found) {
+            let attributes = match &node {
+                Some(node) => node.attributes().clone(),
+                // One that was seen is a group without attributes.
+                None if self.is_surveyed && self.ids.contains(id) => Attributes::default(),
+                None => return Err(self.absent(*id)),
+            };
+            let level = LevelMetadata::parse(key, *id, &attributes, &self.root)?;
+            self.levels.insert(level.clone());
+            levels.push(level);
+        }
+        Ok(levels)
+    }
+
+    fn absent(&self, level: LevelId) -> Error {
+        let address = self.address.clone();
+        Error::AbsentLevel { address, level }
+    }
 }
 
 impl fmt::Debug for Dataset {

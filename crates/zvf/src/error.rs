@@ -7,9 +7,11 @@ use zvf_format::{
 use zvf_model::{
     generation::GenerationError,
     key::{Key, KeyError},
+    level::LevelId,
     metadata::MetadataError,
     zarr::IndexError,
 };
+use zvf_query::QueryError;
 use zvf_store::{CellArrayError, CellError, ListError, OpenError, ReadError};
 
 /// Why a store cannot be opened or counted. What happened below is the source.
@@ -30,6 +32,36 @@ pub enum Error {
     NoLevel {
         /// The address.
         address: String,
+    },
+    /// A level is asked for that is not there.
+    #[error("{address} has no level {level}")]
+    AbsentLevel {
+        /// The address.
+        address: String,
+        /// The level.
+        level: LevelId,
+    },
+    /// A store of before 0.9 where nothing can be listed.
+    #[error(
+        "{address} cannot list what is in it, and only stores of format 0.9 are opened without; \
+         open a copy in a folder, a zip file or a bucket, or rewrite it as 0.9"
+    )]
+    Unlistable {
+        /// The address.
+        address: String,
+        /// What the store said.
+        source: ListError,
+    },
+    /// A store that is to be counted where nothing can be listed.
+    #[error(
+        "{address} cannot list what is in it, which counting needs; \
+         count a copy in a folder, a zip file or a bucket"
+    )]
+    Uncountable {
+        /// The address.
+        address: String,
+        /// What the store said.
+        source: ListError,
     },
     /// The store is of a generation that is not read, or of none.
     #[error(transparent)]
@@ -177,6 +209,9 @@ pub enum Error {
         /// Why.
         source: KeyError,
     },
+    /// A query cannot be answered.
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// Objects cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -4,19 +4,18 @@ use futures_util::future::{try_join, try_join_all, try_join4};
 use zvf_model::{
     generation::{Evidence, FamilyForm, NodeForm},
     key::Key,
-    metadata::Attributes,
     zarr::Node,
 };
 use zvf_store::Store;
 
 use crate::{error::Error, nodes};
 
-/// Fills what the root's attributes do not tell. Four rounds: the level's
+/// Fills what the root's attributes, the `claim`, do not tell. Four rounds: the level's
 /// children; their nodes, and names of families; the nodes of these, and names
 /// of their arrays; a node of one array each.
 pub(crate) async fn gather(
     store: &Store,
-    root: &Attributes,
+    claim: &Evidence,
     level: &Key,
 ) -> Result<Evidence, Error> {
     let listing = nodes::children(store, level).await?;
@@ -58,7 +57,44 @@ pub(crate) async fn gather(
         parametric_objects: parametric.map(|node| NodeForm::of(&node)),
         groups: form(groups_node, has(groups)),
         fragment_attributes: has("fragment_attributes"),
-        ..Evidence::of_root(root)
+        ..claim.clone()
+    })
+}
+
+/// The same from what is found without listing, where `vertices` are known. One
+/// round; children of groups stay unknown.
+pub(crate) async fn probe(
+    store: &Store,
+    claim: &Evidence,
+    level: &Key,
+    vertices: NodeForm,
+) -> Result<Evidence, Error> {
+    let parametric = nodes::child(&Key::root(), "parametric")?;
+    let links = nodes::child(&nodes::child(level, "links")?, "0")?;
+    let crossing = nodes::child(&nodes::child(level, "cross_chunk_links")?, "0")?;
+    let keys = [
+        nodes::child(&parametric, "objects")?,
+        nodes::child(level, "object_index")?,
+        nodes::child(level, "groups")?,
+        links,
+        crossing,
+    ];
+    let mut found = nodes::read(store, &keys).await?.into_iter();
+    let mut next = || found.next().flatten();
+    let (parametric, index, groups) = (next(), next(), next());
+    let family = |node: Node| FamilyForm {
+        node: NodeForm::of(&node),
+        attributes: node.attributes().clone(),
+        children: Vec::new(),
+    };
+    Ok(Evidence {
+        vertices: Some(vertices),
+        links: next().map(family).into_iter().collect(),
+        cross_chunk_links: next().map(family).into_iter().collect(),
+        object_index: index.map(|node| node.attributes().clone()),
+        parametric_objects: parametric.map(|node| NodeForm::of(&node)),
+        groups: groups.map(|node| NodeForm::of(&node)),
+        ..claim.clone()
     })
 }
 

@@ -2,6 +2,7 @@
 
 use futures_util::future::try_join_all;
 use zvf_model::{generation::Generation, grid::Bounds, level::LevelId, root::GeometryKind};
+use zvf_store::ListError;
 
 use crate::{dataset::Dataset, error::Error, level};
 
@@ -53,13 +54,27 @@ impl Dataset {
     /// Vertices are counted from what is stored, not from the declarations, which
     /// are unreliable: from metadata where a chunk is an array, from its size and
     /// first bytes where it is a plain file, by reading it where it is compressed
-    /// or in a shard. Manifests are read. The store must be one that can list.
+    /// or in a shard. Manifests are read. The generation is settled by all nodes
+    /// that tell, levels are those that are there, named by the root or not. The
+    /// store must be one that can list.
     ///
     /// # Errors
     ///
-    /// [`Error`] when anything that is counted cannot be read.
+    /// [`Error`] when anything that is counted cannot be read, or the store cannot
+    /// list.
     pub async fn info(&self) -> Result<Info, Error> {
-        let levels = self.levels();
+        let counted = async { self.surveyed().await?.summary().await };
+        match counted.await {
+            Err(Error::List(source @ ListError::Unlistable { .. })) => {
+                let address = self.address().to_owned();
+                Err(Error::Uncountable { address, source })
+            }
+            counted => counted,
+        }
+    }
+
+    async fn summary(&self) -> Result<Info, Error> {
+        let levels = self.all_levels().await?;
         let of_levels = levels.iter().flat_map(|level| &level.notes);
         let of_metadata = self
             .root()

@@ -19,6 +19,7 @@
 //! # Ok(()) }
 //! ```
 
+mod ask;
 mod dataset;
 mod error;
 mod evidence;
@@ -26,9 +27,12 @@ mod info;
 mod level;
 mod nodes;
 mod objects;
+mod opening;
 
 pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use zvf_format as format;
 pub use zvf_model as model;
+pub use zvf_query::{self as query, Answer, Query};
 pub use zvf_store::OpenOptions;

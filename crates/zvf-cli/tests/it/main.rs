@@ -1,13 +1,33 @@
-//! The command as a user runs it.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+//! The command as a user runs it, and its parts one by one.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
+mod answers;
+mod arguments;
+#[cfg(feature = "arrow")]
+mod columnar;
+mod completions;
+mod csv;
+mod files;
+mod info;
+mod npz;
+mod obj;
+mod ply;
+mod query;
+mod report;
+
+#[cfg(feature = "http")]
+mod web;
 
 use std::{
     fs,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Output},
 };
 
-use serde_json::{Value, json};
 use zvf_testkit::golden::Golden;
 
 fn zvf(arguments: &[&str]) -> Output {
@@ -33,75 +53,4 @@ fn unpack(archive: &str, store: &str, folder: &Path) {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, bytes).unwrap();
     }
-}
-
-#[test]
-fn info_shows_a_table() {
-    let folder = tempfile::tempdir().unwrap();
-    unpack("zvf-07", "graph.zv", folder.path());
-    let address = folder.path().to_str().unwrap();
-    let output = zvf(&["info", address]);
-    assert_eq!(text(&output.stderr), "");
-    assert_eq!(output.status.code(), Some(0));
-    let expected = "
-  generation  0.7
-  geometry    graph
-  bounds      x 1 to 21
-              y 1 to 3
-              z 1 to 3
-
-  level  vertices  chunks  objects  links  bytes
-      0         6       3        1      6  9 370
-";
-    assert_eq!(text(&output.stdout), format!("{address}{expected}"));
-}
-
-#[test]
-fn info_prints_json() {
-    let folder = tempfile::tempdir().unwrap();
-    unpack("zvf-07", "graph.zv", folder.path());
-    let output = zvf(&["info", "--json", folder.path().to_str().unwrap()]);
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let level =
-        json!({"level": 0, "vertices": 6, "chunks": 3, "objects": 1, "links": 6, "bytes": 9370});
-    let expected = json!({
-        "generation": "0.7",
-        "profile": "0.7",
-        "geometry": ["graph"],
-        "axes": ["x", "y", "z"],
-        "bounds": [[1.0, 1.0, 1.0], [21.0, 3.0, 3.0]],
-        "levels": [level],
-        "notes": [],
-    });
-    assert_eq!(found, expected);
-}
-
-#[test]
-fn what_cannot_be_done_exits_with_2_and_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    let address = folder.path().to_str().unwrap();
-    let output = zvf(&["info", address]);
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(text(&output.stdout), "");
-    let expected = format!("error: {address} is no Zarr store: it has no zarr.json\n");
-    assert_eq!(text(&output.stderr), expected);
-    assert_eq!(zvf(&["inform"]).status.code(), Some(2));
-}
-
-/// As under `head`.
-#[test]
-fn a_reader_who_leaves_is_no_error() {
-    let folder = tempfile::tempdir().unwrap();
-    unpack("zvf-07", "graph.zv", folder.path());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zvf"));
-    command.args(["info", folder.path().to_str().unwrap()]);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(text(&output.stderr), "");
-    assert_eq!(output.status.code(), Some(0));
 }

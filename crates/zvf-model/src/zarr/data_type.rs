@@ -3,7 +3,7 @@
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 
 use super::extension;
-use crate::metadata::{Attributes, MetadataError, Place};
+use crate::metadata::{Attributes, Excerpt, MetadataError, MetadataFault, Place};
 
 /// The `data_type` of an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,13 @@ pub enum DataType {
     VariableBytes,
     /// Text of any length: `string`, or `variable_length_utf8`.
     VariableText,
-    /// Anything else, text of fixed length for one, by name.
+    /// Text of so many bytes: `fixed_length_utf32`, four bytes a character in the
+    /// codec's byte order, zeros after the last one.
+    FixedText {
+        /// Bytes of an element, a multiple of four.
+        bytes: u64,
+    },
+    /// Anything else, by name.
     Other {
         /// The name.
         name: String,
@@ -26,13 +32,16 @@ pub enum DataType {
 
 impl DataType {
     pub(super) fn read(place: &Place<'_>) -> Result<Self, MetadataError> {
-        let (name, configuration, _) = extension(place)?;
+        let (name, configuration, given) = extension(place)?;
         if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == name) {
             return Ok(Self::Number(kind));
         }
         Ok(match name {
             "variable_length_bytes" | "bytes" => Self::VariableBytes,
             "string" | "variable_length_utf8" => Self::VariableText,
+            "fixed_length_utf32" => Self::FixedText {
+                bytes: text_bytes(place, given)?,
+            },
             _ => Self::Other {
                 name: name.to_owned(),
                 configuration,
@@ -47,4 +56,23 @@ impl DataType {
             _ => None,
         }
     }
+}
+
+/// Bytes of a UTF-32 character.
+const CHARACTER: u64 = 4;
+
+/// The `length_bytes` of text: one whole character or more.
+fn text_bytes(place: &Place<'_>, given: Option<Place<'_>>) -> Result<u64, MetadataError> {
+    let Some(configuration) = given else {
+        return Err(place.error(MetadataFault::Missing));
+    };
+    let length = configuration.fields()?.require("length_bytes")?;
+    // What no chunk could hold is told here, where the place is known.
+    let bytes = length.unsigned(CHARACTER, u64::from(u32::MAX))?;
+    if bytes.is_multiple_of(CHARACTER) {
+        return Ok(bytes);
+    }
+    let found = Excerpt::of(&bytes.to_string());
+    let with = "whole characters of four bytes";
+    Err(length.error(MetadataFault::Disagrees { found, with }))
 }

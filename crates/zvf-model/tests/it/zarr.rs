@@ -318,6 +318,24 @@ fn bytes_that_are_no_node_are_refused() {
 }
 
 #[test]
+fn text_of_no_whole_characters_is_refused() {
+    let check = |configuration: Json, want: &str| {
+        let text = json!({"name": "fixed_length_utf32", "configuration": configuration});
+        refused(array(), "/data_type", Some(text), want);
+    };
+    let at = "data_type.configuration.length_bytes:";
+    check(json!({}), &format!("{at} missing"));
+    let odd = format!("{at} 6 disagrees with whole characters of four bytes");
+    check(json!({"length_bytes": 6}), &odd);
+    for wrong in [json!(0), json!(-4), json!(1_u64 << 40)] {
+        let want = format!("{at} {wrong} is no whole number from 4 to 4294967295");
+        check(json!({"length_bytes": wrong}), &want);
+    }
+    let bare = Some(json!("fixed_length_utf32"));
+    refused(array(), "/data_type", bare, "data_type: missing");
+}
+
+#[test]
 fn types_are_told_apart() {
     let check = |name: Json, want: &DataType| {
         let mut json = array();
@@ -328,10 +346,12 @@ fn types_are_told_apart() {
     check(json!("bytes"), &DataType::VariableBytes);
     check(json!("string"), &DataType::VariableText);
     let text = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}});
-    let configuration = text["configuration"].as_object().unwrap().clone();
-    let name = "fixed_length_utf32".to_owned();
+    check(text, &DataType::FixedText { bytes: 12 });
+    let raw = json!({"name": "raw", "configuration": {"length": 3}});
+    let configuration = raw["configuration"].as_object().unwrap().clone();
+    let name = "raw".to_owned();
     check(
-        text,
+        raw,
         &DataType::Other {
             name,
             configuration,

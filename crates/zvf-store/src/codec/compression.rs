@@ -1,7 +1,10 @@
 //! The codecs from bytes to bytes, each undone within a limit.
 
 use core::error::Error;
-use std::io::{self, Read};
+use std::{
+    io::{self, Read},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use zvf_model::zarr::Codec;
@@ -47,7 +50,7 @@ impl DecodedSize {
 }
 
 /// Why a chunk cannot be decoded.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The compressed bytes are damaged.
@@ -56,7 +59,7 @@ pub enum DecodeError {
         /// The codec.
         codec: &'static str,
         /// What its library says.
-        source: Box<dyn Error + Send + Sync>,
+        source: Arc<dyn Error + Send + Sync>,
     },
     /// The checksum is not that of the bytes.
     #[error("checksum is {stored:#010x}, that of the bytes {computed:#010x}")]
@@ -150,13 +153,17 @@ fn zstd(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
     let declared = zstd_safe::get_frame_content_size(bytes);
     let declared = declared.map_err(|_| damaged(CODEC, "no frame".into()))?;
     if let Some(declared) = declared {
+        let encoded = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let possible = encoded.saturating_mul(ZSTD_BLOCK / 4);
+        // A damaged number, and not a cell too large for whoever reads it.
+        if declared > possible {
+            return Err(damaged(CODEC, "more declared than there can be".into()));
+        }
         if declared > limit {
             return Err(DecodeError::OverLimit { limit });
         }
-        let encoded = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let possible = encoded.saturating_mul(ZSTD_BLOCK / 4);
         let single = zstd_safe::find_frame_compressed_size(bytes) == Ok(bytes.len());
-        if let (true, true, Ok(size)) = (single, declared <= possible, usize::try_from(declared)) {
+        if let (true, Ok(size)) = (single, usize::try_from(declared)) {
             let decoded = zstd::bulk::decompress(bytes, size);
             let decoded = decoded.map_err(|source| damaged(CODEC, source.into()))?;
             return Ok(decoded.into());
@@ -185,5 +192,8 @@ fn inflate(codec: &'static str, stream: impl Read, limit: u64) -> Result<Bytes, 
 }
 
 pub(crate) fn damaged(codec: &'static str, source: Box<dyn Error + Send + Sync>) -> DecodeError {
-    DecodeError::Damaged { codec, source }
+    DecodeError::Damaged {
+        codec,
+        source: source.into(),
+    }
 }

@@ -10,7 +10,7 @@ use zvf_store::{
 
 use crate::support::{array as parsed, block_on, key, log, numbered, recorded};
 
-fn metadata(data_type: &str, chunk_shape: &Json, codecs: &Json) -> Json {
+pub(crate) fn metadata(data_type: &str, chunk_shape: &Json, codecs: &Json) -> Json {
     json!({
         "zarr_format": 3, "node_type": "array", "data_type": data_type, "shape": [1 << 22, 1 << 22],
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk_shape}},
@@ -19,18 +19,18 @@ fn metadata(data_type: &str, chunk_shape: &Json, codecs: &Json) -> Json {
     })
 }
 
-fn described(node: &str, metadata: Json) -> Result<CellArray, CellArrayError> {
+pub(crate) fn described(node: &str, metadata: Json) -> Result<CellArray, CellArrayError> {
     CellArray::new(key(node), parsed(metadata))
 }
 
-fn vlen_array(compressor: Option<&str>) -> CellArray {
+pub(crate) fn vlen_array(compressor: Option<&str>) -> CellArray {
     let mut codecs = vec![json!({"name": "vlen-bytes"})];
     codecs.extend(compressor.map(|name| json!({"name": name})));
     let metadata = metadata("variable_length_bytes", &json!([1, 1]), &codecs.into());
     described("0/vertices", metadata).unwrap()
 }
 
-fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
+pub(crate) fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
     let mut codecs = vec![json!({"name": "vlen-bytes"})];
     codecs.extend(compressor.map(|name| json!({"name": name})));
     let codecs = json!([{"name": "sharding_indexed", "configuration": {
@@ -46,7 +46,7 @@ fn sharded(location: &str, compressor: Option<&str>) -> CellArray {
 const AT: [u64; 2] = [1, 2];
 const KEY: &str = "0/vertices/c/1/2";
 
-fn frame(payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     vlen::encode(&[payload]).unwrap()
 }
 
@@ -106,6 +106,35 @@ fn numbers_have_no_frame() {
     assert!(matches!(error, CellError::Decode { key, .. } if key.as_str() == "a/c/0/1"));
     let error = read(&[0, 0], Some(4..101)).unwrap_err();
     assert!(matches!(error, CellError::Part { size: 100, .. }));
+}
+
+#[test]
+fn text_of_fixed_length_is_bytes() {
+    let text = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
+    let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    let mut metadata = metadata("int8", &json!([1, 3]), &codecs);
+    metadata["data_type"] = text;
+    let array = described("a", metadata.clone()).unwrap();
+    let reader = CellReader::new(recorded(&[
+        ("a/c/0/0", numbered(24)),
+        ("a/c/0/1", numbered(23)),
+    ]));
+    let read = |index: &[u64]| block_on(reader.read_one(cell(&array, index, None)));
+    assert_eq!(read(&[0, 0]).unwrap().unwrap(), numbered(24));
+    let error = read(&[0, 1]).unwrap_err();
+    assert!(matches!(error, CellError::Decode { .. }), "{error:?}");
+    metadata["codecs"] = json!(["vlen-utf8"]);
+    let error = described("a", metadata).unwrap_err();
+    assert_eq!(error, CellArrayError::Serialiser);
+}
+
+#[test]
+fn an_empty_part_of_numbers_tells_absence() {
+    let array = described("a", metadata("int8", &json!([5, 5]), &json!(["bytes"]))).unwrap();
+    let reader = CellReader::new(recorded(&[("a/c/0/0", numbered(25))]));
+    let read = |index: &[u64]| block_on(reader.read_one(cell(&array, index, Some(3..3))));
+    assert_eq!(read(&[0, 0]).unwrap().unwrap(), "");
+    assert_eq!(read(&[0, 1]).unwrap(), None);
 }
 
 #[test]
@@ -184,7 +213,7 @@ fn the_index_must_fit_the_array() {
 }
 
 /// A shard of 2 × 2 cells: the index first or last, its checksum right.
-fn shard(cells: [Option<&[u8]>; 4], location: &str) -> Vec<u8> {
+pub(crate) fn shard(cells: [Option<&[u8]>; 4], location: &str) -> Vec<u8> {
     let index_size = 4 * 16 + 4;
     let mut offset = if location == "start" { index_size } else { 0 };
     let (mut index, mut bytes) = (Vec::new(), Vec::new());
@@ -298,7 +327,10 @@ fn what_decodes_to_more_than_the_budget_is_refused() {
     let options = OpenOptions::default().budget(9000);
     let store = options.from_memory([(KEY, packed)]).unwrap();
     let error = block_on(CellReader::new(store).read_one(cell(&array, &AT, None))).unwrap_err();
-    assert!(matches!(error, CellError::Decode { .. }), "{error:?}");
+    assert!(
+        matches!(error, CellError::OverBudget { left: 9000, .. }),
+        "{error:?}"
+    );
     let codecs = json!([{"name": "bytes"}, {"name": "zstd"}]);
     let array = described(
         "0/vertices",

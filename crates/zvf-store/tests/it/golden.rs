@@ -483,7 +483,8 @@ fn golden_store_09_damage() {
                         assert_eq!(key.as_str(), path);
                         refused += 1;
                     }
-                    Err(CellError::Items { .. }) => refused += 1,
+                    // blosc cannot tell a damaged size from a large one.
+                    Err(CellError::Items { .. } | CellError::OverBudget { .. }) => refused += 1,
                     // zstd without a checksum cannot tell a changed literal.
                     Ok(Some(_)) if !cut => changed += 1,
                     other => panic!("{path}: {other:?}"),

@@ -10,7 +10,8 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
-use zvf_store::{ByteRange, ListError, OpenError, OpenOptions, Read, ReadError, Store};
+use zvf_model::fetch::{CellOf, Fetch, FetchProblem, Wanted};
+use zvf_store::{ByteRange, CellReader, ListError, OpenError, OpenOptions, Read, ReadError, Store};
 
 use crate::support::{block_on, bounded, full, key, numbered, part};
 
@@ -367,15 +368,50 @@ fn an_announced_size_over_the_budget_is_not_read() {
 }
 
 #[test]
-fn a_web_server_cannot_list() {
-    let server = Arc::new(Server::stuck(Fault::Status(405)));
+fn a_web_server_that_cannot_list_is_told_from_one_that_fails() {
+    let list = |status| {
+        let server = Arc::new(Server::stuck(Fault::Status(status)));
+        block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = format!("http://{}/s", listener.local_addr().unwrap());
+            tokio::spawn(Arc::clone(&server).serve(listener));
+            let store: Store = OpenOptions::default().retries(0).open(&address).unwrap();
+            let error = store.list(&key(""), 10).await.unwrap_err();
+            let kind = CellReader::new(store).children(&key("")).await.unwrap_err();
+            (error, kind.problem)
+        })
+    };
+    for status in [401, 403, 405, 501] {
+        let (error, problem) = list(status);
+        assert!(
+            matches!(error, ListError::Unlistable { .. }),
+            "{status}: {error:?}"
+        );
+        assert_eq!(problem, FetchProblem::Unlistable, "{status}");
+    }
+    for status in [429, 500, 503] {
+        let (error, problem) = list(status);
+        assert!(error.is_transient(), "{status}: {error:?}");
+        assert_eq!(problem, FetchProblem::Unavailable, "{status}");
+    }
+}
+
+#[test]
+fn what_is_not_delivered_is_unavailable_to_plans() {
+    let server = Arc::new(Server::stuck(Fault::Status(503)));
     block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/s", listener.local_addr().unwrap());
         tokio::spawn(Arc::clone(&server).serve(listener));
         let store: Store = OpenOptions::default().retries(0).open(&address).unwrap();
-        let error = store.list(&key(""), 10).await.unwrap_err();
-        assert!(matches!(error, ListError::Io { .. }), "{error:?}");
+        let reader = CellReader::new(store);
+        let cell = CellOf::Child(key("a"));
+        let got = reader.cells(&[Wanted { cell, part: None }]).await;
+        let error = got.into_iter().next().unwrap().unwrap_err();
+        assert_eq!(error.problem, FetchProblem::Unavailable);
+        assert_eq!(error.key, key("a"));
+        let error = reader.nodes(&[key("a")]).await.unwrap_err();
+        assert_eq!(error.problem, FetchProblem::Unavailable);
     });
 }
 

@@ -14,6 +14,7 @@ mod golden;
 mod http;
 mod list;
 mod open;
+mod port;
 mod read;
 mod requests;
 mod support;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use zvf_store::{ByteRange, MergeLimits, OpenOptions, Read, ReadError, Store};
 
-use crate::support::{block_on, bounded, full, key, numbered, part};
+use crate::support::{block_on, bounded, full, key, log, numbered, part};
 
 /// The same objects in every kind of store that needs no network.
 fn stores(objects: &[(&str, Vec<u8>)]) -> (Vec<Store>, tempfile::TempDir) {
@@ -163,6 +163,65 @@ fn more_than_the_budget_is_refused() {
 }
 
 #[test]
+fn what_fits_the_budget_is_read_and_the_rest_fails_alone() {
+    let options = OpenOptions::default().budget(100).record(true);
+    let options = options.merge(MergeLimits { gap: 0, size: 0 });
+    let store = options.from_memory(objects()).unwrap();
+    let reads = [
+        bounded(CELL, 0..60),
+        bounded(CELL, 500..560),
+        bounded(CELL, 900..940),
+    ];
+    let got = block_on(store.read_each(&reads));
+    let [Ok(Some(first)), Err(error), Ok(Some(last))] = &got[..] else {
+        panic!("{got:?}");
+    };
+    assert_eq!((first.len(), last.len()), (60, 40));
+    assert!(
+        matches!(
+            error,
+            ReadError::OverBudget {
+                size: 60,
+                budget: 100,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    assert_eq!(
+        log(&store),
+        [
+            "0/vertices/c/0/0/0 bytes 0..60",
+            "0/vertices/c/0/0/0 bytes 900..940"
+        ]
+    );
+}
+
+#[test]
+fn one_range_past_the_end_leaves_its_neighbours_alone() {
+    let (stores, _folder) = stores(&objects());
+    for store in stores {
+        let reads = [
+            bounded(CELL, 980..990),
+            bounded(CELL, 995..1005),
+            bounded(CELL, 1010..1020),
+        ];
+        let got = block_on(store.read_each(&reads));
+        assert_eq!(store.activity().requests, 1);
+        let [Ok(Some(first)), Err(second), Err(third)] = &got[..] else {
+            panic!("{got:?}");
+        };
+        assert_eq!(first, &numbered(1000)[980..990]);
+        for (error, range) in [(second, 995..1005), (third, 1010..1020)] {
+            let ReadError::Truncated { wanted, .. } = error else {
+                panic!("{error:?}");
+            };
+            assert_eq!(wanted, &ByteRange::Bounded(range), "{store}");
+        }
+    }
+}
+
+#[test]
 fn answers_share_what_was_fetched() {
     let store = Store::from_memory(objects()).unwrap();
     let reads = [bounded(CELL, 0..10), bounded(CELL, 20..30)];
@@ -223,6 +282,17 @@ proptest! {
             .iter()
             .map(|read| model((read.key.as_str() != "absent").then_some(&object[..]), &read.range))
             .collect();
+        let each = block_on(store.read_each(&reads));
+        for (read, got) in reads.iter().zip(each) {
+            let object = (read.key.as_str() != "absent").then_some(&object[..]);
+            match (got, model(object, &read.range)) {
+                (Ok(got), Ok(want)) => prop_assert_eq!(got.map(|b| b.to_vec()), want),
+                (Err(ReadError::Truncated { wanted, .. }), Err(())) => {
+                    prop_assert_eq!(&wanted, &read.range);
+                }
+                (got, want) => prop_assert!(false, "{read:?}: {got:?} but {want:?}"),
+            }
+        }
         let got = block_on(store.read(&reads));
         match (got, want) {
             (Ok(got), Ok(want)) => {

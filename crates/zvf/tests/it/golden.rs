@@ -7,7 +7,7 @@ use zvf_testkit::golden::Golden;
 use crate::block_on;
 
 /// The recorded stores of an archive: folder and expectation.
-fn stores(golden: &Golden) -> Vec<(String, Json)> {
+pub(crate) fn stores(golden: &Golden) -> Vec<(String, Json)> {
     let paths = golden.files().map(|(path, _)| path);
     let found = paths.filter_map(|path| {
         let store = match path.strip_suffix(".expected.json") {
@@ -19,7 +19,7 @@ fn stores(golden: &Golden) -> Vec<(String, Json)> {
     found.collect()
 }
 
-fn info(golden: &Golden, store: &str) -> Info {
+pub(crate) fn open(golden: &Golden, store: &str) -> Dataset {
     let prefix = format!("{store}/");
     let files = golden.files();
     let objects = files.filter_map(|(path, bytes)| {
@@ -28,7 +28,11 @@ fn info(golden: &Golden, store: &str) -> Info {
     });
     let opened = OpenOptions::default().from_memory(objects).unwrap();
     let dataset = block_on(Dataset::from_store(store, opened));
-    let dataset = dataset.unwrap_or_else(|error| panic!("{store}: {error}"));
+    dataset.unwrap_or_else(|error| panic!("{store}: {error}"))
+}
+
+fn info(golden: &Golden, store: &str) -> Info {
+    let dataset = open(golden, store);
     block_on(dataset.info()).unwrap_or_else(|error| panic!("{store}: {error}"))
 }
 
@@ -76,9 +80,9 @@ fn level<'a>(info: &'a Info, name: &str) -> &'a LevelInfo {
 }
 
 #[expect(clippy::print_stdout, reason = "`xtask conformance` shows these lines")]
-fn report(archive: &str, stores: usize, counts: usize) {
-    assert!(counts > 0);
-    println!("conformance: {archive}: {stores} stores opened, {counts} counts equal");
+pub(crate) fn report(archive: &str, seen: usize, equal: usize, of: &str, what: &str) {
+    assert!(equal > 0);
+    println!("conformance: {archive}: {seen} {of}, {equal} {what} equal");
 }
 
 #[test]
@@ -120,7 +124,7 @@ fn golden_counts_09() {
             counts += 5;
         }
     }
-    report("zvf-09", stores.len(), counts);
+    report("zvf-09", stores.len(), counts, "stores opened", "counts");
 }
 
 /// Rows of a chunk that its fragments reach.
@@ -188,7 +192,7 @@ fn older(archive: &str) {
             counts += 4;
         }
     }
-    report(archive, stores.len(), counts);
+    report(archive, stores.len(), counts, "stores opened", "counts");
 }
 
 #[test]

@@ -5,15 +5,27 @@
     reason = "a panic is how a test fails"
 )]
 
+mod fetch;
+mod extras;
 mod golden;
 mod hostile;
+mod links;
+mod objects;
 mod open;
+mod opening;
 mod padded;
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod servers;
+mod tables;
+#[cfg(feature = "http")]
+mod web;
+mod oracle;
+mod stores;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     runtime.unwrap().block_on(future)
 }

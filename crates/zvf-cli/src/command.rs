@@ -1,0 +1,106 @@
+//! The command line: what is asked for, done, and exited with.
+#![expect(clippy::print_stderr, reason = "a command line tool")]
+
+use std::{
+    error::Error,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::{completions, info, query};
+
+/// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
+#[derive(Debug, Parser)]
+#[command(name = "zvf", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Info(info::Arguments),
+    Query(Box<query::Arguments>),
+    Completions(completions::Arguments),
+}
+
+/// What a command has to say when it is done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    /// For stdout; nothing is printed when empty.
+    pub(crate) text: String,
+    /// For stderr, a line each.
+    pub(crate) warnings: Vec<String>,
+    /// Whether the answer is no.
+    pub(crate) is_no: bool,
+}
+
+impl From<String> for Done {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+}
+
+/// Does what the command line says.
+///
+/// The exit code is 0 when it is done, 1 when the answer is no, and 2 when it
+/// could not be done, as after wrong usage.
+pub fn run() -> ExitCode {
+    // Wrong usage exits with 2 here.
+    let Arguments { command } = Arguments::parse();
+    let done = match command {
+        Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
+        Command::Query(arguments) => block_on(query::run(&arguments)),
+        Command::Completions(arguments) => {
+            let script = completions::script(&arguments, &mut Arguments::command());
+            Ok(Done::from(script))
+        }
+    };
+    let printed = done.and_then(|done| {
+        for warning in &done.warnings {
+            eprintln!("warning: {warning}");
+        }
+        print(&done.text)?;
+        Ok(done.is_no)
+    });
+    match printed {
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {}", sentence(&*error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<T, Box<dyn Error>> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build()?.block_on(work)
+}
+
+/// Who stops reading, as `head` does, has what they want.
+fn print(text: &str) -> Result<(), Box<dyn Error>> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    match writeln!(io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// An error and its causes in one line.
+fn sentence(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,21 @@
+//! The command `zvf`: what it takes, and how it shows what the library finds.
+//!
+//! This is a library so that its parts can be tested one by one; programs use
+//! the crate [`zvf`] instead.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`query`] | `zvf query`: arguments to a query, an answer to JSON or text |
+//! | [`output`] | an answer to a file: csv, npz, arrow, parquet, ply, obj |
+
+mod command;
+mod completions;
+mod grid;
+mod info;
+mod number;
+mod progress;
+
+pub mod output;
+pub mod query;
+
+pub use command::run;

@@ -1,0 +1,55 @@
+//! Parquet, compressed with zstd.
+
+use std::sync::Arc;
+
+use parquet::{
+    arrow::ArrowWriter,
+    basic::{Compression, ZstdLevel},
+    file::{metadata::KeyValue, properties::WriterProperties},
+};
+use zvf::query::Answer;
+
+use super::{
+    Table, WriteError,
+    columnar::{Batches, metadata},
+    staged::{Fault, Sink, Staged},
+};
+
+pub(super) fn write(
+    answer: &Answer,
+    geometry: &str,
+    staged: &mut Staged,
+) -> Result<Vec<String>, WriteError> {
+    let about = metadata(answer, geometry);
+    let vertices = Table::vertices(answer)?;
+    let vertices = Batches::of(&vertices, about.clone())?;
+    staged.write(|sink| fill(&vertices, sink))?;
+    for (part, table) in Table::beside(answer)? {
+        let batches = Batches::of(&table, about.clone())?;
+        staged.write_beside(part, |sink| fill(&batches, sink))?;
+    }
+    Ok(Vec::new())
+}
+
+fn fill(batches: &Batches<'_>, sink: &mut Sink<'_>) -> Result<(), Fault> {
+    let schema = batches.schema();
+    // For readers that do not know Arrow; the others find it in the schema.
+    let mut entries: Vec<KeyValue> = schema
+        .metadata()
+        .iter()
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()))
+        .collect();
+    entries.sort_by(|one, other| one.key.cmp(&other.key));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(entries))
+        .build();
+    let writer = ArrowWriter::try_new(sink, Arc::clone(schema), Some(properties));
+    let mut writer = writer?;
+    for batch in batches.iter() {
+        let batch = batch?;
+        writer.write(&batch)?;
+    }
+    writer.close()?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! `zvf query`: a query from the command line, and its answer as text, JSON or a file.
+
+mod arguments;
+mod engine;
+mod preview;
+mod report;
+mod select;
+mod values;
+
+use std::error::Error;
+
+use zvf::{Dataset, OpenOptions, model::root::GeometryKind};
+
+use crate::{command::Done, output, progress::Progress};
+
+pub use arguments::{Arguments, UsageError};
+pub use preview::preview;
+pub use report::{Counts, Report};
+
+/// Asks a store, and shows or writes what it finds.
+pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    let query = arguments.query()?;
+    let options = OpenOptions::default().anonymous(arguments.anonymous);
+    let dataset = Dataset::open_with(&arguments.store, &options).await?;
+    let axes: Vec<&str> = dataset
+        .root()
+        .axes
+        .iter()
+        .map(|axis| axis.name.as_str())
+        .collect();
+    arguments.check_axes(&axes)?;
+    let progress = Progress::of(&dataset, arguments.quiet);
+    if arguments.explain {
+        let plan = engine::explain(&dataset, &query).await?;
+        return Ok(Done::from(arguments.plan(&plan)?));
+    }
+    let mut report = Report::new(dataset.address());
+    if arguments.count {
+        report.count(engine::count(&dataset, &query).await?);
+    } else {
+        let answer = engine::answer(&dataset, &query).await?;
+        report.answer(&answer);
+        if let Some(target) = &arguments.output {
+            report.written(output::write(
+                &answer,
+                &geometry(arguments, &dataset),
+                target,
+            )?);
+        } else if !arguments.json {
+            report.rows(preview(&answer)?);
+        }
+    }
+    let activity = dataset.store().activity();
+    report.cost(
+        activity.requests.saturating_add(activity.lists),
+        activity.bytes_read,
+    );
+    drop(progress);
+    Ok(arguments.done(&report)?)
+}
+
+/// The kind of geometry, or the name of the one that was asked for.
+fn geometry(arguments: &Arguments, dataset: &Dataset) -> String {
+    if let Some(name) = &arguments.geometry {
+        return name.clone();
+    }
+    let kinds = dataset.root().geometry_kinds.iter();
+    let kinds: Vec<&str> = kinds.map(GeometryKind::as_str).collect();
+    kinds.join(",")
+}

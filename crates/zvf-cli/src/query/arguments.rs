@@ -1,0 +1,271 @@
+//! What `zvf query` takes.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::json;
+use zvf::{
+    model::{grid::ChunkCoord, level::LevelId},
+    query::{
+        Cut, LevelChoice, Query, Selection,
+        geometry::{Bbox, Mode, Position, Sphere},
+        predicate::Predicate,
+    },
+};
+
+use super::{Report, select, values};
+use crate::{command::Done, output::Target};
+
+/// Finds vertices, paths, links and objects by place, object, group and
+/// attribute, and shows them or writes them to a file.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+pub struct Arguments {
+    /// A folder, a .zip file, or an address of a kind this build knows.
+    pub(super) store: String,
+
+    /// The level of this number; 0, the finest, unless said otherwise.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "Level")]
+    level: Option<u32>,
+    /// The coarsest level whose bins are at most so many times those of level 0.
+    #[arg(long, value_name = "S", group = "of_level", help_heading = "Level", value_parser = values::scale)]
+    scale: Option<f64>,
+    /// The finest level of at most so many vertices.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "Level")]
+    vertices: Option<u64>,
+    /// Instead of what is found, what it is linked to so many levels on:
+    /// up to the coarser for positive numbers.
+    #[arg(
+        long,
+        value_name = "±N",
+        help_heading = "Level",
+        allow_negative_numbers = true
+    )]
+    drill: Option<i32>,
+    /// A further geometry of a composite store.
+    #[arg(long, value_name = "NAME", help_heading = "Level")]
+    pub(super) geometry: Option<String>,
+
+    /// What comes into a box: the lower bound of each axis, then the upper ones.
+    /// `inf` and `-inf` are bounds as well.
+    #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", group = "region", help_heading = "Place",
+        value_parser = Bbox::parse, allow_hyphen_values = true)]
+    bbox: Option<Bbox>,
+    /// What comes into a sphere: its centre, then its radius.
+    #[arg(long, value_name = "x,y,z,r", group = "region", help_heading = "Place",
+        value_parser = values::sphere, allow_hyphen_values = true)]
+    sphere: Option<Sphere>,
+    /// What is nearest to a place.
+    #[arg(long, value_name = "x,y,z", help_heading = "Place",
+        value_parser = values::position, allow_hyphen_values = true)]
+    nearest: Option<Position>,
+    /// How many of the nearest.
+    #[arg(long, value_name = "N", help_heading = "Place", requires = "nearest", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    k: u64,
+    /// Whether things come whole when they touch, only the part inside, or only
+    /// when entirely within.
+    #[arg(long, help_heading = "Place", default_value = Mode::default().name(),
+        value_parser = PossibleValuesParser::new(Mode::ALL.map(Mode::name))
+            .map(|name| Mode::parse(&name).unwrap_or_default()))]
+    mode: Mode,
+    /// With --mode clip: drops segments and faces that cross the border, rather
+    /// than cutting them.
+    #[arg(long, help_heading = "Place")]
+    drop_cut: bool,
+
+    /// Objects by id, with commas between or one an option.
+    #[arg(
+        long = "object",
+        value_name = "ID",
+        help_heading = "What",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    objects: Vec<i64>,
+    /// The objects of groups, by their numbers.
+    #[arg(
+        long = "group",
+        value_name = "ID",
+        help_heading = "What",
+        value_delimiter = ','
+    )]
+    groups: Vec<u64>,
+    /// Only what is in these chunks.
+    #[arg(long = "chunk", value_name = "i.j.k", help_heading = "What", value_delimiter = ',',
+        value_parser = values::chunk, allow_hyphen_values = true)]
+    chunks: Vec<ChunkCoord>,
+    /// The value of the attribute that the level is chunked by.
+    #[arg(
+        long,
+        value_name = "VALUE",
+        help_heading = "What",
+        allow_hyphen_values = true
+    )]
+    chunked_by: Option<String>,
+    /// What must hold of attributes, as "vertex.radius > 2 and kind = 'axon'".
+    #[arg(long = "where", value_name = "EXPR", help_heading = "What",
+        value_parser = Predicate::parse, allow_hyphen_values = true)]
+    filter: Option<Predicate>,
+    /// The attributes to read, as radius,object.length; none when empty, all
+    /// without.
+    #[arg(long, value_name = "a,b", help_heading = "What", value_parser = select::parse)]
+    select: Option<Selection>,
+    /// Leaves out which object a vertex belongs to, which can take much reading.
+    #[arg(long, help_heading = "What")]
+    no_objects: bool,
+    /// The first so many vertices, paths or links.
+    #[arg(long, value_name = "N", help_heading = "What")]
+    limit: Option<u64>,
+
+    /// Prints how much there is, and no rows.
+    #[arg(long, help_heading = "Result", conflicts_with_all = ["explain", "output"])]
+    pub(super) count: bool,
+    /// Prints what would be read, and reads nothing of it.
+    #[arg(long, help_heading = "Result", conflicts_with = "output")]
+    pub(super) explain: bool,
+    /// Writes all rows to a file that ends in .csv, .npz, .arrow, .parquet, .ply
+    /// or .obj.
+    #[arg(short, long, value_name = "FILE", help_heading = "Result", value_parser = Target::parse)]
+    pub(super) output: Option<Target>,
+    /// Leaves out what is damaged and lists it, rather than to fail.
+    #[arg(long, help_heading = "Result")]
+    keep_going: bool,
+    /// Exits with 1 when nothing is found.
+    #[arg(long, help_heading = "Result", conflicts_with = "explain")]
+    fail_empty: bool,
+    /// Prints one JSON object, with counts and without rows.
+    #[arg(long, help_heading = "Result")]
+    pub(super) json: bool,
+    /// Shows no progress; with -o, prints nothing but what is wrong.
+    #[arg(long, help_heading = "Result")]
+    pub(super) quiet: bool,
+    /// Sign no request: for public buckets.
+    #[arg(long)]
+    pub(super) anonymous: bool,
+}
+
+/// Why arguments make no query.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UsageError {
+    /// Cuts are of clipping.
+    #[error("--drop-cut says what clipping does; add --mode clip")]
+    DropCut,
+    /// More are asked for than can be counted.
+    #[error("--k is more than this machine can count")]
+    Nearest,
+    /// Something in space has another number of axes than the store.
+    #[error("{option} has {found} axes, the store has {}: {}; give a value for each", axes.len(), axes.join(", "))]
+    Axes {
+        /// The option.
+        option: &'static str,
+        /// Axes it has.
+        found: usize,
+        /// Those of the store.
+        axes: Vec<String>,
+    },
+}
+
+impl Arguments {
+    /// The query they ask.
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError`] when options do not go together.
+    pub fn query(&self) -> Result<Query, UsageError> {
+        let mut query = Query::new();
+        query.level = match (self.level, self.scale, self.vertices) {
+            (_, Some(scale), _) => LevelChoice::Scale(scale),
+            (_, _, Some(vertices)) => LevelChoice::Vertices(vertices),
+            (level, None, None) => LevelChoice::Number(LevelId::new(level.unwrap_or(0))),
+        };
+        query.region = match (self.bbox, self.sphere) {
+            (Some(bbox), _) => Some(bbox.into()),
+            (None, sphere) => sphere.map(Into::into),
+        };
+        query.mode = self.mode;
+        if self.drop_cut {
+            if self.mode != Mode::Clip {
+                return Err(UsageError::DropCut);
+            }
+            query.cut = Cut::Drop;
+        }
+        if let Some(place) = self.nearest {
+            let k = usize::try_from(self.k).map_err(|_| UsageError::Nearest)?;
+            query = query.nearest(place, k);
+        }
+        query.objects = given(&self.objects);
+        query.groups = given(&self.groups);
+        query.chunks = given(&self.chunks);
+        query.filter.clone_from(&self.filter);
+        query.chunked_by = self.chunked_by.as_deref().map(values::chunked_by);
+        query.columns = self.select.clone().unwrap_or_default();
+        query.without_objects = self.no_objects;
+        query.limit = self.limit;
+        query.drill = self.drill;
+        query.geometry.clone_from(&self.geometry);
+        query.keep_going = self.keep_going;
+        Ok(query)
+    }
+
+    /// Whether what is in space has the axes of the store: with others it would
+    /// select nothing, and not say why.
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError::Axes`] when it has others.
+    pub fn check_axes(&self, axes: &[&str]) -> Result<(), UsageError> {
+        let places = [
+            ("--bbox", self.bbox.as_ref().map(Bbox::axes)),
+            ("--sphere", self.sphere.map(|sphere| sphere.centre().len())),
+            ("--nearest", self.nearest.map(|place| place.len())),
+        ];
+        for (option, found) in places {
+            if let Some(found) = found.filter(|found| *found != axes.len()) {
+                let axes = axes.iter().map(|axis| (*axis).to_owned()).collect();
+                return Err(UsageError::Axes {
+                    option,
+                    found,
+                    axes,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A plan as it is to be printed.
+    pub(super) fn plan(&self, plan: &str) -> Result<String, serde_json::Error> {
+        if self.json {
+            return serde_json::to_string_pretty(&json!({ "plan": plan }));
+        }
+        Ok(plan.trim_end().to_owned())
+    }
+
+    /// What is to be printed, and how to exit.
+    pub(super) fn done(&self, report: &Report) -> Result<Done, serde_json::Error> {
+        let mut warnings = Vec::new();
+        if !self.quiet && self.bbox.is_some_and(|bbox| bbox.is_empty()) {
+            let why = "a lower bound of --bbox is above the upper one: nothing can be in it";
+            warnings.push(why.to_owned());
+        }
+        let is_silent = self.quiet && self.output.is_some();
+        let text = if self.json {
+            serde_json::to_string_pretty(&report.object())?
+        } else if is_silent {
+            // What is lost is said all the same.
+            warnings.extend(report.losses());
+            String::new()
+        } else {
+            report.text()
+        };
+        Ok(Done {
+            text,
+            warnings,
+            is_no: self.fail_empty && report.is_empty(),
+        })
+    }
+}
+
+/// What an option gave, when it was there.
+fn given<T: Clone>(values: &[T]) -> Option<Vec<T>> {
+    (!values.is_empty()).then(|| values.to_vec())
+}

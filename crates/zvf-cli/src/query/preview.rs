@@ -1,0 +1,88 @@
+//! The first rows of an answer, as a table for people.
+
+use zvf::query::Answer;
+
+use crate::{
+    grid,
+    number::{counted, of_len},
+    output::{Table, TableColumn, WriteError},
+};
+
+/// Rows that are shown.
+const ROWS: usize = 10;
+/// Characters of a cell that are shown.
+const WIDTH: usize = 32;
+/// Channels of a column that are shown.
+const CHANNELS: usize = 4;
+
+/// The first vertices of an answer, and its first links.
+///
+/// # Errors
+///
+/// [`WriteError`] when the answer is broken.
+pub fn preview(answer: &Answer) -> Result<String, WriteError> {
+    let mut lines = Vec::new();
+    let vertices = Table::vertices(answer)?;
+    if vertices.rows > 0 {
+        lines.extend(shown(&vertices, ["vertex", "vertices"]));
+    }
+    if let Some(links) = Table::links(answer)? {
+        lines.push(String::new());
+        lines.extend(shown(&links, ["link", "links"]));
+    }
+    Ok(lines.join("\n"))
+}
+
+fn shown(table: &Table<'_>, names: [&str; 2]) -> Vec<String> {
+    let titles = table.columns.iter().map(|column| readable(&column.name));
+    let mut rows: Vec<Vec<String>> = vec![titles.collect()];
+    rows.extend((0..table.rows.min(ROWS)).map(|row| {
+        let cells = table.columns.iter().map(|column| cell(column, row));
+        cells.collect()
+    }));
+    let mut lines = grid::lines(&rows);
+    let more = table.rows.saturating_sub(ROWS);
+    if more > 0 {
+        let more = counted(of_len(more), names);
+        lines.push(format!("  … and {more} more: -o FILE.csv writes all"));
+    }
+    lines
+}
+
+fn cell(column: &TableColumn<'_>, row: usize) -> String {
+    if column.is_missing(row) {
+        return "-".to_owned();
+    }
+    if let Some(word) = column.word(row) {
+        return readable(word);
+    }
+    let mut cell = String::new();
+    for channel in 0..column.channels().min(CHANNELS) {
+        if channel > 0 {
+            cell.push(' ');
+        }
+        column.push_number(row, channel, &mut cell);
+    }
+    if column.channels() > CHANNELS {
+        cell.push_str(" …");
+    }
+    cell
+}
+
+/// Text from a store on a terminal: short, and without characters that could
+/// steer it.
+fn readable(text: &str) -> String {
+    let mut shown = String::new();
+    for (at, character) in text.chars().enumerate() {
+        if at == WIDTH {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}

@@ -1,0 +1,165 @@
+//! What was found, for people and for programs.
+
+use serde_json::{Map, Value, json};
+use zvf::query::{Answer, Links, Missing};
+
+use crate::{
+    number::{counted, grouped, of_len},
+    output::Written,
+};
+
+/// How much a query finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The level, when it is known.
+    pub level: Option<u32>,
+    /// Vertices.
+    pub vertices: u64,
+    /// Objects that have something in it.
+    pub objects: u64,
+    /// Links.
+    pub links: u64,
+    /// Paths; `None` for geometry without.
+    pub parts: Option<u64>,
+}
+
+/// What is said of an answer.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    address: String,
+    counts: Counts,
+    requests: u64,
+    bytes_read: u64,
+    missing: Vec<Missing>,
+    notes: Vec<String>,
+    rows: String,
+    written: Option<Written>,
+}
+
+impl Report {
+    /// A report on the store of this address.
+    pub fn new(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes what was counted.
+    pub fn count(&mut self, counts: Counts) {
+        self.counts = counts;
+    }
+
+    /// Takes what was found, but the rows.
+    pub fn answer(&mut self, answer: &Answer) {
+        self.counts = Counts {
+            level: Some(answer.level.number()),
+            vertices: of_len(answer.positions.len()),
+            objects: of_len(answer.objects.len()),
+            links: of_len(answer.links.as_ref().map_or(0, Links::len)),
+            parts: answer
+                .parts
+                .as_ref()
+                .map(|parts| of_len(parts.objects.len())),
+        };
+        self.missing.clone_from(&answer.missing);
+        self.notes.clone_from(&answer.notes);
+    }
+
+    /// Takes the first rows, as text.
+    pub fn rows(&mut self, rows: String) {
+        self.rows = rows;
+    }
+
+    /// Takes what was written.
+    pub fn written(&mut self, written: Written) {
+        self.written = Some(written);
+    }
+
+    /// Takes what it cost.
+    pub fn cost(&mut self, requests: u64, bytes_read: u64) {
+        self.requests = requests;
+        self.bytes_read = bytes_read;
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.counts.vertices == 0 && self.counts.links == 0
+    }
+
+    /// As one JSON object.
+    pub fn object(&self) -> Value {
+        let missing = self
+            .missing
+            .iter()
+            .map(|missing| json!({ "key": missing.key.as_str(), "reason": missing.reason }));
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("level", self.counts.level.into());
+        put("vertices", self.counts.vertices.into());
+        put("objects", self.counts.objects.into());
+        put("links", self.counts.links.into());
+        if let Some(parts) = self.counts.parts {
+            put("parts", parts.into());
+        }
+        put("requests", self.requests.into());
+        put("bytes_read", self.bytes_read.into());
+        put("missing", missing.collect());
+        put("notes", self.notes.clone().into());
+        if let Some(written) = &self.written {
+            let files = written.files.iter();
+            let files: Vec<Value> = files.map(|file| file.to_string_lossy().into()).collect();
+            put("output", files.first().cloned().unwrap_or_default());
+            put("files", files.into());
+            put("left_out", written.left_out.clone().into());
+        }
+        object.into()
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        let counts = &self.counts;
+        let mut found = vec![counted(counts.vertices, ["vertex", "vertices"])];
+        found.extend(counts.parts.map(|parts| counted(parts, ["path", "paths"])));
+        found.push(counted(counts.objects, ["object", "objects"]));
+        if counts.parts.is_none() {
+            found.push(counted(counts.links, ["link", "links"]));
+        }
+        let level = counts.level.map(|level| format!(", level {level}"));
+        let mut lines = vec![
+            format!("{}{}", self.address, level.unwrap_or_default()),
+            format!("  {}", found.join(", ")),
+            format!(
+                "  {}, {} bytes read",
+                counted(self.requests, ["request", "requests"]),
+                grouped(self.bytes_read)
+            ),
+        ];
+        if !self.rows.is_empty() {
+            lines.push(String::new());
+            lines.push(self.rows.clone());
+        }
+        let mut remarks = Vec::new();
+        if let Some(written) = &self.written {
+            let files = written.files.iter();
+            remarks.extend(files.map(|file| format!("written: {}", file.display())));
+        }
+        remarks.extend(self.losses());
+        remarks.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        if !remarks.is_empty() {
+            lines.push(String::new());
+            lines.append(&mut remarks);
+        }
+        lines.join("\n")
+    }
+
+    /// What could not be read or written, a line each.
+    pub(super) fn losses(&self) -> Vec<String> {
+        let missing = self.missing.iter();
+        let missing = missing.map(|it| format!("missing: {}: {}", it.key, it.reason));
+        let left_out = self.written.iter().flat_map(|written| &written.left_out);
+        missing
+            .chain(left_out.map(|line| format!("left out: {line}")))
+            .collect()
+    }
+}

@@ -1,0 +1,194 @@
+//! Answers made by hand, one of each shape.
+
+use std::{fs, path::Path};
+
+use zvf::{
+    format::numeric::{ByteOrder, Element, Kind, encode},
+    query::{Answer, Column, Group, Links, Parts, Rows, Values},
+};
+use zvf_cli::output::{Target, WriteError, Written, write};
+
+/// Writes an answer to a file of this name in a folder.
+pub(crate) fn written(answer: &Answer, folder: &Path, name: &str) -> Result<Written, WriteError> {
+    let target = Target::new(folder.join(name)).unwrap();
+    write(answer, "graph", &target)
+}
+
+/// Writes an answer, and gives the bytes of the file.
+pub(crate) fn bytes(answer: &Answer, name: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    written(answer, folder.path(), name).unwrap();
+    fs::read(folder.path().join(name)).unwrap()
+}
+
+/// Writes an answer, and gives the text of the file.
+pub(crate) fn text(answer: &Answer, name: &str) -> String {
+    String::from_utf8(bytes(answer, name)).unwrap()
+}
+
+pub(crate) fn rows<T: Element>(columns: u32, values: &[T]) -> Rows {
+    let mut rows = Rows::new(T::KIND, columns);
+    rows.bytes = encode(values, ByteOrder::Little);
+    rows
+}
+
+pub(crate) fn numbers<T: Element>(name: &str, columns: u32, values: &[T]) -> Column {
+    Column {
+        name: name.to_owned(),
+        values: Values::Numbers(rows(columns, values)),
+        missing: None,
+    }
+}
+
+pub(crate) fn words(name: &str, codes: &[u32], words: &[&str]) -> Column {
+    let words = words.iter().map(|word| (*word).to_owned());
+    Column {
+        name: name.to_owned(),
+        values: Values::Words {
+            codes: codes.to_vec(),
+            words: words.collect(),
+        },
+        missing: None,
+    }
+}
+
+pub(crate) fn lacking(column: Column, missing: &[bool]) -> Column {
+    let missing = Some(missing.to_vec());
+    Column { missing, ..column }
+}
+
+fn axes(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// Three points with a column of every sort.
+pub(crate) fn points() -> Answer {
+    let mut answer = Answer::default();
+    answer.level = zvf::model::level::LevelId::new(2);
+    answer.axes = axes(&["x", "y", "z"]);
+    answer.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
+    answer.object_ids = Some(vec![7, -1, -2]);
+    // 1.5, missing, -0.1 rounded to 11 bits.
+    let mut half = Rows::new(Kind::Float16, 1);
+    half.bytes = vec![0x00, 0x3e, 0xff, 0xff, 0x66, 0xae];
+    let half = Column {
+        name: "half".to_owned(),
+        values: Values::Numbers(half),
+        missing: Some(vec![false, true, false]),
+    };
+    // Any byte but 0 is true.
+    let mut flag = Rows::new(Kind::Bool, 1);
+    flag.bytes = vec![2, 0, 1];
+    let flag = Column {
+        name: "flag".to_owned(),
+        values: Values::Numbers(flag),
+        missing: None,
+    };
+    answer.vertex = vec![
+        lacking(
+            numbers("radius", 1, &[0.1_f32, 3.0, f32::NAN]),
+            &[false, true, false],
+        ),
+        // The code of the missing word is no word.
+        lacking(
+            words("kind", &[1, 99, 0], &["", "a,\"b\"", "unused and long"]),
+            &[false, true, false],
+        ),
+        lacking(
+            numbers("rgb", 3, &[255_u8, 0, 1, 2, 3, 4, 5, 6, 7]),
+            &[false, false, true],
+        ),
+        flag,
+        numbers("big", 1, &[9_007_199_254_740_993_i64, -1, 5]),
+        half,
+        numbers("wave", 1, &[[1.0_f32, -2.5], [0.0, 0.1], [-0.0, f32::NAN]]),
+    ];
+    answer.fragment = vec![words("label", &[0, 0, 1], &["été", "β"])];
+    answer.objects = vec![7, 12];
+    answer.object = vec![
+        lacking(numbers("length", 1, &[0.1_f64, 1e300]), &[false, true]),
+        lacking(numbers("count", 1, &[u64::MAX, 0]), &[false, true]),
+    ];
+    answer.groups = vec![Group {
+        id: 5,
+        members: vec![12, 7],
+    }];
+    answer
+}
+
+/// Paths of three, one and two vertices in a plane, in f64.
+pub(crate) fn paths() -> Answer {
+    let mut answer = Answer::default();
+    answer.axes = axes(&["x", "y"]);
+    let positions = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 0.1, 5.5];
+    answer.positions = rows::<f64>(2, &positions);
+    answer.parts = Some(Parts {
+        offsets: vec![0, 3, 4, 6],
+        objects: vec![4, 9, 9],
+    });
+    answer.objects = vec![4, 9];
+    answer
+}
+
+/// Four vertices and three edges with a weight, child first.
+pub(crate) fn graph() -> Answer {
+    let mut answer = Answer::default();
+    answer.axes = axes(&["z", "y", "x"]);
+    answer.positions = rows(3, &[0_i16, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32]);
+    answer.object_ids = Some(vec![1, 1, 1, 1]);
+    answer.objects = vec![1];
+    answer.links = Some(Links {
+        width: 2,
+        ends: vec![1, 0, 2, 1, 3, 0],
+    });
+    answer.link = vec![lacking(
+        numbers("weight", 1, &[1_i32, 2, 3]),
+        &[false, true, false],
+    )];
+    answer
+}
+
+/// A square as faces of this many corners.
+pub(crate) fn mesh(width: u32) -> Answer {
+    let mut answer = Answer::default();
+    answer.axes = axes(&["x", "y", "z"]);
+    answer.positions = rows(
+        3,
+        &[
+            0.0_f32, 0.0, 0.5, 1.0, 0.0, 0.5, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5,
+        ],
+    );
+    let ends = match width {
+        3 => vec![0, 1, 2, 0, 2, 3],
+        4 => vec![0, 1, 2, 3],
+        _ => (0..4).cycle().take(width.try_into().unwrap()).collect(),
+    };
+    answer.links = Some(Links { width, ends });
+    answer
+}
+
+/// Nothing, of a store with objects and links.
+pub(crate) fn nothing() -> Answer {
+    let mut answer = Answer::default();
+    answer.axes = axes(&["x", "y", "z"]);
+    answer.positions = Rows::new(Kind::Float32, 3);
+    answer.object_ids = Some(Vec::new());
+    answer.links = Some(Links {
+        width: 2,
+        ends: Vec::new(),
+    });
+    answer.vertex = vec![numbers::<f32>("radius", 1, &[]), words("kind", &[], &[])];
+    answer
+}
+
+/// Two points in so many axes, in f64.
+pub(crate) fn in_axes(count: u32) -> Answer {
+    let mut answer = Answer::default();
+    let names = ["x", "y", "z", "t", "c"];
+    answer.axes = axes(&names[..count.try_into().unwrap()]);
+    let values: Vec<f64> = (0..2 * count)
+        .map(|value| f64::from(value) + 0.25)
+        .collect();
+    answer.positions = rows(count, &values);
+    answer
+}

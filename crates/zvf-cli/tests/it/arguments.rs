@@ -1,0 +1,178 @@
+//! Arguments of `zvf query`, and the query they make.
+
+use clap::Parser;
+use zvf::{
+    model::{grid::ChunkCoord, level::LevelId},
+    query::{
+        Cut, LevelChoice, NearestTo, Query, Region, Selection,
+        geometry::{Bbox, Mode, Position, Sphere},
+        predicate::{Predicate, Scope},
+    },
+};
+use zvf_cli::query::{Arguments, UsageError};
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn parse(line: &[&str]) -> Result<Arguments, clap::Error> {
+    let line = ["zvf", "store.zv"].iter().chain(line);
+    Command::try_parse_from(line).map(|command| command.arguments)
+}
+
+#[track_caller]
+fn query(line: &[&str]) -> Query {
+    parse(line).unwrap().query().unwrap()
+}
+
+/// What is said about a wrong line.
+#[track_caller]
+fn refused(line: &[&str]) -> String {
+    let error = parse(line).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    error.to_string()
+}
+
+#[test]
+fn nothing_asks_for_everything_of_level_0() {
+    let found = query(&[]);
+    assert_eq!(format!("{found:?}"), format!("{:?}", Query::new()));
+}
+
+#[test]
+fn a_level_goes_by_number_scale_or_vertices() {
+    let number = |n| LevelChoice::Number(LevelId::new(n));
+    assert_eq!(query(&["--level", "3"]).level, number(3));
+    assert_eq!(query(&["--scale", "2.5"]).level, LevelChoice::Scale(2.5));
+    assert_eq!(
+        query(&["--vertices", "1000"]).level,
+        LevelChoice::Vertices(1000)
+    );
+    assert!(refused(&["--level", "1", "--scale", "2"]).contains("cannot be used with"));
+    assert!(refused(&["--scale", "0"]).contains("a scale is a number above 0"));
+}
+
+/// Lower bounds first, then upper ones; the first may start with a minus.
+#[test]
+fn places_may_be_negative() {
+    let bbox = Bbox::new(&[-1.0, -1.0, -1.0], &[2.0, 2.0, 2.0]).unwrap();
+    let found = query(&["--bbox", "-1,-1,-1,2,2,2"]);
+    assert_eq!(found.region, Some(Region::Box(bbox)));
+    assert_eq!(query(&["--bbox=-1,-1,-1,2,2,2"]).region, found.region);
+    let slab = Bbox::new(&[f64::NEG_INFINITY, 0.0], &[f64::INFINITY, 1.5]).unwrap();
+    let found = query(&["--bbox", "-inf, 0, inf, 1.5"]);
+    assert_eq!(found.region, Some(Region::Box(slab)));
+    let sphere = Sphere::new(&[-1.0, 2.0, -3.0], 4.5).unwrap();
+    let found = query(&["--sphere", "-1,2,-3,4.5"]);
+    assert_eq!(found.region, Some(Region::Sphere(sphere)));
+    let place = Position::new(&[-0.5, 1e3]).unwrap();
+    let found = query(&["--nearest", "-0.5,1e3", "--k", "7"]);
+    assert_eq!(found.nearest, Some(NearestTo { place, count: 7 }));
+    let found = query(&["--nearest", "-0.5,1e3"]);
+    assert_eq!(found.nearest.map(|nearest| nearest.count), Some(1));
+    assert_eq!(query(&["--drill", "-1"]).drill, Some(-1));
+    assert_eq!(query(&["--drill", "+2"]).drill, Some(2));
+}
+
+#[test]
+fn says_what_is_no_place() {
+    let says = refused(&["--bbox", "0,0,0,1,1"]);
+    assert!(says.contains("5 numbers leave one alone"), "{says}");
+    assert!(refused(&["--bbox", "0,x"]).contains("value 1 of the box is no number"));
+    assert!(refused(&["--sphere", "0,0,-1"]).contains("a radius is a number"));
+    assert!(refused(&["--nearest", "0,,1"]).contains("value 1, counted from 0, is no number"));
+    assert!(refused(&["--bbox", "0,1", "--sphere", "0,1"]).contains("cannot be used with"));
+    assert!(refused(&["--k", "3"]).contains("--nearest"));
+    assert!(refused(&["--nearest", "0", "--k", "0"]).contains('0'));
+}
+
+#[test]
+fn a_mode_has_a_name_and_only_clipping_cuts() {
+    assert_eq!(query(&[]).mode, Mode::Touch);
+    for mode in Mode::ALL {
+        assert_eq!(query(&["--mode", mode.name()]).mode, mode);
+    }
+    assert!(refused(&["--mode", "inside"]).contains("touch, within, clip"));
+    let clip = query(&["--mode", "clip"]);
+    assert_eq!(clip.cut, Cut::Cut);
+    let dropped = query(&["--mode", "clip", "--drop-cut"]);
+    assert_eq!(dropped.cut, Cut::Drop);
+    let alone = parse(&["--drop-cut"]).unwrap();
+    assert_eq!(alone.query().unwrap_err(), UsageError::DropCut);
+}
+
+#[test]
+fn ids_come_with_commas_or_one_by_one() {
+    let found = query(&["--object", "5,-3", "--object", "5", "--group", "1,2"]);
+    assert_eq!(found.objects, Some(vec![5, -3, 5]));
+    assert_eq!(found.groups, Some(vec![1, 2]));
+    let found = query(&["--chunk", "-1.0.2", "--chunk", "0.0.0,0.0.1"]);
+    let chunks = [[-1, 0, 2], [0, 0, 0], [0, 0, 1]].map(ChunkCoord::new);
+    assert_eq!(found.chunks, Some(chunks.to_vec()));
+    assert!(refused(&["--chunk", "0,0,x"]).contains("with points between"));
+    // The store is not taken for one more id.
+    let line = ["zvf", "--object", "5", "store.zv"];
+    assert!(Command::try_parse_from(line).is_ok());
+}
+
+#[test]
+fn attributes_filter_and_are_selected() {
+    let found = query(&["--where", "radius > 2 and kind = 'axon'"]);
+    let expected = Predicate::parse("radius > 2 and kind = 'axon'").unwrap();
+    assert_eq!(found.filter, Some(expected));
+    let found = query(&["--where", "-1 < radius"]);
+    assert!(found.filter.is_some());
+    let says = refused(&["--where", "radius >"]);
+    assert!(
+        says.contains("at byte 8: expected a column or a value"),
+        "{says}"
+    );
+    let found = query(&["--select", "radius,object.length"]);
+    let names = [(None, "radius"), (Some(Scope::Object), "length")];
+    let names = names.map(|(scope, name)| (scope, name.to_owned()));
+    assert_eq!(found.columns, Selection::Named(names.to_vec()));
+    assert_eq!(query(&["--select", ""]).columns, Selection::none());
+    assert_eq!(query(&[]).columns, Selection::All);
+    assert!(refused(&["--select", "a,,b"]).contains("between two commas"));
+    let found = query(&["--chunked-by", "-3"]);
+    assert_eq!(found.chunked_by, Some(serde_json::json!(-3)));
+}
+
+#[test]
+fn the_rest_is_taken_as_it_is() {
+    let found = query(&[
+        "--no-objects",
+        "--limit",
+        "10",
+        "--geometry",
+        "soma",
+        "--keep-going",
+    ]);
+    assert!(found.without_objects && found.keep_going);
+    assert_eq!(found.limit, Some(10));
+    assert_eq!(found.geometry.as_deref(), Some("soma"));
+}
+
+#[test]
+fn counting_and_explaining_write_nothing() {
+    assert!(refused(&["--count", "-o", "a.csv"]).contains("cannot be used with"));
+    assert!(refused(&["--explain", "-o", "a.csv"]).contains("cannot be used with"));
+    assert!(refused(&["--explain", "--count"]).contains("cannot be used with"));
+}
+
+#[test]
+fn other_axes_than_the_store_has_are_a_mistake() {
+    let arguments = parse(&["--bbox", "0,0,1,1"]).unwrap();
+    assert!(arguments.check_axes(&["x", "y"]).is_ok());
+    let error = arguments.check_axes(&["x", "y", "z"]).unwrap_err();
+    let says = "--bbox has 2 axes, the store has 3: x, y, z; give a value for each";
+    assert_eq!(error.to_string(), says);
+    for (option, value) in [("--sphere", "0,0,1"), ("--nearest", "0,0")] {
+        let arguments = parse(&[option, value]).unwrap();
+        assert!(arguments.check_axes(&["x", "y"]).is_ok());
+        let error = arguments.check_axes(&["x"]).unwrap_err();
+        assert!(error.to_string().starts_with(option));
+    }
+}

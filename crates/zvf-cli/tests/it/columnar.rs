@@ -1,0 +1,251 @@
+//! Arrow and parquet, read back by their readers.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeListArray,
+    Int16Array, Int32Array, Int64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
+    UInt64Array,
+    cast::AsArray,
+    types::{Float16Type, Float32Type, Float64Type, UInt8Type, UInt32Type},
+};
+use arrow_schema::SchemaRef;
+use zvf::query::Answer;
+
+use crate::answers::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
+
+type Half = <Float16Type as ArrowPrimitiveType>::Native;
+
+/// What a file holds: its schema and its rows in batches.
+type Read = (SchemaRef, Vec<RecordBatch>);
+
+fn read_arrow(path: &Path) -> Read {
+    let file = File::open(path).unwrap();
+    let reader = arrow_ipc::reader::FileReader::try_new(file, None).unwrap();
+    let schema = reader.schema();
+    (schema, reader.collect::<Result<_, _>>().unwrap())
+}
+
+#[cfg(feature = "parquet")]
+fn read_parquet(path: &Path) -> Read {
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    let file = File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let schema = Arc::clone(reader.schema());
+    let reader = reader.with_batch_size(1 << 20).build().unwrap();
+    (schema, reader.collect::<Result<_, _>>().unwrap())
+}
+
+type Reader = fn(&Path) -> Read;
+
+/// Ends of names, and what reads such files.
+fn formats() -> Vec<(&'static str, Reader)> {
+    vec![
+        ("arrow", read_arrow),
+        #[cfg(feature = "parquet")]
+        ("parquet", read_parquet),
+    ]
+}
+
+/// Writes an answer in each format, and looks at the file with this part in its
+/// name.
+fn each(answer: &Answer, part: &str, look: impl Fn(&RecordBatch, &SchemaRef)) {
+    for (end, read) in formats() {
+        let folder = tempfile::tempdir().unwrap();
+        written(answer, folder.path(), &format!("a.{end}")).unwrap();
+        let (schema, batches) = read(&folder.path().join(format!("a{part}.{end}")));
+        assert_eq!(batches.len(), 1, "{end}");
+        look(&batches[0], &schema);
+    }
+}
+
+#[track_caller]
+fn check(batch: &RecordBatch, name: &str, expected: &impl Array) {
+    let found = batch.column_by_name(name).unwrap();
+    assert_eq!(found.as_ref(), expected as &dyn Array, "{name}");
+}
+
+/// The numbers of a list in one row.
+fn listed(batch: &RecordBatch, name: &str, row: usize) -> ArrayRef {
+    let list: &FixedSizeListArray = batch.column_by_name(name).unwrap().as_fixed_size_list();
+    list.value(row)
+}
+
+#[test]
+fn points_with_attributes_of_every_sort() {
+    let names = "x y z object_id vertex.radius vertex.kind vertex.rgb vertex.flag vertex.big \
+                 vertex.half vertex.wave fragment.label";
+    each(&points(), "", |batch, schema| {
+        let found: Vec<_> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        assert_eq!(found.join(" "), names);
+        let x = batch
+            .column_by_name("x")
+            .unwrap()
+            .as_primitive::<Float32Type>();
+        assert_eq!(x.values()[..], [0.1, 1e20, 7.0]);
+        assert_eq!(x.null_count(), 0);
+        check(batch, "object_id", &Int64Array::from(vec![7, -1, -2]));
+        let radius = batch.column_by_name("vertex.radius").unwrap();
+        let radius = radius.as_primitive::<Float32Type>();
+        let values: Vec<_> = radius.iter().map(|value| value.map(f32::to_bits)).collect();
+        let expected = [Some(0.1_f32), None, Some(f32::NAN)];
+        assert_eq!(values, expected.map(|value| value.map(f32::to_bits)));
+        let kind: &DictionaryArray<UInt32Type> =
+            batch.column_by_name("vertex.kind").unwrap().as_dictionary();
+        let kind = kind.downcast_dict::<StringArray>().unwrap();
+        let kind: Vec<_> = kind.into_iter().collect();
+        assert_eq!(kind, [Some("a,\"b\""), None, Some("")]);
+        check(
+            batch,
+            "vertex.flag",
+            &BooleanArray::from(vec![true, false, true]),
+        );
+        let big = vec![9_007_199_254_740_993, -1, 5];
+        check(batch, "vertex.big", &Int64Array::from(big));
+        let half = batch.column_by_name("vertex.half").unwrap();
+        let half = half.as_primitive::<Float16Type>();
+        let half: Vec<_> = half.iter().map(|value| value.map(Half::to_bits)).collect();
+        assert_eq!(half, [Some(0x3e00), None, Some(0xae66)]);
+        let rgb = batch.column_by_name("vertex.rgb").unwrap();
+        assert_eq!([0, 1, 2].map(|row| rgb.is_null(row)), [false, false, true]);
+        let rgb = listed(batch, "vertex.rgb", 1);
+        assert_eq!(
+            rgb.as_primitive::<UInt8Type>(),
+            &UInt8Array::from(vec![2, 3, 4])
+        );
+        let wave = listed(batch, "vertex.wave", 1);
+        assert_eq!(wave.as_primitive::<Float32Type>().values()[..], [0.0, 0.1]);
+    });
+}
+
+#[test]
+fn the_schema_says_level_axes_and_geometry() {
+    for part in ["", ".objects", ".groups"] {
+        each(&points(), part, |_, schema| {
+            let said = |key: &str| schema.metadata().get(key).map(String::as_str);
+            assert_eq!(said("level"), Some("2"));
+            assert_eq!(said("axes"), Some("[\"x\",\"y\",\"z\"]"));
+            assert_eq!(said("geometry"), Some("graph"));
+        });
+    }
+}
+
+#[test]
+fn objects_and_groups_go_beside() {
+    each(&points(), ".objects", |batch, _| {
+        check(batch, "object_id", &Int64Array::from(vec![7, 12]));
+        let length = batch.column_by_name("object.length").unwrap();
+        let length: Vec<_> = length.as_primitive::<Float64Type>().iter().collect();
+        assert_eq!(length, [Some(0.1), None]);
+        check(
+            batch,
+            "object.count",
+            &UInt64Array::from(vec![Some(u64::MAX), None]),
+        );
+    });
+    each(&points(), ".groups", |batch, _| {
+        check(batch, "group", &Int64Array::from(vec![5, 5]));
+        check(batch, "object_id", &Int64Array::from(vec![12, 7]));
+    });
+}
+
+#[test]
+fn paths_and_links() {
+    each(&paths(), "", |batch, _| {
+        check(batch, "part", &Int64Array::from(vec![0, 0, 0, 1, 2, 2]));
+        check(batch, "object", &Int64Array::from(vec![4, 4, 4, 9, 9, 9]));
+    });
+    each(&graph(), "", |batch, _| {
+        check(batch, "x", &Int16Array::from(vec![2, 12, 22, 32]));
+    });
+    each(&graph(), ".links", |batch, _| {
+        let second = listed(batch, "links", 1);
+        assert_eq!(second.as_ref(), &Int64Array::from(vec![2, 1]) as &dyn Array);
+        check(
+            batch,
+            "link.weight",
+            &Int32Array::from(vec![Some(1), None, Some(3)]),
+        );
+    });
+}
+
+#[test]
+fn nothing_is_a_schema() {
+    for (end, read) in formats() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = written(
+            &crate::answers::nothing(),
+            folder.path(),
+            &format!("a.{end}"),
+        );
+        assert_eq!(found.unwrap().files.len(), 1);
+        let (schema, batches) = read(&folder.path().join(format!("a.{end}")));
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+        assert_eq!(schema.fields().len(), 6);
+    }
+}
+
+#[test]
+fn any_number_of_axes() {
+    for axes in 1..=5 {
+        each(&in_axes(axes), "", |batch, _| {
+            assert_eq!(batch.num_columns(), usize::try_from(axes).unwrap());
+            let last = batch
+                .columns()
+                .last()
+                .unwrap()
+                .as_primitive::<Float64Type>();
+            let first = f64::from(axes) - 0.75;
+            assert_eq!(last.values()[..], [first, first + f64::from(axes)]);
+        });
+    }
+}
+
+/// Rows of several batches share one dictionary.
+#[test]
+fn many_rows_come_in_batches() {
+    let count = 150_000_u32;
+    let mut answer = in_axes(1);
+    let all: Vec<u32> = (0..count).collect();
+    let codes: Vec<u32> = all.iter().map(|row| row % 3).collect();
+    let missing: Vec<bool> = all.iter().map(|row| row % 5 == 0).collect();
+    answer.positions = rows(1, &all);
+    answer.vertex = vec![
+        words("kind", &codes, &["a", "b", "c"]),
+        lacking(
+            numbers("two", 2, &[all.clone(), all.clone()].concat()),
+            &missing,
+        ),
+    ];
+    for (end, read) in formats() {
+        let folder = tempfile::tempdir().unwrap();
+        written(&answer, folder.path(), &format!("a.{end}")).unwrap();
+        let (schema, batches) = read(&folder.path().join(format!("a.{end}")));
+        if end == "arrow" {
+            assert_eq!(batches.len(), 3);
+        }
+        let mut at = 0;
+        for batch in &batches {
+            let end = at + u32::try_from(batch.num_rows()).unwrap();
+            assert_eq!(batch.schema().fields(), schema.fields());
+            check(batch, "x", &UInt32Array::from_iter_values(at..end));
+            let kind = batch.column_by_name("vertex.kind").unwrap();
+            let kind: &DictionaryArray<UInt32Type> = kind.as_dictionary();
+            let kind = kind.downcast_dict::<StringArray>().unwrap();
+            let letters = (at..end).map(|row| Some(["a", "b", "c"][row as usize % 3]));
+            assert!(kind.into_iter().eq(letters));
+            let two = batch.column_by_name("vertex.two").unwrap();
+            assert!(
+                (at..end)
+                    .zip(0..)
+                    .all(|(row, here)| two.is_null(here) == (row % 5 == 0))
+            );
+            at = end;
+        }
+        assert_eq!(at, count);
+    }
+}

@@ -1,0 +1,78 @@
+//! csv, as text.
+
+use std::fs;
+
+use crate::answers::{graph, in_axes, mesh, nothing, paths, points, text, words, written};
+
+#[test]
+fn points_have_a_column_a_channel() {
+    let expected = "\
+x,y,z,object_id,vertex.radius,vertex.kind,vertex.rgb[0],vertex.rgb[1],vertex.rgb[2],vertex.flag,vertex.big,vertex.half,vertex.wave,fragment.label
+0.1,2.0,-3.0,7,0.1,\"a,\"\"b\"\"\",255,0,1,true,9007199254740993,1.5,1.0-2.5j,été
+1e20,0.0,5e-7,-1,,,2,3,4,false,-1,,0.0+0.1j,été
+7.0,8.0,9.0,-2,NaN,\"\",,,,true,5,-0.099975586,-0.0+NaNj,β
+";
+    assert_eq!(text(&points(), "a.csv"), expected);
+}
+
+#[test]
+fn objects_and_groups_go_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = written(&points(), folder.path(), "a.csv").unwrap();
+    let names = ["a.csv", "a.objects.csv", "a.groups.csv"];
+    assert_eq!(found.files, names.map(|name| folder.path().join(name)));
+    assert_eq!(found.left_out, [""; 0]);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let objects = "object_id,object.length,object.count\n7,0.1,18446744073709551615\n12,,\n";
+    assert_eq!(read("a.objects.csv"), objects);
+    assert_eq!(read("a.groups.csv"), "group,object_id\n5,12\n5,7\n");
+}
+
+#[test]
+fn paths_say_part_and_object() {
+    let expected = "\
+x,y,part,object
+0.0,0.5,0,4
+1.0,1.5,0,4
+2.0,2.5,0,4
+3.0,3.5,1,9
+4.0,4.5,2,9
+0.1,5.5,2,9
+";
+    assert_eq!(text(&paths(), "a.csv"), expected);
+}
+
+#[test]
+fn links_go_beside_with_their_attributes() {
+    let folder = tempfile::tempdir().unwrap();
+    written(&graph(), folder.path(), "a.csv").unwrap();
+    let links = fs::read_to_string(folder.path().join("a.links.csv")).unwrap();
+    assert_eq!(links, "links[0],links[1],link.weight\n1,0,1\n2,1,\n3,0,3\n");
+    written(&mesh(4), folder.path(), "b.csv").unwrap();
+    let links = fs::read_to_string(folder.path().join("b.links.csv")).unwrap();
+    assert_eq!(links, "links[0],links[1],links[2],links[3]\n0,1,2,3\n");
+}
+
+#[test]
+fn nothing_is_a_line_of_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = written(&nothing(), folder.path(), "a.csv").unwrap();
+    assert_eq!(found.files, [folder.path().join("a.csv")]);
+    let expected = "x,y,z,object_id,vertex.radius,vertex.kind\n";
+    assert_eq!(text(&nothing(), "a.csv"), expected);
+}
+
+#[test]
+fn any_number_of_axes() {
+    assert_eq!(text(&in_axes(1), "a.csv"), "x\n0.25\n1.25\n");
+    let five = "x,y,z,t,c\n0.25,1.25,2.25,3.25,4.25\n5.25,6.25,7.25,8.25,9.25\n";
+    assert_eq!(text(&in_axes(5), "a.csv"), five);
+}
+
+#[test]
+fn text_that_would_break_a_line_is_quoted() {
+    let mut answer = in_axes(1);
+    answer.vertex = vec![words("a,b", &[0, 1], &["two\nlines", " blank"])];
+    let expected = "x,\"vertex.a,b\"\n0.25,\"two\nlines\"\n1.25,\" blank\"\n";
+    assert_eq!(text(&answer, "a.csv"), expected);
+}

@@ -1,0 +1,160 @@
+//! Files: which are taken, which appear, and which do not.
+
+use std::{fs, path::Path};
+
+use zvf::query::{Answer, Links};
+use zvf_cli::output::{Format, Target, TargetError, WriteError};
+
+use crate::answers::{in_axes, numbers, points, words, written};
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_name_says_the_format() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in Format::ALL {
+        let path = folder.path().join(format!("a.b.{format}"));
+        let target = Target::new(path);
+        if format.is_built() {
+            assert_eq!(target.unwrap().format(), format);
+        } else {
+            assert_eq!(target, Err(TargetError::NotBuilt(format)));
+        }
+    }
+    let upper = Target::new(folder.path().join("A.CSV"));
+    assert_eq!(upper.unwrap().format(), Format::Csv);
+}
+
+#[test]
+fn a_place_that_holds_no_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |name: &str| Target::new(folder.path().join(name)).unwrap_err();
+    assert_eq!(refused("a"), TargetError::NoExtension);
+    assert_eq!(refused("a.xlsx"), TargetError::Extension("xlsx".to_owned()));
+    let absent = folder.path().join("absent");
+    assert_eq!(refused("absent/a.csv"), TargetError::NoFolder(absent));
+    fs::create_dir(folder.path().join("a.csv")).unwrap();
+    assert_eq!(refused("a.csv"), TargetError::NoFile);
+    assert!(Target::new("a.csv").is_ok());
+}
+
+#[test]
+fn a_file_is_replaced_by_the_whole_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.csv"), "old").unwrap();
+    written(&in_axes(1), folder.path(), "a.csv").unwrap();
+    let found = fs::read_to_string(folder.path().join("a.csv")).unwrap();
+    assert_eq!(found, "x\n0.25\n1.25\n");
+    assert_eq!(names(folder.path()), ["a.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn others_may_read_a_file_as_any_new_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |name: &str| {
+        let metadata = fs::metadata(folder.path().join(name)).unwrap();
+        metadata.permissions().mode()
+    };
+    written(&in_axes(1), folder.path(), "a.csv").unwrap();
+    fs::write(folder.path().join("other"), "").unwrap();
+    assert_eq!(mode("a.csv"), mode("other"));
+}
+
+#[test]
+fn what_fails_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.npz"), "old").unwrap();
+    let mut answer = points();
+    // Found only when most is written.
+    answer.object = vec![numbers("a/b", 1, &[1_u8, 2])];
+    let error = written(&answer, folder.path(), "a.npz").unwrap_err();
+    assert!(matches!(error, WriteError::Name(name) if name == "object.a/b"));
+    assert_eq!(
+        fs::read_to_string(folder.path().join("a.npz")).unwrap(),
+        "old"
+    );
+    assert_eq!(names(folder.path()), ["a.npz"]);
+}
+
+#[test]
+fn a_file_beside_that_fails_keeps_the_first_one_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut answer = points();
+    answer.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
+    let error = written(&answer, folder.path(), "a.csv").unwrap_err();
+    assert!(matches!(error, WriteError::TwoColumns(name) if name == "object.a"));
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[track_caller]
+fn check_broken(change: impl Fn(&mut Answer), expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    for format in Format::ALL.into_iter().filter(|format| format.is_built()) {
+        let mut answer = points();
+        change(&mut answer);
+        let error = written(&answer, folder.path(), &format!("a.{format}")).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{format}");
+    }
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn an_answer_that_does_not_hold_together_is_not_written() {
+    check_broken(
+        |answer| answer.vertex.push(numbers("a", 1, &[1_u8])),
+        "vertex.a has 1 rows, not 3",
+    );
+    check_broken(
+        |answer| answer.vertex.push(words("a", &[0, 1, 2], &["x", "y"])),
+        "the answer is broken: a word is not in its dictionary",
+    );
+    check_broken(
+        |answer| answer.object_ids = Some(vec![1]),
+        "object_ids has 1 rows, not 3",
+    );
+    check_broken(
+        |answer| answer.positions.bytes.truncate(35),
+        "the answer is broken: positions end inside a row",
+    );
+    check_broken(
+        |answer| answer.axes.truncate(2),
+        "the answer is broken: axes do not fit positions",
+    );
+    let ends = |width, ends: &[u64]| {
+        let ends = ends.to_vec();
+        move |answer: &mut Answer| {
+            answer.links = Some(Links {
+                width,
+                ends: ends.clone(),
+            });
+        }
+    };
+    let absent = "the answer is broken: a link ends in a vertex not there";
+    check_broken(ends(2, &[0, 3]), absent);
+    let cut = "the answer is broken: links end inside a row";
+    check_broken(ends(2, &[0, 1, 2]), cut);
+    check_broken(ends(0, &[]), cut);
+    let parts = |offsets: &[u64]| {
+        let offsets = offsets.to_vec();
+        move |answer: &mut Answer| {
+            answer.parts = Some(zvf::query::Parts {
+                offsets: offsets.clone(),
+                objects: vec![1, 2],
+            });
+        }
+    };
+    let order = "the answer is broken: parts do not ascend from 0";
+    check_broken(parts(&[1, 2, 3]), order);
+    check_broken(parts(&[0, 2, 1]), order);
+    let end = "the answer is broken: parts do not end with the vertices";
+    check_broken(parts(&[0, 1, 2]), end);
+    check_broken(parts(&[0, 3]), "part_objects has 2 rows, not 1");
+}

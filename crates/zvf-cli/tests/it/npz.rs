@@ -1,0 +1,255 @@
+//! npz, read back by a reader of its own.
+
+use std::{collections::BTreeMap, fs::File, io::Read};
+
+use zvf::{
+    format::numeric::{ByteOrder, Element, encode},
+    query::Answer,
+};
+use zvf_cli::output::WriteError;
+
+use crate::answers::{
+    graph, in_axes, lacking, mesh, nothing, numbers, paths, points, words, written,
+};
+
+/// An array as it lies in the file.
+#[derive(Debug, PartialEq)]
+struct Array {
+    code: String,
+    shape: String,
+    data: Vec<u8>,
+}
+
+/// Reads all arrays of a file.
+fn arrays(answer: &Answer) -> BTreeMap<String, Array> {
+    let folder = tempfile::tempdir().unwrap();
+    written(answer, folder.path(), "a.npz").unwrap();
+    let file = File::open(folder.path().join("a.npz")).unwrap();
+    let mut archive = zip::ZipArchive::new(file).unwrap();
+    let mut arrays = BTreeMap::new();
+    for at in 0..archive.len() {
+        let mut file = archive.by_index(at).unwrap();
+        let name = file
+            .name()
+            .unwrap()
+            .strip_suffix(".npy")
+            .unwrap()
+            .to_owned();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        arrays.insert(name, array(&bytes));
+    }
+    arrays
+}
+
+fn array(bytes: &[u8]) -> Array {
+    let rest = bytes.strip_prefix(b"\x93NUMPY\x01\x00").unwrap();
+    let (length, rest) = rest.split_first_chunk().unwrap();
+    let (header, data) = rest.split_at(u16::from_le_bytes(*length).into());
+    assert_eq!((bytes.len() - data.len()) % 64, 0);
+    let header = core::str::from_utf8(header).unwrap();
+    let header = header.strip_prefix("{'descr': '").unwrap();
+    let (code, header) = header
+        .split_once("', 'fortran_order': False, 'shape': (")
+        .unwrap();
+    let (shape, end) = header.split_once("), }").unwrap();
+    assert_eq!(end.trim_start_matches(' '), "\n");
+    Array {
+        code: code.to_owned(),
+        shape: shape.to_owned(),
+        data: data.to_vec(),
+    }
+}
+
+fn of<T: Element>(code: &str, shape: &str, values: &[T]) -> Array {
+    Array {
+        code: code.to_owned(),
+        shape: shape.to_owned(),
+        data: encode(values, ByteOrder::Little),
+    }
+}
+
+/// Text of so many characters, filled up with zeros.
+fn text(code: &str, width: usize, texts: &[&str]) -> Array {
+    let characters = texts.iter().flat_map(|text| {
+        let characters = text.chars().map(u32::from);
+        characters.chain(std::iter::repeat(0)).take(width)
+    });
+    let characters: Vec<u32> = characters.collect();
+    of(code, &format!("{},", texts.len()), &characters)
+}
+
+#[track_caller]
+fn check(answer: &Answer, expected: Vec<(&str, Array)>) {
+    let found = arrays(answer);
+    let names: Vec<_> = found.keys().map(String::as_str).collect();
+    let mut expected_names: Vec<_> = expected.iter().map(|(name, _)| *name).collect();
+    expected_names.sort_unstable();
+    assert_eq!(names, expected_names);
+    for (name, array) in expected {
+        assert_eq!(found[name], array, "{name}");
+    }
+}
+
+#[test]
+fn points_with_attributes_of_every_sort() {
+    let nan = f32::NAN;
+    // Bits of the missing one are those of numpy's NaN.
+    let half = [0x3e00_u16, 0x7e00, 0xae66];
+    check(
+        &points(),
+        vec![
+            (
+                "positions",
+                of(
+                    "<f4",
+                    "3, 3",
+                    &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0],
+                ),
+            ),
+            ("object_ids", of("<i8", "3,", &[7_i64, -1, -2])),
+            ("vertex.radius", of("<f4", "3,", &[0.1, nan, nan])),
+            ("vertex.kind", text("<U5", 5, &["a,\"b\"", "", ""])),
+            // An empty word that is there, and one that is not.
+            (
+                "vertex.kind.missing",
+                of("|b1", "3,", &[false, true, false]),
+            ),
+            (
+                "vertex.rgb",
+                of("|u1", "3, 3", &[255_u8, 0, 1, 2, 3, 4, 5, 6, 7]),
+            ),
+            ("vertex.rgb.missing", of("|b1", "3,", &[false, false, true])),
+            ("vertex.flag", of("|b1", "3,", &[true, false, true])),
+            (
+                "vertex.big",
+                of("<i8", "3,", &[9_007_199_254_740_993_i64, -1, 5]),
+            ),
+            ("vertex.half", of("<f2", "3,", &half)),
+            (
+                "vertex.wave",
+                of("<c8", "3,", &[[1.0_f32, -2.5], [0.0, 0.1], [-0.0, nan]]),
+            ),
+            ("fragment.label", text("<U3", 3, &["été", "été", "β"])),
+            ("objects", of("<i8", "2,", &[7_i64, 12])),
+            ("object.length", of("<f8", "2,", &[0.1_f64, f64::NAN])),
+            ("object.count", of("<u8", "2,", &[u64::MAX, 0])),
+            ("object.count.missing", of("|b1", "2,", &[false, true])),
+            ("group.5", of("<i8", "2,", &[12_i64, 7])),
+        ],
+    );
+}
+
+#[test]
+fn paths_are_offsets_and_objects() {
+    let positions = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 0.1, 5.5];
+    check(
+        &paths(),
+        vec![
+            ("positions", of::<f64>("<f8", "6, 2", &positions)),
+            ("part_offsets", of("<i8", "4,", &[0_i64, 3, 4, 6])),
+            ("part_objects", of("<i8", "3,", &[4_i64, 9, 9])),
+            ("objects", of("<i8", "2,", &[4_i64, 9])),
+        ],
+    );
+}
+
+#[test]
+fn links_keep_the_order_of_their_ends() {
+    let positions = [0_i16, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32];
+    check(
+        &graph(),
+        vec![
+            ("positions", of("<i2", "4, 3", &positions)),
+            ("object_ids", of("<i8", "4,", &[1_i64, 1, 1, 1])),
+            ("objects", of("<i8", "1,", &[1_i64])),
+            ("links", of("<i8", "3, 2", &[1_i64, 0, 2, 1, 3, 0])),
+            ("link.weight", of("<i4", "3,", &[1, 2, 3])),
+            (
+                "link.weight.missing",
+                of("|b1", "3,", &[false, true, false]),
+            ),
+        ],
+    );
+    assert_eq!(
+        arrays(&mesh(4))["links"],
+        of("<i8", "1, 4", &[0_i64, 1, 2, 3])
+    );
+    assert_eq!(arrays(&mesh(3))["links"].shape, "2, 3");
+}
+
+#[test]
+fn nothing_has_its_shapes() {
+    check(
+        &nothing(),
+        vec![
+            ("positions", of::<f32>("<f4", "0, 3", &[])),
+            ("object_ids", of::<i64>("<i8", "0,", &[])),
+            ("objects", of::<i64>("<i8", "0,", &[])),
+            ("links", of::<i64>("<i8", "0, 2", &[])),
+            ("vertex.radius", of::<f32>("<f4", "0,", &[])),
+            ("vertex.kind", text("<U1", 1, &[])),
+        ],
+    );
+    let mut answer = Answer::default();
+    answer.parts = Some(zvf::query::Parts::default());
+    assert_eq!(arrays(&answer)["part_offsets"], of("<i8", "1,", &[0_i64]));
+}
+
+#[test]
+fn any_number_of_axes() {
+    for axes in 1..=5 {
+        let found = &arrays(&in_axes(axes))["positions"];
+        assert_eq!(found.shape, format!("2, {axes}"));
+        let values: Vec<f64> = (0..2 * axes).map(|value| f64::from(value) + 0.25).collect();
+        assert_eq!(found.data, encode(&values, ByteOrder::Little));
+    }
+}
+
+/// More than goes through the buffer at once.
+#[test]
+fn large_arrays_are_whole() {
+    let mut answer = in_axes(1);
+    let count = 300_000_u32;
+    let values: Vec<f64> = (0..count).map(f64::from).collect();
+    answer.positions = crate::answers::rows(1, &values);
+    let missing: Vec<bool> = (0..count).map(|at| at % 7 == 0).collect();
+    let numbers_of: Vec<u32> = (0..count).collect();
+    answer.vertex = vec![lacking(numbers("n", 1, &numbers_of), &missing)];
+    let shape = format!("{count},");
+    let found = arrays(&answer);
+    assert_eq!(found["positions"].data, encode(&values, ByteOrder::Little));
+    assert_eq!(found["vertex.n"], of("<u4", &shape, &numbers_of));
+    assert_eq!(found["vertex.n.missing"], of("|b1", &shape, &missing));
+}
+
+#[test]
+fn words_that_would_fill_the_disk_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut answer = in_axes(1);
+    let count = 5000;
+    answer.positions = crate::answers::rows(1, &vec![0.0_f64; count]);
+    let long = "a".repeat(300_000);
+    answer.vertex = vec![words("name", &vec![0; count], &[&long])];
+    let error = written(&answer, folder.path(), "a.npz").unwrap_err();
+    let WriteError::Text { column, bytes } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((column.as_str(), bytes), ("vertex.name", 6_000_000_000));
+    // A long word that no row has costs nothing.
+    answer.vertex = vec![words("name", &vec![1; count], &[&long, "b"])];
+    assert_eq!(arrays(&answer)["vertex.name"].code, "<U1");
+}
+
+/// A name of an array that is made up and one that is there.
+#[test]
+fn two_arrays_of_one_name_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut answer = in_axes(1);
+    answer.vertex = vec![
+        lacking(numbers("n", 1, &[1_u8, 2]), &[true, false]),
+        numbers("n.missing", 1, &[1_u8, 2]),
+    ];
+    let error = written(&answer, folder.path(), "a.npz").unwrap_err();
+    assert!(matches!(error, WriteError::TwoColumns(name) if name == "vertex.n.missing"));
+}

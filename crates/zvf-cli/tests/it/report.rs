@@ -1,0 +1,153 @@
+//! What is said of an answer, to programs and to people.
+
+use serde_json::json;
+use zvf::{
+    model::key::Key,
+    query::{Answer, Missing},
+};
+use zvf_cli::query::{Counts, Report, preview};
+
+use crate::answers::{graph, in_axes, nothing, paths, points, rows, words, written};
+
+fn report(answer: &Answer) -> Report {
+    let mut report = Report::new("a.zv");
+    report.answer(answer);
+    report.cost(12, 4500);
+    report
+}
+
+#[test]
+fn keys_are_always_there() {
+    let expected = json!({
+        "level": 2, "vertices": 3, "objects": 2, "links": 0, "requests": 12,
+        "bytes_read": 4500, "missing": [], "notes": [],
+    });
+    assert_eq!(report(&points()).object(), expected);
+    let expected = json!({
+        "level": 0, "vertices": 6, "objects": 2, "links": 0, "parts": 3, "requests": 12,
+        "bytes_read": 4500, "missing": [], "notes": [],
+    });
+    assert_eq!(report(&paths()).object(), expected);
+    assert_eq!(report(&graph()).object()["links"], 3);
+}
+
+#[test]
+fn counts_are_of_the_same_keys() {
+    let mut report = Report::new("a.zv");
+    assert!(report.is_empty());
+    let counts = Counts {
+        level: Some(1),
+        vertices: 5_000_000,
+        objects: 3,
+        links: 7,
+        parts: None,
+    };
+    report.count(counts);
+    report.cost(1, 2);
+    assert!(!report.is_empty());
+    let expected = json!({
+        "level": 1, "vertices": 5_000_000, "objects": 3, "links": 7, "requests": 1,
+        "bytes_read": 2, "missing": [], "notes": [],
+    });
+    assert_eq!(report.object(), expected);
+    let expected =
+        "a.zv, level 1\n  5 000 000 vertices, 3 objects, 7 links\n  1 request, 2 bytes read";
+    assert_eq!(report.text(), expected);
+}
+
+#[test]
+fn what_is_missing_written_and_left_out_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut answer = graph();
+    answer.missing = vec![Missing {
+        key: Key::parse("0/vertices/c/0/0/0").unwrap(),
+        reason: "cut short".to_owned(),
+    }];
+    answer.notes = vec!["an old defect".to_owned()];
+    let mut report = report(&answer);
+    report.written(written(&answer, folder.path(), "a.obj").unwrap());
+    let file = folder.path().join("a.obj");
+    let file = file.to_str().unwrap();
+    let found = report.object();
+    let missing = json!([{"key": "0/vertices/c/0/0/0", "reason": "cut short"}]);
+    assert_eq!(found["missing"], missing);
+    assert_eq!(found["notes"], json!(["an old defect"]));
+    assert_eq!(found["output"], file);
+    assert_eq!(found["files"], json!([file]));
+    let left_out = ["object_id: not held by obj", "link.weight: not held by obj"];
+    assert_eq!(found["left_out"], json!(left_out));
+    let expected = format!(
+        "\
+a.zv, level 0
+  4 vertices, 1 object, 3 links
+  12 requests, 4 500 bytes read
+
+written: {file}
+missing: 0/vertices/c/0/0/0: cut short
+left out: object_id: not held by obj
+left out: link.weight: not held by obj
+note: an old defect"
+    );
+    assert_eq!(report.text(), expected);
+}
+
+#[test]
+fn nothing_found_is_empty() {
+    assert!(report(&nothing()).is_empty());
+    assert!(!report(&graph()).is_empty());
+    assert_eq!(preview(&nothing()).unwrap(), "");
+    let mut report = report(&nothing());
+    report.rows(preview(&nothing()).unwrap());
+    let expected =
+        "a.zv, level 0\n  0 vertices, 0 objects, 0 links\n  12 requests, 4 500 bytes read";
+    assert_eq!(report.text(), expected);
+}
+
+#[test]
+fn first_rows_are_a_table() {
+    let mut report = report(&graph());
+    report.rows(preview(&graph()).unwrap());
+    let expected = "\
+a.zv, level 0
+  4 vertices, 1 object, 3 links
+  12 requests, 4 500 bytes read
+
+   z   y   x  object_id
+   0   1   2          1
+  10  11  12          1
+  20  21  22          1
+  30  31  32          1
+
+  links  link.weight
+    1 0            1
+    2 1            -
+    3 0            3";
+    assert_eq!(report.text(), expected);
+}
+
+#[test]
+fn later_rows_are_counted() {
+    let mut answer = in_axes(1);
+    let all: Vec<u32> = (0..1011).collect();
+    answer.positions = rows(1, &all);
+    let shown = preview(&answer).unwrap();
+    assert_eq!(shown.lines().count(), 12);
+    let last = "  … and 1 001 vertices more: -o FILE.csv writes all";
+    assert_eq!(shown.lines().last(), Some(last));
+}
+
+/// A store could hold what moves the cursor or sets colours.
+#[test]
+fn text_cannot_steer_the_terminal() {
+    let mut answer = in_axes(1);
+    let long = "x".repeat(100);
+    answer.vertex = vec![words("a\x1b[2J", &[0, 1], &["red\x1b[31m\n", &long])];
+    let shown = preview(&answer).unwrap();
+    assert!(!shown.contains('\x1b'), "{shown:?}");
+    assert_eq!(shown.lines().count(), 3);
+    assert!(shown.contains("red\\u{1b}[31m\\n"), "{shown}");
+    assert!(
+        shown.lines().all(|line| line.chars().count() < 50),
+        "{shown}"
+    );
+}

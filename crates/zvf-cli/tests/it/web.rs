@@ -1,0 +1,39 @@
+//! The command on stores behind a web server that cannot list.
+
+use zvf_testkit::{golden::Golden, web::Web};
+
+use crate::{text, zvf};
+
+/// Serves every store of an archive.
+fn serve(archive: &str) -> Web {
+    let golden = Golden::open(archive);
+    let files = golden.files();
+    let files = files.map(|(path, bytes)| (path.to_owned(), bytes.to_vec()));
+    Web::serve(files.collect(), 405)
+}
+
+#[track_caller]
+fn check(archive: &str, store: &str, error: &str) {
+    let address = format!("{}/{store}", serve(archive).address());
+    let output = zvf(&["info", &address]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    let expected = format!("error: {address} cannot list what is in it, {error}: ");
+    let found = text(&output.stderr);
+    assert!(found.starts_with(&expected), "{found}");
+}
+
+#[test]
+fn what_cannot_be_counted_says_what_to_do() {
+    check(
+        "zvf-09",
+        "graph_3d/store.zarrvectors",
+        "which counting needs; count a copy in a folder, a zip file or a bucket",
+    );
+    check(
+        "zvf-07",
+        "graph.zv",
+        "and only stores of format 0.9 are opened without; \
+         open a copy in a folder, a zip file or a bucket, or rewrite it as 0.9",
+    );
+}

@@ -1,0 +1,634 @@
+//! Reading chunks: fragment indexes first where rows depend on them, then rows.
+
+use core::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use zvf_format::numeric::{self, NumericRows};
+use zvf_model::{
+    array::CellAttribute,
+    fetch::{CellSource, Fetch, FetchError, Fetched, Wanted},
+    grid::ChunkCoord,
+    key::Key,
+};
+
+use crate::{
+    error::{Damage, Fault, QueryError},
+    family::Family,
+    fragments::FragmentTable,
+    held::Held,
+    level::Session,
+    missing::Ledger,
+    schema::{Attribute, Schema},
+};
+
+/// What is wanted of a chunk.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) chunk: ChunkCoord,
+    /// Whether the fragments are wanted even where rows do not depend on them.
+    pub(crate) fragments: bool,
+    pub(crate) rows: Rows,
+}
+
+/// Which rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    All,
+    /// Those of these fragments.
+    Fragments(Vec<u32>),
+    /// Those of these fragments if there are `of` of them, and all otherwise: the
+    /// fragments are bins then.
+    Bins {
+        bins: Vec<u32>,
+        of: u64,
+    },
+    /// These.
+    These(Vec<u64>),
+}
+
+/// What was read of a chunk.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) chunk: ChunkCoord,
+    pub(crate) fragments: FragmentTable,
+    /// Rows of the chunk's buffer.
+    pub(crate) rows: u64,
+    /// Those that are in memory.
+    pub(crate) held: Held,
+    /// Fragments that were asked for as bins; `None` when all are.
+    pub(crate) bins: Option<Vec<u32>>,
+    pub(crate) positions: Bytes,
+    /// As in the schema; `None` where the chunk has no values.
+    pub(crate) vertex: Vec<Option<CellRows>>,
+    /// The same, a row for each fragment.
+    pub(crate) fragment: Vec<Option<CellRows>>,
+}
+
+/// Rows of an attribute in memory, as they were stored.
+#[derive(Clone, Debug)]
+pub(crate) struct CellRows {
+    pub(crate) bytes: Bytes,
+    pub(crate) columns: u32,
+}
+
+impl Chunk {
+    /// Bytes held.
+    pub(crate) fn size(&self) -> u64 {
+        let cells = self.vertex.iter().chain(&self.fragment).flatten();
+        let cells = cells.map(|cell| cell.bytes.len()).sum::<usize>();
+        u64::try_from(self.positions.len().saturating_add(cells)).unwrap_or(u64::MAX)
+    }
+}
+
+type Answers = Vec<Option<Result<Option<Fetched>, FetchError>>>;
+
+/// Requests of one round and whose they are.
+struct Round<A> {
+    wanted: Vec<Wanted<A>>,
+}
+
+/// Where the answer to a request will be.
+type Slot = usize;
+
+impl<A: CellSource> Round<A> {
+    fn new() -> Self {
+        Self { wanted: Vec::new() }
+    }
+
+    /// Asks for the cell of a chunk; `None` when it has none.
+    fn ask(
+        &mut self,
+        family: &Family<A>,
+        chunk: &ChunkCoord,
+        part: Option<Range<u64>>,
+    ) -> Option<Slot> {
+        self.wanted.push(family.wanted(chunk, part)?);
+        Some(self.wanted.len().saturating_sub(1))
+    }
+
+    async fn fetch<F: Fetch<Array = A>>(self, fetch: &F) -> Answers {
+        if self.wanted.is_empty() {
+            return Vec::new();
+        }
+        let answers = fetch.cells(&self.wanted).await;
+        answers.into_iter().map(Some).collect()
+    }
+}
+
+/// The answer of a slot, with what failed as damage of a chunk. A cell that was
+/// listed and is not there is damage too.
+fn take(
+    answers: &mut Answers,
+    slot: Slot,
+    key: &Key,
+    chunk: &ChunkCoord,
+) -> Result<Fetched, Damage> {
+    let answer = answers.get_mut(slot).and_then(Option::take);
+    match answer {
+        Some(Ok(Some(fetched))) => Ok(fetched),
+        Some(Ok(None)) | None => Err(Damage::in_chunk(key, chunk, Fault::MissingCell)),
+        Some(Err(error)) => Err(Damage::in_chunk(key, chunk, Fault::Fetch(error))),
+    }
+}
+
+/// A chunk on its way.
+struct Open {
+    wish: Wish,
+    index: Option<Slot>,
+    positions: Pieces,
+    vertex: Vec<Pieces>,
+    fragment: Vec<Option<Slot>>,
+    table: Option<FragmentTable>,
+    held: Option<Held>,
+    bins: Option<Vec<u32>>,
+}
+
+/// How the rows of a family were asked for.
+#[derive(Clone, Debug)]
+enum Pieces {
+    /// Not at all: the chunk has none.
+    Absent,
+    /// Not yet.
+    Later,
+    Whole(Slot),
+    /// A slot for each run of rows of this many bytes.
+    Runs(Vec<Slot>, u64),
+}
+
+impl<F: Fetch> Session<'_, F> {
+    /// Reads chunks, in the order asked for; `None` for one that is damaged, if
+    /// the ledger lets it pass. At most two round trips: what is read whole comes
+    /// with the fragment indexes, what is read in part after them. A third where
+    /// an attribute turns out to be wider than it says.
+    pub(crate) async fn chunks(
+        &self,
+        schema: &Schema<F::Array>,
+        wishes: Vec<Wish>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Option<Chunk>>, QueryError> {
+        let mut round = Round::new();
+        let first = |wish: Wish| self.first(schema, wish, &mut round);
+        let mut open: Vec<Open> = wishes.into_iter().map(first).collect();
+        let mut answers = round.fetch(self.fetch).await;
+        let mut round = Round::new();
+        let mut alive: Vec<bool> = Vec::with_capacity(open.len());
+        let offset = answers.len();
+        for chunk in &mut open {
+            let done = second(schema, chunk, &mut answers, offset, &mut round);
+            alive.push(keep(done, ledger)?.is_some());
+        }
+        answers.extend(round.fetch(self.fetch).await);
+        let mut chunks = Vec::with_capacity(open.len());
+        for (chunk, alive) in open.into_iter().zip(alive) {
+            chunks.push(match alive {
+                true => self.finish(schema, chunk, &mut answers, ledger).await?,
+                false => None,
+            });
+        }
+        Ok(chunks)
+    }
+
+    /// Asks for what is known to be needed.
+    fn first(&self, schema: &Schema<F::Array>, wish: Wish, round: &mut Round<F::Array>) -> Open {
+        let padded = schema.vertices.padded().is_some();
+        let by_index = matches!(wish.rows, Rows::Fragments(_) | Rows::Bins { .. });
+        let index = match &schema.fragments {
+            Some(fragments) if wish.fragments || by_index || padded => {
+                round.ask(fragments, &wish.chunk, None)
+            }
+            _ => None,
+        };
+        let chunk = &wish.chunk;
+        // What is only there as a whole is read as a whole, and at once.
+        let mut pieces = |family: &Family<F::Array>| {
+            if !family.has(chunk) {
+                return Pieces::Absent;
+            }
+            if wish.rows == Rows::All || !family.is_plain() {
+                let slot = round.ask(family, chunk, None);
+                return slot.map_or(Pieces::Absent, Pieces::Whole);
+            }
+            Pieces::Later
+        };
+        let positions = pieces(&schema.vertices);
+        let vertex = schema.vertex.iter();
+        let vertex = vertex.map(|attribute| pieces(&attribute.family)).collect();
+        let fragment = schema.fragment.iter();
+        let fragment = fragment.map(|attribute| round.ask(&attribute.family, chunk, None));
+        let fragment = fragment.collect();
+        let mut open = Open {
+            wish,
+            index,
+            positions,
+            vertex,
+            fragment,
+            table: None,
+            held: None,
+            bins: None,
+        };
+        if let Rows::These(rows) = &open.wish.rows {
+            let runs = rows.iter().map(|row| *row..row.saturating_add(1));
+            open.held = Some(runs.collect());
+            parts(schema, &mut open, 0, round);
+        }
+        open
+    }
+
+    /// Takes the rows out of the answers.
+    async fn finish(
+        &self,
+        schema: &Schema<F::Array>,
+        open: Open,
+        answers: &mut Answers,
+        ledger: &Ledger,
+    ) -> Result<Option<Chunk>, QueryError> {
+        let chunk = &open.wish.chunk;
+        let positions = positions(schema, &open, answers);
+        let Some((rows, held, positions)) = keep(positions, ledger)? else {
+            return Ok(None);
+        };
+        let fragments = match open.table {
+            Some(table) => table,
+            None => FragmentTable::whole(rows),
+        };
+        let mut vertex = Vec::with_capacity(schema.vertex.len());
+        for (attribute, pieces) in schema.vertex.iter().zip(&open.vertex) {
+            let cell = attribute_rows(attribute, chunk, pieces, rows, &held, answers);
+            let cell = match cell {
+                Ok(AttributeRows::Wider) => {
+                    let mut round = Round::new();
+                    let slot = round.ask(&attribute.family, chunk, None);
+                    let mut answers = round.fetch(self.fetch).await;
+                    let whole = slot.map_or(Pieces::Absent, Pieces::Whole);
+                    attribute_rows(attribute, chunk, &whole, rows, &held, &mut answers)
+                }
+                other => other,
+            };
+            vertex.push(match keep(cell, ledger)? {
+                Some(AttributeRows::Rows(cell)) if cell.columns > 0 => Some(cell),
+                _ => None,
+            });
+        }
+        let mut fragment = Vec::with_capacity(schema.fragment.len());
+        for (attribute, slot) in schema.fragment.iter().zip(&open.fragment) {
+            let Some(slot) = slot else {
+                fragment.push(None);
+                continue;
+            };
+            let key = &attribute.family.node;
+            let cell = take(answers, *slot, key, chunk)
+                .and_then(|cell| whole_rows(attribute, chunk, cell.bytes, fragments.len().into()));
+            fragment.push(keep(cell, ledger)?);
+        }
+        Ok(Some(Chunk {
+            chunk: open.wish.chunk,
+            fragments,
+            rows,
+            held,
+            bins: open.bins,
+            positions,
+            vertex,
+            fragment,
+        }))
+    }
+}
+
+/// What is damaged stops the query or is left out.
+fn keep<T>(result: Result<T, Damage>, ledger: &Ledger) -> Result<Option<T>, QueryError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(damage) => ledger.missing(damage).map(|()| None),
+    }
+}
+
+/// Takes the fragment index out of the answers and asks for the rows that it
+/// names.
+fn second<A: CellSource>(
+    schema: &Schema<A>,
+    open: &mut Open,
+    answers: &mut Answers,
+    offset: usize,
+    round: &mut Round<A>,
+) -> Result<(), Damage> {
+    let Some(family) = &schema.fragments else {
+        return match open.wish.rows {
+            Rows::All | Rows::These(_) => Ok(()),
+            // Without an index a chunk is one fragment.
+            _ => {
+                let unneeded = Rows::All;
+                open.wish.rows = unneeded;
+                if matches!(open.positions, Pieces::Later) {
+                    whole(schema, open, offset, round);
+                }
+                Ok(())
+            }
+        };
+    };
+    let wanted = open.wish.fragments
+        || matches!(open.wish.rows, Rows::Fragments(_) | Rows::Bins { .. })
+        || schema.vertices.padded().is_some();
+    if !wanted {
+        return Ok(());
+    }
+    let chunk = &open.wish.chunk;
+    let Some(slot) = open.index else {
+        return Err(Damage::in_chunk(&family.node, chunk, Fault::Missing));
+    };
+    let blob = take(answers, slot, &family.node, chunk)?;
+    let table = FragmentTable::parse(&blob.bytes)
+        .map_err(|error| Damage::in_chunk(&family.node, chunk, error))?;
+    let fragments = match &open.wish.rows {
+        Rows::All | Rows::These(_) => None,
+        Rows::Fragments(fragments) => Some(fragments.clone()),
+        Rows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
+        Rows::Bins { .. } => None,
+    };
+    if let Some(fragments) = fragments {
+        let mut runs = Vec::with_capacity(fragments.len());
+        for fragment in &fragments {
+            let Some(rows) = table.rows(*fragment) else {
+                let (fragment, fragments) = (*fragment, table.len());
+                let fault = Fault::NoFragment {
+                    fragment,
+                    fragments,
+                };
+                return Err(Damage::in_chunk(&family.node, chunk, fault));
+            };
+            match rows {
+                crate::fragments::FragmentRows::Range(rows) => runs.push(rows),
+                crate::fragments::FragmentRows::List(rows) => {
+                    runs.extend(rows.iter().map(|row| *row..row.saturating_add(1)));
+                }
+            }
+        }
+        open.held = Some(runs.into_iter().collect());
+        if matches!(open.wish.rows, Rows::Bins { .. }) {
+            open.bins = Some(fragments);
+        }
+        parts(schema, open, offset, round);
+    } else if matches!(open.wish.rows, Rows::Bins { .. }) {
+        whole(schema, open, offset, round);
+    }
+    open.table = Some(table);
+    Ok(())
+}
+
+/// Asks for all rows of what was put off.
+fn whole<A: CellSource>(schema: &Schema<A>, open: &mut Open, offset: usize, round: &mut Round<A>) {
+    let chunk = &open.wish.chunk;
+    let families = schema.vertex.iter().map(|attribute| &attribute.family);
+    let families = core::iter::once(&schema.vertices).chain(families);
+    let pieces = core::iter::once(&mut open.positions).chain(&mut open.vertex);
+    for (family, pieces) in families.zip(pieces) {
+        if matches!(pieces, Pieces::Later) {
+            let slot = round.ask(family, chunk, None);
+            let slot = slot.map(|slot| slot.saturating_add(offset));
+            *pieces = slot.map_or(Pieces::Absent, Pieces::Whole);
+        }
+    }
+}
+
+/// Asks for the held rows of what was put off.
+fn parts<A: CellSource>(schema: &Schema<A>, open: &mut Open, offset: usize, round: &mut Round<A>) {
+    let Some(held) = &open.held else {
+        return;
+    };
+    let chunk = &open.wish.chunk;
+    let mut ask = |family: &Family<A>, row: u64| {
+        let mut slots = Vec::new();
+        for run in held.runs() {
+            let part = run.start.saturating_mul(row)..run.end.saturating_mul(row);
+            if let Some(slot) = round.ask(family, chunk, Some(part)) {
+                slots.push(slot.saturating_add(offset));
+            }
+        }
+        Pieces::Runs(slots, row)
+    };
+    if matches!(open.positions, Pieces::Later) {
+        open.positions = ask(&schema.vertices, schema.row());
+    }
+    for (attribute, pieces) in schema.vertex.iter().zip(&mut open.vertex) {
+        if matches!(pieces, Pieces::Later) {
+            *pieces = ask(&attribute.family, declared_row(attribute));
+        }
+    }
+}
+
+/// Bytes of a row as the attribute declares it.
+fn declared_row<A: CellSource>(attribute: &Attribute<A>) -> u64 {
+    let columns = match attribute.family.padded() {
+        Some(padded) => padded.columns,
+        None => attribute.metadata.declared_columns().unwrap_or(1),
+    };
+    let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
+    columns.saturating_mul(size).max(1)
+}
+
+/// How many rows the chunk has, which are held, and their positions.
+fn positions<A: CellSource>(
+    schema: &Schema<A>,
+    open: &Open,
+    answers: &mut Answers,
+) -> Result<(u64, Held, Bytes), Damage> {
+    let (key, chunk) = (&schema.vertices.node, &open.wish.chunk);
+    let row = schema.row();
+    let extent = open.table.as_ref().map_or(0, FragmentTable::extent);
+    let count = |size: u64| {
+        if let Some(padded) = schema.vertices.padded() {
+            // How many rows are in use, only the fragments say.
+            return match extent <= padded.rows {
+                true => Ok(extent),
+                false => Err(no_row(schema, chunk, extent, padded.rows)),
+            };
+        }
+        match size.checked_rem(row) {
+            Some(0) => Ok(size.checked_div(row).unwrap_or(0)),
+            _ => Err(Damage::in_chunk(
+                key,
+                chunk,
+                Fault::Rows { bytes: size, row },
+            )),
+        }
+    };
+    let (rows, held, bytes) = match &open.positions {
+        Pieces::Absent | Pieces::Later => {
+            return Err(Damage::in_chunk(key, chunk, Fault::MissingCell));
+        }
+        Pieces::Whole(slot) => {
+            let cell = take(answers, *slot, key, chunk)?;
+            let rows = count(u64::try_from(cell.bytes.len()).unwrap_or(u64::MAX))?;
+            let used = rows.saturating_mul(row);
+            let used = usize::try_from(used).unwrap_or(usize::MAX);
+            let bytes = cell.bytes.slice(..used.min(cell.bytes.len()));
+            match &open.held {
+                None => (rows, Held::all(rows), bytes),
+                Some(held) => {
+                    let bytes = cut(&bytes, held, row);
+                    (rows, held.clone(), bytes)
+                }
+            }
+        }
+        Pieces::Runs(slots, _) => {
+            let held = open.held.clone().unwrap_or_default();
+            let mut size = None;
+            let mut parts = Vec::with_capacity(slots.len());
+            for slot in slots {
+                let part = take(answers, *slot, key, chunk)?;
+                size = Some(schema.vertices.payload_size(chunk, part.size));
+                parts.push(part.bytes);
+            }
+            // Without a row nothing was asked, and nothing is known but that.
+            let rows = size.map_or(Ok(extent), count)?;
+            (rows, held, join(parts))
+        }
+    };
+    let end = extent.max(held.end());
+    if end > rows {
+        return Err(no_row(schema, chunk, end, rows));
+    }
+    Ok((rows, held, bytes))
+}
+
+fn no_row<A: CellSource>(schema: &Schema<A>, chunk: &ChunkCoord, end: u64, rows: u64) -> Damage {
+    let family = schema.fragments.as_ref().unwrap_or(&schema.vertices);
+    let row = end.saturating_sub(1);
+    Damage::in_chunk(&family.node, chunk, Fault::NoRow { row, rows })
+}
+
+/// One piece of memory out of several.
+fn join(mut parts: Vec<Bytes>) -> Bytes {
+    if parts.len() == 1 {
+        return parts.pop().unwrap_or_default();
+    }
+    let size = parts.iter().map(Bytes::len).sum();
+    let mut all = BytesMut::with_capacity(size);
+    for part in parts {
+        all.extend_from_slice(&part);
+    }
+    all.freeze()
+}
+
+/// The held rows out of all.
+fn cut(bytes: &Bytes, held: &Held, row: u64) -> Bytes {
+    let place = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
+    let parts = held.runs().map(|run| {
+        let (start, end) = (place(run.start), place(run.end).min(bytes.len()));
+        bytes.slice(start.min(end)..end)
+    });
+    join(parts.collect())
+}
+
+enum AttributeRows {
+    Rows(CellRows),
+    /// What was read does not fit the declared width.
+    Wider,
+}
+
+/// The held rows of an attribute; an error for a chunk that has none but should.
+fn attribute_rows<A: CellSource>(
+    attribute: &Attribute<A>,
+    chunk: &ChunkCoord,
+    pieces: &Pieces,
+    rows: u64,
+    held: &Held,
+    answers: &mut Answers,
+) -> Result<AttributeRows, Damage> {
+    let key = &attribute.family.node;
+    match pieces {
+        Pieces::Absent | Pieces::Later => Ok(AttributeRows::Rows(CellRows {
+            bytes: Bytes::new(),
+            columns: 0,
+        })),
+        Pieces::Whole(slot) => {
+            let cell = take(answers, *slot, key, chunk)?;
+            let all = whole_rows(attribute, chunk, cell.bytes, rows)?;
+            let row = u64::from(all.columns);
+            let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
+            let bytes = match held.rows() == rows {
+                true => all.bytes,
+                false => cut(&all.bytes, held, row.saturating_mul(size)),
+            };
+            let columns = all.columns;
+            Ok(AttributeRows::Rows(CellRows { bytes, columns }))
+        }
+        Pieces::Runs(slots, row) => {
+            let mut parts = Vec::with_capacity(slots.len());
+            for slot in slots {
+                let answer = answers.get_mut(*slot).and_then(Option::take);
+                let part = match answer {
+                    Some(Ok(Some(part))) => part,
+                    Some(Ok(None)) | None => {
+                        return Err(Damage::in_chunk(key, chunk, Fault::MissingCell));
+                    }
+                    // A cell that is narrower than declared ends too early.
+                    Some(Err(error))
+                        if error.problem == zvf_model::fetch::FetchProblem::Damaged =>
+                    {
+                        return Ok(AttributeRows::Wider);
+                    }
+                    Some(Err(error)) => {
+                        return Err(Damage::in_chunk(key, chunk, Fault::Fetch(error)));
+                    }
+                };
+                let size = attribute.family.payload_size(chunk, part.size);
+                let padded = attribute.family.padded().is_some();
+                if !padded && size != rows.saturating_mul(*row) {
+                    return Ok(AttributeRows::Wider);
+                }
+                parts.push(part.bytes);
+            }
+            let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
+            let columns = u32::try_from(row.checked_div(size).unwrap_or(1)).unwrap_or(1);
+            let bytes = join(parts);
+            Ok(AttributeRows::Rows(CellRows { bytes, columns }))
+        }
+    }
+}
+
+/// All rows of a cell of an attribute, as wide as the cell says: declared widths
+/// are often wrong.
+fn whole_rows<A: CellSource>(
+    attribute: &Attribute<A>,
+    chunk: &ChunkCoord,
+    bytes: Bytes,
+    rows: u64,
+) -> Result<CellRows, Damage> {
+    let key = &attribute.family.node;
+    if let Some(padded) = attribute.family.padded() {
+        let columns = u32::try_from(padded.columns).unwrap_or(1);
+        let used = rows.saturating_mul(declared_row(attribute));
+        let used = usize::try_from(used).unwrap_or(usize::MAX);
+        let bytes = bytes.slice(..used.min(bytes.len()));
+        return Ok(CellRows { bytes, columns });
+    }
+    value_rows(&attribute.metadata, key, chunk, bytes, rows)
+}
+
+/// All rows of a payload of an attribute, as wide as it is.
+pub(crate) fn value_rows(
+    metadata: &CellAttribute,
+    key: &Key,
+    chunk: &ChunkCoord,
+    bytes: Bytes,
+    rows: u64,
+) -> Result<CellRows, Damage> {
+    let dtype = metadata.dtype;
+    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if rows == 0 && size == 0 {
+        let columns = metadata.declared_columns().unwrap_or(1);
+        let columns = u32::try_from(columns).unwrap_or(1);
+        return Ok(CellRows { bytes, columns });
+    }
+    let columns = numeric::columns_of(bytes.len(), dtype, rows);
+    let columns = columns.ok_or_else(|| {
+        let fault = Fault::Uneven { bytes: size, rows };
+        Damage::in_chunk(key, chunk, fault)
+    })?;
+    // Proven here, so that nobody has to look again.
+    NumericRows::parse(&bytes, dtype, columns).map_err(|_| {
+        let fault = Fault::Uneven { bytes: size, rows };
+        Damage::in_chunk(key, chunk, fault)
+    })?;
+    let columns = columns.get();
+    Ok(CellRows { bytes, columns })
+}

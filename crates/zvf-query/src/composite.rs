@@ -1,0 +1,118 @@
+//! Further geometries of composite stores.
+
+use zvf_format::{links::LinkWidth, numeric::Value};
+use zvf_model::{array::CompositeLinks, fetch::Fetch, layout::Part};
+
+use crate::{
+    answer::{Links, Values},
+    chunk::{Rows, Wish},
+    error::{Damage, Fault, QueryError},
+    missing::Ledger,
+    plan::{Emit, Plan, VertexFilter},
+    schema::Schema,
+    vertices::Owners,
+};
+
+impl<F: Fetch> Plan<'_, F> {
+    /// Vertices of a further geometry, and its links as they are stored: they
+    /// count the vertices in the order they were given in, which is not stored.
+    pub(crate) async fn further_geometry(
+        &self,
+        name: &str,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let part = Part::CompositeVertices(name);
+        let vertices = self.session.family(&self.level, &part).await?;
+        let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;
+        let metadata =
+            zvf_model::array::Vertices::parse(&vertices.node, &vertices.attributes)?.value;
+        let schema = Schema {
+            dtype: metadata.dtype,
+            axes: self.space.axes(),
+            vertices,
+            fragments: None,
+            vertex: Vec::new(),
+            fragment: Vec::new(),
+        };
+        let filter = VertexFilter {
+            predicate: None,
+            object_columns: Vec::new(),
+        };
+        let mut chunks = self.chunks(&schema)?;
+        if let Some(area) = &self.area {
+            chunks.retain(|chunk| area.reaches(chunk));
+        }
+        let wishes = chunks.into_iter().map(|chunk| Wish {
+            chunk,
+            fragments: false,
+            rows: Rows::All,
+        });
+        let chunks = self
+            .session
+            .chunks(&schema, wishes.collect(), ledger)
+            .await?;
+        let mut builder = self.vertices(&schema, false);
+        let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
+        for chunk in chunks.iter().flatten() {
+            let mut entries = chunk.entries();
+            self.retain_selected(&schema, chunk, &mut entries, &filter, &Owners::default())?;
+            entries.truncate(left);
+            left = left.saturating_sub(entries.len());
+            builder.push(&schema, chunk, &entries, |_| crate::NO_OBJECT, ledger)?;
+        }
+        let mut answer = self.empty_answer();
+        builder.finish(&mut answer);
+        let is_whole = self.area.is_none() && self.allowed()?.is_everything();
+        if is_whole && self.query.limit.is_none() {
+            answer.links = self.further_links(name, ledger).await?;
+        }
+        let _ = emit(answer);
+        Ok(())
+    }
+
+    async fn further_links(
+        &self,
+        name: &str,
+        ledger: &Ledger,
+    ) -> Result<Option<Links>, QueryError> {
+        let part = Part::CompositeLinks(name);
+        let Some(family) = self.session.family(&self.level, &part).await? else {
+            return Ok(None);
+        };
+        let metadata = CompositeLinks::parse(&family.node, &family.attributes)?.value;
+        let width: LinkWidth = metadata.width;
+        let table = self.session.table_at(&family.node, name).await?;
+        let table = table.ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
+        let column = self.session.table_column(&table, None, ledger).await?;
+        let rows = match &column.values {
+            Values::Numbers(rows) => rows.view(),
+            Values::Words { .. } => None,
+        };
+        let rows = rows.ok_or_else(|| Damage::new(&family.node, Fault::Kind))?;
+        let mut ends = Vec::with_capacity(rows.rows().saturating_mul(width.get()));
+        for row in 0..rows.rows() {
+            for column in 0..rows.columns().get() {
+                let end = match rows.value(row, column) {
+                    Some(Value::Int(end)) => u64::try_from(end).ok(),
+                    Some(Value::UInt(end)) => Some(end),
+                    _ => None,
+                };
+                ends.push(end.ok_or_else(|| Damage::new(&family.node, Fault::Range))?);
+            }
+        }
+        if usize::try_from(rows.columns().get()) != Ok(width.get()) && !ends.is_empty() {
+            let (found, expected) = (rows.columns().get().into(), metadata.width.get());
+            let expected = u64::try_from(expected).unwrap_or(u64::MAX);
+            return Err(Damage::new(&family.node, Fault::Count { found, expected }).into());
+        }
+        ledger.note(format!(
+            "{}: counts vertices in the order they were given in, which is not stored",
+            family.node
+        ));
+        Ok(Some(Links {
+            width: u32::try_from(width.get()).unwrap_or(u32::MAX),
+            ends,
+        }))
+    }
+}

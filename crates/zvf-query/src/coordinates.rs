@@ -1,0 +1,57 @@
+//! Positions of a chunk as numbers to calculate with.
+
+use zvf_format::numeric::{Dtype, Kind, NumericRows, Value};
+
+/// Positions of held rows, as f64.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Coordinates {
+    axes: usize,
+    values: Vec<f64>,
+}
+
+impl Coordinates {
+    pub(crate) fn of(bytes: &[u8], dtype: Dtype, axes: usize) -> Self {
+        let mut values = Vec::with_capacity(bytes.len() / dtype.size().max(1));
+        let columns = core::num::NonZeroU32::MIN;
+        if let Ok(rows) = NumericRows::parse(bytes, dtype, columns) {
+            match dtype.kind() {
+                Kind::Float32 => {
+                    let elements = rows.elements::<f32>();
+                    values.extend(elements.iter().flat_map(|e| e.iter()).map(f64::from));
+                }
+                Kind::Float64 => {
+                    let elements = rows.elements::<f64>();
+                    values.extend(elements.iter().flat_map(|e| e.iter()));
+                }
+                _ => {
+                    let all =
+                        (0..rows.rows()).map(|row| rows.value(row, 0).map_or(f64::NAN, float));
+                    values.extend(all);
+                }
+            }
+        }
+        Self { axes, values }
+    }
+
+    /// The position at a place.
+    pub(crate) fn at(&self, place: usize) -> &[f64] {
+        let start = place.saturating_mul(self.axes);
+        let position = self.values.get(start..start.saturating_add(self.axes));
+        position.unwrap_or_default()
+    }
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "positions of integer types are compared as f64, as boxes are given"
+)]
+fn float(value: Value) -> f64 {
+    match value {
+        Value::Bool(value) => f64::from(u8::from(value)),
+        Value::Int(value) => value as f64,
+        Value::UInt(value) => value as f64,
+        Value::Float(value) => value,
+        _ => f64::NAN,
+    }
+}

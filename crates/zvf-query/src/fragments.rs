@@ -1,0 +1,93 @@
+//! The fragments of one chunk, decoded for many lookups.
+
+use zvf_format::fragment::{FragmentIndex, FragmentIndexError, Rows};
+
+/// Which rows each fragment of a chunk has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FragmentTable {
+    entries: Vec<Entry>,
+    pool: Vec<u64>,
+    extent: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Range { start: u64, end: u64 },
+    List { start: usize, end: usize },
+}
+
+impl FragmentTable {
+    pub(crate) fn parse(blob: &[u8]) -> Result<Self, FragmentIndexError> {
+        let index = FragmentIndex::parse(blob)?;
+        let mut table = Self {
+            extent: index.extent(),
+            ..Self::default()
+        };
+        table.entries.reserve(index.iter().len());
+        for rows in index.iter() {
+            table.entries.push(match rows {
+                Rows::Range(rows) => Entry::Range {
+                    start: rows.start,
+                    end: rows.end,
+                },
+                Rows::List(list) => {
+                    let start = table.pool.len();
+                    table.pool.extend(list.iter());
+                    let end = table.pool.len();
+                    Entry::List { start, end }
+                }
+            });
+        }
+        Ok(table)
+    }
+
+    /// One fragment of all rows: what a chunk without an index is.
+    pub(crate) fn whole(rows: u64) -> Self {
+        let entry = Entry::Range {
+            start: 0,
+            end: rows,
+        };
+        Self {
+            entries: vec![entry],
+            pool: Vec::new(),
+            extent: rows,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    }
+
+    /// One more than the highest row any fragment names.
+    pub(crate) fn extent(&self) -> u64 {
+        self.extent
+    }
+
+    /// The rows of a fragment; `None` past the last.
+    pub(crate) fn rows(&self, fragment: u32) -> Option<FragmentRows<'_>> {
+        let entry = self.entries.get(usize::try_from(fragment).ok()?)?;
+        Some(match *entry {
+            Entry::Range { start, end } => FragmentRows::Range(start..end),
+            Entry::List { start, end } => {
+                FragmentRows::List(self.pool.get(start..end).unwrap_or_default())
+            }
+        })
+    }
+}
+
+/// The rows of a fragment, in its order.
+#[derive(Clone, Debug)]
+pub(crate) enum FragmentRows<'a> {
+    Range(core::ops::Range<u64>),
+    List(&'a [u64]),
+}
+
+impl FragmentRows<'_> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let (range, list): (_, &[u64]) = match self {
+            Self::Range(rows) => (rows.clone(), &[]),
+            Self::List(rows) => (0..0, rows),
+        };
+        range.chain(list.iter().copied())
+    }
+}

@@ -1,0 +1,239 @@
+//! Reading cells of links.
+
+use bytes::Bytes;
+use zvf_format::path::Delta;
+use zvf_model::{
+    fetch::{CellOf, CellSource, Fetch, FetchError, Fetched, Wanted},
+    grid::ChunkCoord,
+    key::Key,
+    layout::Part,
+};
+
+use super::{CellForm, Cells, LinkCell, LinkRecords, LinkSet, Source, decode};
+use crate::{
+    chunk::{CellRows, value_rows},
+    error::{Damage, Fault, QueryError},
+    family::Family,
+    fragments::FragmentTable,
+    level::{Level, Session},
+    missing::Ledger,
+};
+
+type Answer = Result<Option<Fetched>, FetchError>;
+
+/// Where the answers for a cell are.
+struct Asked<'a, A> {
+    cell: &'a LinkCell,
+    source: &'a Source<A>,
+    links: Option<usize>,
+    fragments: Option<usize>,
+    values: Vec<Option<usize>>,
+}
+
+impl<F: Fetch> Session<'_, F> {
+    /// Reads these cells, in this order: one round trip. A damaged one has no
+    /// records and damaged attributes no values, if the ledger lets them pass.
+    ///
+    /// Links of padded arrays take the level, whose fragments of links say how
+    /// many rows are used.
+    pub(crate) async fn link_cells(
+        &self,
+        level: &Level<F::Array>,
+        set: &LinkSet<F::Array>,
+        cells: &[usize],
+        ledger: &Ledger,
+    ) -> Result<Vec<LinkRecords>, QueryError> {
+        let padded = set.sources.iter();
+        let padded = padded
+            .clone()
+            .any(|source| matches!(source.form, CellForm::Padded(_)));
+        let fragments = if padded && set.delta == Delta::INTRA {
+            self.family(level, &Part::LinkFragments).await?
+        } else {
+            None
+        };
+        let mut wanted = Vec::new();
+        let mut asked = Vec::with_capacity(cells.len());
+        for cell in cells.iter().filter_map(|cell| set.cells.get(*cell)) {
+            let Some(source) = set.sources.get(cell.source) else {
+                continue;
+            };
+            let mut ask = |want: Option<Wanted<F::Array>>| {
+                wanted.push(want?);
+                Some(wanted.len().saturating_sub(1))
+            };
+            let links = ask(want(&source.cells, &cell.at));
+            let fragments = match (&source.form, &fragments) {
+                (CellForm::Padded(_), Some(family)) => ask(family.wanted(&cell.at, None)),
+                _ => None,
+            };
+            let mut values = Vec::with_capacity(source.attributes.len());
+            for attribute in &source.attributes {
+                values.push(match attribute {
+                    Some(attribute) => ask(want(&attribute.cells, &cell.at)),
+                    None => None,
+                });
+            }
+            asked.push(Asked {
+                cell,
+                source,
+                links,
+                fragments,
+                values,
+            });
+        }
+        let mut answers = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.fetch.cells(&wanted).await
+        };
+        let budget = self.fetch.budget();
+        let mut bytes = 0_u64;
+        let mut read = Vec::with_capacity(asked.len());
+        for asked in asked {
+            let records = finish(&asked, fragments.as_deref(), &mut answers, ledger)?;
+            bytes = bytes.saturating_add(records.size());
+            if bytes > budget {
+                return Err(QueryError::OverBudget {
+                    what: "links",
+                    bytes,
+                    budget,
+                });
+            }
+            read.push(records);
+        }
+        Ok(read)
+    }
+}
+
+fn want<A: CellSource>(cells: &Cells<A>, at: &ChunkCoord) -> Option<Wanted<A>> {
+    match cells {
+        Cells::Each(family) => family.wanted(at, None),
+        Cells::Table(key, _) => Some(Wanted {
+            cell: CellOf::Child(key.clone()),
+            part: None,
+        }),
+    }
+}
+
+/// Takes one cell out of the answers.
+fn finish<A: CellSource>(
+    asked: &Asked<'_, A>,
+    fragments: Option<&Family<A>>,
+    answers: &mut [Answer],
+    ledger: &Ledger,
+) -> Result<LinkRecords, QueryError> {
+    let (source, cell) = (asked.source, asked.cell);
+    let records = links(asked, fragments, answers);
+    let mut records = match records {
+        Ok(records) => records,
+        Err(damage) => {
+            ledger.missing(damage)?;
+            decode::empty(source.width)
+        }
+    };
+    records.node = node_of(&source.cells).clone();
+    let rows = u64::try_from(records.len()).unwrap_or(u64::MAX);
+    for (attribute, slot) in source.attributes.iter().zip(&asked.values) {
+        let (Some(attribute), Some(slot)) = (attribute, slot) else {
+            records.attributes.push(None);
+            continue;
+        };
+        let node = node_of(&attribute.cells);
+        let payload = take(
+            answers,
+            *slot,
+            node,
+            &cell.at,
+            may_be_missing(&attribute.cells),
+        );
+        let values = payload.and_then(|payload| match payload {
+            Some(bytes) => value_rows(&attribute.metadata, node, &cell.at, bytes, rows).map(Some),
+            None => Ok(None::<CellRows>),
+        });
+        records.attributes.push(match values {
+            Ok(values) => values,
+            Err(damage) => {
+                ledger.missing(damage)?;
+                None
+            }
+        });
+    }
+    Ok(records)
+}
+
+fn links<A: CellSource>(
+    asked: &Asked<'_, A>,
+    fragments: Option<&Family<A>>,
+    answers: &mut [Answer],
+) -> Result<LinkRecords, Damage> {
+    let (source, cell) = (asked.source, asked.cell);
+    let node = node_of(&source.cells);
+    let damage = |fault| match &source.cells {
+        Cells::Each(_) => Damage::in_chunk(node, &cell.at, fault),
+        Cells::Table(..) => Damage::new(node, fault),
+    };
+    let slot = asked.links.ok_or_else(|| damage(Fault::MissingCell))?;
+    // An absent chunk of a padded array is fill.
+    let is_padded = matches!(source.form, CellForm::Padded(_));
+    let optional = is_padded || may_be_missing(&source.cells);
+    let used = match (fragments, asked.fragments) {
+        (Some(family), Some(slot)) => {
+            let blob = take(answers, slot, &family.node, &cell.at, false)?.unwrap_or_default();
+            let table = FragmentTable::parse(&blob);
+            let table = table.map_err(|error| Damage::in_chunk(&family.node, &cell.at, error))?;
+            Some(table.extent())
+        }
+        _ => None,
+    };
+    let payload = take(answers, slot, node, &cell.at, optional)?;
+    let Some(payload) = payload else {
+        return match used {
+            None | Some(0) => Ok(decode::empty(source.width)),
+            Some(_) => Err(damage(Fault::MissingCell)),
+        };
+    };
+    let records = decode::records(source, cell, &payload, used).map_err(damage)?;
+    if let (Cells::Table(..), Some(expected)) = (&source.cells, source.records) {
+        let found = u64::try_from(records.len()).unwrap_or(u64::MAX);
+        if found != expected {
+            return Err(damage(Fault::Count { found, expected }));
+        }
+    }
+    Ok(records)
+}
+
+/// The answer of a slot; `None` for what may be and is absent.
+fn take(
+    answers: &mut [Answer],
+    slot: usize,
+    key: &Key,
+    at: &ChunkCoord,
+    optional: bool,
+) -> Result<Option<Bytes>, Damage> {
+    // Each slot is taken once.
+    let answer = answers
+        .get_mut(slot)
+        .map(|answer| core::mem::replace(answer, Ok(None)));
+    let fault = match answer {
+        Some(Ok(Some(fetched))) => return Ok(Some(fetched.bytes)),
+        Some(Ok(None)) if optional => return Ok(None),
+        Some(Ok(None)) | None => Fault::MissingCell,
+        Some(Err(error)) => Fault::Fetch(error),
+    };
+    match at.coords() {
+        [] => Err(Damage::new(key, fault)),
+        _ => Err(Damage::in_chunk(key, at, fault)),
+    }
+}
+
+fn node_of<A>(cells: &Cells<A>) -> &Key {
+    match cells {
+        Cells::Each(family) => &family.node,
+        Cells::Table(key, _) => key,
+    }
+}
+
+fn may_be_missing<A>(cells: &Cells<A>) -> bool {
+    matches!(cells, Cells::Table(_, true))
+}

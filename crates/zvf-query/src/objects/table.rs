@@ -1,0 +1,209 @@
+//! The object index of a level, opened.
+
+use std::sync::Arc;
+
+use zvf_format::numeric::Kind;
+use zvf_model::{
+    array::{ObjectIndex, ObjectIndexLayout},
+    fetch::{CellSource, Fetch},
+    key::Key,
+    layout::{ObjectIndexForm, Part},
+    zarr::Node,
+};
+
+use crate::{
+    error::{Damage, Fault, QueryError},
+    family::child,
+    level::{Level, Session, lock},
+    tables::{ItemArray, RowArray},
+};
+
+/// What the object index of a level says, and the arrays in it.
+#[derive(Debug)]
+pub(crate) struct ObjectTable<A> {
+    pub(crate) node: Key,
+    pub(crate) index: ObjectIndex,
+    pub(super) manifests: Manifests<A>,
+    /// `None` when rows are ids.
+    pub(super) ids: Option<RowArray<A>>,
+    /// Defects that were got around.
+    pub(super) notes: Vec<String>,
+}
+
+/// How manifests are stored.
+#[derive(Debug)]
+pub(super) enum Manifests<A> {
+    /// There are no objects.
+    None,
+    /// One byte string each.
+    Items(ItemArray<A>),
+    /// Back to back.
+    Open {
+        data: RowArray<A>,
+        offsets: RowArray<A>,
+    },
+}
+
+impl<F: Fetch> Session<'_, F> {
+    /// The object index of a level; `None` when it has none. One round trip when
+    /// it is asked for first.
+    pub(crate) async fn object_index(
+        &self,
+        level: &Level<F::Array>,
+    ) -> Result<Option<Arc<ObjectTable<F::Array>>>, QueryError> {
+        let known = lock(&level.object_table).clone();
+        if let Some(table) = known {
+            return Ok(table);
+        }
+        let table = self.open_object_index(level).await?.map(Arc::new);
+        let mut known = lock(&level.object_table);
+        Ok(known.get_or_insert(table).clone())
+    }
+
+    async fn open_object_index(
+        &self,
+        level: &Level<F::Array>,
+    ) -> Result<Option<ObjectTable<F::Array>>, QueryError> {
+        let key = self.layout.described_at(level.id(), &Part::Manifests);
+        let key = key.map_err(|source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        })?;
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        // As the store is laid out elsewhere; the level itself has the last word.
+        let guess = names(match self.layout.object_index {
+            ObjectIndexForm::Open => ObjectIndexLayout::Open,
+            ObjectIndexForm::Manifests => ObjectIndexLayout::Manifests,
+            ObjectIndexForm::ManifestsWithIds => ObjectIndexLayout::ManifestsWithIds,
+        });
+        let mut keys = vec![key.clone()];
+        for name in guess {
+            keys.push(child(&key, name)?);
+        }
+        let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
+        let Some(node) = nodes.next().flatten() else {
+            return Ok(None);
+        };
+        let index = ObjectIndex::parse(&key, node.attributes())?.value;
+        let (found, expected) = (index.sid_ndim, self.arity(level));
+        if found != expected {
+            let [found, expected] = [found, expected].map(|n| u64::try_from(n).unwrap_or(u64::MAX));
+            return Err(Damage::new(&key, Fault::Count { found, expected }).into());
+        }
+        let names = names(index.layout);
+        let nodes: Vec<Option<Node>> = if names == guess {
+            nodes.collect()
+        } else {
+            let keys = names.iter().map(|name| child(&key, name));
+            self.fetch
+                .nodes(&keys.collect::<Result<Vec<_>, _>>()?)
+                .await?
+        };
+        let mut nodes = nodes.into_iter();
+        let first = self.array_of(&key, names, 0, nodes.next().flatten())?;
+        let second = self.array_of(&key, names, 1, nodes.next().flatten())?;
+        self.object_table(key, index, first, second).map(Some)
+    }
+
+    fn object_table(
+        &self,
+        key: Key,
+        index: ObjectIndex,
+        first: Option<F::Array>,
+        second: Option<F::Array>,
+    ) -> Result<ObjectTable<F::Array>, QueryError> {
+        let objects = index.num_objects;
+        let mut table = ObjectTable {
+            node: key,
+            index,
+            manifests: Manifests::None,
+            ids: None,
+            notes: Vec::new(),
+        };
+        let names = names(table.index.layout);
+        let Some(first) = first else {
+            // Writers make no array for no object.
+            let name = names.first().copied().unwrap_or_default();
+            return match objects {
+                0 => Ok(table),
+                _ => Err(Damage::new(&child(&table.node, name)?, Fault::Missing).into()),
+            };
+        };
+        if table.index.layout == ObjectIndexLayout::Open {
+            let Some(second) = second else {
+                let key = child(&table.node, "offsets")?;
+                return Err(Damage::new(&key, Fault::Missing).into());
+            };
+            let (data, offsets) = (RowArray::new(first)?, RowArray::new(second)?);
+            check_count(
+                offsets.node(),
+                offsets.size(None),
+                objects.saturating_mul(8),
+            )?;
+            table.manifests = Manifests::Open { data, offsets };
+            return Ok(table);
+        }
+        let manifests = ItemArray::new(first)?;
+        check_count(manifests.node(), manifests.rows, objects)?;
+        table.manifests = Manifests::Items(manifests);
+        match second {
+            Some(ids) => {
+                let ids = RowArray::new(ids)?;
+                if ids.kind() != Some(Kind::Int64) || ids.columns != 1 {
+                    return Err(Damage::new(ids.node(), Fault::Kind).into());
+                }
+                check_count(ids.node(), ids.rows, objects)?;
+                table.ids = Some(ids);
+            }
+            None if table.index.layout == ObjectIndexLayout::ManifestsWithIds => {
+                // The reference writer's own readers take rows for ids then.
+                let note = format!("{}/object_ids: is missing; rows are ids", table.node);
+                table.notes.push(note);
+            }
+            None => {}
+        }
+        Ok(table)
+    }
+
+    fn array_of(
+        &self,
+        key: &Key,
+        names: &[&str],
+        at: usize,
+        node: Option<Node>,
+    ) -> Result<Option<F::Array>, QueryError> {
+        let (Some(name), Some(node)) = (names.get(at), node) else {
+            return Ok(None);
+        };
+        let key = child(key, name)?;
+        match node {
+            Node::Array(array) => Ok(Some(self.fetch.array(&key, Arc::new(array))?)),
+            Node::Group(_) => Err(Damage::new(&key, Fault::Kind).into()),
+        }
+    }
+}
+
+impl<A: CellSource> ObjectTable<A> {
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> u64 {
+        self.index.num_objects
+    }
+}
+
+/// The arrays of a layout, that of manifests first.
+fn names(layout: ObjectIndexLayout) -> &'static [&'static str] {
+    match layout {
+        ObjectIndexLayout::Open => &["data", "offsets"],
+        ObjectIndexLayout::Manifests => &["manifests"],
+        ObjectIndexLayout::ManifestsWithIds => &["manifests", "object_ids"],
+    }
+}
+
+fn check_count(key: &Key, found: u64, expected: u64) -> Result<(), Damage> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Damage::new(key, Fault::Count { found, expected }))
+}

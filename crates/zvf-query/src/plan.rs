@@ -1,0 +1,535 @@
+//! What a query means on the store it is asked of.
+
+use core::ops::ControlFlow;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use zvf_model::{
+    array::Vertices,
+    fetch::Fetch,
+    grid::ChunkCoord,
+    layout::Part,
+    level::LevelId,
+    root::{GeometryKind, LinksConvention, RootMetadata},
+};
+
+use crate::{
+    answer::{Answer, Column},
+    area::{Area, Space},
+    build::{CellView, FinishedView},
+    chunk::{Chunk, Rows, Wish},
+    error::QueryError,
+    filter::{ColumnView, Filter, Views, with_scopes},
+    level::{Level, Session, lock},
+    links::{LinkRecords, LinkSet},
+    missing::Ledger,
+    objects::Objects,
+    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
+    query::{LevelChoice, Query, Shape},
+    schema::{Names, Schema},
+    vertices::{Entry, Owner, Owners, VertexBuilder},
+};
+
+/// A query on a level.
+pub(crate) struct Plan<'s, F: Fetch> {
+    pub(crate) session: Session<'s, F>,
+    pub(crate) query: &'s Query,
+    pub(crate) level: Arc<Level<F::Array>>,
+    pub(crate) shape: Shape,
+    pub(crate) convention: LinksConvention,
+    pub(crate) space: Space,
+    pub(crate) area: Option<Area>,
+    pub(crate) filter: Filter,
+    /// Attributes the answer shows.
+    pub(crate) shown: Names,
+    /// Those, and what the filter looks at.
+    pub(crate) read: Names,
+    /// What was read, for who looks further and further.
+    pub(crate) kept: Option<Arc<Kept>>,
+}
+
+/// Chunks and links that were read already.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    chunks: Mutex<HashMap<ChunkCoord, Chunk>>,
+    links: Mutex<HashMap<usize, LinkRecords>>,
+}
+
+/// How what is stored is to be read, when the root does not say otherwise.
+fn shape_of(root: &RootMetadata) -> Shape {
+    match root.geometry_kinds.first() {
+        Some(GeometryKind::PointCloud) => Shape::Points,
+        Some(GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline) => {
+            Shape::Paths
+        }
+        Some(GeometryKind::Skeleton | GeometryKind::Graph | GeometryKind::Mesh) => Shape::Links,
+        _ => match root.links_convention {
+            Some(LinksConvention::Explicit | LinksConvention::ImplicitWithBranches) => Shape::Links,
+            _ => Shape::Points,
+        },
+    }
+}
+
+impl<'s, F: Fetch> Session<'s, F> {
+    /// Understands a query. Reads the level's metadata, and names of attributes
+    /// where they are not given.
+    pub(crate) async fn plan(&self, query: &'s Query) -> Result<Plan<'s, F>, QueryError> {
+        let id = self.chosen_level(&query.level).await?;
+        let level = self.level(id).await?;
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let space = Space::of(&level.metadata, self.root);
+        let area = query.region.as_ref();
+        let area = area.map(|region| Area::new(region, &space)).transpose()?;
+        if let Some(nearest) = &query.nearest
+            && nearest.place.len() != space.axes()
+        {
+            return Err(QueryError::Axes {
+                expected: space.axes(),
+                found: nearest.place.len(),
+            });
+        }
+        let scopes: &[Scope] = match shape {
+            Shape::Links => &[Scope::Vertex, Scope::Fragment, Scope::Link, Scope::Object],
+            _ => &[Scope::Vertex, Scope::Fragment, Scope::Object],
+        };
+        let shown = self.names(&level, &query.columns, scopes).await?;
+        let filter = match &query.filter {
+            None => Filter::default(),
+            Some(predicate) => Filter::new(&self.scoped(&level, predicate).await?)?,
+        };
+        let mut read = shown.clone();
+        for scope in Scope::ALL {
+            let names = filter.names.of(scope);
+            names.iter().for_each(|name| read.add(scope, name));
+        }
+        Ok(Plan {
+            session: *self,
+            query,
+            level,
+            shape,
+            convention: self.root.links_convention.clone().unwrap_or_default(),
+            space,
+            area,
+            filter,
+            shown,
+            read,
+            kept: None,
+        })
+    }
+
+    /// The predicate with a scope for every column.
+    async fn scoped(
+        &self,
+        level: &Level<F::Array>,
+        predicate: &Predicate,
+    ) -> Result<Predicate, QueryError> {
+        let bare = predicate.columns().into_iter();
+        let bare: Vec<_> = bare.filter(|column| column.scope.is_none()).collect();
+        if bare.is_empty() {
+            return Ok(predicate.clone());
+        }
+        let mut having = Vec::new();
+        for scope in Scope::ALL {
+            having.push((scope, self.attribute_names(level, scope).await?));
+        }
+        let find = |column: &crate::predicate::Column| {
+            let found = having
+                .iter()
+                .filter(|(_, names)| names.contains(&column.name));
+            let mut found = found.map(|(scope, _)| *scope);
+            let problem = match (found.next(), found.next()) {
+                (Some(scope), None) => return Ok(scope),
+                (None, _) => FindError::Absent,
+                _ => FindError::Ambiguous,
+            };
+            let (column, source) = (column.clone(), problem);
+            Err(QueryError::Bind(BindError::Find { column, source }))
+        };
+        with_scopes(predicate.clone(), &find)
+    }
+
+    async fn chosen_level(&self, choice: &LevelChoice) -> Result<LevelId, QueryError> {
+        let mut datasets: Vec<_> = self.root.datasets.iter().collect();
+        datasets.sort_by_key(|dataset| dataset.level);
+        match choice {
+            LevelChoice::Number(id) => Ok(*id),
+            LevelChoice::Scale(most) => {
+                let fits = |dataset: &&&zvf_model::root::Dataset| {
+                    let scale = dataset.scale.as_deref().unwrap_or_default();
+                    scale.iter().all(|scale| scale <= most)
+                };
+                let coarsest = datasets.iter().rev().find(fits);
+                let coarsest = coarsest.map(|dataset| dataset.level);
+                coarsest.ok_or(QueryError::NoScale)
+            }
+            LevelChoice::Vertices(most) => {
+                let mut last = LevelId::FULL;
+                for dataset in datasets {
+                    let level = self.level(dataset.level).await?;
+                    last = dataset.level;
+                    if level
+                        .metadata
+                        .vertex_count
+                        .is_some_and(|count| count <= *most)
+                    {
+                        break;
+                    }
+                }
+                Ok(last)
+            }
+        }
+    }
+}
+
+impl<F: Fetch> Plan<'_, F> {
+    /// Chunks that have vertices and are not excluded, ascending.
+    pub(crate) fn chunks(&self, schema: &Schema<F::Array>) -> Result<Vec<ChunkCoord>, QueryError> {
+        let listed = schema.vertices.chunks();
+        let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks());
+        let mut chunks = listed.unwrap_or_default();
+        let allowed = self.allowed()?;
+        chunks.retain(|chunk| allowed.allows(chunk));
+        Ok(chunks)
+    }
+
+    /// Which chunks are not excluded by the query's lists.
+    pub(crate) fn allowed(&self) -> Result<Allowed, QueryError> {
+        let (axes, arity) = (self.space.axes(), self.session.arity(&self.level));
+        if let Some(chunks) = &self.query.chunks {
+            for chunk in chunks {
+                let found = chunk.coords().len();
+                if found != axes && found != arity {
+                    return Err(QueryError::Chunk {
+                        chunk: chunk.clone(),
+                        level: self.level.id(),
+                        expected: arity,
+                        found,
+                    });
+                }
+            }
+        }
+        let mut list = self.query.chunks.clone();
+        if let Some(list) = &mut list {
+            list.sort_unstable();
+        }
+        let leading = match (
+            &self.query.chunked_by,
+            &self.level.metadata.attribute_chunking,
+        ) {
+            (None, _) => None,
+            (Some(_), None) => return Err(QueryError::NotChunked(self.level.id())),
+            (Some(value), Some(chunking)) => {
+                let index = chunking.index_of(value);
+                // No chunk has a value that is not in the list.
+                Some(
+                    index
+                        .and_then(|index| i64::try_from(index).ok())
+                        .unwrap_or(-1),
+                )
+            }
+        };
+        Ok(Allowed {
+            list,
+            leading,
+            axes,
+        })
+    }
+
+    /// Whether objects are needed for anything but what the answer shows.
+    pub(crate) fn selects_objects(&self) -> bool {
+        let query = self.query;
+        query.objects.is_some() || query.groups.is_some() || self.filter.looks_at_objects()
+    }
+
+    /// Whether the answer says which object a vertex belongs to.
+    pub(crate) fn shows_objects(&self) -> bool {
+        !self.query.without_objects
+    }
+
+    /// What is read of chunks.
+    pub(crate) async fn schema(
+        &self,
+        with_fragments: bool,
+    ) -> Result<Option<Schema<F::Array>>, QueryError> {
+        let schema = self.session.schema(&self.level, &self.read, with_fragments);
+        schema.await
+    }
+
+    /// Whether the fragments of a chunk are its rows in order.
+    pub(crate) fn tiles(&self) -> bool {
+        self.level.metadata.fragments_tile
+    }
+
+    /// Reads chunks; those that are kept and wanted whole are not read again.
+    pub(crate) async fn read_chunks(
+        &self,
+        schema: &Schema<F::Array>,
+        mut wishes: Vec<Wish>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Option<Chunk>>, QueryError> {
+        let Some(kept) = &self.kept else {
+            return self.session.chunks(schema, wishes, ledger).await;
+        };
+        // What is kept must be whole.
+        wishes.iter_mut().for_each(|wish| wish.rows = Rows::All);
+        let is_kept = |wish: &Wish| lock(&kept.chunks).contains_key(&wish.chunk);
+        let order: Vec<ChunkCoord> = wishes.iter().map(|wish| wish.chunk.clone()).collect();
+        wishes.retain(|wish| !is_kept(wish));
+        let read = self.session.chunks(schema, wishes, ledger).await?;
+        let mut chunks = lock(&kept.chunks);
+        for chunk in read.into_iter().flatten() {
+            chunks.insert(chunk.chunk.clone(), chunk);
+        }
+        Ok(order
+            .iter()
+            .map(|chunk| chunks.get(chunk).cloned())
+            .collect())
+    }
+
+    /// The same for links.
+    pub(crate) async fn read_links(
+        &self,
+        set: &LinkSet<F::Array>,
+        cells: &[usize],
+        ledger: &Ledger,
+    ) -> Result<Vec<LinkRecords>, QueryError> {
+        let Some(kept) = &self.kept else {
+            return self
+                .session
+                .link_cells(&self.level, set, cells, ledger)
+                .await;
+        };
+        let is_kept = |cell: &&usize| lock(&kept.links).contains_key(*cell);
+        let new: Vec<usize> = cells
+            .iter()
+            .filter(|cell| !is_kept(cell))
+            .copied()
+            .collect();
+        let read = self
+            .session
+            .link_cells(&self.level, set, &new, ledger)
+            .await?;
+        let mut links = lock(&kept.links);
+        links.extend(new.into_iter().zip(read));
+        Ok(cells
+            .iter()
+            .filter_map(|cell| links.get(cell).cloned())
+            .collect())
+    }
+
+    /// What vertices of an answer are put together in.
+    pub(crate) fn vertices(&self, schema: &Schema<F::Array>, objects: bool) -> VertexBuilder {
+        let builder = VertexBuilder::new(schema, &self.shown, objects);
+        match self.query.drill {
+            Some(_) => builder.with_origins(),
+            None => builder,
+        }
+    }
+
+    /// An answer with what all have in common.
+    pub(crate) fn empty_answer(&self) -> Answer {
+        let axes = self.session.root.axes.iter();
+        Answer {
+            level: self.level.id(),
+            axes: axes.map(|axis| axis.name.clone()).collect(),
+            ..Answer::default()
+        }
+    }
+
+    /// The type of positions, of an answer without any.
+    pub(crate) async fn without_vertices(&self) -> Result<Answer, QueryError> {
+        let mut answer = self.empty_answer();
+        let axes = u32::try_from(self.space.axes()).unwrap_or(1);
+        let vertices = self.session.family(&self.level, &Part::Vertices).await?;
+        let kind = match vertices {
+            Some(family) => Vertices::parse(&family.node, &family.attributes)?
+                .value
+                .dtype
+                .kind(),
+            None => zvf_format::numeric::Kind::Float32,
+        };
+        answer.positions = crate::answer::Rows::new(kind, axes);
+        Ok(answer)
+    }
+
+    /// Columns of objects that vertices are filtered by, for the objects read or
+    /// for all.
+    pub(crate) async fn object_columns_of_filter(
+        &self,
+        objects: Option<&Objects>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Column>, QueryError> {
+        let mut columns = Vec::new();
+        let rows = objects.and_then(Objects::rows);
+        for name in &self.filter.names.object {
+            let column = self.session.object_column(&self.level, name, rows, ledger);
+            columns.push(column.await?);
+        }
+        Ok(columns)
+    }
+
+    /// Rows of the object index that the filter's parts about objects and groups
+    /// hold for; `None` when there are no such parts.
+    pub(crate) async fn filtered_objects(
+        &self,
+        objects: &Objects,
+        ledger: &Ledger,
+    ) -> Result<Option<Vec<bool>>, QueryError> {
+        if !self.filter.looks_at_objects() {
+            return Ok(None);
+        }
+        let mut selected = vec![true; objects.len()];
+        if let Some(predicate) = &self.filter.object {
+            let columns = self.object_columns_of_filter(Some(objects), ledger).await?;
+            let views = columns.iter().map(|column| {
+                Box::new(FinishedView {
+                    scope: Scope::Object,
+                    column,
+                    rows: None,
+                }) as Box<dyn ColumnView + '_>
+            });
+            let views = Views(views.collect());
+            let bound = predicate.bind(&views)?;
+            for (row, selected) in selected.iter_mut().enumerate() {
+                *selected &= bound.evaluate(&views, row).is_true();
+            }
+        }
+        for predicate in &self.filter.group {
+            let groups = self.session.groups(&self.level, ledger).await?;
+            let groups = groups.ok_or(QueryError::NoGroup {
+                id: 0,
+                level: self.level.id(),
+            })?;
+            let mut columns = Vec::new();
+            for name in &self.filter.names.group {
+                columns.push(
+                    self.session
+                        .group_column(&self.level, name, None, ledger)
+                        .await?,
+                );
+            }
+            let views = columns.iter().map(|column| {
+                Box::new(FinishedView {
+                    scope: Scope::Group,
+                    column,
+                    rows: None,
+                }) as Box<dyn ColumnView + '_>
+            });
+            let views = Views(views.collect());
+            let bound = predicate.bind(&views)?;
+            let mut of_groups = vec![false; objects.len()];
+            for group in 0..groups.len() {
+                let row = usize::try_from(group).unwrap_or(usize::MAX);
+                if !bound.evaluate(&views, row).is_true() {
+                    continue;
+                }
+                let members = groups.members(group);
+                let members = members.iter().flat_map(|members| members.iter());
+                for place in members.filter_map(|id| objects.find(id)) {
+                    if let Some(flag) = of_groups.get_mut(place) {
+                        *flag = true;
+                    }
+                }
+            }
+            for (selected, of_groups) in selected.iter_mut().zip(of_groups) {
+                *selected &= of_groups;
+            }
+        }
+        Ok(Some(selected))
+    }
+}
+
+/// Which chunks the lists of a query allow.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowed {
+    list: Option<Vec<ChunkCoord>>,
+    leading: Option<i64>,
+    axes: usize,
+}
+
+impl Allowed {
+    pub(crate) fn is_everything(&self) -> bool {
+        self.list.is_none() && self.leading.is_none()
+    }
+
+    pub(crate) fn allows(&self, chunk: &ChunkCoord) -> bool {
+        let leads = self
+            .leading
+            .is_none_or(|leading| chunk.coords().first() == Some(&leading));
+        let listed = self.list.as_ref().is_none_or(|list| {
+            let spatial = || {
+                chunk
+                    .spatial(self.axes)
+                    .map(|c| ChunkCoord::new(c.to_vec()))
+            };
+            list.binary_search(chunk).is_ok()
+                || chunk.coords().len() != self.axes
+                    && spatial().is_some_and(|chunk| list.binary_search(&chunk).is_ok())
+        });
+        leads && listed
+    }
+}
+
+/// Tests vertices of chunks one by one.
+pub(crate) struct VertexFilter<'p> {
+    pub(crate) predicate: Option<&'p Predicate>,
+    pub(crate) object_columns: Vec<Column>,
+}
+
+impl VertexFilter<'_> {
+    /// Which of these vertices of a chunk it holds for.
+    pub(crate) fn holds<A: zvf_model::fetch::CellSource>(
+        &self,
+        schema: &Schema<A>,
+        chunk: &Chunk,
+        entries: &[Entry],
+        owners: &Owners,
+    ) -> Result<Vec<bool>, QueryError> {
+        let Some(predicate) = self.predicate else {
+            return Ok(vec![true; entries.len()]);
+        };
+        let places: Vec<_> = entries.iter().map(|entry| Some(entry.place)).collect();
+        let fragment = |entry: &Entry| usize::try_from(entry.fragment).ok();
+        let fragments: Vec<_> = entries.iter().map(fragment).collect();
+        let owner = |entry: &Entry| match owners.of(entry.fragment) {
+            Owner::One(row) => Some(row),
+            _ => None,
+        };
+        let objects: Vec<_> = entries.iter().map(owner).collect();
+        let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
+        for (scope, attributes, cells, places) in [
+            (Scope::Vertex, &schema.vertex, &chunk.vertex, &places),
+            (
+                Scope::Fragment,
+                &schema.fragment,
+                &chunk.fragment,
+                &fragments,
+            ),
+        ] {
+            for (attribute, cell) in attributes.iter().zip(cells) {
+                let (name, metadata) = (&attribute.name, &attribute.metadata);
+                let cell = cell.as_ref();
+                let view = CellView::new(scope, name, metadata, cell, places);
+                views.push(Box::new(view));
+            }
+        }
+        for column in &self.object_columns {
+            views.push(Box::new(FinishedView {
+                scope: Scope::Object,
+                column,
+                rows: Some(&objects),
+            }));
+        }
+        let views = Views(views);
+        let bound: BoundPredicate = predicate.bind(&views)?;
+        let rows = 0..entries.len();
+        Ok(rows
+            .map(|row| bound.evaluate(&views, row).is_true())
+            .collect())
+    }
+}
+
+/// Whoever takes batches of an answer; a break ends the query.
+pub(crate) type Emit<'e> = dyn FnMut(Answer) -> ControlFlow<()> + Send + 'e;

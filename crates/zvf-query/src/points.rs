@@ -1,0 +1,289 @@
+//! Vertices selected by place, chunk by chunk.
+
+use core::ops::ControlFlow;
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures_util::future::try_join;
+use zvf_model::{
+    fetch::{Fetch, FetchProblem},
+    grid::ChunkCoord,
+    key::Key,
+    level::LevelId,
+    root::GeometryKind,
+};
+
+use crate::{
+    answer::NO_OBJECT,
+    chunk::{Chunk, Rows, Wish},
+    error::{Damage, Fault, QueryError},
+    family::child,
+    geometry::Primitive,
+    level::Session,
+    missing::Ledger,
+    objects::Objects,
+    plan::{Emit, Plan, VertexFilter},
+    schema::Schema,
+    vertices::{Entry, Owners},
+};
+
+/// Chunks read at once where nothing is known about their size.
+const CHUNKS_AT_ONCE: usize = 256;
+/// Bytes of an answer that are handed on at once, at most.
+const MOST_AT_ONCE: u64 = 64 << 20;
+
+impl<F: Fetch> Plan<'_, F> {
+    /// Vertices in the region for which the filter holds. One round trip, two
+    /// where fragments tell which rows to read; more only when the vertices do not
+    /// fit into memory at once.
+    pub(crate) async fn points(
+        &self,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let index = self.session.object_index(&self.level).await?;
+        let needs_objects =
+            index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
+        let bins = index.is_none() && self.has_bins();
+        let with_fragments =
+            needs_objects || bins || !self.tiles() || !self.read.fragment.is_empty();
+        let Some(schema) = self.schema(with_fragments).await? else {
+            let answer = self.without_vertices().await?;
+            let _ = emit(answer);
+            return Ok(());
+        };
+        let mut chunks = self.chunks(&schema)?;
+        if let Some(area) = &self.area {
+            chunks.retain(|chunk| area.reaches(chunk));
+        }
+        if self.filter.is_never {
+            chunks.clear();
+        }
+        let objects = async {
+            match needs_objects {
+                true => self.session.objects(&self.level, ledger).await,
+                false => Ok(None),
+            }
+        };
+        let filter = async {
+            Ok::<_, QueryError>(VertexFilter {
+                predicate: self.filter.vertex.as_ref(),
+                object_columns: self.object_columns_of_filter(None, ledger).await?,
+            })
+        };
+        let wish = |chunk: &ChunkCoord| {
+            let bins = bins.then_some(self.area.as_ref()).flatten();
+            let bins = bins.and_then(|area| area.bins_of(chunk));
+            let rows = match bins {
+                Some((bins, of)) => Rows::Bins { bins, of },
+                None => Rows::All,
+            };
+            Wish {
+                chunk: chunk.clone(),
+                fragments: with_fragments,
+                rows,
+            }
+        };
+        let mut groups = Groups::new(&chunks, self.group_size(&schema, chunks.len()));
+        let first = groups.read(self, &schema, &wish, ledger);
+        let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
+        let shows_objects = self.shows_objects() && index.is_some();
+        let builder = || self.vertices(&schema, shows_objects);
+        let mut vertices = builder();
+        let mut left = self.query.limit.unwrap_or(u64::MAX);
+        let most = self.batch_size();
+        let mut ids = BTreeSet::new();
+        loop {
+            for chunk in group.iter().flatten() {
+                let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+                let mut entries = chunk.entries();
+                self.retain_selected(&schema, chunk, &mut entries, &filter, &owners)?;
+                entries.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                left = left.saturating_sub(u64::try_from(entries.len()).unwrap_or(u64::MAX));
+                let object = |fragment| match &objects {
+                    Some(objects) => owners.id(fragment, |row| objects.id(row)),
+                    None => NO_OBJECT,
+                };
+                vertices.push(&schema, chunk, &entries, object, ledger)?;
+            }
+            let is_last = left == 0 || groups.is_done();
+            if is_last || u64::try_from(vertices.size()).unwrap_or(u64::MAX) >= most {
+                let done = core::mem::replace(&mut vertices, builder());
+                let mut answer = self.empty_answer();
+                done.finish(&mut answer);
+                ids.extend(answer.object_ids.iter().flatten().copied());
+                if is_last {
+                    self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                        .await?;
+                }
+                if emit(answer) == ControlFlow::Break(()) {
+                    return Ok(());
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+            group = groups.read(self, &schema, &wish, ledger).await?;
+        }
+    }
+
+    /// Whether the fragments of a chunk are its bins.
+    fn has_bins(&self) -> bool {
+        let cloud = self.session.root.geometry_kinds.first() == Some(&GeometryKind::PointCloud);
+        let finest = self.level.id() == LevelId::FULL;
+        cloud && finest && self.area.is_some() && self.space.bins().is_some()
+    }
+
+    /// Leaves the vertices that are selected by place and filter.
+    pub(crate) fn retain_selected(
+        &self,
+        schema: &Schema<F::Array>,
+        chunk: &Chunk,
+        entries: &mut Vec<Entry>,
+        filter: &VertexFilter<'_>,
+        owners: &Owners,
+    ) -> Result<(), QueryError> {
+        if let Some(inside) = self.inside(schema, chunk) {
+            entries.retain(|entry| inside.get(entry.place) == Some(&true));
+        }
+        if filter.predicate.is_some() {
+            let holds = filter.holds(schema, chunk, entries, owners)?;
+            let mut holds = holds.into_iter();
+            entries.retain(|_| holds.next().unwrap_or(false));
+        }
+        Ok(())
+    }
+
+    /// Which rows in memory are in the region; `None` when there is no region.
+    pub(crate) fn inside(&self, schema: &Schema<F::Array>, chunk: &Chunk) -> Option<Vec<bool>> {
+        let area = self.area.as_ref()?;
+        let rows = usize::try_from(chunk.held.rows()).unwrap_or(usize::MAX);
+        let mut inside = vec![false; rows];
+        let axes = u32::try_from(schema.axes).ok()?.try_into().ok()?;
+        let positions =
+            zvf_format::numeric::NumericRows::parse(&chunk.positions, schema.dtype, axes).ok()?;
+        if let Some(bbox) = area.bbox() {
+            let mut selected = Vec::new();
+            if bbox.select_rows(positions, &mut selected).is_ok() {
+                for place in selected {
+                    if let Some(inside) = inside.get_mut(place) {
+                        *inside = true;
+                    }
+                }
+                return Some(inside);
+            }
+        }
+        let coordinates = schema.coordinates(chunk);
+        for (place, inside) in inside.iter_mut().enumerate() {
+            *inside = area.touches(Primitive::Point(coordinates.at(place)));
+        }
+        Some(inside)
+    }
+
+    /// How many chunks to read at once.
+    pub(crate) fn group_size(&self, schema: &Schema<F::Array>, chunks: usize) -> usize {
+        let count = u64::try_from(chunks).unwrap_or(u64::MAX).max(1);
+        let Some(vertices) = self.level.metadata.vertex_count.filter(|count| *count > 0) else {
+            return CHUNKS_AT_ONCE;
+        };
+        let attributes = schema.vertex.iter();
+        let attributes = attributes.map(|a| u64::try_from(a.metadata.dtype.size()).unwrap_or(8));
+        let row = attributes.sum::<u64>().saturating_add(schema.row());
+        let chunk = vertices.div_ceil(count).saturating_mul(row).max(1);
+        let most = (self.session.fetch.budget() / 4)
+            .checked_div(chunk)
+            .unwrap_or(1);
+        usize::try_from(most).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Bytes of positions handed on at once.
+    pub(crate) fn batch_size(&self) -> u64 {
+        (self.session.fetch.budget() / 8).clamp(1, MOST_AT_ONCE)
+    }
+}
+
+impl<F: Fetch> Plan<'_, F> {
+    /// Who owns the fragments of a chunk.
+    pub(crate) fn owners_of(
+        &self,
+        objects: Option<&Arc<Objects>>,
+        chunk: &Chunk,
+        ledger: &Ledger,
+    ) -> Result<Owners, QueryError> {
+        let Some(objects) = objects else {
+            return Ok(Owners::default());
+        };
+        let fragments = chunk.fragments.len();
+        let pairs = objects.owners_of(&chunk.chunk);
+        let beyond = pairs.iter().map(|(fragment, _)| fragment);
+        if let Some(fragment) = beyond.max().filter(|last| *last >= fragments) {
+            let fault = Fault::NoFragment {
+                fragment,
+                fragments,
+            };
+            ledger.missing(Damage::in_chunk(&self.manifests()?, &chunk.chunk, fault))?;
+        }
+        let there = pairs.iter().filter(|(fragment, _)| *fragment < fragments);
+        let owners = Owners::new(there);
+        Ok(owners)
+    }
+
+    /// The node of the object index.
+    pub(crate) fn manifests(&self) -> Result<Key, QueryError> {
+        child(&Session::<F>::node_of(&self.level)?, "object_index")
+    }
+}
+
+/// Chunks read in groups that fit into memory.
+pub(crate) struct Groups<'c> {
+    left: &'c [ChunkCoord],
+    size: usize,
+}
+
+impl<'c> Groups<'c> {
+    pub(crate) fn new(chunks: &'c [ChunkCoord], size: usize) -> Self {
+        Self {
+            left: chunks,
+            size: size.max(1),
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// The next group. One that does not fit is read in halves.
+    pub(crate) async fn read<F: Fetch>(
+        &mut self,
+        plan: &Plan<'_, F>,
+        schema: &Schema<F::Array>,
+        wish: &impl Fn(&ChunkCoord) -> Wish,
+        ledger: &Ledger,
+    ) -> Result<Vec<Option<Chunk>>, QueryError> {
+        loop {
+            let count = self.size.min(self.left.len());
+            let (group, left) = self.left.split_at(count);
+            let wishes = group.iter().map(wish).collect();
+            match plan.session.chunks(schema, wishes, ledger).await {
+                Err(error) if count > 1 && is_over_budget(&error) => {
+                    self.size = count.div_ceil(2);
+                }
+                result => {
+                    self.left = left;
+                    return result;
+                }
+            }
+        }
+    }
+}
+
+fn is_over_budget(error: &QueryError) -> bool {
+    let problem = match error {
+        QueryError::Fetch(error) => Some(error.problem),
+        QueryError::Damaged(Damage {
+            fault: Fault::Fetch(error),
+            ..
+        }) => Some(error.problem),
+        _ => None,
+    };
+    problem == Some(FetchProblem::OverBudget)
+}

@@ -1,0 +1,116 @@
+//! Attributes and groups of a level.
+
+use std::sync::Arc;
+
+use zvf_model::{fetch::Fetch, layout::Part};
+
+use super::{GroupList, TableArray};
+use crate::{
+    answer::Column,
+    error::QueryError,
+    level::{Level, Session, lock},
+    missing::Ledger,
+    predicate::Scope,
+};
+
+impl<F: Fetch> Session<'_, F> {
+    /// An attribute of objects or groups, opened. One round trip when it is asked
+    /// for first.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::NoAttribute`] when it is not there.
+    pub(crate) async fn table(
+        &self,
+        level: &Level<F::Array>,
+        scope: Scope,
+        name: &str,
+    ) -> Result<Arc<TableArray<F::Array>>, QueryError> {
+        let part = match scope {
+            Scope::Group => Part::GroupAttribute(name),
+            _ => Part::ObjectAttribute(name),
+        };
+        let key = self.layout.described_at(level.id(), &part);
+        let key = key.map_err(|source| QueryError::Name {
+            name: name.to_owned(),
+            source,
+        })?;
+        let absent = || QueryError::NoAttribute {
+            scope: Some(scope),
+            name: name.to_owned(),
+        };
+        let key = key.ok_or_else(absent)?;
+        let known = lock(&level.tables).get(&key).cloned();
+        if let Some(table) = known {
+            return table.ok_or_else(absent);
+        }
+        let table = self.table_at(&key, name).await?.map(Arc::new);
+        let mut tables = lock(&level.tables);
+        tables
+            .entry(key)
+            .or_insert(table)
+            .clone()
+            .ok_or_else(absent)
+    }
+
+    /// Values of an attribute of objects for these rows of the object index, in
+    /// this order; for all that are stored when `None`, which may be fewer than
+    /// there are objects. Rows past them have no value. One round trip, one more
+    /// when the attribute is asked for first.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::NoAttribute`] when there is no such attribute.
+    pub(crate) async fn object_column(
+        &self,
+        level: &Level<F::Array>,
+        name: &str,
+        rows: Option<&[u64]>,
+        ledger: &Ledger,
+    ) -> Result<Column, QueryError> {
+        let table = self.table(level, Scope::Object, name).await?;
+        self.table_column(&table, rows, ledger).await
+    }
+
+    /// Values of an attribute of groups, as [`object_column`](Self::object_column)
+    /// by the numbers of groups.
+    pub(crate) async fn group_column(
+        &self,
+        level: &Level<F::Array>,
+        name: &str,
+        groups: Option<&[u64]>,
+        ledger: &Ledger,
+    ) -> Result<Column, QueryError> {
+        let table = self.table(level, Scope::Group, name).await?;
+        self.table_column(&table, groups, ledger).await
+    }
+
+    /// The groups of a level; `None` when it has none. Two round trips when they
+    /// are asked for first.
+    pub(crate) async fn groups(
+        &self,
+        level: &Level<F::Array>,
+        ledger: &Ledger,
+    ) -> Result<Option<Arc<GroupList>>, QueryError> {
+        let known = lock(&level.groups).clone();
+        if let Some(groups) = known {
+            let notes = groups.iter().flat_map(|groups| groups.notes());
+            notes.for_each(|note| ledger.note(note.clone()));
+            return Ok(groups);
+        }
+        let key = self.layout.described_at(level.id(), &Part::Groups);
+        let key = key.map_err(|source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        })?;
+        let groups = match key {
+            Some(key) => self.groups_at(&key, self.layout.groups, ledger).await?,
+            None => None,
+        };
+        let groups = groups.map(Arc::new);
+        if groups.as_ref().is_none_or(|groups| !groups.is_incomplete()) {
+            *lock(&level.groups) = Some(groups.clone());
+        }
+        Ok(groups)
+    }
+}

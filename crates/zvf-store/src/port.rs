@@ -1,0 +1,145 @@
+//! The port of plans, answered by a [`CellReader`].
+
+use core::error::Error;
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use zvf_model::{
+    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    key::Key,
+    zarr::{Array, Node},
+};
+
+use crate::{
+    array::CellArray,
+    cell::{CellError, CellReader, HEAVY, Target},
+    list::ListError,
+    off_thread::off_thread,
+    range::Read,
+};
+
+/// More children of a node than any known store has.
+const MOST_CHILDREN: usize = 1 << 24;
+
+impl CellSource for CellArray {
+    fn node(&self) -> &Key {
+        self.node()
+    }
+
+    fn metadata(&self) -> &Arc<Array> {
+        self.metadata()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.is_plain()
+    }
+}
+
+impl Fetch for CellReader {
+    type Array = CellArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+        let array = CellArray::new(node.clone(), array);
+        array.map_err(|source| error(node, FetchProblem::Damaged, source))
+    }
+
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        let mut metadata = Vec::with_capacity(keys.len());
+        for key in keys {
+            let file = key.metadata();
+            metadata.push(file.map_err(|source| error(key, FetchProblem::Damaged, source))?);
+        }
+        let reads: Vec<Read> = metadata.into_iter().map(Read::full).collect();
+        let answers = self.store().read(&reads).await;
+        let answers = answers.map_err(|source| {
+            let key = source.key().clone();
+            cell_error(&key, source.into())
+        })?;
+        let nodes = reads.into_iter().zip(answers).map(|(read, bytes)| async {
+            let Some(bytes) = bytes else {
+                return Ok(None);
+            };
+            let key = read.key.clone();
+            // Metadata that list chunks can be as long as cells.
+            let heavy = bytes.len() >= HEAVY;
+            let node = off_thread(heavy, move || Node::parse(&read.key, &bytes)).await;
+            let node = node.map_err(|source| error(&key, FetchProblem::Unavailable, source))?;
+            let node = node.map_err(|source| error(&key, FetchProblem::Damaged, source))?;
+            Ok(Some(node))
+        });
+        try_join_all(nodes).await
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let targets: Vec<_> = wanted
+            .iter()
+            .map(|wanted| {
+                let target = match &wanted.cell {
+                    CellOf::Element(array, index) => Target::Element(array, index),
+                    CellOf::Child(key) => Target::Child(key),
+                };
+                (target, wanted.part.clone())
+            })
+            .collect();
+        let answers = self.fetch_each(&targets).await.into_iter().zip(wanted);
+        let answers = answers.map(|(answer, wanted)| {
+            answer.map_err(|source| match &wanted.cell {
+                CellOf::Element(array, _) => cell_error(array.node(), source),
+                CellOf::Child(key) => cell_error(key, source),
+            })
+        });
+        answers.collect()
+    }
+
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        let listing = self.store().list(key, MOST_CHILDREN).await;
+        Ok(listing.map_err(list_error)?.folders)
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        let sizes = self.store().sizes(keys, MOST_CHILDREN).await;
+        sizes.map_err(list_error)
+    }
+
+    fn budget(&self) -> u64 {
+        self.store().budget()
+    }
+}
+
+fn list_error(source: ListError) -> FetchError {
+    let (key, problem) = match &source {
+        ListError::TooMany { prefix, .. } => (prefix, FetchProblem::OverBudget),
+        ListError::Unlistable { prefix, .. } => (prefix, FetchProblem::Unlistable),
+        ListError::Unauthenticated { prefix, .. }
+        | ListError::Throttled { prefix, .. }
+        | ListError::Unavailable { prefix, .. }
+        | ListError::Io { prefix, .. } => (prefix, FetchProblem::Unavailable),
+    };
+    error(&key.clone(), problem, source)
+}
+
+fn cell_error(key: &Key, source: CellError) -> FetchError {
+    let problem = if source.is_over_budget() {
+        FetchProblem::OverBudget
+    } else if source.is_damage() {
+        FetchProblem::Damaged
+    } else {
+        FetchProblem::Unavailable
+    };
+    error(key, problem, source)
+}
+
+fn error(
+    key: &Key,
+    problem: FetchProblem,
+    source: impl Error + Send + Sync + 'static,
+) -> FetchError {
+    FetchError {
+        key: key.clone(),
+        problem,
+        source: Box::new(source),
+    }
+}

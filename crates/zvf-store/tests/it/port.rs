@@ -1,0 +1,494 @@
+//! The port of plans: each cell fails alone, and nothing is fetched twice.
+
+use core::{error::Error, ops::Range};
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use zvf_model::{
+    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    zarr::Node,
+};
+use zvf_store::{CellArray, CellReader, OpenOptions};
+
+use crate::{
+    cell::{described, frame, metadata, shard, sharded, vlen_array},
+    support::{array, block_on, key, log, numbered, recorded},
+};
+
+type Objects<'a> = Vec<(&'a str, Vec<u8>)>;
+type Answers = Vec<Result<Option<Fetched>, FetchError>>;
+
+fn element(array: &CellArray, index: [u64; 2], part: Option<Range<u64>>) -> Wanted<CellArray> {
+    let cell = CellOf::Element(array.clone(), index.to_vec());
+    Wanted { cell, part }
+}
+
+fn child(text: &str, part: Option<Range<u64>>) -> Wanted<CellArray> {
+    let cell = CellOf::Child(key(text));
+    Wanted { cell, part }
+}
+
+/// What a store of `objects` answers, and what it was asked.
+fn cells(objects: &[(&str, Vec<u8>)], wanted: &[Wanted<CellArray>]) -> (Answers, Vec<String>) {
+    let reader = CellReader::new(recorded(objects));
+    let answers = block_on(reader.cells(wanted));
+    assert_eq!(answers.len(), wanted.len());
+    (answers, log(reader.store()))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "what answers are compared with")]
+fn fetched(bytes: &[u8], size: usize) -> Option<Fetched> {
+    Some(Fetched {
+        bytes: bytes.to_vec().into(),
+        size: u64::try_from(size).unwrap(),
+    })
+}
+
+#[track_caller]
+fn check_problem(answer: &Result<Option<Fetched>, FetchError>, problem: FetchProblem, cause: &str) {
+    let error = answer.as_ref().unwrap_err();
+    assert_eq!(error.problem, problem, "{error:?}");
+    let causes = core::iter::successors(error.source(), |error| (*error).source());
+    let chain: Vec<String> = causes.map(ToString::to_string).collect();
+    assert!(chain.iter().any(|text| text.contains(cause)), "{chain:?}");
+}
+
+#[track_caller]
+fn check_damaged(answer: &Result<Option<Fetched>, FetchError>, cause: &str) {
+    check_problem(answer, FetchProblem::Damaged, cause);
+}
+
+fn blob_metadata(size: u64) -> Json {
+    json!({
+        "zarr_format": 3, "node_type": "array", "data_type": "uint8", "shape": [size],
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [size.max(1)]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "codecs": ["bytes"], "fill_value": 0,
+    })
+}
+
+fn json_bytes(json: &Json) -> Vec<u8> {
+    json.to_string().into_bytes()
+}
+
+const CHILD: &str = "0/vertices/0.0.0";
+const CHILD_NODE: &str = "0/vertices/0.0.0/zarr.json";
+const CHILD_CHUNK: &str = "0/vertices/0.0.0/c/0";
+
+fn blob(payload: Vec<u8>) -> Objects<'static> {
+    let size = u64::try_from(payload.len()).unwrap();
+    let node = json_bytes(&blob_metadata(size));
+    vec![(CHILD_NODE, node), (CHILD_CHUNK, payload)]
+}
+
+/// The only answer for a child with these metadata and this chunk.
+fn only_child(metadata: &Json, chunk: Option<(&str, Vec<u8>)>) -> Answers {
+    let mut objects = vec![(CHILD_NODE, json_bytes(metadata))];
+    objects.extend(chunk);
+    cells(&objects, &[child(CHILD, None)]).0
+}
+
+#[test]
+fn a_child_is_its_metadata_and_its_chunk_side_by_side() {
+    let wanted = [
+        child(CHILD, None),
+        child(CHILD, Some(10..20)),
+        child(CHILD, None),
+        child("0/vertices/1.0.0", Some(0..4)),
+    ];
+    let (answers, asked) = cells(&blob(numbered(100)), &wanted);
+    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let all = numbered(100);
+    let whole = fetched(&all, 100);
+    assert_eq!(
+        answers,
+        [whole.clone(), fetched(&all[10..20], 100), whole, None]
+    );
+    let want = [
+        "0/vertices/0.0.0/zarr.json all bytes",
+        "0/vertices/0.0.0/c/0 all bytes",
+        "0/vertices/1.0.0/zarr.json all bytes",
+        "0/vertices/1.0.0/c/0 all bytes",
+    ];
+    assert_eq!(asked, want);
+}
+
+#[test]
+fn an_empty_child_has_no_chunk_and_is_there() {
+    let answers = only_child(&blob_metadata(0), None);
+    assert_eq!(answers[0].as_ref().unwrap(), &fetched(b"", 0));
+    let objects = [(CHILD_NODE, json_bytes(&blob_metadata(0)))];
+    let (answers, _) = cells(
+        &objects,
+        &[child(CHILD, Some(0..1)), child(CHILD, Some(0..0))],
+    );
+    check_damaged(&answers[0], "bytes 0..1 of a payload of 0");
+    assert_eq!(answers[1].as_ref().unwrap(), &fetched(b"", 0));
+}
+
+#[test]
+fn half_a_child_is_damage() {
+    let (answers, _) = cells(&blob(numbered(9))[1..], &[child(CHILD, None)]);
+    check_damaged(
+        &answers[0],
+        "0/vertices/0.0.0/zarr.json: absent, where 0/vertices/0.0.0/c/0 says it is there",
+    );
+    let (answers, _) = cells(&blob(numbered(9))[..1], &[child(CHILD, None)]);
+    check_damaged(
+        &answers[0],
+        "0/vertices/0.0.0/c/0: absent, where 0/vertices/0.0.0/zarr.json says it is there",
+    );
+}
+
+#[test]
+fn a_child_is_compressed_or_longer_than_its_array() {
+    let mut packed = blob_metadata(500);
+    packed["codecs"] = json!(["bytes", "zstd"]);
+    let chunk = zstd::bulk::compress(&numbered(500), 3).unwrap();
+    let answers = only_child(&packed, Some((CHILD_CHUNK, chunk)));
+    assert_eq!(answers[0].as_ref().unwrap(), &fetched(&numbered(500), 500));
+    let mut longer = blob_metadata(10);
+    longer["chunk_grid"]["configuration"]["chunk_shape"] = json!([16]);
+    let answers = only_child(&longer, Some((CHILD_CHUNK, numbered(16))));
+    assert_eq!(answers[0].as_ref().unwrap(), &fetched(&numbered(10), 10));
+}
+
+#[test]
+fn the_chunk_of_a_child_may_have_another_name() {
+    let mut other = blob_metadata(5);
+    other["chunk_key_encoding"] = json!({"name": "v2"});
+    let objects = [
+        (CHILD_NODE, json_bytes(&other)),
+        ("0/vertices/0.0.0/0", numbered(5)),
+    ];
+    let (answers, asked) = cells(&objects, &[child(CHILD, None), child(CHILD, Some(1..3))]);
+    assert_eq!(answers[0].as_ref().unwrap(), &fetched(&numbered(5), 5));
+    assert_eq!(answers[1].as_ref().unwrap(), &fetched(&[1, 2], 5));
+    let want = [
+        "0/vertices/0.0.0/zarr.json all bytes",
+        "0/vertices/0.0.0/c/0 all bytes",
+        "0/vertices/0.0.0/0 all bytes",
+    ];
+    assert_eq!(asked, want);
+    check_damaged(
+        &only_child(&other, None)[0],
+        "0/vertices/0.0.0/0: absent, where 0/vertices/0.0.0/zarr.json says",
+    );
+}
+
+#[test]
+fn a_child_that_is_no_blob_is_refused() {
+    let check = |field: &str, value: Json, cause: &str| {
+        let mut metadata = blob_metadata(9);
+        metadata[field] = value;
+        let answers = only_child(&metadata, Some((CHILD_CHUNK, numbered(9))));
+        check_damaged(&answers[0], cause);
+        assert_eq!(answers[0].as_ref().unwrap_err().key, key(CHILD));
+    };
+    let grid = |shape: Json| json!({"name": "regular", "configuration": {"chunk_shape": shape}});
+    check("data_type", json!("int8"), "not an array of uint8");
+    check("chunk_grid", grid(json!([8])), "not an array of one chunk");
+    check("codecs", json!(["bytes", "pcodec"]), "cells cannot be read");
+    check("shape", json!([-1]), "shape[0]");
+    let mut flat = blob_metadata(9);
+    flat["shape"] = json!([3, 3]);
+    flat["chunk_grid"] = grid(json!([3, 3]));
+    let answers = only_child(&flat, Some((CHILD_CHUNK, numbered(9))));
+    check_damaged(&answers[0], "not an array of one dimension");
+    let group = json!({"zarr_format": 3, "node_type": "group"});
+    check_damaged(&only_child(&group, None)[0], "not an array of uint8");
+    let (answers, _) = cells(&[(CHILD_NODE, b"{".to_vec())], &[child(CHILD, None)]);
+    check_damaged(&answers[0], "0/vertices/0.0.0/zarr.json: $: no JSON");
+    for wrong in [8, 10] {
+        let chunk = Some((CHILD_CHUNK, numbered(wrong)));
+        let cause = format!("decodes to {wrong} bytes, not 9");
+        check_damaged(&only_child(&blob_metadata(9), chunk)[0], &cause);
+    }
+}
+
+#[test]
+fn all_of_a_call_is_one_round_and_nothing_is_fetched_twice() {
+    let plain = vlen_array(None);
+    let far = Some(50_000..50_010);
+    let all = numbered(100_000);
+    let objects = [
+        ("0/vertices/c/0/0", frame(&all)),
+        ("0/vertices/c/0/1", frame(b"whole")),
+        ("0/vertices/c/0/2", frame(&all)),
+    ];
+    let wanted = [
+        element(&plain, [0, 0], far.clone()),
+        element(&plain, [0, 1], Some(1..3)),
+        element(&plain, [0, 0], far),
+        element(&plain, [0, 1], None),
+        element(&plain, [0, 0], Some(50_005..50_020)),
+        element(&plain, [0, 2], Some(0..10)),
+        element(&plain, [0, 3], Some(0..10)),
+        element(&plain, [0, 2], Some(4..4)),
+    ];
+    let (answers, asked) = cells(&objects, &wanted);
+    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let size = 100_000;
+    let want = [
+        fetched(&all[50_000..50_010], size),
+        fetched(b"ho", 5),
+        fetched(&all[50_000..50_010], size),
+        fetched(b"whole", 5),
+        fetched(&all[50_005..50_020], size),
+        fetched(&all[..10], size),
+        None,
+        fetched(b"", size),
+    ];
+    assert_eq!(answers, want);
+    let want = [
+        "0/vertices/c/0/0 bytes 0..8",
+        "0/vertices/c/0/0 bytes 50008..50028",
+        "0/vertices/c/0/1 all bytes",
+        "0/vertices/c/0/2 bytes 0..18",
+        "0/vertices/c/0/3 bytes 0..18",
+    ];
+    assert_eq!(asked, want);
+}
+
+#[test]
+fn elements_and_children_share_what_they_have_in_common() {
+    let node = key(CHILD);
+    let array = CellArray::new(node, array(blob_metadata(40))).unwrap();
+    let cell = CellOf::Element(array, vec![0]);
+    let part = Some(3..9);
+    let wanted = [child(CHILD, None), Wanted { cell, part }];
+    let (answers, asked) = cells(&blob(numbered(40)), &wanted);
+    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let all = numbered(40);
+    assert_eq!(answers, [fetched(&all, 40), fetched(&all[3..9], 40)]);
+    let want = [
+        "0/vertices/0.0.0/zarr.json all bytes",
+        "0/vertices/0.0.0/c/0 all bytes",
+    ];
+    assert_eq!(asked, want);
+}
+
+#[test]
+fn the_size_is_that_of_the_whole_payload() {
+    let codecs = json!(["bytes"]);
+    let numbers = described("n", metadata("int16", &json!([5, 5]), &codecs)).unwrap();
+    let packed = vlen_array(Some("zstd"));
+    let shards = sharded("end", None);
+    let objects = [
+        ("n/c/0/0", numbered(50)),
+        (
+            "0/vertices/c/0/0",
+            zstd::bulk::compress(&frame(&numbered(70)), 3).unwrap(),
+        ),
+        (
+            "0/vertices/c/1/1",
+            shard([None, Some(&frame(&numbered(90))), None, None], "end"),
+        ),
+    ];
+    let wanted = [
+        element(&numbers, [0, 0], Some(1..2)),
+        element(&packed, [0, 0], Some(1..2)),
+        element(&shards, [2, 3], Some(1..2)),
+    ];
+    let (answers, _) = cells(&objects, &wanted);
+    for (answer, size) in answers.into_iter().zip([50, 70, 90]) {
+        assert_eq!(answer.unwrap(), fetched(&[1], size));
+    }
+}
+
+#[test]
+fn a_damaged_cell_fails_alone() {
+    let plain = vlen_array(None);
+    let packed = vlen_array(Some("zstd"));
+    let objects = [
+        ("0/vertices/c/0/0", frame(b"good")),
+        ("0/vertices/c/0/1", frame(b"cut off")[..9].to_vec()),
+        ("0/vertices/c/0/2", b"no zstd frame at all".to_vec()),
+        (CHILD_NODE, b"{}".to_vec()),
+    ];
+    let wanted = [
+        element(&plain, [0, 1], None),
+        element(&plain, [0, 0], None),
+        element(&plain, [0, 1], Some(0..7)),
+        element(&packed, [0, 2], None),
+        element(&packed, [0, 2], Some(0..1)),
+        element(&plain, [0, 0], Some(0..5)),
+        element(&plain, [1 << 22, 0], None),
+        child(CHILD, None),
+        element(&plain, [0, 0], Some(0..4)),
+    ];
+    let (answers, _) = cells(&objects, &wanted);
+    check_damaged(&answers[0], "end inside item 0");
+    check_damaged(&answers[2], "end inside item 0");
+    check_damaged(&answers[3], "cannot be decoded");
+    check_damaged(&answers[4], "cannot be decoded");
+    check_damaged(&answers[5], "bytes 0..5 of a payload of 4");
+    check_damaged(&answers[6], "no such cell");
+    check_damaged(&answers[7], "missing");
+    for good in [1, 8] {
+        assert_eq!(answers[good].as_ref().unwrap(), &fetched(b"good", 4));
+    }
+    assert_eq!(answers[0].as_ref().unwrap_err().key, key("0/vertices"));
+}
+
+/// A shard with a good first cell, and entry 1 set to these numbers.
+fn with_entry(offset: u64, length: u64) -> Vec<u8> {
+    let good = frame(b"good");
+    let mut object = shard([Some(&good), None, None, None], "end");
+    let index = object.len() - 68;
+    object[index + 16..index + 24].copy_from_slice(&offset.to_le_bytes());
+    object[index + 24..index + 32].copy_from_slice(&length.to_le_bytes());
+    let sum = crc32c::crc32c(&object[index..index + 64]).to_le_bytes();
+    object[index + 64..].copy_from_slice(&sum);
+    object
+}
+
+#[test]
+fn a_damaged_entry_of_a_shard_leaves_the_others_alone() {
+    let shards = sharded("end", None);
+    for ((offset, length), cause) in [
+        ((u64::MAX - 1, 8), "no range"),
+        ((4, 200), "the object ends before bytes 4..204"),
+        ((200, 8), "the object ends before bytes 200..208"),
+        ((0, 11), "end inside item 0"),
+    ] {
+        let objects = [("0/vertices/c/0/0", with_entry(offset, length))];
+        let wanted = [
+            element(&shards, [0, 1], None),
+            element(&shards, [0, 0], None),
+        ];
+        let (answers, _) = cells(&objects, &wanted);
+        check_damaged(&answers[0], cause);
+        assert_eq!(answers[1].as_ref().unwrap(), &fetched(b"good", 4));
+    }
+    // A frame that does not fill its entry.
+    for (length, cause) in [(13, "1 bytes left"), (11, "end inside item 0")] {
+        let objects = [("0/vertices/c/0/0", with_entry(0, length))];
+        let (answers, _) = cells(&objects, &[element(&shards, [0, 1], Some(0..1))]);
+        check_damaged(&answers[0], cause);
+    }
+}
+
+#[test]
+fn a_damaged_shard_leaves_the_others_alone() {
+    let shards = sharded("end", None);
+    let good = shard([Some(&frame(b"good")), None, None, None], "end");
+    let mut flipped = good.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    let objects = [
+        ("0/vertices/c/0/0", good),
+        ("0/vertices/c/0/1", flipped),
+        ("0/vertices/c/1/0", numbered(67)),
+    ];
+    let wanted = [
+        element(&shards, [0, 2], None),
+        element(&shards, [2, 0], None),
+        element(&shards, [0, 0], None),
+        element(&shards, [2, 2], None),
+        element(&shards, [0, 0], Some(1..3)),
+    ];
+    let (answers, asked) = cells(&objects, &wanted);
+    check_damaged(&answers[0], "the index of the shard is damaged");
+    check_damaged(&answers[1], "the object ends before the last 68 bytes");
+    assert_eq!(answers[2].as_ref().unwrap(), &fetched(b"good", 4));
+    assert_eq!(answers[3].as_ref().unwrap(), &None);
+    assert_eq!(answers[4].as_ref().unwrap(), &fetched(b"oo", 4));
+    let want = [
+        "0/vertices/c/0/0 the last 68 bytes",
+        "0/vertices/c/0/1 the last 68 bytes",
+        "0/vertices/c/1/0 the last 68 bytes",
+        "0/vertices/c/1/1 the last 68 bytes",
+        "0/vertices/c/0/0 bytes 0..12",
+    ];
+    assert_eq!(asked, want);
+}
+
+#[test]
+fn what_is_over_the_budget_fails_alone() {
+    let plain = vlen_array(None);
+    let packed = vlen_array(Some("zstd"));
+    let zeros = zstd::bulk::compress(&frame(&vec![0; 5000]), 3).unwrap();
+    let options = OpenOptions::default().budget(1000).record(true);
+    let objects = [
+        ("0/vertices/c/0/0", frame(&numbered(2000))),
+        ("0/vertices/c/0/1", frame(b"small")),
+        ("0/vertices/c/0/2", zeros),
+    ];
+    let reader = CellReader::new(options.from_memory(objects).unwrap());
+    assert_eq!(reader.budget(), 1000);
+    let wanted = [
+        element(&plain, [0, 0], None),
+        element(&packed, [0, 2], None),
+        element(&plain, [0, 1], None),
+    ];
+    let answers = block_on(reader.cells(&wanted));
+    check_problem(&answers[0], FetchProblem::OverBudget, "2008 bytes more");
+    check_problem(&answers[1], FetchProblem::OverBudget, "memory budget");
+    assert_eq!(answers[2].as_ref().unwrap(), &fetched(b"small", 5));
+    assert!(reader.store().activity().bytes_read < 100);
+    // A range alone tells: nothing is asked for.
+    log(reader.store());
+    let answers = block_on(reader.cells(&[element(&plain, [0, 0], Some(0..1500))]));
+    check_problem(&answers[0], FetchProblem::OverBudget, "budget of 1000");
+    assert!(log(reader.store()).is_empty());
+}
+
+#[test]
+fn nodes_are_read_all_or_not_at_all() {
+    let group = json_bytes(&json!({"zarr_format": 3, "node_type": "group"}));
+    let mut objects = blob(numbered(3));
+    objects.push(("zarr.json", group));
+    let reader = CellReader::new(recorded(&objects));
+    let keys = [key(""), key("0/absent"), key(CHILD), key("")];
+    let nodes = block_on(reader.nodes(&keys)).unwrap();
+    let [
+        Some(Node::Group(_)),
+        None,
+        Some(Node::Array(array)),
+        Some(Node::Group(_)),
+    ] = &nodes[..]
+    else {
+        panic!("{nodes:?}");
+    };
+    assert_eq!(array.shape, [3]);
+    let want = [
+        "zarr.json all bytes",
+        "0/absent/zarr.json all bytes",
+        "0/vertices/0.0.0/zarr.json all bytes",
+    ];
+    assert_eq!(log(reader.store()), want);
+    objects.push(("0/zarr.json", b"[]".to_vec()));
+    let reader = CellReader::new(recorded(&objects));
+    let error = block_on(reader.nodes(&[key(""), key("0")])).unwrap_err();
+    assert_eq!(error.problem, FetchProblem::Damaged);
+    assert_eq!(error.to_string(), "0/zarr.json: is damaged");
+}
+
+#[test]
+fn children_are_folders() {
+    let mut objects = blob(numbered(3));
+    objects.push(("0/links/zarr.json", b"{}".to_vec()));
+    objects.push(("0/zarr.json", b"{}".to_vec()));
+    let reader = CellReader::new(recorded(&objects));
+    let children = |text| block_on(reader.children(&key(text))).unwrap();
+    assert_eq!(children("0"), ["links", "vertices"]);
+    assert_eq!(children("0/vertices"), ["0.0.0"]);
+    assert!(children("0/nothing").is_empty());
+}
+
+#[test]
+fn arrays_are_prepared_or_refused() {
+    let reader = CellReader::new(recorded(&[]));
+    let good = Arc::new(array(blob_metadata(3)));
+    let prepared = reader.array(&key("a"), Arc::clone(&good)).unwrap();
+    assert_eq!(CellSource::node(&prepared), &key("a"));
+    assert_eq!(CellSource::metadata(&prepared), &good);
+    assert!(CellSource::is_plain(&prepared));
+    let mut odd = blob_metadata(3);
+    odd["codecs"] = json!(["pcodec"]);
+    let error = reader.array(&key("a"), Arc::new(array(odd))).unwrap_err();
+    assert_eq!(
+        (error.problem, error.key),
+        (FetchProblem::Damaged, key("a"))
+    );
+}

@@ -1,0 +1,59 @@
+//! Random stores with known content, in memory.
+//!
+//! A [`Recipe`] says what to make; [`make`] gives the files of a store and the
+//! [`Truth`], which is what is in it. Equal recipes give equal stores.
+//!
+//! ```
+//! use zvf_testkit::stores::{Kind, Recipe, make};
+//!
+//! let made = make(&Recipe { seed: 7, kind: Kind::Graph, ..Recipe::default() });
+//! assert!(made.files.iter().any(|(key, _)| key == "0/vertices/zarr.json"));
+//! assert!(!made.truth.vertices.is_empty());
+//! ```
+
+mod columns;
+mod current;
+mod files;
+mod kinds;
+mod links;
+mod older;
+mod parts;
+mod random;
+mod recipe;
+mod sketch;
+mod truth;
+
+pub use random::Random;
+pub use recipe::{Cells, Kind, Policy, Profile, Recipe};
+pub use truth::{Attribute, Fragment, Link, Object, Truth, Values, Vertex};
+
+/// A store that was made.
+#[derive(Debug)]
+pub struct Made {
+    /// Its files: key and bytes.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What is in it.
+    pub truth: Truth,
+}
+
+/// Makes the store of the [possible](Recipe::possible) recipe.
+pub fn make(recipe: &Recipe) -> Made {
+    let recipe = recipe.clone().possible();
+    let mut random = Random::new(recipe.seed);
+    let space = sketch::Space::new(&recipe, &mut random);
+    let sketch = kinds::sketch(&recipe, &space, &mut random);
+    let mut truth = sketch.finish(&recipe, space, &mut random);
+    let mut files = files::Files::new(recipe.cells, random);
+    files.group("", &parts::root(&truth));
+    if recipe.profile == Profile::V09 {
+        files.group("0", &current::level(&truth));
+        current::write(&mut truth, &mut files);
+    } else {
+        files.group("0", &parts::level(&truth));
+        older::write(&mut truth, &mut files);
+    }
+    Made {
+        files: files.finish(),
+        truth,
+    }
+}

@@ -1,0 +1,440 @@
+//! The files of a store: Zarr groups, arrays and their chunks.
+
+use std::{collections::BTreeMap, io::Write};
+
+use serde_json::{Value, json};
+use zvf_format::{numeric::Kind as Number, path::ChunkCoords, vlen};
+
+use super::{Cells, random::Random};
+
+/// Cells of chunks by chunk.
+pub(super) type Payloads = BTreeMap<Vec<i64>, Vec<u8>>;
+
+/// Files by key.
+#[derive(Debug)]
+pub(super) struct Files {
+    by_key: BTreeMap<String, Vec<u8>>,
+    cells: Cells,
+    random: Random,
+}
+
+/// A one-dimensional array, or one with columns, of numbers.
+pub(super) struct Numbers<'a> {
+    pub(super) kind: Number,
+    pub(super) columns: u32,
+    /// Rows of one chunk of the array.
+    pub(super) chunk: usize,
+    /// What missing values are, as JSON and in bytes.
+    pub(super) fill: (Value, Vec<u8>),
+    pub(super) bytes: &'a [u8],
+}
+
+impl Files {
+    pub(super) fn new(cells: Cells, random: Random) -> Self {
+        Self {
+            by_key: BTreeMap::new(),
+            cells,
+            random,
+        }
+    }
+
+    pub(super) fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    pub(super) fn finish(self) -> Vec<(String, Vec<u8>)> {
+        self.by_key.into_iter().collect()
+    }
+
+    pub(super) fn group(&mut self, path: &str, attributes: &Value) {
+        let node = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
+        let key = if path.is_empty() {
+            "zarr.json".to_owned()
+        } else {
+            format!("{path}/zarr.json")
+        };
+        self.by_key.insert(key, node.to_string().into_bytes());
+    }
+
+    pub(super) fn array(&mut self, path: &str, array: &Array) {
+        let node = json!({
+            "shape": array.shape,
+            "data_type": array.data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": array.chunk}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": array.fill,
+            "codecs": array.codecs,
+            "attributes": array.attributes,
+            "zarr_format": 3,
+            "node_type": "array",
+            "storage_transformers": [],
+        });
+        self.by_key
+            .insert(format!("{path}/zarr.json"), node.to_string().into_bytes());
+    }
+
+    /// A group with an array of bytes for each chunk, or several of them in one,
+    /// as shards were up to 0.8.0.
+    pub(super) fn children(&mut self, path: &str, attributes: &Value, cells: &Payloads) {
+        self.group(path, attributes);
+        if self.cells != Cells::Sharded {
+            for (chunk, cell) in cells {
+                self.blob(&format!("{path}/{}", ChunkCoords(chunk)), json!({}), cell);
+            }
+            return;
+        }
+        let cells: Vec<_> = cells.iter().collect();
+        for (number, cells) in cells.chunks(3).enumerate() {
+            let (mut all, mut index) = (Vec::new(), serde_json::Map::new());
+            for (chunk, cell) in cells {
+                let name = ChunkCoords(chunk).to_string();
+                index.insert(name, json!([all.len(), cell.len()]));
+                all.extend_from_slice(cell);
+            }
+            let attributes = json!({"shard_index": index});
+            self.blob(&format!("{path}/__shard_{number:06}"), attributes, &all);
+        }
+    }
+
+    /// An array of bytes.
+    pub(super) fn blob(&mut self, path: &str, attributes: Value, bytes: &[u8]) {
+        let mut codecs = vec![json!({"name": "bytes"})];
+        codecs.extend(self.compressor());
+        self.array(
+            path,
+            &Array {
+                shape: json!([bytes.len()]),
+                data_type: "uint8",
+                chunk: json!([bytes.len().max(1)]),
+                fill: json!(0),
+                codecs: json!(codecs),
+                attributes,
+            },
+        );
+        if !bytes.is_empty() {
+            let bytes = self.encoded(bytes.to_vec());
+            self.by_key.insert(chunk_file(path, &[0]), bytes);
+        }
+    }
+
+    /// One array of numbers for all chunks, with room for the rows of the fullest.
+    pub(super) fn padded(
+        &mut self,
+        path: &str,
+        attributes: Value,
+        cells: &Payloads,
+        (grid, kind, columns): (&GridOf, Number, usize),
+    ) {
+        let (origin, grid) = grid.with_room(&mut self.random);
+        let row = kind.size() * columns;
+        let most = cells
+            .values()
+            .map(|cell| cell.len() / row)
+            .max()
+            .unwrap_or(0);
+        let rows = most.max(1) + self.random.below(3);
+        let mut attributes = attributes;
+        if origin.iter().any(|number| *number != 0) {
+            attributes["chunk_grid_origin"] = json!(origin);
+        }
+        // Attributes of one value may have no columns.
+        let flat = columns == 1 && path.contains("attributes") && self.random.chance(50);
+        let tail = (!flat).then_some(columns);
+        let with = |chunks: Vec<i64>| -> Value {
+            let mut extents = json!(chunks);
+            let list = extents.as_array_mut().expect("a list");
+            list.extend([rows].into_iter().chain(tail).map(|extent| json!(extent)));
+            extents
+        };
+        let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": "little"}})];
+        codecs.extend(self.compressor());
+        self.array(
+            path,
+            &Array {
+                shape: with(grid.clone()),
+                data_type: kind.name(),
+                chunk: with(vec![1; grid.len()]),
+                fill: if kind == Number::Bool {
+                    json!(false)
+                } else {
+                    json!(0)
+                },
+                codecs: json!(codecs),
+                attributes,
+            },
+        );
+        for (chunk, cell) in cells {
+            let mut bytes = cell.clone();
+            bytes.resize(rows * row, 0);
+            let axes = chunk.iter().zip(&origin);
+            let index = axes.map(|(at, origin)| usize::try_from(at - origin).expect("in the grid"));
+            let index: Vec<usize> = index.chain([0]).chain(tail.map(|_| 0)).collect();
+            let bytes = self.encoded(bytes);
+            self.by_key.insert(chunk_file(path, &index), bytes);
+        }
+    }
+
+    /// An array with one element for each chunk. It has room for chunks that are
+    /// not there; along a leading axis of an attribute, for `leading` of them.
+    pub(super) fn per_chunk(
+        &mut self,
+        path: &str,
+        attributes: Value,
+        cells: &Payloads,
+        grid: &GridOf,
+    ) {
+        let (origin, shape) = grid.with_room(&mut self.random);
+        let cells: Payloads = cells
+            .iter()
+            .filter(|(_, cell)| !cell.is_empty())
+            .map(|(key, cell)| (key.clone(), cell.clone()))
+            .collect();
+        let mut attributes = attributes;
+        let mut names: Vec<String> = cells
+            .keys()
+            .map(|chunk| ChunkCoords(chunk).to_string())
+            .collect();
+        names.sort();
+        attributes["nonempty_chunks"] = json!(names);
+        if origin.iter().any(|number| *number != 0) {
+            attributes["chunk_grid_origin"] = json!(origin);
+        }
+        let shard: Vec<usize> = shape.iter().map(|_| 1 + self.random.below(3)).collect();
+        let sharded = self.cells == Cells::Sharded;
+        let compressor = self.compressor();
+        let mut codecs = vec![json!({"name": "vlen-bytes", "configuration": {}})];
+        codecs.extend(compressor);
+        let ones: Vec<u64> = vec![1; shape.len()];
+        if sharded {
+            codecs = vec![json!({
+                "name": "sharding_indexed",
+                "configuration": {
+                    "chunk_shape": ones,
+                    "codecs": codecs,
+                    "index_codecs": [
+                        {"name": "bytes", "configuration": {"endian": "little"}},
+                        {"name": "crc32c"},
+                    ],
+                    "index_location": "end",
+                },
+            })];
+        }
+        self.array(
+            path,
+            &Array {
+                shape: json!(shape),
+                data_type: "variable_length_bytes",
+                chunk: if sharded { json!(shard) } else { json!(ones) },
+                fill: json!(""),
+                codecs: json!(codecs),
+                attributes,
+            },
+        );
+        let at = |chunk: &[i64]| -> Vec<usize> {
+            let axes = chunk.iter().zip(&origin);
+            axes.map(|(number, origin)| {
+                usize::try_from(number - origin).expect("a chunk in the grid")
+            })
+            .collect()
+        };
+        if !sharded {
+            for (chunk, cell) in &cells {
+                let bytes = self.encoded(frame(&[cell]));
+                self.by_key.insert(chunk_file(path, &at(chunk)), bytes);
+            }
+            return;
+        }
+        let mut shards: BTreeMap<Vec<usize>, Vec<(usize, Vec<u8>)>> = BTreeMap::new();
+        for (chunk, cell) in &cells {
+            let (mut outer, mut inner) = (Vec::new(), 0);
+            for (at, extent) in at(chunk).into_iter().zip(&shard) {
+                outer.push(at / extent);
+                inner = inner * extent + at % extent;
+            }
+            let bytes = self.encoded(frame(&[cell]));
+            shards.entry(outer).or_default().push((inner, bytes));
+        }
+        for (outer, mut cells) in shards {
+            // Any order will do, the index alone says where a cell is.
+            self.random.shuffle(&mut cells);
+            let file = shard_file(&cells, shard.iter().product());
+            self.by_key.insert(chunk_file(path, &outer), file);
+        }
+    }
+
+    /// An array of byte strings, so many in a chunk of it.
+    pub(super) fn strings(
+        &mut self,
+        path: &str,
+        attributes: Value,
+        items: &[Vec<u8>],
+        chunk: usize,
+    ) {
+        let mut codecs = vec![json!({"name": "vlen-bytes", "configuration": {}})];
+        codecs.extend(self.compressor());
+        let chunk = chunk.max(1);
+        self.array(
+            path,
+            &Array {
+                shape: json!([items.len()]),
+                data_type: "variable_length_bytes",
+                chunk: json!([chunk]),
+                fill: json!(""),
+                codecs: json!(codecs),
+                attributes,
+            },
+        );
+        for (at, items) in items.chunks(chunk).enumerate() {
+            let mut items = items.to_vec();
+            items.resize(chunk, Vec::new());
+            let bytes = self.encoded(frame(&items));
+            self.by_key.insert(chunk_file(path, &[at]), bytes);
+        }
+    }
+
+    /// An array of numbers.
+    pub(super) fn numbers(&mut self, path: &str, attributes: Value, numbers: &Numbers<'_>) {
+        let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": "little"}})];
+        codecs.extend(self.compressor());
+        let columns = usize::try_from(numbers.columns).unwrap_or(1);
+        let row = numbers.kind.size() * columns;
+        let rows = numbers.bytes.len() / row;
+        let chunk = numbers.chunk.max(1);
+        let tail = (columns > 1).then_some(columns);
+        let extents = |rows: usize| -> Vec<usize> { [rows].into_iter().chain(tail).collect() };
+        self.array(
+            path,
+            &Array {
+                shape: json!(extents(rows)),
+                data_type: numbers.kind.name(),
+                chunk: json!(extents(chunk)),
+                fill: numbers.fill.0.clone(),
+                codecs: json!(codecs),
+                attributes,
+            },
+        );
+        for (at, bytes) in numbers.bytes.chunks(chunk * row).enumerate() {
+            let mut bytes = bytes.to_vec();
+            while bytes.len() < chunk * row {
+                bytes.extend_from_slice(&numbers.fill.1);
+            }
+            let bytes = self.encoded(bytes);
+            let key = [at].into_iter().chain(tail.map(|_| 0));
+            let key: Vec<usize> = key.collect();
+            self.by_key.insert(chunk_file(path, &key), bytes);
+        }
+    }
+
+    /// The codec after the first.
+    pub(super) fn compressor(&self) -> Option<Value> {
+        match self.cells {
+            Cells::Plain => None,
+            Cells::Gzip => Some(json!({"name": "gzip", "configuration": {"level": 5}})),
+            Cells::Zstd | Cells::Sharded => {
+                Some(json!({"name": "zstd", "configuration": {"level": 0, "checksum": false}}))
+            }
+        }
+    }
+
+    /// The bytes after that codec.
+    pub(super) fn encoded(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.cells {
+            Cells::Plain => bytes,
+            Cells::Gzip => {
+                let mut gzip =
+                    flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                gzip.write_all(&bytes).expect("memory takes all");
+                gzip.finish().expect("memory takes all")
+            }
+            Cells::Zstd | Cells::Sharded => zstd(&bytes),
+        }
+    }
+}
+
+/// What `zarr.json` of an array says.
+pub(super) struct Array {
+    pub(super) shape: Value,
+    pub(super) data_type: &'static str,
+    pub(super) chunk: Value,
+    pub(super) fill: Value,
+    pub(super) codecs: Value,
+    pub(super) attributes: Value,
+}
+
+/// The chunks that arrays of a level have room for.
+#[derive(Clone, Debug)]
+pub(super) struct GridOf {
+    pub(super) least: Vec<i64>,
+    pub(super) most: Vec<i64>,
+    /// Extent of a leading axis, which starts at 0.
+    pub(super) leading: Option<i64>,
+}
+
+impl GridOf {
+    /// Origin and shape; arrays of one level need not have the same.
+    fn with_room(&self, random: &mut Random) -> (Vec<i64>, Vec<i64>) {
+        let (mut origin, mut shape) = (Vec::new(), Vec::new());
+        for (axis, (least, most)) in self.least.iter().zip(&self.most).enumerate() {
+            if let (0, Some(leading)) = (axis, self.leading) {
+                origin.push(0);
+                shape.push(leading);
+                continue;
+            }
+            let (before, after) = (random.between(0, 1), random.between(0, 1));
+            let start = least - before;
+            origin.push(start);
+            shape.push(most + after - start + 1);
+        }
+        (origin, shape)
+    }
+}
+
+/// A frame of byte strings.
+pub(super) fn frame<T: AsRef<[u8]>>(items: &[T]) -> Vec<u8> {
+    vlen::encode(items).expect("items below 4 GiB")
+}
+
+fn chunk_file(path: &str, index: &[usize]) -> String {
+    let index: Vec<String> = index.iter().map(ToString::to_string).collect();
+    format!("{path}/c/{}", index.join("/"))
+}
+
+/// Cells one after the other, then where each is.
+fn shard_file(cells: &[(usize, Vec<u8>)], count: usize) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut index = vec![[u64::MAX; 2]; count];
+    for (at, bytes) in cells {
+        let span = [file.len(), bytes.len()];
+        index[*at] = span.map(|n| u64::try_from(n).unwrap_or(u64::MAX));
+        file.extend_from_slice(bytes);
+    }
+    let index: Vec<u8> = index
+        .into_iter()
+        .flatten()
+        .flat_map(u64::to_le_bytes)
+        .collect();
+    file.extend_from_slice(&index);
+    file.extend_from_slice(&crc32c::crc32c(&index).to_le_bytes());
+    file
+}
+
+/// A Zstandard frame of blocks that are as they were, or one byte repeated.
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    const MOST: usize = 1 << 17;
+    let length = u32::try_from(bytes.len()).expect("less than 4 GiB");
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0xa0];
+    frame.extend_from_slice(&length.to_le_bytes());
+    let mut blocks = bytes.chunks(MOST).peekable();
+    if bytes.is_empty() {
+        frame.extend_from_slice(&[1, 0, 0]);
+    }
+    while let Some(block) = blocks.next() {
+        let last = u32::from(blocks.peek().is_none());
+        let size = u32::try_from(block.len()).unwrap_or(0);
+        let repeats = block.windows(2).all(|pair| pair[0] == pair[1]);
+        let header = size << 3 | u32::from(repeats) << 1 | last;
+        frame.extend_from_slice(&header.to_le_bytes()[..3]);
+        frame.extend_from_slice(if repeats { &block[..1] } else { block });
+    }
+    frame
+}

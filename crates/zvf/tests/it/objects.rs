@@ -1,0 +1,167 @@
+//! Objects of every recorded store, against what the reference decoded.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use zvf::Dataset;
+use zvf_model::level::LevelId;
+use zvf_query::{Levels, Objects, Session};
+use zvf_store::CellReader;
+use zvf_testkit::golden::Golden;
+
+use crate::{
+    block_on,
+    golden::{open, report, stores},
+};
+
+pub(crate) fn session<'a>(
+    dataset: &'a Dataset,
+    levels: &'a Levels<<CellReader as zvf_model::fetch::Fetch>::Array>,
+) -> Session<'a, CellReader> {
+    Session {
+        fetch: dataset.cells(),
+        layout: dataset.layout(),
+        root: dataset.root(),
+        levels,
+    }
+}
+
+/// The pieces of an object as the expectations of 0.6 to 0.8 have them.
+fn manifest(objects: &Objects, place: usize) -> Json {
+    let pieces = objects.pieces(place).iter().map(|piece| {
+        let chunk = objects.chunk(piece.chunk).unwrap();
+        json!([chunk.coords(), piece.fragment])
+    });
+    pieces.collect()
+}
+
+/// Both ways of reading objects give what is expected of each id.
+fn check(dataset: &Dataset, at: &str, level: LevelId, expected: &BTreeMap<i64, Json>) -> usize {
+    let levels = Levels::default();
+    let session = session(dataset, &levels);
+    let objects = block_on(session.object_list(level)).unwrap().unwrap();
+    assert_eq!(objects.len(), expected.len(), "{at}");
+    for (id, expected) in expected {
+        let place = objects.find(*id).unwrap();
+        assert_eq!(objects.id(place), Some(*id), "{at}");
+        assert_eq!(&manifest(&objects, place), expected, "{at} object {id}");
+        // Alone, from a session that knows nothing.
+        let levels = Levels::default();
+        let session = self::session(dataset, &levels);
+        let asked = [*id, i64::MIN, *id];
+        let some = block_on(session.object_list_of(level, &asked)).unwrap();
+        let [Some(place), None, again] = some.places[..] else {
+            panic!("{at}: {:?}", some.places)
+        };
+        assert_eq!(again, Some(place), "{at}");
+        assert_eq!(some.objects.id(place), Some(*id), "{at}");
+        assert_eq!(
+            some.objects.row(place),
+            objects.row(objects.find(*id).unwrap())
+        );
+        assert_eq!(
+            &manifest(&some.objects, place),
+            expected,
+            "{at} object {id}"
+        );
+    }
+    owners(&objects, at);
+    expected.len()
+}
+
+/// Owners are the pieces the other way round.
+fn owners(objects: &Objects, at: &str) {
+    let mut expected: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+    for place in 0..objects.len() {
+        for piece in objects.pieces(place) {
+            let chunk = objects.chunk(piece.chunk).unwrap().clone();
+            let ids = expected.entry((chunk, piece.fragment)).or_default();
+            ids.push(objects.id(place).unwrap());
+            ids.dedup();
+        }
+    }
+    let chunks: Vec<_> = objects.chunks().collect();
+    assert!(chunks.is_sorted(), "{at}");
+    for ((chunk, fragment), ids) in &expected {
+        let owners = objects.owners_of(chunk);
+        let places = owners.places(*fragment);
+        let found: Vec<i64> = places.map(|place| objects.id(place).unwrap()).collect();
+        assert_eq!(&found, ids, "{at} {chunk} {fragment}");
+        let id = match ids[..] {
+            [id] => id,
+            _ => zvf_query::SEVERAL_OBJECTS,
+        };
+        assert_eq!(owners.id(*fragment), id, "{at} {chunk} {fragment}");
+        assert_eq!(owners.id(u32::MAX), zvf_query::NO_OBJECT);
+    }
+}
+
+#[test]
+fn golden_objects_09() {
+    let golden = Golden::open("zvf-09");
+    let (mut seen, mut counts) = (0, 0);
+    for (store, expected) in stores(&golden) {
+        let dataset = open(&golden, &store);
+        for (name, expected) in expected["levels"].as_object().unwrap() {
+            let at = format!("{store}/{name}");
+            let level = LevelId::parse(name).unwrap();
+            let Some(expected) = expected.get("objects") else {
+                let levels = Levels::default();
+                let session = session(&dataset, &levels);
+                assert!(
+                    block_on(session.object_list(level)).unwrap().is_none(),
+                    "{at}"
+                );
+                continue;
+            };
+            let manifests = expected["manifests"].as_object().unwrap().iter();
+            let manifests = manifests.map(|(id, pieces)| {
+                let pieces = pieces.as_array().unwrap().iter().map(|piece| {
+                    let chunk = piece[0].as_str().unwrap().split('.');
+                    let chunk: Vec<i64> = chunk.map(|part| part.parse().unwrap()).collect();
+                    json!([chunk, piece[1]])
+                });
+                (id.parse().unwrap(), pieces.collect())
+            });
+            counts += check(&dataset, &at, level, &manifests.collect());
+            seen += 1;
+        }
+    }
+    report("zvf-09", seen, counts, "levels with objects", "objects");
+}
+
+fn older(archive: &str) {
+    let golden = Golden::open(archive);
+    let (mut seen, mut counts) = (0, 0);
+    for (store, expected) in stores(&golden) {
+        let Some(levels) = expected["levels"].as_object() else {
+            continue;
+        };
+        let dataset = open(&golden, &store);
+        for (name, expected) in levels {
+            let Some(manifests) = expected.get("manifests").and_then(Json::as_array) else {
+                continue;
+            };
+            let at = format!("{store}/{name}");
+            let manifests = (0..).zip(manifests.iter().cloned()).collect();
+            counts += check(&dataset, &at, LevelId::parse(name).unwrap(), &manifests);
+            seen += 1;
+        }
+    }
+    report(archive, seen, counts, "levels with objects", "objects");
+}
+
+#[test]
+fn golden_objects_06() {
+    older("zvf-06");
+}
+
+#[test]
+fn golden_objects_07() {
+    older("zvf-07");
+}
+
+#[test]
+fn golden_objects_08() {
+    older("zvf-08");
+}

@@ -1,0 +1,280 @@
+//! What opening asks of a store, request for request.
+
+use serde_json::{Value as Json, json};
+use zvf::{
+    Dataset, Error, OpenOptions,
+    model::{generation::Generation, level::LevelId},
+};
+use zvf_store::Store;
+use zvf_testkit::golden::Golden;
+
+use crate::block_on;
+
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
+
+/// The recorded stores of an archive, by name.
+pub(crate) fn recorded(archive: &str) -> Vec<(String, Files)> {
+    let golden = Golden::open(archive);
+    let roots = golden.files().filter_map(|(path, _)| {
+        let store = path.strip_suffix("/zarr.json")?;
+        let is_root = store.ends_with(".zv") || store.ends_with(".zarrvectors");
+        is_root.then_some(store)
+    });
+    let stores = roots.map(|store| {
+        let prefix = format!("{store}/");
+        let files = golden.files().filter_map(|(path, bytes)| {
+            Some((path.strip_prefix(&prefix)?.to_owned(), bytes.to_vec()))
+        });
+        (store.to_owned(), files.collect())
+    });
+    stores.collect()
+}
+
+fn store(archive: &str, name: &str) -> Files {
+    let stores = recorded(archive).into_iter();
+    let mut found = stores.filter(|(store, _)| store.starts_with(name));
+    found.next().unwrap().1
+}
+
+fn in_memory(files: Files) -> Store {
+    let options = OpenOptions::default().record(true);
+    options.from_memory(files).unwrap()
+}
+
+fn open(store: &Store) -> Result<Dataset, Error> {
+    block_on(Dataset::from_store("store", store.clone()))
+}
+
+/// Requests since the last call, and listings since the beginning.
+fn asked(store: &Store) -> (Vec<String>, u64) {
+    let log = store.take_log().into_iter();
+    let log = log.map(|read| format!("{} {}", read.key, read.range));
+    (log.collect(), store.activity().lists)
+}
+
+fn change(files: &mut Files, key: &str, change: impl FnOnce(&mut Json)) {
+    let (_, bytes) = files.iter_mut().find(|(name, _)| name == key).unwrap();
+    let mut json = serde_json::from_slice(bytes).unwrap();
+    change(&mut json);
+    *bytes = json.to_string().into_bytes();
+}
+
+const OF_0_9: [&str; 3] = [
+    "zarr.json all bytes",
+    "0/zarr.json all bytes",
+    "0/vertices/zarr.json all bytes",
+];
+
+#[test]
+fn every_recorded_store_of_0_9_opens_with_three_requests() {
+    let stores = recorded("zvf-09");
+    assert!(stores.len() > 50, "{}", stores.len());
+    for (name, files) in stores {
+        let store = in_memory(files);
+        let dataset = open(&store).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(
+            asked(&store),
+            (OF_0_9.map(str::to_owned).to_vec(), 0),
+            "{name}"
+        );
+        assert_eq!(dataset.detection().generation, Generation::V0_9, "{name}");
+    }
+}
+
+/// What is decided from one array is what all nodes tell, but for what the
+/// object index says of itself.
+#[test]
+fn the_short_way_decides_what_the_long_way_does() {
+    for (name, files) in recorded("zvf-09") {
+        let short = open(&in_memory(files.clone())).unwrap();
+        // Without names of levels nothing is taken on trust.
+        let mut files = files;
+        change(&mut files, "zarr.json", |root| {
+            root["attributes"]["multiscales"][0]["datasets"] = json!([]);
+        });
+        let store = in_memory(files);
+        let long = open(&store).unwrap();
+        assert!(store.activity().lists > 0, "{name}");
+        let (short_layout, mut long_layout) = (*short.layout(), *long.layout());
+        long_layout.object_index = short_layout.object_index;
+        assert_eq!(short_layout, long_layout, "{name}");
+        assert_eq!(short.detection().notes, long.detection().notes, "{name}");
+        assert_eq!(short.levels(), long.levels(), "{name}");
+        for id in short.levels() {
+            let mut long = block_on(long.level(*id)).unwrap();
+            let short = block_on(short.level(*id)).unwrap();
+            long.bin_shape.clone_from(&short.bin_shape);
+            long.bin_ratio.clone_from(&short.bin_ratio);
+            long.notes.clone_from(&short.notes);
+            assert_eq!(short, long, "{name}");
+        }
+    }
+}
+
+#[test]
+fn older_stores_are_looked_at() {
+    let store = in_memory(store("zvf-07", "graph.zv"));
+    open(&store).unwrap();
+    let (requests, lists) = asked(&store);
+    let expected = [
+        "zarr.json",
+        "0/zarr.json",
+        "parametric/objects/zarr.json",
+        "0/vertices/zarr.json",
+        "0/object_index/zarr.json",
+        "0/groups/zarr.json",
+        "0/links/0/zarr.json",
+        "0/links/0/0.0.0/zarr.json",
+        "0/cross_chunk_links/0/zarr.json",
+        "0/cross_chunk_links/0/data/zarr.json",
+    ];
+    let mut sorted = requests.clone();
+    sorted.sort();
+    let mut expected: Vec<String> = expected.map(|key| format!("{key} all bytes")).to_vec();
+    expected.sort();
+    assert_eq!(sorted, expected);
+    assert_eq!(requests[0], "zarr.json all bytes");
+    assert_eq!(lists, 7);
+}
+
+#[test]
+fn a_store_too_old_is_refused_by_its_root_alone() {
+    let mut files = store("zvf-07", "graph.zv");
+    change(&mut files, "zarr.json", |root| {
+        root["attributes"]["zarr_vectors"]["zv_version"] = json!("0.4.1");
+    });
+    let store = in_memory(files);
+    assert!(matches!(open(&store).unwrap_err(), Error::Generation(_)));
+    assert_eq!(asked(&store), (vec!["zarr.json all bytes".to_owned()], 0));
+}
+
+#[test]
+fn levels_are_read_when_they_are_asked_for() {
+    let store = in_memory(store("zvf-09", "pyramid_points/"));
+    let dataset = open(&store).unwrap();
+    let ids = [0, 1, 2].map(LevelId::new);
+    assert_eq!(dataset.levels(), ids);
+    asked(&store);
+    for (id, cost) in [(0, None), (2, Some("2/zarr.json all bytes")), (2, None)] {
+        let level = block_on(dataset.level(LevelId::new(id))).unwrap();
+        assert_eq!(level.level, LevelId::new(id));
+        assert_eq!(asked(&store).0, cost.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_level_that_is_not_there_is_an_error_when_it_is_asked_for() {
+    let mut files = store("zvf-09", "pyramid_points/");
+    files.retain(|(key, _)| !key.starts_with("1/"));
+    let dataset = open(&in_memory(files)).unwrap();
+    assert_eq!(dataset.levels().len(), 3);
+    for id in [1, 7] {
+        let error = block_on(dataset.level(LevelId::new(id))).unwrap_err();
+        assert!(matches!(error, Error::AbsentLevel { .. }), "{error}");
+        assert_eq!(error.to_string(), format!("store has no level {id}"));
+    }
+    // What is counted is what is there.
+    let info = block_on(dataset.info()).unwrap();
+    let ids: Vec<u32> = info
+        .levels
+        .iter()
+        .map(|level| level.level.number())
+        .collect();
+    assert_eq!(ids, [0, 2]);
+}
+
+#[test]
+fn a_level_that_the_root_does_not_name_is_counted() {
+    let mut files = store("zvf-09", "pyramid_points/");
+    change(&mut files, "zarr.json", |root| {
+        let datasets = &mut root["attributes"]["multiscales"][0]["datasets"];
+        datasets
+            .as_array_mut()
+            .unwrap()
+            .retain(|dataset| dataset["path"] != "1");
+    });
+    let store = in_memory(files);
+    let dataset = open(&store).unwrap();
+    assert_eq!(asked(&store), (OF_0_9.map(str::to_owned).to_vec(), 0));
+    assert_eq!(dataset.levels(), [0, 2].map(LevelId::new));
+    let info = block_on(dataset.info()).unwrap();
+    assert_eq!(info.levels.len(), 3);
+}
+
+/// A store of 0.9 that starts with a coarser level.
+#[test]
+fn the_first_level_there_is_counts() {
+    let mut files = store("zvf-09", "pyramid_points/");
+    files.retain(|(key, _)| !key.starts_with("0/"));
+    let named = in_memory(files.clone());
+    let dataset = open(&named).unwrap();
+    assert!(named.activity().lists > 0);
+    assert_eq!(dataset.levels(), [1, 2].map(LevelId::new));
+    change(&mut files, "zarr.json", |root| {
+        let datasets = &mut root["attributes"]["multiscales"][0]["datasets"];
+        datasets.as_array_mut().unwrap().remove(0);
+    });
+    let store = in_memory(files);
+    open(&store).unwrap();
+    let expected = OF_0_9.map(|line| line.replace("0/", "1/"));
+    assert_eq!(asked(&store), (expected.to_vec(), 0));
+}
+
+/// Versions that were edited, and stores without what confirms them.
+#[test]
+fn what_contradicts_its_version_is_looked_at() {
+    let mut files = store("zvf-07", "graph.zv");
+    change(&mut files, "zarr.json", |root| {
+        root["attributes"]["zarr_vectors"]["zv_version"] = json!("0.9.2");
+    });
+    let seen = in_memory(files);
+    let dataset = open(&seen).unwrap();
+    assert!(dataset.detection().generation < Generation::V0_8_0);
+    assert_eq!(dataset.detection().notes.len(), 1);
+
+    let mut files = store("zvf-09", "graph_3d/");
+    files.retain(|(key, _)| !key.starts_with("0/vertices/"));
+    let seen = in_memory(files);
+    open(&seen).unwrap();
+    assert!(seen.activity().lists > 0);
+
+    // Without its attributes the level may be cut otherwise.
+    let mut files = store("zvf-09", "graph_3d/");
+    files.retain(|(key, _)| key != "0/zarr.json");
+    let seen = in_memory(files);
+    let dataset = open(&seen).unwrap();
+    assert!(seen.activity().lists > 0);
+    let level = block_on(dataset.level(LevelId::FULL)).unwrap();
+    assert_eq!(level.notes.len(), 1);
+}
+
+/// Early stores of 0.9 kept links between chunks as 0.8 did.
+#[test]
+fn links_of_an_older_generation_are_not_lost() {
+    let old = |archive, name| {
+        let files = store(archive, name).into_iter();
+        files.filter(|(key, _)| key.starts_with("0/cross_chunk_links/"))
+    };
+    let mut files = store("zvf-09", "graph_3d/");
+    let store_of = |files: &Files| {
+        let store = in_memory(files.clone());
+        (open(&store).unwrap(), store)
+    };
+    let delta = zvf_format::path::Delta::INTRA;
+    let (dataset, store) = store_of(&files);
+    let session = dataset.session();
+    for _ in 0..2 {
+        assert!(!block_on(session.has_old_links(LevelId::FULL, delta)).unwrap());
+    }
+    assert_eq!(asked(&store), (OF_0_9.map(str::to_owned).to_vec(), 1));
+    files.extend(old("zvf-08", "0.8.0/graph.zv"));
+    let (dataset, store) = store_of(&files);
+    let session = dataset.session();
+    for _ in 0..2 {
+        assert!(block_on(session.has_old_links(LevelId::FULL, delta)).unwrap());
+    }
+    assert_eq!(asked(&store).1, 2);
+    // Who counts looks at everything.
+    let error = block_on(dataset.info()).unwrap_err();
+    assert!(matches!(error, Error::Generation(_)), "{error}");
+}

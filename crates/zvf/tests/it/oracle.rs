@@ -1,0 +1,157 @@
+//! Random queries on random stores, answered by the engine and by going through
+//! all there is.
+
+mod ask;
+mod clip;
+mod columns;
+mod compare;
+mod expect;
+mod filter;
+mod render;
+
+use proptest::prelude::*;
+use zvf_query::{Answer, Cut, Query, geometry::Mode};
+use zvf_testkit::stores::{Kind, Made, Profile, Random, Recipe, make};
+
+use self::compare::Comparison;
+use crate::{
+    block_on,
+    stores::{open, recipes},
+};
+
+/// What the engine answers.
+async fn answer(made: &Made, query: &Query) -> Answer {
+    let dataset = open(made).await;
+    panic!("{}: engine not merged: {query:?}", dataset.address())
+}
+
+fn check(made: &Made, query: &Query) {
+    let answer = block_on(answer(made, query));
+    if let Err(fault) = verdict(made, query, &answer) {
+        panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
+    }
+}
+
+/// Recipes of any profile, half of them of the current one.
+fn any_recipe(kinds: impl Fn(Kind) -> bool + 'static) -> impl Strategy<Value = Recipe> {
+    let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kinds(*kind)).collect();
+    let current = recipes(Profile::V09);
+    let any = proptest::sample::select(Profile::ALL.to_vec()).prop_flat_map(recipes);
+    let kind = proptest::sample::select(kinds);
+    (prop_oneof![current, any], kind).prop_map(|(recipe, kind)| {
+        let recipe = Recipe { kind, ..recipe };
+        recipe.possible()
+    })
+}
+
+/// Queries on a store, and for each an answer made of what is expected.
+fn rendered(made: &Made, seed: u64) -> Vec<(Query, Answer)> {
+    let mut random = Random::new(seed);
+    let queries = (0..4).map(|_| {
+        let query = ask::ask(&made.truth, &mut random);
+        let expected = expect::expect(&made.truth, &query);
+        let answer = render::render(&made.truth, &query, &expected[0]);
+        (query, answer)
+    });
+    queries.collect()
+}
+
+fn verdict(made: &Made, query: &Query, answer: &Answer) -> Result<(), String> {
+    let truth = &made.truth;
+    let expected = expect::expect(truth, query);
+    let comparison = Comparison {
+        truth,
+        query,
+        answer,
+    };
+    comparison.any(&expected)
+}
+
+/// Whether parts of geometry are given, which may be so in many ways.
+fn is_cut(query: &Query) -> bool {
+    query.mode == Mode::Clip && query.region.is_some() && query.cut == Cut::Cut
+}
+
+fn check_some(recipe: &Recipe, seed: u64) {
+    let made = make(recipe);
+    let mut random = Random::new(seed);
+    for _ in 0..4 {
+        check(&made, &ask::ask(&made.truth, &mut random));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_is_expected_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
+        let made = make(&recipe);
+        for (query, answer) in rendered(&made, seed) {
+            if !(is_cut(&query) && recipe.kind.is_linked()) {
+                verdict(&made, &query, &answer).unwrap_or_else(|fault| panic!("{fault}\n{query:?}"));
+            }
+        }
+    }
+
+    /// One bit of a position or value, one link turned round, one path less.
+    #[test]
+    fn nothing_else_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
+        let made = make(&recipe);
+        for (query, answer) in rendered(&made, seed) {
+            if is_cut(&query) {
+                continue;
+            }
+            for wrong in render::damaged(&answer, &mut Random::new(seed)) {
+                let fault = verdict(&made, &query, &wrong);
+                assert!(fault.is_err(), "{query:?}\n{answer:?}\n{wrong:?}");
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "engine not merged"]
+    fn all_of_a_store_is_answered(recipe in any_recipe(|_| true)) {
+        check(&make(&recipe), &Query::new());
+    }
+
+    #[test]
+    #[ignore = "engine not merged"]
+    fn points_are_answered(recipe in any_recipe(Kind::is_points), seed in any::<u64>()) {
+        check_some(&recipe, seed);
+    }
+
+    #[test]
+    #[ignore = "engine not merged"]
+    fn paths_are_answered(recipe in any_recipe(Kind::is_paths), seed in any::<u64>()) {
+        check_some(&recipe, seed);
+    }
+
+    #[test]
+    #[ignore = "engine not merged"]
+    fn links_are_answered(recipe in any_recipe(Kind::is_linked), seed in any::<u64>()) {
+        check_some(&recipe, seed);
+    }
+}
+
+/// Tests with queries that select nothing or everything would find little.
+#[test]
+fn random_queries_select_some_of_a_store() {
+    let mut random = Random::new(1);
+    for kind in Kind::ALL {
+        let mut some = 0;
+        for seed in 0..20 {
+            let made = make(&Recipe {
+                seed,
+                kind,
+                ..Recipe::default()
+            });
+            for _ in 0..5 {
+                let query = ask::ask(&made.truth, &mut random);
+                let expected = expect::expect(&made.truth, &query);
+                let rows = expected[0].rows.len();
+                some += usize::from((1..made.truth.vertices.len()).contains(&rows));
+            }
+        }
+        assert!(some > 30, "{some} of 100 queries on {kind:?}");
+    }
+}

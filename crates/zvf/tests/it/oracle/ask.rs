@@ -1,0 +1,270 @@
+//! Random queries that have something to do with a store.
+
+use std::fmt::Write;
+
+use zvf_model::grid::ChunkCoord;
+use zvf_query::{
+    Cut, Query, Region, Selection,
+    geometry::{Bbox, Mode, Position, Sphere, squared_to_point},
+    predicate::{Predicate, Scope},
+};
+use zvf_testkit::stores::{Attribute, Random, Truth, Values};
+
+use super::filter::{attributes, value};
+
+/// A query. Selections of which the documentation does not say what they mean
+/// together are not asked for together.
+pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
+    let mut query = Query::new();
+    let kind = truth.recipe.kind;
+    let by_chunk = random.chance(20);
+    if !by_chunk {
+        query.mode = *random.pick(&Mode::ALL);
+    }
+    if random.chance(30) {
+        query.cut = Cut::Drop;
+    }
+    if random.chance(65) && !by_chunk && !truth.vertices.is_empty() {
+        query.region = Some(region(truth, random));
+    }
+    // Spheres cut nothing.
+    if matches!(query.region, Some(Region::Sphere(_))) {
+        query.cut = Cut::Drop;
+    }
+    if random.chance(30) && !by_chunk {
+        query.filter = filter(truth, random);
+    }
+    let objects = truth.objects.as_deref().unwrap_or_default();
+    if random.chance(20) && !objects.is_empty() {
+        let ids = (0..random.below(8)).map(|_| random.pick(objects).id);
+        let mut ids: Vec<i64> = ids.collect();
+        if kind.is_linked() {
+            ids.sort_unstable();
+            ids.dedup();
+            random.shuffle(&mut ids);
+        }
+        query.objects = Some(ids);
+    }
+    if let Some(groups) = &truth.groups
+        && random.chance(12)
+    {
+        let group = random.below(groups.len());
+        query.groups = Some(vec![u64::try_from(group).unwrap()]);
+    }
+    let alone = query.region.is_none() && query.filter.is_none() && query.mode == Mode::Touch;
+    if (by_chunk || random.chance(8)) && (alone || !kind.is_paths()) {
+        query.chunks = Some(chunks(truth, random));
+    }
+    if let Some((_, values)) = &truth.chunked_by
+        && random.chance(30)
+        && (alone || !kind.is_paths())
+    {
+        let value = if random.chance(85) {
+            *random.pick(values)
+        } else {
+            1000
+        };
+        query.chunked_by = Some(value.into());
+    }
+    let cuts = query.mode == Mode::Clip;
+    if random.chance(15) && !cuts && !truth.vertices.is_empty() {
+        let place = if random.chance(50) {
+            random.pick(&truth.vertices).position.clone()
+        } else {
+            somewhere(truth, random)
+        };
+        query = query.nearest(Position::new(&place).unwrap(), random.below(10));
+    }
+    if random.chance(20) && (!cuts || kind.is_points()) {
+        query.limit = Some(u64::try_from(random.below(30)).unwrap());
+    }
+    if random.chance(30) {
+        query.columns = columns(truth, random);
+    }
+    let by_object = query.objects.is_some() || query.groups.is_some();
+    query.without_objects = !by_object && random.chance(20);
+    query
+}
+
+/// A place near vertices.
+fn somewhere(truth: &Truth, random: &mut Random) -> Vec<f64> {
+    let axes = 0..truth.axes.len();
+    axes.map(|axis| {
+        let near = random.pick(&truth.vertices).position[axis];
+        let extent = truth.chunk_shape[axis];
+        match random.below(4) {
+            0 => near,
+            1 => (near / extent).round() * extent,
+            2 => near + extent / 2.0,
+            _ => near + (random.unit() - 0.5) * extent,
+        }
+    })
+    .collect()
+}
+
+fn region(truth: &Truth, random: &mut Random) -> Region {
+    if random.chance(25) {
+        let centre = somewhere(truth, random);
+        let other = &random.pick(&truth.vertices).position;
+        let radius = match random.below(4) {
+            0 => 0.0,
+            1 => truth.chunk_shape[0],
+            _ => squared_to_point(&centre, other).sqrt(),
+        };
+        return Sphere::new(&centre, radius).unwrap().into();
+    }
+    let (mut lo, mut hi) = (somewhere(truth, random), somewhere(truth, random));
+    for (axis, (lo, hi)) in lo.iter_mut().zip(&mut hi).enumerate() {
+        if lo > hi && !random.chance(2) {
+            std::mem::swap(lo, hi);
+        }
+        match random.below(12) {
+            0 => *lo = f64::NEG_INFINITY,
+            1 => *hi = f64::INFINITY,
+            2 => *hi = *lo,
+            3..=6 => *hi += truth.chunk_shape[axis],
+            7..=8 => {
+                *lo -= truth.chunk_shape[axis];
+                *hi += truth.chunk_shape[axis];
+            }
+            _ => {}
+        }
+    }
+    Bbox::new(&lo, &hi).unwrap().into()
+}
+
+fn chunks(truth: &Truth, random: &mut Random) -> Vec<ChunkCoord> {
+    let mut chunks: Vec<Vec<i64>> = truth.chunks().into_iter().map(<[i64]>::to_vec).collect();
+    random.shuffle(&mut chunks);
+    let fewer = random.below(chunks.len() + 1);
+    chunks.truncate(fewer.max(random.below(chunks.len() + 1)));
+    if let Some(first) = truth.chunks().first()
+        && random.chance(20)
+    {
+        // One that is not there.
+        chunks.push(first.iter().map(|_| 77).collect());
+    }
+    chunks.into_iter().map(ChunkCoord::new).collect()
+}
+
+fn columns(truth: &Truth, random: &mut Random) -> Selection {
+    let named = attributes(truth).into_iter();
+    let mut named: Vec<(Option<Scope>, String)> = named
+        .map(|(scope, attribute)| (Some(scope), attribute.name.clone()))
+        .collect();
+    random.shuffle(&mut named);
+    named.truncate(random.below(named.len() + 1));
+    for (scope, _) in &mut named {
+        if random.chance(30) {
+            *scope = None;
+        }
+    }
+    Selection::Named(named)
+}
+
+/// Parts that look at links, or at objects, or at vertices and what they belong
+/// to. `None` when there is nothing to look at.
+fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
+    let all = attributes(truth);
+    let parts: Vec<String> = (0..=random.below(2))
+        .filter_map(|_| {
+            let scopes = match random.below(6) {
+                0 if truth.recipe.kind.is_linked() => vec![Scope::Link],
+                1 => vec![Scope::Object],
+                2 => vec![Scope::Vertex, Scope::Fragment, Scope::Object],
+                _ => vec![Scope::Vertex, Scope::Fragment],
+            };
+            let known = all.iter().filter(|(scope, _)| scopes.contains(scope));
+            let known: Vec<(Scope, &Attribute)> = known.copied().collect();
+            if known.is_empty() {
+                return None;
+            }
+            let mut text = test(random.pick(&known), random);
+            if random.chance(30) {
+                let word = if random.chance(50) { "and" } else { "or" };
+                let other = test(random.pick(&known), random);
+                text = format!("({text} {word} {other})");
+            }
+            Some(if random.chance(15) {
+                format!("not ({text})")
+            } else {
+                text
+            })
+        })
+        .collect();
+    let text = parts.join(" and ");
+    let predicate = (!text.is_empty()).then(|| Predicate::parse(&text).unwrap())?;
+    on_one_side(truth, predicate)
+}
+
+/// Links and vertices at once are not asked for: which vertices are then given is
+/// not said.
+fn on_one_side(truth: &Truth, predicate: Predicate) -> Option<Predicate> {
+    let links: Vec<&str> = truth
+        .link_attributes
+        .iter()
+        .map(|a| a.name.as_str())
+        .collect();
+    let columns = predicate.columns();
+    let on_links = columns
+        .iter()
+        .filter(|column| links.contains(&column.name.as_str()));
+    let on_links = on_links.count();
+    (on_links == 0 || on_links == columns.len()).then_some(predicate)
+}
+
+fn test((scope, attribute): &(Scope, &Attribute), random: &mut Random) -> String {
+    let mut name = attribute.name.clone();
+    if random.chance(50) {
+        name = format!("{}.{name}", scope.name());
+    }
+    if random.chance(12) {
+        let channel = if columns_of(attribute) > 1 { "[0]" } else { "" };
+        let not = if random.chance(50) { "not " } else { "" };
+        return format!("{name}{channel} is {not}null");
+    }
+    let symbol = *random.pick(&["=", "!=", "<", "<=", ">", ">="]);
+    match &attribute.values {
+        Values::Words { words, .. } => {
+            let word = random.pick(words);
+            format!("{name} {symbol} '{word}'")
+        }
+        Values::Numbers { kind, columns, .. } => {
+            if *kind == zvf_format::numeric::Kind::Bool {
+                return if random.chance(50) {
+                    name
+                } else {
+                    format!("not {name}")
+                };
+            }
+            let rows = attribute.missing.len();
+            let channel = u32::try_from(random.below(usize::try_from(*columns).unwrap())).unwrap();
+            if *columns > 1 {
+                write!(name, "[{channel}]").unwrap();
+            }
+            let mut number = || match random.below(rows) {
+                _ if rows == 0 => "0".to_owned(),
+                row if attribute.missing[row] => "0".to_owned(),
+                row => match value(attribute, row, channel) {
+                    zvf_format::numeric::Value::Int(value) => value.to_string(),
+                    zvf_format::numeric::Value::UInt(value) => value.to_string(),
+                    zvf_format::numeric::Value::Float(value) => format!("{value:?}"),
+                    other => panic!("{other:?}"),
+                },
+            };
+            let (a, b) = (number(), number());
+            match random.below(8) {
+                0 => format!("{name} between {a} and {b}"),
+                1 => format!("{name} in ({a}, {b})"),
+                _ => format!("{name} {symbol} {a}"),
+            }
+        }
+    }
+}
+
+fn columns_of(attribute: &Attribute) -> u32 {
+    match &attribute.values {
+        Values::Numbers { columns, .. } => *columns,
+        Values::Words { .. } => 1,
+    }
+}

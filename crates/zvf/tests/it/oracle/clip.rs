@@ -1,0 +1,117 @@
+//! What is left of paths and links that are cut at the border of a box.
+
+use std::ops::Range;
+
+use zvf_query::geometry::Bbox;
+use zvf_testkit::stores::Truth;
+
+use super::expect::Spot;
+
+/// Links that were cut.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Cut {
+    /// Edges that are longer than nothing, with their two ends.
+    pub(super) edges: Vec<(usize, [Spot; 2])>,
+    /// Area of all faces.
+    pub(super) area: f64,
+}
+
+/// Runs of what is kept.
+pub(super) fn runs(len: usize, keep: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for at in (0..len).filter(|at| keep(*at)) {
+        match runs.last_mut() {
+            Some(run) if run.end == at => run.end += 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+/// The parts of a path in a box.
+pub(super) fn path(truth: &Truth, path: &[usize], bbox: &Bbox) -> Vec<Vec<Spot>> {
+    if let [vertex] = path {
+        let point = &truth.vertices[*vertex].position;
+        let inside = bbox.touches(zvf_query::geometry::Primitive::Point(point));
+        return inside
+            .then(|| vec![Spot::Vertex(*vertex)])
+            .into_iter()
+            .collect();
+    }
+    let mut parts: Vec<Vec<Spot>> = Vec::new();
+    for pair in path.windows(2) {
+        let Some([start, end]) = segment(truth, [pair[0], pair[1]], bbox) else {
+            continue;
+        };
+        match parts.last_mut() {
+            Some(part) if part.last() == Some(&start) && start == Spot::Vertex(pair[0]) => {
+                part.push(end);
+            }
+            _ => parts.push(vec![start, end]),
+        }
+    }
+    parts
+}
+
+/// The part of a segment in a box.
+fn segment(truth: &Truth, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
+    let positions = ends.map(|end| truth.vertices[end].position.as_slice());
+    let part = bbox.clip_segment(positions)?;
+    let spot = |t: f64, position: &[f64]| {
+        if t <= 0.0 {
+            Spot::Vertex(ends[0])
+        } else if t >= 1.0 {
+            Spot::Vertex(ends[1])
+        } else {
+            let position = position.to_vec();
+            Spot::Between { position, ends, t }
+        }
+    };
+    Some([spot(part.t0, &part.start), spot(part.t1, &part.end)])
+}
+
+/// What is left of links.
+pub(super) fn links(truth: &Truth, links: impl Iterator<Item = usize>, bbox: &Bbox) -> Cut {
+    let mut cut = Cut::default();
+    for link in links {
+        let ends = &truth.links[link].ends;
+        if let [a, b] = ends.as_slice() {
+            if let Some(part) = segment(truth, [*a, *b], bbox) {
+                let [start, end] = &part;
+                if start.position(truth) != end.position(truth) {
+                    cut.edges.push((link, part));
+                }
+            }
+            continue;
+        }
+        let corners: Vec<&[f64]> = ends
+            .iter()
+            .map(|end| truth.vertices[*end].position.as_slice())
+            .collect();
+        for pair in corners.windows(2).skip(1) {
+            let Some(part) = bbox.clip_triangle([corners[0], pair[0], pair[1]]) else {
+                continue;
+            };
+            let polygon: Vec<&[f64]> = part.vertices.iter().map(|v| &*v.position).collect();
+            cut.area += area(&polygon);
+        }
+    }
+    cut
+}
+
+/// Area of a fan of triangles, in any dimension.
+pub(super) fn area(polygon: &[&[f64]]) -> f64 {
+    let triangle = |pair: &[&[f64]]| {
+        let side = |to: &[f64]| -> Vec<f64> {
+            to.iter()
+                .zip(polygon[0])
+                .map(|(to, from)| to - from)
+                .collect()
+        };
+        let (u, v) = (side(pair[0]), side(pair[1]));
+        let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+        let gram = dot(&u, &u) * dot(&v, &v) - dot(&u, &v) * dot(&u, &v);
+        gram.max(0.0).sqrt() / 2.0
+    };
+    polygon.windows(2).skip(1).map(triangle).sum()
+}

@@ -1,0 +1,114 @@
+//! Whether values of a column are those that are known.
+
+use zvf_format::numeric::{Kind, Value};
+use zvf_query::{Column, Values};
+use zvf_testkit::stores::{Attribute, Values as Known};
+
+use super::filter::value;
+
+/// What is wrong with it.
+pub(super) type Verdict = Result<(), String>;
+
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)*) => {
+        let holds: bool = $holds;
+        if !holds {
+            return Err(format!($($message)*));
+        }
+    };
+}
+
+pub(super) use ensure;
+
+/// A value of the answer beside one that is known.
+pub(super) fn same(column: &Column, row: usize, attribute: &Attribute, at: usize) -> Verdict {
+    let name = &attribute.name;
+    let missing = attribute.missing[at];
+    ensure!(
+        column.is_missing(row) == missing,
+        "row {row} of {name} is missing: {}",
+        !missing
+    );
+    if missing {
+        return Ok(());
+    }
+    match (&column.values, &attribute.values) {
+        (
+            Values::Words { codes, words },
+            Known::Words {
+                codes: known,
+                words: all,
+            },
+        ) => {
+            let found = words.get(usize::try_from(codes[row]).unwrap());
+            let word = &all[usize::try_from(known[at]).unwrap()];
+            ensure!(
+                found == Some(word),
+                "row {row} of {name} is {found:?}, expected {word}"
+            );
+        }
+        (Values::Numbers(rows), Known::Numbers { kind, columns, .. }) => {
+            let form = (rows.kind, rows.columns);
+            ensure!(form == (*kind, *columns), "{name} is of {form:?}");
+            let size = rows.row_size();
+            let found = &rows.bytes[row * size..(row + 1) * size];
+            let known = attribute.row(at);
+            ensure!(
+                found == known,
+                "row {row} of {name} is {found:?}, expected {known:?}"
+            );
+        }
+        (found, _) => return Err(format!("{name} is {found:?}")),
+    }
+    Ok(())
+}
+
+/// A value of a new vertex: between those of the ends when they are floats,
+/// that of the nearer otherwise.
+pub(super) fn between(
+    column: &Column,
+    row: usize,
+    attribute: &Attribute,
+    (ends, t): ([usize; 2], f64),
+) -> Verdict {
+    let (Values::Numbers(rows), Known::Numbers { columns, .. }) =
+        (&column.values, &attribute.values)
+    else {
+        return nearer(column, row, attribute, (ends, t));
+    };
+    if !matches!(rows.kind, Kind::Float16 | Kind::Float32 | Kind::Float64) {
+        return nearer(column, row, attribute, (ends, t));
+    }
+    for channel in 0..*columns {
+        let known = ends.map(|end| match value(attribute, end, channel) {
+            Value::Float(value) => value,
+            other => panic!("{other:?}"),
+        });
+        let expected = known[0] * (1.0 - t) + known[1] * t;
+        let Some(Value::Float(found)) = rows.view().unwrap().value(row, channel) else {
+            return Err(format!("row {row} of {}", attribute.name));
+        };
+        let slack = 1e-4 * (1.0 + known[0].abs() + known[1].abs());
+        let close = (found - expected).abs() <= slack;
+        ensure!(
+            close,
+            "row {row} of {} is {found}, expected {expected}",
+            attribute.name
+        );
+    }
+    Ok(())
+}
+
+fn nearer(
+    column: &Column,
+    row: usize,
+    attribute: &Attribute,
+    (ends, t): ([usize; 2], f64),
+) -> Verdict {
+    let nearer = same(column, row, attribute, ends[usize::from(t > 0.5)]);
+    // In the middle, both are.
+    if nearer.is_err() && (t - 0.5).abs() < 1e-9 {
+        return same(column, row, attribute, ends[usize::from(t <= 0.5)]);
+    }
+    nearer
+}

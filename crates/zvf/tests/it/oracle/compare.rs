@@ -1,0 +1,496 @@
+//! Whether an answer is what is expected, and how it differs.
+
+use std::ops::Range;
+
+use zvf_format::numeric::{Kind, Value};
+use zvf_query::{
+    Answer, Column, Cut, NO_OBJECT, Query, Region, Rows, Selection,
+    geometry::{Bbox, Mode},
+    predicate::Scope,
+};
+use zvf_testkit::stores::{Attribute, Truth};
+
+use super::{
+    clip,
+    columns::{self, Verdict, ensure},
+    expect::{Expected, Spot},
+    filter::attributes,
+};
+
+/// An answer beside what it answers.
+pub(super) struct Comparison<'a> {
+    pub(super) truth: &'a Truth,
+    pub(super) query: &'a Query,
+    pub(super) answer: &'a Answer,
+}
+
+impl Comparison<'_> {
+    /// Whether one of `all` is the answer; otherwise how it differs from the first.
+    pub(super) fn any(&self, all: &[Expected]) -> Verdict {
+        let mut verdicts = all.iter().map(|expected| self.one(expected));
+        let first = verdicts.next().unwrap();
+        if first.is_ok() || verdicts.any(|verdict| verdict.is_ok()) {
+            return Ok(());
+        }
+        first
+    }
+
+    fn one(&self, expected: &Expected) -> Verdict {
+        self.frame()?;
+        let kind = self.truth.recipe.kind;
+        let (parts, links) = (&self.answer.parts, &self.answer.links);
+        ensure!(parts.is_some() == kind.is_paths(), "parts: {parts:?}");
+        ensure!(links.is_some() == kind.is_linked(), "links: {links:?}");
+        if let Some(cut) = &expected.cut {
+            return self.cut_links(expected, cut);
+        }
+        let rows = if expected.parts.is_some() {
+            self.paths(expected)?
+        } else {
+            let found = self.answer.positions.len();
+            ensure!(
+                found == expected.rows.len(),
+                "{found} rows, expected {}",
+                expected.rows.len()
+            );
+            expected.rows.iter().enumerate().collect()
+        };
+        for (row, spot) in &rows {
+            self.position(*row, spot)?;
+        }
+        self.object_ids(&rows)?;
+        self.objects(expected)?;
+        self.links(expected)?;
+        self.columns(&rows, expected)
+    }
+
+    /// What does not depend on what is selected.
+    fn frame(&self) -> Verdict {
+        let answer = self.answer;
+        ensure!(answer.axes == self.truth.axes, "axes {:?}", answer.axes);
+        ensure!(answer.missing.is_empty(), "missing {:?}", answer.missing);
+        let kind = if self.truth.recipe.double {
+            Kind::Float64
+        } else {
+            Kind::Float32
+        };
+        let columns = u32::try_from(self.truth.axes.len()).unwrap();
+        let found = (answer.positions.kind, answer.positions.columns);
+        ensure!(found == (kind, columns), "positions are {found:?}");
+        let whole = answer.positions.bytes.len() % answer.positions.row_size();
+        ensure!(whole == 0, "{whole} bytes after the last position");
+        let known = self.truth.groups.as_deref().unwrap_or_default();
+        let asked = self.query.groups.as_deref().unwrap_or_default();
+        let groups = asked
+            .iter()
+            .map(|id| (*id, known[usize::try_from(*id).unwrap()].clone()));
+        let groups: Vec<_> = groups.collect();
+        let found = answer
+            .groups
+            .iter()
+            .map(|group| (group.id, group.members.clone()));
+        let found: Vec<_> = found.collect();
+        ensure!(found == groups, "groups {found:?}, expected {groups:?}");
+        Ok(())
+    }
+
+    /// The box that geometry is cut at, when it is.
+    fn bbox(&self) -> Option<&Bbox> {
+        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = cuts && !self.truth.recipe.kind.is_points();
+        match &self.query.region {
+            Some(Region::Box(bbox)) if cuts => Some(bbox),
+            _ => None,
+        }
+    }
+
+    /// How far two positions along an axis may be apart and be the same cut.
+    fn slack(&self, axis: usize) -> f64 {
+        let sizes = self
+            .truth
+            .vertices
+            .iter()
+            .map(|vertex| vertex.position[axis].abs());
+        let size = sizes.fold(0.0, f64::max);
+        size * if self.truth.recipe.double {
+            1e-12
+        } else {
+            1e-6
+        }
+    }
+
+    fn is_close(&self, a: &[f64], b: &[f64]) -> bool {
+        let axes = a.iter().zip(b).enumerate();
+        axes.into_iter()
+            .all(|(axis, (a, b))| (a - b).abs() <= self.slack(axis))
+    }
+
+    fn found(&self, row: usize) -> Vec<f64> {
+        numbers(&self.answer.positions, row)
+    }
+
+    fn position(&self, row: usize, spot: &Spot) -> Verdict {
+        let found = self.found(row);
+        let expected = spot.position(self.truth);
+        let same = found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| a.to_bits() == b.to_bits());
+        let may_be_new = self
+            .bbox()
+            .is_some_and(|bbox| self.is_on_border(bbox, expected));
+        let close = may_be_new && self.is_close(&found, expected);
+        ensure!(
+            same || close,
+            "row {row} is at {found:?}, expected {spot:?} at {expected:?}"
+        );
+        if !same {
+            self.in_box(row, &found)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a new vertex is in the box, as far as its type can say.
+    fn in_box(&self, row: usize, found: &[f64]) -> Verdict {
+        let Some(bbox) = self.bbox() else {
+            return Ok(());
+        };
+        for (value, (lo, hi)) in found.iter().zip(bbox.lo().iter().zip(bbox.hi())) {
+            let inside = lo <= value && value <= hi;
+            let next = if value > hi {
+                self.next(*value, false)
+            } else {
+                self.next(*value, true)
+            };
+            // Of a thin box, no number of the type may be in it.
+            let none_is = if value > hi { next < *lo } else { next > *hi };
+            ensure!(
+                inside || none_is,
+                "row {row} at {found:?} is not in the box"
+            );
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "it is one of f32")]
+    fn next(&self, value: f64, up: bool) -> f64 {
+        match (self.truth.recipe.double, up) {
+            (true, true) => value.next_up(),
+            (true, false) => value.next_down(),
+            (false, true) => (value as f32).next_up().into(),
+            (false, false) => (value as f32).next_down().into(),
+        }
+    }
+
+    fn is_on_border(&self, bbox: &Bbox, position: &[f64]) -> bool {
+        let bounds = bbox.lo().iter().zip(bbox.hi()).enumerate();
+        bounds.zip(position).any(|((axis, (lo, hi)), value)| {
+            let slack = self.slack(axis);
+            (lo - value).abs() <= slack || (hi - value).abs() <= slack
+        })
+    }
+
+    /// Pairs rows of the answer with those expected. Where paths are cut, places
+    /// that repeat count once: whether a path that touches the border has one or
+    /// two vertices there is not said.
+    fn paths<'e>(&self, expected: &'e Expected) -> Result<Vec<(usize, &'e Spot)>, String> {
+        let found = self.answer.parts.as_ref().unwrap();
+        let offsets = found
+            .offsets
+            .iter()
+            .map(|offset| usize::try_from(*offset).unwrap());
+        let offsets: Vec<usize> = offsets.collect();
+        let (first, last) = (offsets.first(), offsets.last());
+        let rows = self.answer.positions.len();
+        let whole = first == Some(&0) && last == Some(&rows) && offsets.is_sorted();
+        ensure!(whole, "offsets {offsets:?} of {rows} rows");
+        let parts: Vec<Range<usize>> = offsets.windows(2).map(|pair| pair[0]..pair[1]).collect();
+        let known = expected.parts.as_ref().unwrap();
+        let ids: Vec<i64> = known.iter().map(|(id, _)| *id).collect();
+        ensure!(
+            found.objects == ids,
+            "parts of {:?}, expected {ids:?}",
+            found.objects
+        );
+        ensure!(
+            parts.len() == ids.len(),
+            "{} parts, {} objects",
+            parts.len(),
+            ids.len()
+        );
+        let mut pairs = Vec::new();
+        for (part, (id, spots)) in parts.into_iter().zip(known) {
+            let spots: Vec<&Spot> = expected.rows[spots.clone()].iter().collect();
+            let mut rows: Vec<usize> = part.collect();
+            let mut places: Vec<&Spot> = spots;
+            if self.bbox().is_some() {
+                rows.dedup_by(|b, a| self.is_close(&self.found(*a), &self.found(*b)));
+                places
+                    .dedup_by(|b, a| self.is_close(a.position(self.truth), b.position(self.truth)));
+            }
+            let (found, expected) = (rows.len(), places.len());
+            ensure!(
+                found == expected,
+                "a part of {id} has {found} rows, expected {expected}"
+            );
+            pairs.extend(rows.into_iter().zip(places));
+        }
+        Ok(pairs)
+    }
+
+    fn object_ids(&self, rows: &[(usize, &Spot)]) -> Verdict {
+        let has = self.truth.objects.is_some() && !self.query.without_objects;
+        let Some(found) = &self.answer.object_ids else {
+            let may_lack = !has || self.truth.recipe.kind.is_paths();
+            ensure!(may_lack, "no object ids");
+            return Ok(());
+        };
+        ensure!(has && !self.truth.recipe.kind.is_paths(), "object ids");
+        ensure!(
+            found.len() == self.answer.positions.len(),
+            "{} object ids",
+            found.len()
+        );
+        for (row, spot) in rows {
+            if let Spot::Vertex(vertex) = spot {
+                let expected = self.truth.vertices[*vertex].object.unwrap_or(NO_OBJECT);
+                ensure!(
+                    found[*row] == expected,
+                    "row {row} is of {}, expected {expected}",
+                    found[*row]
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the answer says which objects are in it: of paths always.
+    fn tells_objects(&self) -> bool {
+        !self.query.without_objects || self.truth.recipe.kind.is_paths()
+    }
+
+    /// Whether an object that is asked for twice is listed twice is not said.
+    fn objects(&self, expected: &Expected) -> Verdict {
+        let (found, expected) = (&self.answer.objects, &expected.objects);
+        if !self.tells_objects() {
+            return Ok(());
+        }
+        ensure!(
+            once(found) == once(expected),
+            "objects {found:?}, expected {expected:?}"
+        );
+        Ok(())
+    }
+
+    fn links(&self, expected: &Expected) -> Verdict {
+        let (Some(found), Some(expected)) = (&self.answer.links, &expected.links) else {
+            return Ok(());
+        };
+        let width = self.truth.recipe.kind.width();
+        ensure!(
+            usize::try_from(found.width) == Ok(width),
+            "width {}",
+            found.width
+        );
+        let ends = found.ends.iter().map(|end| usize::try_from(*end).unwrap());
+        let ends: Vec<usize> = ends.collect();
+        let known: Vec<usize> = expected.iter().flat_map(|(_, ends)| ends.clone()).collect();
+        ensure!(ends == known, "links {ends:?}, expected {known:?}");
+        Ok(())
+    }
+
+    /// Links that were cut, and the vertices in the box among the new ones.
+    fn cut_links(&self, expected: &Expected, cut: &clip::Cut) -> Verdict {
+        let rows = self.answer.positions.len();
+        let mut inside = expected.rows.iter().peekable();
+        let mut pairs = Vec::new();
+        for row in 0..rows {
+            let found = self.found(row);
+            self.in_box(row, &found)?;
+            if let Some(spot) = inside.next_if(|spot| spot.position(self.truth) == found) {
+                pairs.push((row, spot));
+            } else {
+                let bbox = self.bbox().unwrap();
+                ensure!(
+                    self.is_on_border(bbox, &found),
+                    "row {row} at {found:?} is not on the border"
+                );
+            }
+        }
+        ensure!(inside.peek().is_none(), "{:?} is missing", inside.peek());
+        let links = self.answer.links.as_ref().unwrap();
+        let width = usize::try_from(links.width).unwrap();
+        let ends = links.ends.iter().map(|end| usize::try_from(*end).unwrap());
+        let ends: Vec<usize> = ends.collect();
+        ensure!(
+            ends.iter().all(|end| *end < rows),
+            "ends {ends:?} of {rows} rows"
+        );
+        let faces: Vec<Vec<Vec<f64>>> = ends
+            .chunks(width)
+            .map(|ends| ends.iter().map(|end| self.found(*end)).collect())
+            .collect();
+        if self.truth.recipe.kind.width() > 2 {
+            let areas = faces.iter().map(|face| {
+                let corners: Vec<&[f64]> = face.iter().map(Vec::as_slice).collect();
+                clip::area(&corners)
+            });
+            let found: f64 = areas.sum();
+            let sizes = (0..self.truth.axes.len()).map(|axis| self.slack(axis));
+            let slack = sizes.fold(0.0, f64::max).sqrt() * (1.0 + cut.area);
+            ensure!(
+                (found - cut.area).abs() <= slack,
+                "area {found}, expected {}",
+                cut.area
+            );
+            return Ok(());
+        }
+        let far = |a: &[f64], b: &[f64]| !self.is_close(a, b);
+        let found = faces
+            .iter()
+            .enumerate()
+            .filter(|(_, edge)| far(&edge[0], &edge[1]));
+        let found: Vec<(usize, &Vec<Vec<f64>>)> = found.collect();
+        let at = |spot: &Spot| spot.position(self.truth).to_vec();
+        let known = cut.edges.iter().filter(|(_, [a, b])| far(&at(a), &at(b)));
+        let known: Vec<_> = known.collect();
+        ensure!(
+            found.len() == known.len(),
+            "{} edges, expected {}",
+            found.len(),
+            known.len()
+        );
+        for ((row, edge), (link, [a, b])) in found.iter().zip(&known) {
+            let same = self.is_close(&edge[0], &at(a)) && self.is_close(&edge[1], &at(b));
+            ensure!(same, "edge {row} is {edge:?}, expected {a:?} to {b:?}");
+            for (column, attribute) in self.pairs(&self.answer.link, Scope::Link)? {
+                columns::same(column, *row, attribute, *link)?;
+            }
+        }
+        self.object_ids(&pairs)
+    }
+
+    fn columns(&self, rows: &[(usize, &Spot)], expected: &Expected) -> Verdict {
+        let count = self.answer.positions.len();
+        let answer = self.answer;
+        for (scope, columns) in [
+            (Scope::Vertex, &answer.vertex),
+            (Scope::Fragment, &answer.fragment),
+        ] {
+            for (column, attribute) in self.pairs(columns, scope)? {
+                let found = column.values.len();
+                ensure!(found == count, "{found} rows of {}", column.name);
+                for (row, spot) in rows {
+                    match spot {
+                        Spot::Vertex(vertex) => {
+                            let fragment = self.truth.vertices[*vertex].fragment;
+                            let at = if scope == Scope::Vertex {
+                                *vertex
+                            } else {
+                                fragment
+                            };
+                            let exact = columns::same(column, *row, attribute, at);
+                            // Where a new vertex falls on another, either may be given.
+                            if self.bbox().is_none() {
+                                exact?;
+                            }
+                        }
+                        Spot::Between { ends, t, .. } if scope == Scope::Vertex => {
+                            columns::between(column, *row, attribute, (*ends, *t))?;
+                        }
+                        Spot::Between { .. } => {}
+                    }
+                }
+            }
+        }
+        for (column, attribute) in self.pairs(&answer.link, Scope::Link)? {
+            let links = expected.links.as_deref().unwrap_or_default();
+            ensure!(
+                column.values.len() == links.len(),
+                "rows of {}",
+                column.name
+            );
+            for (row, (link, _)) in links.iter().enumerate() {
+                columns::same(column, row, attribute, *link)?;
+            }
+        }
+        if !self.tells_objects() {
+            return Ok(());
+        }
+        let objects = self.truth.objects.as_deref().unwrap_or_default();
+        for (column, attribute) in self.pairs(&answer.object, Scope::Object)? {
+            ensure!(
+                column.values.len() == answer.objects.len(),
+                "rows of {}",
+                column.name
+            );
+            for (row, id) in answer.objects.iter().enumerate() {
+                let object = objects.iter().position(|object| object.id == *id).unwrap();
+                columns::same(column, row, attribute, object)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Columns of a scope with what is known of them. All that were asked for must
+    /// be there, and no other.
+    fn pairs<'c>(
+        &'c self,
+        columns: &'c [Column],
+        scope: Scope,
+    ) -> Result<Vec<(&'c Column, &'c Attribute)>, String> {
+        let asked = |attribute: &Attribute| match &self.query.columns {
+            Selection::All => true,
+            Selection::Named(named) => named
+                .iter()
+                .any(|(of, name)| *name == attribute.name && of.is_none_or(|of| of == scope)),
+        };
+        let known = attributes(self.truth).into_iter();
+        let known = known.filter(|(of, attribute)| *of == scope && asked(attribute));
+        let mut pairs = Vec::new();
+        for (_, attribute) in known {
+            let mut found = columns
+                .iter()
+                .filter(|column| column.name == attribute.name);
+            let column = found.next();
+            let column =
+                column.ok_or_else(|| format!("{} {} is missing", scope.name(), attribute.name))?;
+            ensure!(found.next().is_none(), "{} is there twice", attribute.name);
+            pairs.push((column, attribute));
+        }
+        // What chunks are divided by may be told as well.
+        let chunked_by = self.truth.chunked_by.as_ref().map(|(name, _)| name);
+        let others = columns
+            .iter()
+            .filter(|column| Some(&column.name) != chunked_by);
+        let names: Vec<&String> = others.map(|column| &column.name).collect();
+        ensure!(
+            names.len() == pairs.len(),
+            "{} columns {names:?}",
+            scope.name()
+        );
+        Ok(pairs)
+    }
+}
+
+/// The first of each.
+fn once(ids: &[i64]) -> Vec<i64> {
+    let mut once = Vec::new();
+    for id in ids {
+        if !once.contains(id) {
+            once.push(*id);
+        }
+    }
+    once
+}
+
+fn numbers(rows: &Rows, row: usize) -> Vec<f64> {
+    let view = rows.view().unwrap();
+    let columns = 0..rows.columns;
+    columns
+        .map(|column| match view.value(row, column).unwrap() {
+            Value::Float(value) => value,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}

@@ -1,0 +1,196 @@
+//! Predicates over what is known to be in a store.
+
+use std::collections::BTreeSet;
+
+use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
+use zvf_query::predicate::{
+    BoundPredicate, Cell, Column, Columns, FindError, Found, Number, Predicate, Scope,
+    Values as Type,
+};
+use zvf_testkit::stores::{Attribute, Truth, Values};
+
+/// The parts of a predicate, by what they select.
+pub(super) struct Filter<'a> {
+    truth: &'a Truth,
+    vertices: Vec<BoundPredicate>,
+    objects: Vec<BoundPredicate>,
+    links: Vec<BoundPredicate>,
+}
+
+/// What a row is.
+#[derive(Clone, Copy)]
+enum Rows {
+    Vertices,
+    Objects,
+    Links,
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn new(truth: &'a Truth, predicate: Option<&Predicate>) -> Self {
+        let mut filter = Self {
+            truth,
+            vertices: Vec::new(),
+            objects: Vec::new(),
+            links: Vec::new(),
+        };
+        let parts = match predicate {
+            None => &[],
+            Some(Predicate::And(parts)) => parts.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+        };
+        for part in parts {
+            let scopes: BTreeSet<Scope> = part
+                .columns()
+                .into_iter()
+                .map(|c| scope(truth, c))
+                .collect();
+            let (rows, into) = if scopes == BTreeSet::from([Scope::Link]) {
+                (Rows::Links, &mut filter.links)
+            } else if scopes == BTreeSet::from([Scope::Object]) {
+                (Rows::Objects, &mut filter.objects)
+            } else {
+                (Rows::Vertices, &mut filter.vertices)
+            };
+            into.push(part.bind(&Table { truth, rows }).unwrap());
+        }
+        filter
+    }
+
+    pub(super) fn is_on_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    pub(super) fn vertex(&self, vertex: usize) -> bool {
+        self.holds(&self.vertices, Rows::Vertices, vertex)
+    }
+
+    pub(super) fn link(&self, link: usize) -> bool {
+        self.holds(&self.links, Rows::Links, link)
+    }
+
+    /// Of what has no object, nothing holds.
+    pub(super) fn object(&self, id: Option<i64>) -> bool {
+        if self.objects.is_empty() {
+            return true;
+        }
+        let mut objects = self.truth.objects.iter().flatten();
+        let row = objects.position(|object| Some(object.id) == id);
+        row.is_some_and(|row| self.holds(&self.objects, Rows::Objects, row))
+    }
+
+    fn holds(&self, parts: &[BoundPredicate], rows: Rows, row: usize) -> bool {
+        let table = Table {
+            truth: self.truth,
+            rows,
+        };
+        let mut parts = parts.iter();
+        parts.all(|part| part.evaluate(&table, row).is_true())
+    }
+}
+
+/// Whose attribute a column is.
+fn scope(truth: &Truth, column: &Column) -> Scope {
+    let mut all = attributes(truth).into_iter();
+    let found = all.find(|(scope, attribute)| {
+        column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
+    });
+    found.unwrap().0
+}
+
+/// All attributes there are but those of groups.
+pub(super) fn attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
+    let of = |scope, attributes: &'_ [Attribute]| -> Vec<(Scope, usize)> {
+        (0..attributes.len()).map(|at| (scope, at)).collect()
+    };
+    let numbered = [
+        of(Scope::Vertex, &truth.vertex_attributes),
+        of(Scope::Fragment, &truth.fragment_attributes),
+        of(Scope::Link, &truth.link_attributes),
+        of(Scope::Object, &truth.object_attributes),
+    ];
+    let numbered = numbered.into_iter().flatten();
+    numbered
+        .map(|(scope, at)| {
+            let attribute = match scope {
+                Scope::Vertex => &truth.vertex_attributes[at],
+                Scope::Fragment => &truth.fragment_attributes[at],
+                Scope::Link => &truth.link_attributes[at],
+                _ => &truth.object_attributes[at],
+            };
+            (scope, attribute)
+        })
+        .collect()
+}
+
+struct Table<'a> {
+    truth: &'a Truth,
+    rows: Rows,
+}
+
+impl Columns for Table<'_> {
+    fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+        let all = attributes(self.truth).into_iter().enumerate();
+        let mut found = all.filter(|(_, (scope, attribute))| {
+            column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
+        });
+        let (id, (_, attribute)) = found.next().ok_or(FindError::Absent)?;
+        if found.next().is_some() {
+            return Err(FindError::Ambiguous);
+        }
+        let (channels, values) = match &attribute.values {
+            Values::Words { words, .. } => {
+                (1, Type::Words(words.iter().map(String::as_str).collect()))
+            }
+            Values::Numbers { kind, columns, .. } => {
+                let is_bool = *kind == zvf_format::numeric::Kind::Bool;
+                (*columns, if is_bool { Type::Bool } else { Type::Numbers })
+            }
+        };
+        Ok(Found {
+            id,
+            channels,
+            values,
+        })
+    }
+
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+        let (scope, attribute) = attributes(self.truth)[id];
+        let row = match (self.rows, scope) {
+            (Rows::Vertices, Scope::Fragment) => Some(self.truth.vertices[row].fragment),
+            (Rows::Vertices, Scope::Object) => {
+                let owner = self.truth.vertices[row].object;
+                let mut objects = self.truth.objects.iter().flatten();
+                objects.position(|object| Some(object.id) == owner)
+            }
+            _ => Some(row),
+        };
+        let Some(row) = row.filter(|row| !attribute.missing[*row]) else {
+            return Cell::Missing;
+        };
+        match &attribute.values {
+            Values::Words { codes, .. } => Cell::Category(codes[row]),
+            Values::Numbers { .. } => match value(attribute, row, channel) {
+                Value::Bool(value) => Cell::Bool(value),
+                Value::Int(value) => Cell::Number(Number::Int(value)),
+                Value::UInt(value) => Cell::Number(Number::UInt(value)),
+                Value::Float(value) => Cell::Number(Number::Float(value)),
+                Value::Complex { .. } => Cell::Missing,
+            },
+        }
+    }
+}
+
+/// A number of an attribute.
+pub(super) fn value(attribute: &Attribute, row: usize, channel: u32) -> Value {
+    let Values::Numbers {
+        kind,
+        columns,
+        bytes,
+    } = &attribute.values
+    else {
+        panic!("{attribute:?}")
+    };
+    let dtype = Dtype::new(*kind, ByteOrder::Little);
+    let rows = NumericRows::parse(bytes, dtype, (*columns).try_into().unwrap()).unwrap();
+    rows.value(row, channel).unwrap()
+}

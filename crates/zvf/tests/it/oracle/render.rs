@@ -1,0 +1,253 @@
+//! Answers made of what is expected, to test the comparison with.
+
+use std::sync::Arc;
+
+use zvf_format::numeric::{ByteOrder, Kind, Value, encode};
+use zvf_query::{
+    Answer, Column, Group, Links, NO_OBJECT, Parts, Query, Region, Rows, Selection, Values,
+    predicate::Scope,
+};
+use zvf_testkit::stores::{Attribute, Random, Truth, Values as Known};
+
+use super::{
+    expect::{Expected, Spot},
+    filter::{attributes, value},
+};
+
+/// The answer that is expected; nothing that was cut but positions is in it.
+pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> Answer {
+    let kind = if truth.recipe.double {
+        Kind::Float64
+    } else {
+        Kind::Float32
+    };
+    let mut answer = Answer::default();
+    answer.axes.clone_from(&truth.axes);
+    answer.positions = Rows::new(kind, u32::try_from(truth.axes.len()).unwrap());
+    let spots = expected.rows.iter();
+    let values = spots.flat_map(|spot| {
+        let position = spot.position(truth).iter().enumerate();
+        let bounds = match (&query.region, spot) {
+            (Some(Region::Box(bbox)), Spot::Between { .. }) => Some(bbox),
+            _ => None,
+        };
+        let inwards = position.map(move |(axis, value)| {
+            let bounds = bounds.map(|bbox| [bbox.lo()[axis], bbox.hi()[axis]]);
+            if kind == Kind::Float64 {
+                *value
+            } else {
+                narrowed(*value, bounds)
+            }
+        });
+        inwards.collect::<Vec<f64>>()
+    });
+    answer.positions.bytes = positions(kind, &values.collect::<Vec<f64>>());
+    answer.objects.clone_from(&expected.objects);
+    let vertices: Vec<usize> = expected.rows.iter().map(vertex).collect();
+    if truth.objects.is_some() && !query.without_objects && expected.parts.is_none() {
+        let ids = vertices
+            .iter()
+            .map(|at| truth.vertices[*at].object.unwrap_or(NO_OBJECT));
+        answer.object_ids = Some(ids.collect());
+    }
+    answer.parts = expected.parts.as_ref().map(|parts| {
+        let ends = parts.iter().map(|(_, rows)| rows.end as u64);
+        Parts {
+            offsets: std::iter::once(0).chain(ends).collect(),
+            objects: parts.iter().map(|(id, _)| *id).collect(),
+        }
+    });
+    answer.links = expected.links.as_ref().map(|links| {
+        let ends = links.iter().flat_map(|(_, ends)| ends);
+        Links {
+            width: u32::try_from(truth.recipe.kind.width()).unwrap(),
+            ends: ends.map(|end| *end as u64).collect(),
+        }
+    });
+    let groups = query.groups.iter().flatten().map(|id| Group {
+        id: *id,
+        members: truth.groups.as_ref().unwrap()[usize::try_from(*id).unwrap()].clone(),
+    });
+    answer.groups = groups.collect();
+    let fragments: Vec<usize> = vertices
+        .iter()
+        .map(|at| truth.vertices[*at].fragment)
+        .collect();
+    let links = expected.links.as_deref().unwrap_or_default();
+    let links: Vec<usize> = links.iter().map(|(link, _)| *link).collect();
+    let all = truth.objects.as_deref().unwrap_or_default();
+    let row_of = |id: &i64| all.iter().position(|object| object.id == *id).unwrap();
+    let objects: Vec<usize> = expected.objects.iter().map(row_of).collect();
+    answer.vertex = columns(truth, query, Scope::Vertex, &vertices);
+    for column in &mut answer.vertex {
+        interpolate(truth, column, &expected.rows);
+    }
+    answer.fragment = columns(truth, query, Scope::Fragment, &fragments);
+    answer.link = columns(truth, query, Scope::Link, &links);
+    answer.object = columns(truth, query, Scope::Object, &objects);
+    answer
+}
+
+/// The vertex whose attributes a row has.
+fn vertex(spot: &Spot) -> usize {
+    match spot {
+        Spot::Vertex(vertex) => *vertex,
+        Spot::Between { ends, t, .. } => ends[usize::from(*t > 0.5)],
+    }
+}
+
+/// The float32 next to a value, towards the inside of bounds.
+#[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
+fn narrowed(value: f64, bounds: Option<[f64; 2]>) -> f64 {
+    let near = value as f32;
+    match bounds {
+        Some([lo, _]) if f64::from(near) < lo => near.next_up().into(),
+        Some([_, hi]) if f64::from(near) > hi => near.next_down().into(),
+        _ => near.into(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
+fn positions(kind: Kind, values: &[f64]) -> Vec<u8> {
+    if kind == Kind::Float64 {
+        return encode(values, ByteOrder::Little);
+    }
+    let values = values.iter().map(|value| *value as f32);
+    encode(&values.collect::<Vec<f32>>(), ByteOrder::Little)
+}
+
+/// Gives new vertices what is between the values of their ends.
+#[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
+fn interpolate(truth: &Truth, column: &mut Column, rows: &[Spot]) {
+    let mut all = truth.vertex_attributes.iter();
+    let attribute = all.find(|attribute| attribute.name == column.name).unwrap();
+    let Values::Numbers(values) = &mut column.values else {
+        return;
+    };
+    if (values.kind, values.columns) != (Kind::Float32, 1) {
+        return;
+    }
+    for (bytes, spot) in values.bytes.chunks_mut(4).zip(rows) {
+        if let Spot::Between { ends, t, .. } = spot {
+            let [a, b] = ends.map(|end| match value(attribute, end, 0) {
+                Value::Float(value) => value,
+                other => panic!("{other:?}"),
+            });
+            let between = (a * (1.0 - t) + b * t) as f32;
+            bytes.copy_from_slice(&between.to_le_bytes());
+        }
+    }
+}
+
+fn columns(truth: &Truth, query: &Query, scope: Scope, rows: &[usize]) -> Vec<Column> {
+    let asked = |attribute: &Attribute| match &query.columns {
+        Selection::All => true,
+        Selection::Named(named) => named
+            .iter()
+            .any(|(of, name)| *name == attribute.name && of.is_none_or(|of| of == scope)),
+    };
+    let known = attributes(truth).into_iter();
+    let known = known.filter(|(of, attribute)| *of == scope && asked(attribute));
+    known
+        .map(|(_, attribute)| column(attribute, rows))
+        .collect()
+}
+
+fn column(attribute: &Attribute, rows: &[usize]) -> Column {
+    let values = match &attribute.values {
+        Known::Words { codes, words } => Values::Words {
+            codes: rows.iter().map(|row| codes[*row]).collect(),
+            words: Arc::from(words.clone()),
+        },
+        Known::Numbers { kind, columns, .. } => {
+            let mut values = Rows::new(*kind, *columns);
+            let bytes = rows.iter().flat_map(|row| attribute.row(*row));
+            values.bytes = bytes.copied().collect();
+            Values::Numbers(values)
+        }
+    };
+    Column {
+        name: attribute.name.clone(),
+        values,
+        missing: Some(rows.iter().map(|row| attribute.missing[*row]).collect()),
+    }
+}
+
+/// The same answer with one thing wrong, each time another.
+pub(super) fn damaged(answer: &Answer, random: &mut Random) -> Vec<Answer> {
+    let mut all = Vec::new();
+    let mut with = |change: &mut dyn FnMut(&mut Answer)| {
+        let mut wrong = answer.clone();
+        change(&mut wrong);
+        all.push(wrong);
+    };
+    let bytes = &answer.positions.bytes;
+    if !bytes.is_empty() {
+        let at = random.below(bytes.len());
+        with(&mut |wrong| wrong.positions.bytes[at] ^= 1);
+    }
+    for number in 0..answer.vertex.len() {
+        with(&mut |wrong| {
+            wrong.vertex.remove(number);
+        });
+    }
+    let columns = answer.vertex.iter().enumerate();
+    for (number, column) in columns.filter(|(_, column)| !column.values.is_empty()) {
+        let row = random.below(column.values.len());
+        if column.is_missing(row) {
+            continue;
+        }
+        with(&mut |wrong| match &mut wrong.vertex[number].values {
+            Values::Numbers(rows) => {
+                let size = rows.row_size();
+                rows.bytes[row * size] ^= 1;
+            }
+            Values::Words { codes, .. } => codes[row] = u32::MAX,
+        });
+        with(&mut |wrong| {
+            let missing = wrong.vertex[number].missing.as_mut().unwrap();
+            missing[row] = true;
+        });
+    }
+    if let Some(ids) = answer.object_ids.as_ref().filter(|ids| !ids.is_empty()) {
+        let row = random.below(ids.len());
+        with(&mut |wrong| wrong.object_ids.as_mut().unwrap()[row] ^= 1);
+    }
+    if let Some(links) = answer.links.as_ref().filter(|links| !links.is_empty()) {
+        with(&mut |wrong| {
+            let links = wrong.links.as_mut().unwrap();
+            links
+                .ends
+                .truncate(links.ends.len() - usize::try_from(links.width).unwrap());
+        });
+        let at = random.below(links.ends.len());
+        if u64::try_from(answer.positions.len()).unwrap() > 1 {
+            with(&mut |wrong| {
+                let rows = u64::try_from(wrong.positions.len()).unwrap();
+                let end = &mut wrong.links.as_mut().unwrap().ends[at];
+                *end = (*end + 1) % rows;
+            });
+        }
+    }
+    if let Some(parts) = answer
+        .parts
+        .as_ref()
+        .filter(|parts| !parts.objects.is_empty())
+    {
+        let at = random.below(parts.objects.len());
+        with(&mut |wrong| wrong.parts.as_mut().unwrap().objects[at] ^= 1);
+        with(&mut |wrong| {
+            let parts = wrong.parts.as_mut().unwrap();
+            parts.offsets.remove(at);
+            parts.objects.remove(at);
+        });
+    }
+    let tells = answer.object_ids.is_some() || answer.parts.is_some();
+    if tells && !answer.objects.is_empty() {
+        with(&mut |wrong| {
+            let last = wrong.objects.pop();
+            wrong.objects.retain(|id| Some(*id) != last);
+        });
+    }
+    all
+}

@@ -1,0 +1,114 @@
+//! Random stores with known content: each opens, and holds what was put into it.
+
+use proptest::prelude::*;
+use zvf::{Dataset, OpenOptions};
+use zvf_testkit::stores::{Cells, Kind, Made, Policy, Profile, Recipe, make};
+
+use crate::block_on;
+
+/// Opens what was made.
+pub(crate) async fn open(made: &Made) -> Dataset {
+    let files = made.files.iter().cloned();
+    let store = OpenOptions::default().from_memory(files).unwrap();
+    let dataset = Dataset::from_store("made", store).await;
+    dataset.unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+/// Recipes of a profile.
+pub(crate) fn recipes(profile: Profile) -> impl Strategy<Value = Recipe> {
+    let shape = (
+        proptest::sample::select(Kind::ALL.to_vec()),
+        1_usize..=5,
+        1_usize..120,
+        any::<bool>(),
+    );
+    let form = (
+        proptest::sample::select(Cells::ALL.to_vec()),
+        proptest::sample::select(Policy::ALL.to_vec()),
+        proptest::bool::weighted(0.25),
+        proptest::bool::weighted(0.25),
+        proptest::bool::weighted(0.8),
+    );
+    (any::<u64>(), shape, form).prop_map(move |(seed, shape, form)| {
+        let (kind, axes, size, double) = shape;
+        let (cells, policy, chunked, shuffled, attributes) = form;
+        let recipe = Recipe {
+            seed,
+            kind,
+            profile,
+            axes,
+            size,
+            double,
+            cells,
+            policy,
+            chunked,
+            shuffled,
+            attributes,
+        };
+        recipe.possible()
+    })
+}
+
+fn check(recipe: &Recipe) {
+    let made = make(recipe);
+    assert_eq!(made.files, make(recipe).files);
+    let info = block_on(async { open(&made).await.info().await });
+    let info = info.unwrap_or_else(|error| panic!("{error:?}"));
+    let truth = &made.truth;
+    assert_eq!(info.profile, recipe.profile.name());
+    assert_eq!(info.axes, truth.axes);
+    assert_eq!(info.notes, Vec::<String>::new());
+    let [level] = info.levels.as_slice() else {
+        panic!("{info:?}")
+    };
+    assert_eq!(level.vertices, Some(truth.vertices.len() as u64));
+    assert_eq!(level.chunks, truth.chunks().len() as u64);
+    let stored = truth.links.iter().filter(|link| link.stored).count() as u64;
+    assert_eq!(level.links, Some(stored));
+    let present = truth.objects.as_ref().map(|objects| {
+        let present = objects.iter().filter(|object| !object.fragments.is_empty());
+        present.count() as u64
+    });
+    assert_eq!(level.objects, present);
+    let mut order = truth.link_order.clone();
+    order.sort_unstable();
+    let all = truth.links.iter().enumerate();
+    let all = all
+        .filter(|(_, link)| link.stored)
+        .map(|(number, _)| number);
+    assert!(order.into_iter().eq(all));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn made_stores_of_09_are_counted(recipe in recipes(Profile::V09)) {
+        check(&recipe);
+    }
+
+    #[test]
+    fn made_stores_of_081_are_counted(recipe in recipes(Profile::V081)) {
+        check(&recipe);
+    }
+
+    #[test]
+    fn made_stores_of_080_are_counted(recipe in recipes(Profile::V080)) {
+        check(&recipe);
+    }
+
+    #[test]
+    fn made_stores_of_padded_are_counted(recipe in recipes(Profile::Padded)) {
+        check(&recipe);
+    }
+
+    #[test]
+    fn made_stores_of_07_are_counted(recipe in recipes(Profile::V07)) {
+        check(&recipe);
+    }
+
+    #[test]
+    fn made_stores_of_06_are_counted(recipe in recipes(Profile::V06)) {
+        check(&recipe);
+    }
+}

@@ -1,0 +1,266 @@
+//! Attributes of objects and groups, and groups, of every recorded store.
+
+use serde_json::Value as Json;
+use zvf::Dataset;
+use zvf_format::numeric::Value;
+use zvf_model::level::LevelId;
+use zvf_query::{
+    Column, Levels, ScopedColumns, Session, Values,
+    predicate::{Predicate, Scope, Truth},
+};
+use zvf_store::CellReader;
+use zvf_testkit::golden::Golden;
+
+use crate::{
+    block_on,
+    golden::{open, report, stores},
+    objects::session,
+};
+
+/// A recorded number; what JSON has no word for is text.
+fn number(json: &Json) -> f64 {
+    match json.as_str() {
+        Some("NaN") => f64::NAN,
+        Some(other) => panic!("{other}"),
+        None => json.as_f64().unwrap(),
+    }
+}
+
+fn same(found: Value, expected: &Json) -> bool {
+    match found {
+        Value::Bool(found) => expected.as_bool().unwrap_or(expected == 1) == found,
+        Value::Int(found) => expected.as_i64() == Some(found),
+        Value::UInt(found) => expected.as_u64() == Some(found),
+        Value::Float(found) => {
+            let expected = number(expected);
+            found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan()
+        }
+        Value::Complex { .. } => panic!("no store has them"),
+    }
+}
+
+/// A row as a list, whether or not it is one number.
+fn row(json: &Json) -> Vec<Json> {
+    json.as_array()
+        .cloned()
+        .unwrap_or_else(|| vec![json.clone()])
+}
+
+/// Whether a row has the value that writers from 0.8.1 on leave for no value.
+fn is_sentinel(dtype: &str, row: &[Json]) -> bool {
+    let sentinel = |value: &Json| match dtype {
+        "float32" | "float64" => value == "NaN",
+        "int8" => *value == i8::MIN,
+        "int16" => *value == i16::MIN,
+        "int32" => *value == i32::MIN,
+        "int64" => *value == i64::MIN,
+        "uint8" => *value == u8::MAX,
+        "uint16" => *value == u16::MAX,
+        "uint32" => *value == u32::MAX,
+        "uint64" => *value == u64::MAX,
+        other => panic!("{other}"),
+    };
+    row.iter().all(sentinel)
+}
+
+/// Rows as expected, of which some have no value.
+fn check_column(column: &Column, expected: &[Vec<Json>], missing: &[bool], at: &str) -> usize {
+    let Values::Numbers(rows) = &column.values else {
+        panic!("{at}: {column:?}")
+    };
+    assert_eq!(rows.len(), expected.len(), "{at}");
+    let values = rows.view().unwrap();
+    for (place, expected) in expected.iter().enumerate() {
+        assert_eq!(column.is_missing(place), missing[place], "{at} row {place}");
+        if missing[place] {
+            continue;
+        }
+        assert_eq!(
+            usize::try_from(rows.columns).unwrap(),
+            expected.len(),
+            "{at}"
+        );
+        for (channel, expected) in (0..).zip(expected) {
+            let found = values.value(place, channel).unwrap();
+            assert!(
+                same(found, expected),
+                "{at} row {place}: {found:?}, {expected}"
+            );
+        }
+    }
+    expected.len()
+}
+
+/// The attribute read whole, and a few of its rows in another order.
+fn check_attribute(
+    session: &Session<'_, CellReader>,
+    (level, scope, name): (LevelId, Scope, &str),
+    (values, mask): (&Json, &Json),
+    sentinels: bool,
+    at: &str,
+) -> usize {
+    let read = |rows: Option<&[u64]>| match scope {
+        Scope::Group => block_on(session.group_values(level, name, rows)),
+        _ => block_on(session.object_values(level, name, rows)),
+    };
+    let at = format!("{at}/{name}");
+    let dtype = values["dtype"].as_str().unwrap();
+    let expected: Vec<Vec<Json>> = values["data"].as_array().unwrap().iter().map(row).collect();
+    let missing = |(place, row): (usize, &Vec<Json>)| match mask.as_array() {
+        Some(mask) => mask[place] == 0,
+        None => sentinels && is_sentinel(dtype, row),
+    };
+    let missing: Vec<bool> = expected.iter().enumerate().map(missing).collect();
+    let column = read(None).unwrap();
+    let Values::Numbers(rows) = &column.values else {
+        panic!("{at}: {column:?}")
+    };
+    assert_eq!(rows.kind.name(), dtype, "{at}");
+    let count = check_column(&column, &expected, &missing, &at);
+    let end = u64::try_from(expected.len()).unwrap();
+    let mut order: Vec<u64> = (0..end).rev().collect();
+    order.extend([end, 0, u64::MAX]);
+    let column = read(Some(&order)).unwrap();
+    let picked = |row: &u64| {
+        usize::try_from(*row)
+            .ok()
+            .filter(|row| *row < expected.len())
+    };
+    let rows: Vec<Vec<Json>> = order
+        .iter()
+        .map(|row| picked(row).map_or_else(|| expected[0].clone(), |row| expected[row].clone()))
+        .collect();
+    let missing: Vec<bool> = order
+        .iter()
+        .map(|row| picked(row).is_none_or(|row| missing[row]))
+        .collect();
+    check_column(&column, &rows, &missing, &at);
+    count
+}
+
+/// Attributes of the scope by listing, so that none is forgotten.
+fn check_scope(
+    session: &Session<'_, CellReader>,
+    (level, scope): (LevelId, Scope),
+    expected: Option<&Json>,
+    at: &str,
+) -> usize {
+    let names = block_on(session.attribute_list(level, scope)).unwrap();
+    let attributes = expected
+        .and_then(Json::as_object)
+        .cloned()
+        .unwrap_or_default();
+    assert_eq!(names.len(), attributes.len(), "{at}: {names:?}");
+    let array = session.layout.tables == zvf_model::layout::TableForm::Array;
+    let of_09 = session.layout.generation == zvf_model::generation::Generation::V0_9;
+    let each = attributes.iter().map(|(name, json)| {
+        let (values, mask) = match of_09 {
+            true => (json, &Json::Null),
+            false => (&json["values"], &json["present_mask"]),
+        };
+        let sentinels = array && scope == Scope::Object;
+        check_attribute(session, (level, scope, name), (values, mask), sentinels, at)
+    });
+    each.sum()
+}
+
+fn check_groups(
+    session: &Session<'_, CellReader>,
+    level: LevelId,
+    expected: Option<Vec<Json>>,
+    at: &str,
+) -> usize {
+    let groups = block_on(session.group_list(level)).unwrap();
+    let Some(expected) = expected else {
+        assert!(groups.is_none(), "{at}");
+        return 0;
+    };
+    let groups = groups.unwrap();
+    assert_eq!(groups.len(), u64::try_from(expected.len()).unwrap(), "{at}");
+    for (group, expected) in (0..).zip(&expected) {
+        let members: Vec<i64> = groups.members(group).unwrap().iter().collect();
+        assert_eq!(&Json::from(members), expected, "{at} group {group}");
+    }
+    assert!(groups.members(groups.len()).is_none());
+    expected.len()
+}
+
+fn check_archive(archive: &str) {
+    let golden = Golden::open(archive);
+    let (mut seen, mut values, mut groups) = (0, 0, 0);
+    for (store, expected) in stores(&golden) {
+        let Some(expected) = expected["levels"].as_object() else {
+            continue;
+        };
+        let dataset: Dataset = open(&golden, &store);
+        for (name, expected) in expected {
+            let levels = Levels::default();
+            let session = session(&dataset, &levels);
+            let level = LevelId::parse(name).unwrap();
+            let at = format!("{store}/{name}");
+            let of = |scope| (level, scope);
+            let objects = expected.get("object_attributes");
+            values += check_scope(&session, of(Scope::Object), objects, &at);
+            let of_groups = expected.get("group_attributes");
+            values += check_scope(&session, of(Scope::Group), of_groups, &at);
+            let members = expected
+                .get("groups")
+                .map(|groups| match groups.get("members") {
+                    Some(members) => members.as_array().unwrap().clone(),
+                    None => {
+                        let groups = groups.as_object().unwrap();
+                        let group = |at: usize| groups[&at.to_string()].clone();
+                        (0..groups.len()).map(group).collect()
+                    }
+                });
+            groups += check_groups(&session, level, members, &at);
+            seen += 1;
+        }
+    }
+    let what = format!("values of objects and groups and {groups} groups");
+    report(archive, seen, values, "levels", &what);
+}
+
+#[test]
+fn golden_tables_06() {
+    check_archive("zvf-06");
+}
+
+#[test]
+fn golden_tables_07() {
+    check_archive("zvf-07");
+}
+
+#[test]
+fn golden_tables_08() {
+    check_archive("zvf-08");
+}
+
+#[test]
+fn golden_tables_09() {
+    check_archive("zvf-09");
+}
+
+#[test]
+fn a_predicate_sees_missing_values() {
+    let golden = Golden::open("zvf-09");
+    let dataset = open(&golden, "object_attr_absent/store.zarrvectors");
+    let levels = Levels::default();
+    let session = session(&dataset, &levels);
+    let level = LevelId::new(0);
+    let read = |name| block_on(session.object_values(level, name, None)).unwrap();
+    let columns = ["f", "i", "u", "v"].map(read);
+    let mut table = ScopedColumns::default();
+    for column in &columns {
+        table.add(Scope::Object, column);
+    }
+    let check = |text: &str, expected: [Truth; 3]| {
+        let predicate = Predicate::parse(text).unwrap().bind(&table).unwrap();
+        let truths = [0, 1, 2].map(|row| predicate.evaluate(&table, row));
+        assert_eq!(truths, expected, "{text}");
+    };
+    use Truth::{False, True, Unknown};
+    check("i = 1", [True, Unknown, False]);
+    check("f is null", [False, True, False]);
+    check("object.v[1] >= 1 and u != 1", [False, Unknown, True]);
+}
