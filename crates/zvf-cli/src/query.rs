@@ -32,11 +32,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let progress = Progress::of(&dataset, arguments.quiet);
     if arguments.explain {
         let plan = engine::explain(&dataset, &query).await?;
-        return Ok(Done::from(arguments.plan(&plan)?));
+        return Ok(Done::from(arguments.plan(plan)?));
     }
     let mut report = Report::new(dataset.address());
     if arguments.count {
-        report.count(engine::count(&dataset, &query).await?);
+        engine::count(&dataset, &query, &mut report).await?;
     } else {
         let answer = engine::answer(&dataset, &query).await?;
         report.answer(&answer);

@@ -17,7 +17,8 @@
 //! | `<level>/groups`, `<level>/links_<kind>`, `parametric/objects` | the same |
 //! | `<level>/fragment_attributes` | when it exists: from 0.8.0 |
 //!
-//! Five small reads in one round, the listings in another, are enough. A store
+//! Five small reads in one round, the listings in another, are enough; `vertices`
+//! alone where they confirm a version of 0.9. A store
 //! without links, objects and groups looks the same in several generations, and
 //! reads the same; then the version picks one of them.
 

@@ -258,6 +258,9 @@ pub enum Fault {
         /// What is wrong.
         source: Box<Self>,
     },
+    /// More of its rows than are told one by one.
+    #[error("{0} more of its rows cannot be read")]
+    MoreRows(u64),
     /// Two objects of the same id.
     #[error("has the id {0} twice")]
     Twice(i64),

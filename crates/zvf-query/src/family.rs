@@ -219,27 +219,6 @@ impl<A: CellSource> Family<A> {
             _ => None,
         }
     }
-
-    /// The size of the cell of `chunk` where only a directory of sizes is needed
-    /// to know it, as the key of its object.
-    pub(crate) fn object_of(&self, chunk: &ChunkCoord) -> Option<Key> {
-        match &self.form {
-            Form::Cells { array, presence } => {
-                let cell = presence.grid().cell_of(chunk.coords()).ok()?;
-                object_of(array, &cell)
-            }
-            Form::Padded { array, padded } => {
-                let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
-                cell.resize(array.metadata().rank(), 0);
-                object_of(array, &cell)
-            }
-            Form::Children(children) => match children.get(chunk)? {
-                Child::Own(key) => key.join_path("c/0").ok(),
-                Child::Span(shard, _) => object_of(shard, &[0]),
-            },
-            Form::Bare(_) => None,
-        }
-    }
 }
 
 /// The object that holds an element of an array: its chunk or shard.

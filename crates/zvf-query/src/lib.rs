@@ -23,8 +23,11 @@ mod coordinates;
 mod cut;
 mod drill;
 mod error;
+mod explain;
 mod extras;
 mod family;
+#[cfg(test)]
+mod file_store;
 mod filter;
 mod fragments;
 mod held;
@@ -41,10 +44,10 @@ mod memory;
 mod missing;
 mod nearest;
 mod objects;
+mod parametric;
 mod paths;
 mod plan;
 mod points;
-mod parametric;
 mod query;
 mod run;
 mod schema;
@@ -58,11 +61,12 @@ pub use answer::{
     Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
 };
 pub use error::{Damage, Fault, QueryError};
+pub use explain::{Explanation, Reads};
 pub use extras::{FurtherGeometry, FurtherLinks, Header};
 pub use level::{Levels, Session};
 pub use links::{StoredLinkFamily, StoredLinks};
 pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects};
+pub use parametric::{Coefficient, Parametric, ParametricObject};
 pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
 pub use run::{Counts, Outcome};
-pub use parametric::{Coefficient, Parametric, ParametricObject};
 pub use tables::{GroupList, ScopedColumns};

@@ -69,8 +69,6 @@ pub(crate) enum View {
 pub(crate) struct LinkSet<A> {
     /// Level of the other ends minus that of end 0.
     pub(crate) delta: Delta,
-    /// Whether the order of ends is data.
-    pub(crate) directed: bool,
     /// The attributes asked for, in their order.
     pub(crate) attributes: Vec<LinkAttribute>,
     /// Whether rows in crossing records are those of vertices. Writers of paths
@@ -331,7 +329,6 @@ impl<F: Fetch> Session<'_, F> {
         }
         Ok(LinkSet {
             delta,
-            directed: sources.iter().any(|source| source.directed),
             attributes,
             rows_are_known,
             may_be_shuffled: delta == Delta::INTRA && self.links_may_be_shuffled(),

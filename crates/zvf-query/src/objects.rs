@@ -10,6 +10,8 @@ mod owners;
 mod read;
 mod some;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use ids::Ids;
 pub(crate) use owners::Owners;

@@ -253,8 +253,7 @@ impl<F: Fetch> Session<'_, F> {
             let key = child(&folder, name)?;
             let table = self.table_at(&key, name).await?;
             let table = table.ok_or_else(|| Damage::new(&key, Fault::Missing))?;
-            self.table_column(&table, None, &Ledger::new(false))
-                .await
+            self.table_column(&table, None, &Ledger::new(false)).await
         });
         try_join_all(columns).await.map(Some)
     }
@@ -323,21 +322,18 @@ fn object(
         value,
     };
     let of_type = types.get(&type_id);
-    let coefficients = match of_type {
-        Some(of_type) => {
-            let numbers = numbers.get(..of_type.coefficients.len())?;
-            let names = of_type.coefficients.iter();
-            names
-                .zip(numbers)
-                .map(|(name, value)| coefficient(Some(name), *value))
-                .collect()
-        }
-        None => {
-            let end = numbers.iter().rposition(|number| !number.is_nan());
-            let end = end.map_or(0, |last| last.saturating_add(1));
-            let numbers = numbers.iter().take(end);
-            numbers.map(|value| coefficient(None, *value)).collect()
-        }
+    let coefficients = if let Some(of_type) = of_type {
+        let numbers = numbers.get(..of_type.coefficients.len())?;
+        let names = of_type.coefficients.iter();
+        let pairs = names.zip(numbers);
+        pairs
+            .map(|(name, value)| coefficient(Some(name), *value))
+            .collect()
+    } else {
+        let last = numbers.iter().rposition(|number| !number.is_nan());
+        let end = last.map_or(0, |last| last.saturating_add(1));
+        let numbers = numbers.iter().take(end);
+        numbers.map(|value| coefficient(None, *value)).collect()
     };
     Some(ParametricObject {
         name,

@@ -703,12 +703,11 @@ impl<F: Fetch> Plan<'_, F> {
             .collect();
         let rows = places.iter().filter_map(|place| objects.row(*place));
         let rows: Vec<u64> = rows.collect();
-        for name in &self.shown.object {
-            let column = self
-                .session
-                .object_column(&self.level, name, Some(&rows), ledger);
-            answer.object.push(column.await?);
-        }
+        let names = &self.shown.object;
+        let columns = self
+            .session
+            .object_columns(&self.level, names, Some(&rows), ledger);
+        answer.object = columns.await?;
         Ok(())
     }
 

@@ -361,13 +361,11 @@ impl<F: Fetch> Plan<'_, F> {
         objects: Option<&Objects>,
         ledger: &Ledger,
     ) -> Result<Vec<Column>, QueryError> {
-        let mut columns = Vec::new();
         let rows = objects.and_then(Objects::rows);
-        for name in &self.filter.names.object {
-            let column = self.session.object_column(&self.level, name, rows, ledger);
-            columns.push(column.await?);
-        }
-        Ok(columns)
+        let names = &self.filter.names.object;
+        self.session
+            .object_columns(&self.level, names, rows, ledger)
+            .await
     }
 
     /// Rows of the object index that the filter's parts about objects and groups
@@ -402,14 +400,9 @@ impl<F: Fetch> Plan<'_, F> {
                 id: 0,
                 level: self.level.id(),
             })?;
-            let mut columns = Vec::new();
-            for name in &self.filter.names.group {
-                columns.push(
-                    self.session
-                        .group_column(&self.level, name, None, ledger)
-                        .await?,
-                );
-            }
+            let names = &self.filter.names.group;
+            let columns = self.session.group_columns(&self.level, names, None, ledger);
+            let columns = columns.await?;
             let views = columns.iter().map(|column| {
                 Box::new(FinishedView {
                     scope: Scope::Group,

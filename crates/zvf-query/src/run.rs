@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeSet;
 
-use zvf_model::fetch::Fetch;
+use zvf_model::{fetch::Fetch, level::LevelId};
 
 use crate::{
     answer::{Answer, Group, Missing},
@@ -18,6 +18,8 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
+    /// The level.
+    pub level: LevelId,
     /// Vertices, new ones included.
     pub vertices: u64,
     /// Paths; `None` for other geometry.
@@ -133,6 +135,7 @@ impl<F: Fetch> Session<'_, F> {
         let mut objects = BTreeSet::new();
         let mut any_objects = false;
         let outcome = self.batches(&query, |batch| {
+            counts.level = batch.level;
             let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
             let add = |sum: &mut u64, n: usize| *sum = sum.saturating_add(count(n));
             add(&mut counts.vertices, batch.positions.len());

@@ -8,6 +8,8 @@ mod items;
 mod of_level;
 mod rows;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use column::ScopedColumns;

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use zvf_query::{Answer, Counts, Outcome, Query};
+use zvf_query::{Answer, Counts, Explanation, Outcome, Query};
 
 use crate::{dataset::Dataset, error::Error};
 
@@ -40,5 +40,14 @@ impl Dataset {
     /// [`Error::Query`].
     pub async fn count(&self, query: &Query) -> Result<Counts, Error> {
         Ok(self.session().count(query).await?)
+    }
+
+    /// What a query would read, found out from metadata and listings.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Query`] when the query cannot be asked of the store.
+    pub async fn explain(&self, query: &Query) -> Result<Explanation, Error> {
+        Ok(self.session().explain(query).await?)
     }
 }

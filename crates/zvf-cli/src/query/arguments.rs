@@ -1,7 +1,7 @@
 //! What `zvf query` takes.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::json;
+use serde_json::{Value, json};
 use zvf::{
     model::{grid::ChunkCoord, level::LevelId},
     query::{
@@ -233,11 +233,11 @@ impl Arguments {
     }
 
     /// A plan as it is to be printed.
-    pub(super) fn plan(&self, plan: &str) -> Result<String, serde_json::Error> {
+    pub(super) fn plan(&self, (text, json): (String, Value)) -> Result<String, serde_json::Error> {
         if self.json {
-            return serde_json::to_string_pretty(&json!({ "plan": plan }));
+            return serde_json::to_string_pretty(&json!({ "plan": json }));
         }
-        Ok(plan.trim_end().to_owned())
+        Ok(text)
     }
 
     /// What is to be printed, and how to exit.

@@ -46,8 +46,10 @@ impl Report {
     }
 
     /// Takes what was counted.
-    pub fn count(&mut self, counts: Counts) {
+    pub fn count(&mut self, counts: Counts, missing: Vec<Missing>, notes: Vec<String>) {
         self.counts = counts;
+        self.missing = missing;
+        self.notes = notes;
     }
 
     /// Takes what was found, but the rows.

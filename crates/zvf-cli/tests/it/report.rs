@@ -42,7 +42,7 @@ fn counts_are_of_the_same_keys() {
         links: 7,
         parts: None,
     };
-    report.count(counts);
+    report.count(counts, Vec::new(), Vec::new());
     report.cost(1, 2);
     assert!(!report.is_empty());
     let expected = json!({

@@ -26,12 +26,15 @@ use crate::{
 
 /// All links of a delta as they are stored: by chunk and row of their ends,
 /// every copy of a link that is kept more than once, defects of writers included.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredLinks {
     /// One family from 0.9 on; up to 0.8.1 the links inside chunks, and those
     /// between chunks, of which each may be absent.
     pub families: Vec<StoredLinkFamily>,
+    /// Whether rows in links between chunks are those of vertices. Writers of
+    /// lines, and of all paths up to 0.7, left others.
+    pub rows_are_known: bool,
     /// What could not be read. Empty unless asked to go on without.
     pub missing: Vec<Missing>,
     /// Known defects of the store.
@@ -157,6 +160,7 @@ impl<F: Fetch> Session<'_, F> {
         let (missing, notes) = ledger.finish();
         Ok(Some(StoredLinks {
             families,
+            rows_are_known: set.rows_are_known,
             missing,
             notes,
         }))

@@ -3,7 +3,7 @@ use serde_json::json;
 use zvf_format::{
     fragment::FragmentIndexBuilder,
     links::{CrossChunkTableBuilder, LinkRowsBuilder, LinkWidth, Permutation, RowForm, duplicates},
-    path::{Delta, OffsetCoords},
+    path::{ChunkCoords, Delta, OffsetCoords},
     ragged,
 };
 use zvf_model::{generation::Generation, layout::Layout, level::LevelId};
@@ -132,7 +132,7 @@ fn cells_say_what_they_are_before_they_are_read() {
     let expected = expected.map(|(chunks, is_inside)| (chunks.to_owned(), is_inside));
     assert!(cells.eq(expected));
     assert_eq!(set.width().unwrap(), Some(LinkWidth::EDGE));
-    assert!(set.rows_are_known && !set.may_be_shuffled && !set.directed);
+    assert!(set.rows_are_known && !set.may_be_shuffled);
 }
 
 /// A triangle over three chunks and one inside, with a copy in each chunk.
@@ -598,4 +598,69 @@ fn links_take_no_more_memory_than_allowed() {
         ),
         "{error}"
     );
+}
+
+/// The record of two levels has a copy led by each of its chunks, as chunks of
+/// different levels were compared by their numbers.
+#[test]
+fn copies_by_cell_key_count_once_at_every_delta() {
+    let mut memory = Memory::new(Generation::V0_8_1, "mesh", "explicit");
+    let record = [([1_i64, 0], 7_u64), ([0, 0], 4)];
+    for delta in ["0", "+1"] {
+        let mut family = table_family(1);
+        family["level_delta"] = json!(delta.parse::<i32>().unwrap());
+        family["store"] = json!("duplicate");
+        family["num_physical_records"] = json!(2);
+        let key = format!("0/cross_chunk_links/{delta}");
+        memory.group(&key, family);
+        for order in duplicates(&record).unwrap() {
+            let slots = order.slots().iter();
+            let slots: Vec<_> = slots.map(|slot| record[usize::from(*slot)]).collect();
+            let stored: Vec<u64> = slots.iter().map(|(_, row)| *row).collect();
+            let coords: Vec<i64> = slots.iter().flat_map(|(chunk, _)| *chunk).collect();
+            let blob = rows(RowForm::Permuted, &[(order.code(), &stored)]).finish_cell();
+            memory.child(&format!("{key}/{}", ChunkCoords(&coords)), blob);
+        }
+    }
+    for delta in [0, 1] {
+        for (view, count) in [(View::Logical, 1), (View::Stored, 2)] {
+            let ledger = Ledger::new(false);
+            let set = open(&memory, delta, &[], view, &ledger).unwrap().unwrap();
+            let read = read(&memory, &set, &ledger).unwrap();
+            assert_eq!(text(&read), vec!["1.0:7 0.0:4"; count]);
+            set.note_counts(&read, &ledger);
+            assert!(ledger.finish().1.is_empty());
+        }
+    }
+}
+
+/// Values of links inside chunks and between are kept apart up to 0.8.1.
+#[test]
+fn values_of_both_kinds_of_links_are_one_attribute() {
+    let mut memory = table(Generation::V0_7, "graph", "explicit");
+    let values = json!({"zv_array": "link_attribute", "dtype": "int16"});
+    memory.group("0/link_attributes/w/0", values.clone());
+    memory.child("0/link_attributes/w/0/2.0", vec![1, 0, 2, 0]);
+    let ledger = Ledger::new(false);
+    let set = open(&memory, 0, &["w"], View::Logical, &ledger)
+        .unwrap()
+        .unwrap();
+    let some = read(&memory, &set, &ledger).unwrap();
+    let columns = |read: &[LinkRecords]| -> Vec<Option<u32>> {
+        let cells = read.iter().map(|cell| cell.attributes[0].as_ref());
+        cells.map(|cell| cell.map(|cell| cell.columns)).collect()
+    };
+    // Writers of that time dropped those of links between chunks.
+    assert_eq!(columns(&some), [Some(2), None, None]);
+    assert_eq!(ledger.finish().1.len(), 1);
+    let mut memory = memory.reopened();
+    memory.group("0/cross_chunk_link_attributes/w/0", values);
+    memory.child("0/cross_chunk_link_attributes/w/0/data", vec![3, 0, 4, 0]);
+    let ledger = Ledger::new(false);
+    let set = open(&memory, 0, &["w"], View::Logical, &ledger)
+        .unwrap()
+        .unwrap();
+    let all = read(&memory, &set, &ledger).unwrap();
+    assert_eq!(columns(&all), [Some(2), None, Some(2)]);
+    assert!(ledger.finish().1.is_empty());
 }

@@ -58,7 +58,7 @@ impl ObjectsBuilder {
                     row,
                     source: Box::new(fault),
                 }),
-                other => other,
+                other @ ManifestFault::OverBudget(_) => other,
             })?;
         }
         self.end(row)
@@ -73,18 +73,17 @@ impl ObjectsBuilder {
         let pieces = pieces.fold(self.pieces.len(), usize::saturating_add);
         self.check(pieces)?;
         let mut last: Option<(ChunkCoord, u32)> = None;
-        for block in manifest.iter() {
+        for block in manifest {
             let same = last.as_ref();
             let same =
                 same.filter(|(chunk, _)| block.chunk.iter().eq(chunk.coords().iter().copied()));
-            let number = match same {
-                Some((_, number)) => *number,
-                None => {
-                    let chunk = ChunkCoord::new(block.chunk.iter().collect::<Vec<i64>>());
-                    let number = self.number(&chunk)?;
-                    last = Some((chunk, number));
-                    number
-                }
+            let number = if let Some((_, number)) = same {
+                *number
+            } else {
+                let chunk = ChunkCoord::new(block.chunk.iter().collect::<Vec<i64>>());
+                let number = self.number(&chunk)?;
+                last = Some((chunk, number));
+                number
             };
             let pieces = block.fragments.iter();
             self.pieces.extend(pieces.map(|fragment| Piece {

@@ -50,13 +50,6 @@ impl Ids {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Rows(rows) => *rows,
-            Self::Ascending(ids) | Self::Mixed(ids, _) => ids.len(),
-        }
-    }
-
     /// The id of a place.
     pub(crate) fn id(&self, place: usize) -> Option<i64> {
         match self {

@@ -23,6 +23,9 @@ use crate::{
 /// Manifests asked for at once, in rows: some ten megabytes of usual ones.
 const BATCH_ROWS: u64 = 1 << 18;
 
+/// Damaged manifests of a cell that are told one by one.
+const MOST_ROWS_TOLD: u64 = 8;
+
 pub(super) type Answer = Result<Option<Fetched>, FetchError>;
 
 impl<F: Fetch> Session<'_, F> {
@@ -159,9 +162,15 @@ impl<F: Fetch> Session<'_, F> {
         if damage.is_none() {
             match OpenRows::parse(&data_read.bytes, &offsets_read.bytes) {
                 Ok(rows) => {
+                    let mut lost = 0_u64;
                     for (row, manifest) in (0_u64..).zip(rows.iter()) {
                         let damaged = |fault| Damage::new(data.node(), fault);
-                        push(&mut builder, row, manifest, damaged, ledger)?;
+                        if !push(&mut builder, row, manifest, (lost, ledger), damaged)? {
+                            lost = lost.saturating_add(1);
+                        }
+                    }
+                    if let Some(more @ 1..) = lost.checked_sub(MOST_ROWS_TOLD) {
+                        ledger.missing(Damage::new(data.node(), Fault::MoreRows(more)))?;
                     }
                     return Ok(builder.finish(Ids::Rows(table.len()?)));
                 }
@@ -242,19 +251,23 @@ pub(super) fn push_cell<A: CellSource>(
     ledger: &Ledger,
 ) -> Result<(), QueryError> {
     let (first, rows) = manifests.rows_of(cell);
+    let mut damaged_rows = 0_u64;
     let mut push_each = |items: &mut dyn Iterator<Item = Option<&[u8]>>| {
         for (row, item) in (first..first.saturating_add(rows)).zip(items) {
             match item {
                 Some(item) => {
                     let damaged = |fault| manifests.damage(cell, fault);
-                    push(builder, row, item, damaged, ledger)?;
+                    if !push(builder, row, item, (damaged_rows, ledger), damaged)? {
+                        damaged_rows = damaged_rows.saturating_add(1);
+                    }
                 }
-                None => {
-                    push_lost(builder, row, manifests.node())?;
-                }
+                None => push_lost(builder, row, manifests.node())?,
             }
         }
-        Ok::<(), QueryError>(())
+        match damaged_rows.checked_sub(MOST_ROWS_TOLD) {
+            None | Some(0) => Ok(()),
+            Some(more) => ledger.missing(manifests.damage(cell, Fault::MoreRows(more))),
+        }
     };
     let damage = match answer {
         // A cell that is not there holds empty manifests.
@@ -269,21 +282,26 @@ pub(super) fn push_cell<A: CellSource>(
     ledger.missing(damage)
 }
 
-/// Adds a manifest; a damaged one stops, or is left out.
+/// Adds a manifest; a damaged one stops, or is left out. Says whether it was
+/// added. So many were left out before: the first few are told one by one.
 pub(super) fn push(
     builder: &mut ObjectsBuilder,
     row: u64,
     manifest: &[u8],
+    (before, ledger): (u64, &Ledger),
     damaged: impl Fn(Fault) -> Damage,
-    ledger: &Ledger,
-) -> Result<(), QueryError> {
+) -> Result<bool, QueryError> {
     match builder.push(row, manifest) {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(true),
         Err(ManifestFault::OverBudget(bytes)) => Err(builder.over_budget(bytes)),
         Err(ManifestFault::Fault(fault)) => {
-            ledger.missing(damaged(fault))?;
-            let key = damaged(Fault::Missing).key;
-            push_lost(builder, row, &key)
+            let damage = damaged(fault);
+            let key = damage.key.clone();
+            if before < MOST_ROWS_TOLD {
+                ledger.missing(damage)?;
+            }
+            push_lost(builder, row, &key)?;
+            Ok(false)
         }
     }
 }

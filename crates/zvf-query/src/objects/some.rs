@@ -133,12 +133,12 @@ impl<F: Fetch> Session<'_, F> {
                 } else if guess.is_some() {
                     let request = self.id_request(array)?;
                     let answers = self.fetch.cells(&request.wanted).await;
-                    match self.keep_ids(level, table, array, (&request, answers), ledger)? {
+                    match keep_ids(level, table, array, (&request, answers), ledger)? {
                         Some(ids) => Rows::Known(ids),
                         None => return Ok(nothing(table, self.fetch.budget(), ids)),
                     }
                 } else {
-                    match self.keep_ids(level, table, array, (&request, answers), ledger)? {
+                    match keep_ids(level, table, array, (&request, answers), ledger)? {
                         Some(ids) => Rows::Known(ids),
                         None => return Ok(nothing(table, self.fetch.budget(), ids)),
                     }
@@ -173,25 +173,24 @@ impl<F: Fetch> Session<'_, F> {
         let objects = some_of(table, manifests, cells, &found, self.fetch.budget(), ledger)?;
         Ok(SomeObjects::of(Arc::new(objects), ids))
     }
+}
 
-    /// Reads all ids out of answers and keeps them; `None` when they are damaged
-    /// and the ledger lets it pass.
-    fn keep_ids(
-        &self,
-        level: &Level<F::Array>,
-        table: &ObjectTable<F::Array>,
-        array: &RowArray<F::Array>,
-        (request, answers): (&crate::tables::RowRequest<F::Array>, Vec<Answer>),
-        ledger: &Ledger,
-    ) -> Result<Option<Arc<Ids>>, QueryError> {
-        match read_ids(array, request, answers, table.index.ids_sorted) {
-            Ok(ids) => {
-                let ids = Arc::new(ids);
-                *lock(&level.object_ids) = Some(Arc::clone(&ids));
-                Ok(Some(ids))
-            }
-            Err(damage) => ledger.missing(damage).map(|()| None),
+/// Reads all ids out of answers and keeps them; `None` when they are damaged
+/// and the ledger lets it pass.
+fn keep_ids<A: CellSource>(
+    level: &Level<A>,
+    table: &ObjectTable<A>,
+    array: &RowArray<A>,
+    (request, answers): (&crate::tables::RowRequest<A>, Vec<Answer>),
+    ledger: &Ledger,
+) -> Result<Option<Arc<Ids>>, QueryError> {
+    match read_ids(array, request, answers, table.index.ids_sorted) {
+        Ok(ids) => {
+            let ids = Arc::new(ids);
+            *lock(&level.object_ids) = Some(Arc::clone(&ids));
+            Ok(Some(ids))
         }
+        Err(damage) => ledger.missing(damage).map(|()| None),
     }
 }
 
@@ -235,19 +234,12 @@ fn all_of<A: CellSource>(
     budget: u64,
 ) -> Option<Objects> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, ids.size(), budget);
-    let mut strict = Ledger::new(false);
+    let strict = Ledger::new(false);
     let mut stored = false;
     for cell in 0..manifests.cells() {
         let answer = cells.get(&cell)?.as_ref().ok()?;
         stored |= answer.is_some();
-        push_cell(
-            &mut builder,
-            manifests,
-            cell,
-            Ok(answer.clone()),
-            &mut strict,
-        )
-        .ok()?;
+        push_cell(&mut builder, manifests, cell, Ok(answer.clone()), &strict).ok()?;
     }
     stored.then(|| builder.finish(ids.clone()))
 }
@@ -305,8 +297,8 @@ fn some_of<A: CellSource>(
                 &mut builder,
                 *row,
                 item.unwrap_or_default(),
+                (0, ledger),
                 damaged,
-                ledger,
             )?;
         }
     }

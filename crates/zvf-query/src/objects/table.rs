@@ -104,67 +104,7 @@ impl<F: Fetch> Session<'_, F> {
         let mut nodes = nodes.into_iter();
         let first = self.array_of(&key, names, 0, nodes.next().flatten())?;
         let second = self.array_of(&key, names, 1, nodes.next().flatten())?;
-        self.object_table(key, index, first, second).map(Some)
-    }
-
-    fn object_table(
-        &self,
-        key: Key,
-        index: ObjectIndex,
-        first: Option<F::Array>,
-        second: Option<F::Array>,
-    ) -> Result<ObjectTable<F::Array>, QueryError> {
-        let objects = index.num_objects;
-        let mut table = ObjectTable {
-            node: key,
-            index,
-            manifests: Manifests::None,
-            ids: None,
-            notes: Vec::new(),
-        };
-        let names = names(table.index.layout);
-        let Some(first) = first else {
-            // Writers make no array for no object.
-            let name = names.first().copied().unwrap_or_default();
-            return match objects {
-                0 => Ok(table),
-                _ => Err(Damage::new(&child(&table.node, name)?, Fault::Missing).into()),
-            };
-        };
-        if table.index.layout == ObjectIndexLayout::Open {
-            let Some(second) = second else {
-                let key = child(&table.node, "offsets")?;
-                return Err(Damage::new(&key, Fault::Missing).into());
-            };
-            let (data, offsets) = (RowArray::new(first)?, RowArray::new(second)?);
-            check_count(
-                offsets.node(),
-                offsets.size(None),
-                objects.saturating_mul(8),
-            )?;
-            table.manifests = Manifests::Open { data, offsets };
-            return Ok(table);
-        }
-        let manifests = ItemArray::new(first)?;
-        check_count(manifests.node(), manifests.rows, objects)?;
-        table.manifests = Manifests::Items(manifests);
-        match second {
-            Some(ids) => {
-                let ids = RowArray::new(ids)?;
-                if ids.kind() != Some(Kind::Int64) || ids.columns != 1 {
-                    return Err(Damage::new(ids.node(), Fault::Kind).into());
-                }
-                check_count(ids.node(), ids.rows, objects)?;
-                table.ids = Some(ids);
-            }
-            None if table.index.layout == ObjectIndexLayout::ManifestsWithIds => {
-                // The reference writer's own readers take rows for ids then.
-                let note = format!("{}/object_ids: is missing; rows are ids", table.node);
-                table.notes.push(note);
-            }
-            None => {}
-        }
-        Ok(table)
+        object_table::<F>(key, index, first, second).map(Some)
     }
 
     fn array_of(
@@ -190,6 +130,66 @@ impl<A: CellSource> ObjectTable<A> {
     pub(crate) fn rows(&self) -> u64 {
         self.index.num_objects
     }
+}
+
+/// The arrays of an object index, which have to have a row for each object.
+fn object_table<F: Fetch>(
+    key: Key,
+    index: ObjectIndex,
+    first: Option<F::Array>,
+    second: Option<F::Array>,
+) -> Result<ObjectTable<F::Array>, QueryError> {
+    let objects = index.num_objects;
+    let mut table = ObjectTable {
+        node: key,
+        index,
+        manifests: Manifests::None,
+        ids: None,
+        notes: Vec::new(),
+    };
+    let names = names(table.index.layout);
+    let Some(first) = first else {
+        // Writers make no array for no object.
+        let name = names.first().copied().unwrap_or_default();
+        return match objects {
+            0 => Ok(table),
+            _ => Err(Damage::new(&child(&table.node, name)?, Fault::Missing).into()),
+        };
+    };
+    if table.index.layout == ObjectIndexLayout::Open {
+        let Some(second) = second else {
+            let key = child(&table.node, "offsets")?;
+            return Err(Damage::new(&key, Fault::Missing).into());
+        };
+        let (data, offsets) = (RowArray::new(first)?, RowArray::new(second)?);
+        check_count(
+            offsets.node(),
+            offsets.size(None),
+            objects.saturating_mul(8),
+        )?;
+        table.manifests = Manifests::Open { data, offsets };
+        return Ok(table);
+    }
+    let manifests = ItemArray::new(first)?;
+    check_count(manifests.node(), manifests.rows, objects)?;
+    table.manifests = Manifests::Items(manifests);
+    match second {
+        Some(ids) => {
+            let ids = RowArray::new(ids)?;
+            if ids.kind() != Some(Kind::Int64) || ids.columns != 1 {
+                return Err(Damage::new(ids.node(), Fault::Kind).into());
+            }
+            check_count(ids.node(), ids.rows, objects)?;
+            table.ids = Some(ids);
+        }
+        None if table.index.layout == ObjectIndexLayout::ManifestsWithIds => {
+            // The reference writer's own readers take rows for ids then.
+            let note = format!("{}/object_ids: is missing; rows are ids", table.node);
+            table.notes.push(note);
+        }
+        None => {}
+    }
+    Ok(table)
 }
 
 /// The arrays of a layout, that of manifests first.

@@ -162,12 +162,12 @@ impl<F: Fetch> Session<'_, F> {
                 let read = data.finish(&of_data, answers);
                 let starts = offsets.finish(&of_offsets, after);
                 let lost = read.lost.into_iter().chain(starts.lost).next();
-                let list = match lost {
+                let opened = match lost {
                     Some((_, damage)) => Err(damage),
                     None => open_groups(offsets.node(), read.bytes, &starts.bytes, &groups),
                 };
-                match list {
-                    Ok(list) => list,
+                match opened {
+                    Ok(groups) => groups,
                     Err(damage) => {
                         ledger.missing(damage)?;
                         GroupList {
@@ -184,8 +184,8 @@ impl<F: Fetch> Session<'_, F> {
             && !list.incomplete
         {
             let found = list.len();
-            let note = format!("{key}: declares {declared} groups, and has {found}");
-            list.notes.push(note);
+            let defect = format!("{key}: declares {declared} groups, and has {found}");
+            list.notes.push(defect);
         }
         for note in &list.notes {
             ledger.note(note.clone());
@@ -219,10 +219,10 @@ impl<F: Fetch> Session<'_, F> {
 
     fn check_groups(&self, bytes: u64) -> Result<(), QueryError> {
         let budget = self.fetch.budget();
-        match bytes <= budget {
-            true => Ok(()),
-            false => Err(over_budget(bytes, budget)),
+        if bytes <= budget {
+            return Ok(());
         }
+        Err(over_budget(bytes, budget))
     }
 }
 

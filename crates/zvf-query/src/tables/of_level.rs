@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
 use zvf_model::{fetch::Fetch, layout::Part};
 
 use super::{GroupList, TableArray};
@@ -70,6 +71,34 @@ impl<F: Fetch> Session<'_, F> {
     ) -> Result<Column, QueryError> {
         let table = self.table(level, Scope::Object, name).await?;
         self.table_column(&table, rows, ledger).await
+    }
+
+    /// Several attributes of objects at once: as many round trips as one takes.
+    pub(crate) async fn object_columns(
+        &self,
+        level: &Level<F::Array>,
+        names: &[String],
+        rows: Option<&[u64]>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Column>, QueryError> {
+        let columns = names
+            .iter()
+            .map(|name| self.object_column(level, name, rows, ledger));
+        try_join_all(columns).await
+    }
+
+    /// Several attributes of groups at once.
+    pub(crate) async fn group_columns(
+        &self,
+        level: &Level<F::Array>,
+        names: &[String],
+        groups: Option<&[u64]>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Column>, QueryError> {
+        let columns = names
+            .iter()
+            .map(|name| self.group_column(level, name, groups, ledger));
+        try_join_all(columns).await
     }
 
     /// Values of an attribute of groups, as [`object_column`](Self::object_column)

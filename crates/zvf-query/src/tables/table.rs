@@ -68,7 +68,7 @@ impl<F: Fetch> Session<'_, F> {
         let Some(node) = nodes.next().flatten() else {
             return Ok(None);
         };
-        let mut array = |key: &Key, node: Option<Node>| match node {
+        let array = |key: &Key, node: Option<Node>| match node {
             Some(Node::Array(array)) => Ok(Some(self.fetch.array(key, Arc::new(array))?)),
             Some(Node::Group(_)) => Err(Damage::new(key, Fault::Kind).into()),
             None => Ok::<_, QueryError>(None),
@@ -89,13 +89,11 @@ impl<F: Fetch> Session<'_, F> {
         let table = Table::parse_group(key, &group.attributes)?.value;
         let values = array(&data, nodes.next().flatten())?;
         let values = values.ok_or_else(|| Damage::new(&data, Fault::Missing))?;
-        let present = match table.has_present_mask {
-            true => {
-                let present = array(&mask, nodes.next().flatten())?;
-                Some(present.ok_or_else(|| Damage::new(&mask, Fault::Missing))?)
-            }
-            false => None,
-        };
+        let mut present = None;
+        if table.has_present_mask {
+            let there = array(&mask, nodes.next().flatten())?;
+            present = Some(there.ok_or_else(|| Damage::new(&mask, Fault::Missing))?);
+        }
         TableArray::of_group(name, values, present, &table).map(Some)
     }
 
@@ -144,17 +142,15 @@ impl<F: Fetch> Session<'_, F> {
             ledger.missing(damage)?;
             lost.push(rows);
         }
-        let present = match &mask {
-            None => None,
-            Some((mask, request)) => {
-                let read = mask.finish(request, of_mask);
-                for (rows, damage) in read.lost {
-                    ledger.missing(damage)?;
-                    lost.push(rows);
-                }
-                Some(read.bytes)
+        let mut present = None;
+        if let Some((mask, request)) = &mask {
+            let read = mask.finish(request, of_mask);
+            for (rows, damage) in read.lost {
+                ledger.missing(damage)?;
+                lost.push(rows);
             }
-        };
+            present = Some(read.bytes);
+        }
         let row = usize::try_from(array.row()).unwrap_or(usize::MAX).max(1);
         let absent = |place: usize, bytes: &[u8]| match &present {
             Some(present) => present.get(place).is_none_or(|present| *present == 0),
@@ -182,10 +178,8 @@ impl<F: Fetch> Session<'_, F> {
             Element::Text(_) => {
                 let mut words = Words::default();
                 for (place, bytes) in read.bytes.chunks(row).enumerate() {
-                    match utf32(bytes) {
-                        Some(word) => words.push(&word),
-                        None => return Err(no_text(array.node(), row_of(place)).into()),
-                    }
+                    let word = utf32(bytes);
+                    words.push(&word.ok_or_else(|| no_text(array.node(), row_of(place)))?);
                 }
                 words.finish()
             }
@@ -200,12 +194,11 @@ impl<F: Fetch> Session<'_, F> {
         rows: Option<&[u64]>,
         ledger: &Ledger,
     ) -> Result<Column, QueryError> {
-        let rows: Vec<u64> = match rows {
-            Some(rows) => rows.to_vec(),
-            None => {
-                self.check_held(array.rows.saturating_mul(16))?;
-                (0..array.rows).collect()
-            }
+        let rows: Vec<u64> = if let Some(rows) = rows {
+            rows.to_vec()
+        } else {
+            self.check_held(array.rows.saturating_mul(16))?;
+            (0..array.rows).collect()
         };
         // In ascending order the items of a cell are walked once.
         let mut order: Vec<(u64, usize)> = rows.iter().copied().zip(0..).collect();
@@ -279,9 +272,10 @@ impl<A: CellSource> TableArray<A> {
         };
         // A bool has no value to spare: writers promote it when rows are absent.
         let is_bool = matches!(&values, Stored::Rows(rows) if rows.kind() == Some(Kind::Bool));
-        let absent = match table.fill_is_absent && !is_bool {
-            true => Absent::Fill,
-            false => Absent::None,
+        let absent = if table.fill_is_absent && !is_bool {
+            Absent::Fill
+        } else {
+            Absent::None
         };
         Ok(Self {
             name: name.to_owned(),
@@ -327,15 +321,6 @@ impl<A: CellSource> TableArray<A> {
             absent,
         })
     }
-
-    /// Rows that are stored. May be fewer than there are objects: editors of
-    /// stores add objects without.
-    pub(crate) fn rows(&self) -> u64 {
-        match &self.values {
-            Stored::Rows(rows) => rows.rows,
-            Stored::Text(items, _) => items.rows,
-        }
-    }
 }
 
 impl<A: CellSource> RowArray<A> {
@@ -356,9 +341,10 @@ impl<A: CellSource> RowArray<A> {
                 _ => false,
             }
         };
-        match nan(&self.fill) {
-            true => row.chunks(size).all(nan),
-            false => row.chunks(size).all(same),
+        if nan(&self.fill) {
+            row.chunks(size).all(nan)
+        } else {
+            row.chunks(size).all(same)
         }
     }
 }

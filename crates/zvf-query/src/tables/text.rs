@@ -8,27 +8,26 @@ use crate::answer::Values;
 #[derive(Debug, Default)]
 pub(super) struct Words {
     numbers: HashMap<Arc<str>, u32>,
-    words: Vec<Arc<str>>,
+    in_order: Vec<Arc<str>>,
     codes: Vec<u32>,
 }
 
 impl Words {
     pub(super) fn push(&mut self, word: &str) {
-        let next = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
-        let number = match self.numbers.get(word) {
-            Some(number) => *number,
-            None => {
-                let word: Arc<str> = word.into();
-                self.numbers.insert(Arc::clone(&word), next);
-                self.words.push(word);
-                next
-            }
+        let next = u32::try_from(self.in_order.len()).unwrap_or(u32::MAX);
+        let number = if let Some(number) = self.numbers.get(word) {
+            *number
+        } else {
+            let word: Arc<str> = word.into();
+            self.numbers.insert(Arc::clone(&word), next);
+            self.in_order.push(word);
+            next
         };
         self.codes.push(number);
     }
 
     pub(super) fn finish(self) -> Values {
-        let words = self.words.iter().map(|word| (**word).to_owned());
+        let words = self.in_order.iter().map(|word| (**word).to_owned());
         Values::Words {
             codes: self.codes,
             words: words.collect(),

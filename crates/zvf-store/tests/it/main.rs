@@ -17,6 +17,9 @@ mod open;
 mod port;
 mod read;
 mod requests;
+mod sizes;
 mod support;
+#[cfg(feature = "http")]
+mod unlistable;
 #[cfg(feature = "zip")]
 mod zip;

@@ -10,7 +10,7 @@ use crate::{
     objects::session,
 };
 
-fn objects(parametric: &Parametric) -> Json {
+pub(crate) fn objects(parametric: &Parametric) -> Json {
     let objects = parametric.objects.iter().map(|object| {
         let coefficients = object.coefficients.iter();
         let names: Vec<_> = coefficients.clone().map(|c| c.name.clone()).collect();
@@ -77,9 +77,9 @@ fn check_tables(parametric: &Parametric, archive: &str, store: &str) {
             assert_eq!(groups, [vec![0, 2], vec![1]]);
         }
         _ => {
-            assert_eq!(of_objects.0, "w");
-            assert_eq!(of_groups.0, "c");
-            assert_eq!(of_groups.1.len(), groups.len());
+            assert_eq!(of_objects, ("w".to_owned(), vec![1.0, 2.0, 3.0, 4.0]));
+            assert_eq!(of_groups, ("c".to_owned(), vec![1.0, 2.0, 3.0]));
+            assert_eq!(groups, [vec![0, 2], vec![], vec![1]]);
         }
     }
 }
@@ -114,7 +114,7 @@ fn check(archive: &str) {
         let Some(first) = dataset.levels().first() else {
             panic!("{store}")
         };
-        let further = block_on(session.composite(first.level)).unwrap();
+        let further = block_on(session.composite(*first)).unwrap();
         let Some(wanted) = read(&expected, "read_composite", "composite") else {
             assert!(further.is_empty(), "{store}");
             seen += 1;

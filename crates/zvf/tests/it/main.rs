@@ -5,22 +5,23 @@
     reason = "a panic is how a test fails"
 )]
 
-mod fetch;
 mod extras;
+mod fetch;
 mod golden;
+mod golden_reads;
 mod hostile;
 mod links;
 mod objects;
 mod open;
 mod opening;
+mod oracle;
 mod padded;
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod servers;
+mod stores;
 mod tables;
 #[cfg(feature = "http")]
 mod web;
-mod oracle;
-mod stores;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {

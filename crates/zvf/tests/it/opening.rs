@@ -123,6 +123,7 @@ fn older_stores_are_looked_at() {
         "0/vertices/zarr.json",
         "0/object_index/zarr.json",
         "0/groups/zarr.json",
+        "0/object_attributes/label/zarr.json",
         "0/links/0/zarr.json",
         "0/links/0/0.0.0/zarr.json",
         "0/cross_chunk_links/0/zarr.json",

@@ -1,0 +1,45 @@
+//! Points: what the reference answers is expected.
+
+use zvf_query::Shape;
+
+use super::{
+    call::Work,
+    columns::{self, data, flat},
+    tally::Tally,
+};
+
+pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
+    let (call, at) = (work.call, work.at);
+    let expected = call.expected.as_ref().unwrap();
+    let answer = work.ask(&call.query().shape(Shape::Points), tally);
+    let positions = &expected["positions"];
+    let rows = columns::rows(&answer.positions);
+    let count = expected["vertex_count"].as_u64().unwrap();
+    tally.equal(u64::try_from(rows.len()).unwrap(), count, at);
+    tally.equal(rows.concat(), flat(positions), at);
+    if let Some(dtype) = positions.get("dtype") {
+        tally.equal(answer.positions.kind.name(), dtype.as_str().unwrap(), at);
+    }
+    let ids = expected.get("object_ids").filter(|ids| !ids.is_null());
+    if let Some(ids) = ids {
+        let found: serde_json::Value = answer.object_ids.clone().unwrap().into();
+        tally.equal(&found, data(ids), at);
+    }
+    let attributes = expected["vertex_attributes"].as_object();
+    let named = call.args["attribute_names"].as_array();
+    for (name, values) in attributes.into_iter().flatten() {
+        let at = format!("{at}, {name}");
+        let column = columns::named(&answer.vertex, name);
+        let column = column.unwrap_or_else(|| panic!("{at}: {:?}", answer.vertex));
+        tally.equal(columns::column(column).concat(), flat(values), &at);
+        if let Some(dtype) = values.get("dtype") {
+            tally.equal(columns::dtype(column), dtype.as_str(), &at);
+        }
+    }
+    for name in named.into_iter().flatten() {
+        let name = name.as_str().unwrap();
+        if attributes.is_none_or(|given| !given.contains_key(name)) && count > 0 {
+            tally.not_comparable("an attribute that read_points left out");
+        }
+    }
+}
