@@ -375,7 +375,7 @@ impl<F: Fetch> Plan<'_, F> {
                         Some(None) => {}
                     }
                 }
-                let within = self.query.mode == Mode::Within;
+                let within = self.area_mode == Mode::Within;
                 let excluded = unknown.iter().any(|(chunk, _)| !allowed.allows(chunk));
                 if unknown.is_empty() || within || excluded {
                     continue;
@@ -576,7 +576,7 @@ impl<F: Fetch> Plan<'_, F> {
             .iter()
             .map(|(node, place)| node.coordinates.at(*place))
             .collect();
-        let mode = match (mode, self.query.cut) {
+        let mode = match (self.area_mode, self.query.cut) {
             (Mode::Clip, Cut::Drop) => Mode::Within,
             (mode, _) => mode,
         };
@@ -600,7 +600,7 @@ impl<F: Fetch> Plan<'_, F> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let schema = &work.schema;
-        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = self.area_mode == Mode::Clip && self.query.cut == Cut::Cut;
         let bbox = match (&self.area, cuts) {
             (Some(area), true) => {
                 self.check_cuttable(schema)?;

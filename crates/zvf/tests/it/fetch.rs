@@ -50,14 +50,6 @@ impl Fetch for FromStore {
         self.dataset.cells().sizes(keys).await
     }
 
-    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
-        self.dataset.cells().sizes(keys).await
-    }
-
-    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
-        Ok(vec![None; keys.len()])
-    }
-
     fn budget(&self) -> u64 {
         self.dataset.cells().budget()
     }

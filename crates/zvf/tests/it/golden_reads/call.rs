@@ -32,7 +32,10 @@ impl Call {
     }
 
     pub(super) fn level(&self) -> u32 {
-        let level = self.args.get("level").map_or(0, |level| level.as_u64().unwrap());
+        let level = self
+            .args
+            .get("level")
+            .map_or(0, |level| level.as_u64().unwrap());
         level.try_into().unwrap()
     }
 
@@ -40,13 +43,18 @@ impl Call {
         let corners = self.args.get("bbox")?;
         let [lo, hi] = [0, 1].map(|at| {
             let values = corners[at].as_array().unwrap().iter();
-            values.map(|value| value.as_f64().unwrap()).collect::<Vec<_>>()
+            values
+                .map(|value| value.as_f64().unwrap())
+                .collect::<Vec<_>>()
         });
         Some(Bbox::new(&lo, &hi).unwrap())
     }
 
     pub(super) fn object_ids(&self) -> Option<Vec<i64>> {
-        let one = self.args.get("object_id").map(|id| vec![id.as_i64().unwrap()]);
+        let one = self
+            .args
+            .get("object_id")
+            .map(|id| vec![id.as_i64().unwrap()]);
         one.or_else(|| integers(self.args.get("object_ids")?))
     }
 
@@ -100,7 +108,11 @@ impl Work<'_> {
     pub(super) fn leading(&self) -> Option<i64> {
         let filter = self.call.args.get("attribute_filter")?.as_object()?;
         let value = filter.values().next()?;
-        let index = self.level.chunked_by.iter().position(|other| other == value);
+        let index = self
+            .level
+            .chunked_by
+            .iter()
+            .position(|other| other == value);
         Some(index.map_or(-1, |index| index.try_into().unwrap()))
     }
 

@@ -74,7 +74,11 @@ fn check(dataset: &Dataset, number: u32, level: &Level, tally: &mut Tally, at: &
         tally.equal(columns::column(column), expected, &at);
     }
     let counts = block_on(dataset.count(&query.clone().shape(Shape::Points))).unwrap();
-    tally.equal(counts.vertices, u64::try_from(answer.positions.len()).unwrap(), at);
+    tally.equal(
+        counts.vertices,
+        u64::try_from(answer.positions.len()).unwrap(),
+        at,
+    );
     if level.objects.is_some() {
         let answer = block_on(dataset.query(&query.clone().shape(Shape::Paths))).unwrap();
         let expected = paths::of_level(level, None, |_| true);
@@ -107,7 +111,13 @@ fn levels(archive: &str) -> Tally {
             tally.reads += 1;
             let number = name.parse().unwrap();
             let level = recorded::level(&expected, number);
-            check(&dataset, number, &level, &mut tally, &format!("{store}/{name}"));
+            check(
+                &dataset,
+                number,
+                &level,
+                &mut tally,
+                &format!("{store}/{name}"),
+            );
         }
     }
     tally

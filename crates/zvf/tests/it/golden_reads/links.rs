@@ -73,7 +73,9 @@ pub(super) fn of_level(
         links.push((ends, Some(at)));
     }
     if is_skeleton {
-        let implied = parents.into_iter().map(|(child, parent)| (vec![child, parent], None));
+        let implied = parents
+            .into_iter()
+            .map(|(child, parent)| (vec![child, parent], None));
         links.extend(implied);
         links.sort_by_key(|(ends, _)| ends[0]);
     }
@@ -116,7 +118,9 @@ fn select(graph: Graph, bbox: &Bbox, mode: Mode) -> Graph {
     }
     let positions = graph.positions.into_iter().zip(keep);
     Graph {
-        positions: positions.filter_map(|(position, keep)| keep.then_some(position)).collect(),
+        positions: positions
+            .filter_map(|(position, keep)| keep.then_some(position))
+            .collect(),
         links,
         row_of: BTreeMap::new(),
     }
@@ -168,7 +172,13 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let query = call.query().shape(Shape::Links);
     if let Some(bbox) = call.bbox() {
         let answer = work.ask(&query, tally);
-        compare(&answer, &select(graph(), &bbox, Mode::Touch), level, tally, at);
+        compare(
+            &answer,
+            &select(graph(), &bbox, Mode::Touch),
+            level,
+            tally,
+            at,
+        );
     }
     let answer = work.ask(&query.mode(Mode::Within), tally);
     let graph = match call.bbox() {
@@ -186,7 +196,11 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         _ => ("vertices", "faces", ["vertex_count", "face_count"]),
     };
     let found = columns::rows(&answer.positions);
-    tally.equal(u64::try_from(found.len()).ok(), expected[counts[0]].as_u64(), at);
+    tally.equal(
+        u64::try_from(found.len()).ok(),
+        expected[counts[0]].as_u64(),
+        at,
+    );
     tally.equal(found.concat(), flat(&expected[vertices]), at);
     if let Some(dtype) = expected[vertices].get("dtype") {
         tally.equal(Some(answer.positions.kind.name()), dtype.as_str(), at);
@@ -207,8 +221,14 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         // One was taken for a child that is a parent: it lost its own parent.
         let ours: BTreeSet<_> = ends(&answer).iter().map(between).collect();
         let theirs: BTreeSet<_> = theirs.iter().map(between).collect();
-        tally.equal(theirs.is_subset(&ours) && theirs.len() + 1 == ours.len(), true, at);
-        tally.not_comparable("streamed skeletons, whose links between chunks the reference misreads");
+        tally.equal(
+            theirs.is_subset(&ours) && theirs.len() + 1 == ours.len(),
+            true,
+            at,
+        );
+        tally.not_comparable(
+            "streamed skeletons, whose links between chunks the reference misreads",
+        );
         return;
     }
     if level.links.width == 1 {

@@ -28,7 +28,12 @@ fn name(read: &str, expected: &Json) -> &'static str {
         _ => {}
     }
     let has = |field| expected.get(field).is_some();
-    match (has("polylines"), has("endpoints"), has("faces"), has("edges")) {
+    match (
+        has("polylines"),
+        has("endpoints"),
+        has("faces"),
+        has("edges"),
+    ) {
         (true, ..) => "read_polylines",
         (_, true, ..) => "read_lines",
         (_, _, true, _) => "read_mesh",

@@ -77,7 +77,11 @@ fn composite(work: &Work<'_>, tally: &mut Tally) {
         query.geometry = is_further.then(|| name.clone());
         let answer = work.ask(&query, tally);
         let rows = columns::rows(&answer.positions);
-        tally.equal(u64::try_from(rows.len()).ok(), expected["vertex_count"].as_u64(), &at);
+        tally.equal(
+            u64::try_from(rows.len()).ok(),
+            expected["vertex_count"].as_u64(),
+            &at,
+        );
         tally.equal(rows.concat(), flat(&expected["positions"]), &at);
         if let Some(stored) = expected.get("links") {
             let found = links::ends(&answer).concat();
@@ -101,7 +105,9 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
     // Only this reader moves positions to where they are.
     let offset = [100.0, 0.0, -50.0];
     let moved = rows.iter().flatten().zip(offset.iter().cycle());
-    let moved: Vec<Json> = moved.map(|(x, by)| json!(x.as_f64().unwrap() + by)).collect();
+    let moved: Vec<Json> = moved
+        .map(|(x, by)| json!(x.as_f64().unwrap() + by))
+        .collect();
     tally.equal(moved, flat(&expected["positions"]), work.at);
     for (name, values) in expected["attributes"].as_object().unwrap() {
         let column = columns::named(&answer.vertex, name).unwrap();
@@ -113,11 +119,21 @@ fn segment(work: &Work<'_>, tally: &mut Tally) {
     };
     let mut objects = level.objects.iter().flatten();
     let (_, pieces) = objects.find(|(id, _)| *id == owner).unwrap();
-    let graph = links::of_level(level, links::is_skeleton(work.dataset), |chunk, fragment| {
-        pieces.iter().any(|(found, at)| found == chunk && *at == fragment)
-    });
+    let graph = links::of_level(
+        level,
+        links::is_skeleton(work.dataset),
+        |chunk, fragment| {
+            pieces
+                .iter()
+                .any(|(found, at)| found == chunk && *at == fragment)
+        },
+    );
     links::compare(&answer, &graph, level, tally, work.at);
-    tally.equal(u64::try_from(pieces.len()).ok(), expected["fragment_count"].as_u64(), work.at);
+    tally.equal(
+        u64::try_from(pieces.len()).ok(),
+        expected["fragment_count"].as_u64(),
+        work.at,
+    );
     // This reader has them fragment by fragment, and none between chunks.
     let mut theirs: Vec<Vec<usize>> =
         serde_json::from_value(expected["edges"]["data"].clone()).unwrap();

@@ -23,7 +23,9 @@ pub(super) fn touches(bbox: &Bbox, path: &[Vec<Json>]) -> bool {
     let path: Vec<Vec<f64>> = path.iter().map(numbers).collect();
     match path.as_slice() {
         [one] => bbox.touches(Primitive::Point(one)),
-        many => many.windows(2).any(|ends| bbox.touches(Primitive::Segment([&ends[0], &ends[1]]))),
+        many => many
+            .windows(2)
+            .any(|ends| bbox.touches(Primitive::Segment([&ends[0], &ends[1]]))),
     }
 }
 
@@ -70,7 +72,14 @@ pub(super) fn of_answer(answer: &Answer) -> Vec<Path> {
 /// Paths of the reference; older ones do not say which objects they are.
 fn of_reference(expected: &Json) -> Vec<(Option<i64>, Vec<Vec<Json>>)> {
     let row = |row: &Json| row.as_array().unwrap().clone();
-    let rows = |rows: &Json| data(rows).as_array().unwrap().iter().map(row).collect::<Vec<_>>();
+    let rows = |rows: &Json| {
+        data(rows)
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(row)
+            .collect::<Vec<_>>()
+    };
     if let Some(lines) = expected.get("endpoints") {
         let lines = data(lines).as_array().unwrap().iter();
         return lines.map(|line| (None, rows(line))).collect();
@@ -78,7 +87,9 @@ fn of_reference(expected: &Json) -> Vec<(Option<i64>, Vec<Vec<Json>>)> {
     let polylines = expected["polylines"].as_array().unwrap().iter();
     let paths = polylines.enumerate().map(|(at, fragments)| {
         let fragments = fragments.as_array().unwrap().iter();
-        let id = expected.get("object_ids").map(|ids| data(ids)[at].as_i64().unwrap());
+        let id = expected
+            .get("object_ids")
+            .map(|ids| data(ids)[at].as_i64().unwrap());
         (id, fragments.flat_map(rows).collect())
     });
     paths.collect()
@@ -87,7 +98,9 @@ fn of_reference(expected: &Json) -> Vec<(Option<i64>, Vec<Vec<Json>>)> {
 /// Of each of `all`, whether it is the next of `some`.
 fn found_in<A, B>(all: &[A], some: &[B], same: impl Fn(&A, &B) -> bool, at: &str) -> Vec<bool> {
     let mut some = some.iter().peekable();
-    let found = all.iter().map(|one| some.next_if(|next| same(one, next)).is_some());
+    let found = all
+        .iter()
+        .map(|one| some.next_if(|next| same(one, next)).is_some());
     let found: Vec<bool> = found.collect();
     assert!(some.peek().is_none(), "{at}: has what the other does not");
     found
@@ -103,8 +116,11 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
     let ids = match answer.groups.is_empty() {
         true => call.object_ids(),
         false => {
-            let mut ids: Vec<i64> =
-                answer.groups.iter().flat_map(|group| group.members.clone()).collect();
+            let mut ids: Vec<i64> = answer
+                .groups
+                .iter()
+                .flat_map(|group| group.members.clone())
+                .collect();
             ids.sort_unstable();
             ids.dedup();
             Some(ids)

@@ -107,7 +107,10 @@ fn current(json: &Json) -> Level {
             Fragment {
                 rows: match index[0].as_str() {
                     Some("range") => range(&index[1], &index[2]),
-                    _ => list(&index[1]).iter().map(|row| row.as_u64().unwrap()).collect(),
+                    _ => list(&index[1])
+                        .iter()
+                        .map(|row| row.as_u64().unwrap())
+                        .collect(),
                 },
                 positions: positions(rows),
                 attributes: attributes.collect(),
@@ -128,7 +131,10 @@ fn current(json: &Json) -> Level {
             let pieces = list(&objects["manifests"][id.to_string()]).iter();
             let pieces = pieces.map(|piece| {
                 let fragment = piece[1].as_u64().unwrap();
-                (coord(piece[0].as_str().unwrap()), fragment.try_into().unwrap())
+                (
+                    coord(piece[0].as_str().unwrap()),
+                    fragment.try_into().unwrap(),
+                )
             });
             (id.as_i64().unwrap(), pieces.collect())
         });
@@ -138,16 +144,20 @@ fn current(json: &Json) -> Level {
     let policy = &family["policy"];
     let record = |record: &Json| {
         let ends = list(record).iter();
-        ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap())).collect()
+        ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap()))
+            .collect()
     };
     let attributes = fields(&family["attributes"]);
-    let attributes =
-        attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
+    let attributes = attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
     Level {
         chunks: chunks.collect(),
         objects,
         links: Links {
-            width: policy["link_width"].as_u64().unwrap_or(2).try_into().unwrap(),
+            width: policy["link_width"]
+                .as_u64()
+                .unwrap_or(2)
+                .try_into()
+                .unwrap(),
             is_directed: policy["directed"] == true,
             is_duplicate: policy["store"] == "duplicate",
             records: list(&family["records"]).iter().map(record).collect(),
@@ -159,7 +169,9 @@ fn current(json: &Json) -> Level {
 
 fn older(json: &Json) -> Level {
     let chunks = fields(&json["chunks"]).map(|(key, chunk)| {
-        let fragments = list(&chunk["fragments"]).iter().zip(list(&chunk["vertices"]));
+        let fragments = list(&chunk["fragments"])
+            .iter()
+            .zip(list(&chunk["vertices"]));
         let fragments = fragments.enumerate().map(|(at, (index, rows))| {
             let attributes = fields(&json["vertex_attributes"]).filter_map(|(name, json)| {
                 let values = json["chunks"].get(key)?.as_array()?;
@@ -183,7 +195,12 @@ fn older(json: &Json) -> Level {
             attributes: BTreeMap::new(),
         }
     });
-    let chunk = |json: &Json| list(json).iter().map(|part| part.as_i64().unwrap()).collect();
+    let chunk = |json: &Json| {
+        list(json)
+            .iter()
+            .map(|part| part.as_i64().unwrap())
+            .collect()
+    };
     let objects = json["manifests"].as_array().map(|manifests| {
         let manifests = (0..).zip(manifests).map(|(id, pieces)| {
             let pieces = list(pieces).iter().map(|piece| {
@@ -201,7 +218,8 @@ fn older(json: &Json) -> Level {
         let rows = list(groups).iter().flat_map(list);
         let rows = rows.map(|row| {
             let ends = list(row).iter();
-            ends.map(|row| (key.clone(), row.as_u64().unwrap())).collect()
+            ends.map(|row| (key.clone(), row.as_u64().unwrap()))
+                .collect()
         });
         records.push((key.clone(), rows.collect()));
     }
@@ -209,7 +227,8 @@ fn older(json: &Json) -> Level {
     let mut records: Vec<_> = records.into_iter().flat_map(|(_, rows)| rows).collect();
     records.extend(list(&between["records"]).iter().map(|record| {
         let ends = list(record).iter();
-        ends.map(|end| (chunk(&end[0]), end[1].as_u64().unwrap())).collect::<Vec<_>>()
+        ends.map(|end| (chunk(&end[0]), end[1].as_u64().unwrap()))
+            .collect::<Vec<_>>()
     }));
     let widths = [&inside["meta"], &between["meta"]].map(|meta| meta["link_width"].as_u64());
     let width = widths.into_iter().flatten().next().unwrap_or(2);
