@@ -125,5 +125,5 @@ fn golden_reads_09() {
             2,
         ),
     ];
-    reads("zvf-09").report("zvf-09", "recorded reads", 2501, &reasons);
+    reads("zvf-09").report("zvf-09", "recorded reads", 2484, &reasons);
 }

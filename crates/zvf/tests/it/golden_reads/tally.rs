@@ -21,6 +21,10 @@ impl Tally {
     }
 
     /// A comparison of two answers of ours, which counts for nothing.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "either may be made on the spot"
+    )]
     pub(super) fn same<T: PartialEq + Debug>(&mut self, found: T, expected: T, at: &str) {
         if found != expected {
             self.differs(format!("{at}\n   found {found:?}\nexpected {expected:?}"));
