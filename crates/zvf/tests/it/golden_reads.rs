@@ -7,6 +7,7 @@
 mod again;
 mod call;
 mod columns;
+mod drill;
 mod levels;
 mod links;
 mod older;

@@ -210,29 +210,10 @@ fn current(json: &Json) -> Level {
         });
         manifests.collect()
     });
-    let family = &json["links"]["0"];
-    let policy = &family["policy"];
-    let record = |record: &Json| {
-        let ends = list(record).iter();
-        ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap()))
-            .collect()
-    };
-    let attributes = fields(&family["attributes"]);
-    let attributes = attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
     Level {
         chunks: chunks.collect(),
         objects,
-        links: Links {
-            width: policy["link_width"]
-                .as_u64()
-                .unwrap_or(2)
-                .try_into()
-                .unwrap(),
-            is_directed: policy["directed"] == true,
-            is_duplicate: policy["store"] == "duplicate",
-            records: list(&family["records"]).iter().map(record).collect(),
-            attributes: attributes.collect(),
-        },
+        links: links_of_array(&json["links"]["0"]),
         chunked_by: Vec::new(),
     }
 }
@@ -296,7 +277,52 @@ fn older(json: &Json, blobs: &Json, number: u32) -> Level {
         });
         manifests.collect()
     });
-    let (inside, between) = (&json["links"]["0"], &json["cross_chunk_links"]["0"]);
+    Level {
+        chunks: chunks.collect(),
+        objects,
+        links: older_links(json, "0"),
+        chunked_by: Vec::new(),
+    }
+}
+
+/// Links of a delta other than 0 that are stored at a level, if any.
+pub(super) fn links(expected: &Json, number: u32, delta: i32) -> Option<Links> {
+    let json = expected["levels"].get(number.to_string())?;
+    // With a sign or without.
+    let mut families = fields(&json["links"]).chain(fields(&json["cross_chunk_links"]));
+    let (delta, family) = families.find(|(text, _)| text.parse() == Ok(delta))?;
+    let links = match json.get("chunk_keys") {
+        Some(_) => older_links(json, delta),
+        None => links_of_array(family),
+    };
+    (!links.records.is_empty()).then_some(links)
+}
+
+fn links_of_array(family: &Json) -> Links {
+    let policy = &family["policy"];
+    let record = |record: &Json| {
+        let ends = list(record).iter();
+        ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap()))
+            .collect()
+    };
+    let attributes = fields(&family["attributes"]);
+    let attributes = attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
+    Links {
+        width: policy["link_width"]
+            .as_u64()
+            .unwrap_or(2)
+            .try_into()
+            .unwrap(),
+        is_directed: policy["directed"] == true,
+        is_duplicate: policy["store"] == "duplicate",
+        records: list(&family["records"]).iter().map(record).collect(),
+        attributes: attributes.collect(),
+    }
+}
+
+/// Links inside chunks, then those between them.
+fn older_links(json: &Json, delta: &str) -> Links {
+    let (inside, between) = (&json["links"][delta], &json["cross_chunk_links"][delta]);
     let mut records: Vec<(Coord, Vec<Record>)> = Vec::new();
     for (key, groups) in fields(&inside["chunks"]) {
         let key = coord(key);
@@ -312,21 +338,24 @@ fn older(json: &Json, blobs: &Json, number: u32) -> Level {
     let mut records: Vec<_> = records.into_iter().flat_map(|(_, rows)| rows).collect();
     records.extend(list(&between["records"]).iter().map(|record| {
         let ends = list(record).iter();
-        ends.map(|end| (chunk(&end[0]), end[1].as_u64().unwrap()))
-            .collect::<Vec<_>>()
+        ends.map(|end| {
+            (
+                list(&end[0])
+                    .iter()
+                    .map(|part| part.as_i64().unwrap())
+                    .collect(),
+                end[1].as_u64().unwrap(),
+            )
+        })
+        .collect::<Vec<_>>()
     }));
     let widths = [&inside["meta"], &between["meta"]].map(|meta| meta["link_width"].as_u64());
     let width = widths.into_iter().flatten().next().unwrap_or(2);
-    Level {
-        chunks: chunks.collect(),
-        objects,
-        links: Links {
-            width: width.try_into().unwrap(),
-            is_directed: between["meta"]["directed"] == true,
-            is_duplicate: between["meta"]["store"] == "duplicate",
-            records,
-            attributes: BTreeMap::new(),
-        },
-        chunked_by: Vec::new(),
+    Links {
+        width: width.try_into().unwrap(),
+        is_directed: between["meta"]["directed"] == true,
+        is_duplicate: between["meta"]["store"] == "duplicate",
+        records,
+        attributes: BTreeMap::new(),
     }
 }
