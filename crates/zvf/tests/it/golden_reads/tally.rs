@@ -65,7 +65,7 @@ impl Tally {
         let (reads, count) = (self.reads, self.comparisons);
         println!("conformance: {archive}: {reads} {of}, {count} parts of answers equal");
         for (reason, count) in &self.reasons {
-            println!("conformance: {archive}: {count} not comparable: {reason}");
+            println!("conformance: {archive}: {of}, {count} parts not comparable: {reason}");
         }
         assert!(
             self.differences.is_empty(),
