@@ -125,6 +125,12 @@ pub enum QueryError {
     /// Vertices are in a form that is not decoded.
     #[error("{0}: vertices are encoded with Draco, which is not decoded")]
     Draco(Key),
+    /// Links that the layout of the store has no place for.
+    #[error(
+        "{0}/cross_chunk_links: a store of 0.9 with links as generations before it kept them; \
+         only early development versions wrote that, and it is not read"
+    )]
+    OldLinks(Key),
     /// The answer takes more memory than allowed.
     #[error(
         "{what} take {bytes} bytes, the memory budget is {budget}; \

@@ -291,7 +291,12 @@ impl<F: Fetch> Session<'_, F> {
         let opened = match self.layout.links {
             LinkForm::PerOffsets => {
                 let arrays = self.link_arrays(level, target, delta, attributes, view);
-                arrays.await?
+                let old = self.has_old_links(level.id(), delta);
+                let (arrays, has_old) = try_join(arrays, old).await?;
+                if has_old {
+                    return Err(QueryError::OldLinks(Self::node_of(level)?));
+                }
+                arrays
             }
             LinkForm::PerDelta => self.old_links(level, delta, attributes, view).await?,
         };

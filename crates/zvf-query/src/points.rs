@@ -278,8 +278,8 @@ impl<'c> Groups<'c> {
 
 fn is_over_budget(error: &QueryError) -> bool {
     let problem = match error {
-        QueryError::Fetch(error) => Some(error.problem),
-        QueryError::Damaged(Damage {
+        QueryError::Fetch(error)
+        | QueryError::Damaged(Damage {
             fault: Fault::Fetch(error),
             ..
         }) => Some(error.problem),

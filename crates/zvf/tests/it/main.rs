@@ -16,6 +16,8 @@ mod open;
 mod opening;
 mod oracle;
 mod padded;
+#[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+mod servers;
 mod stores;
 mod tables;
 #[cfg(feature = "http")]
