@@ -21,6 +21,7 @@ pub(crate) fn all() -> Stages {
         .run("doctests", test::doctests)
         .run("feature sets of zvf-format", features)
         .run("feature sets of zvf-store", store_features)
+        .run("feature sets of zvf-cli", cli_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
         .run("fixtures --check", fixtures::check)
@@ -71,6 +72,19 @@ fn store_features() -> Result<Done> {
     ] {
         println!("{set}");
         let select = format!("--locked --package {set}");
+        cargo("test --quiet").words(&select).run()?;
+    }
+    Ok(Done::Passed)
+}
+
+/// Without arrow and parquet, which most of the build is.
+fn cli_features() -> Result<Done> {
+    for set in [
+        "--no-default-features",
+        "--no-default-features --features arrow",
+    ] {
+        println!("zvf-cli {set}");
+        let select = format!("--locked --package zvf-cli {set}");
         cargo("test --quiet").words(&select).run()?;
     }
     Ok(Done::Passed)

@@ -44,6 +44,8 @@ cargo xtask COMMAND
     --list             print the targets
     --reproduce HEX    run one input
   bench [format]       speed beside the Python reference and memcpy
+  bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
+                       stores of a million vertices or some; makes them first
 
 CI=true makes a missing tool a failure instead of a skip.
 ";

@@ -41,6 +41,11 @@ impl Options {
         self.words.first().map(String::as_str)
     }
 
+    /// The words after the first.
+    pub(crate) fn further_words(&self) -> &[String] {
+        self.words.get(1..).unwrap_or_default()
+    }
+
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.flags.iter().any(|flag| flag == name)
     }
@@ -67,9 +72,17 @@ mod tests {
     fn takes_words_flags_and_values_in_any_order() {
         let options = parse(&["--seconds", "20", "fragment_index", "--list"]).unwrap();
         assert_eq!(options.word(), Some("fragment_index"));
+        assert!(options.further_words().is_empty());
         assert!(options.flag("list") && !options.flag("check"));
         assert_eq!(options.number("seconds").unwrap(), Some(20));
         assert_eq!(options.number("seed").unwrap(), None);
+    }
+
+    #[test]
+    fn keeps_words_in_order() {
+        let options = parse(&["reads", "mesh", "--check", "lines"]).unwrap();
+        assert_eq!(options.word(), Some("reads"));
+        assert_eq!(options.further_words(), ["mesh", "lines"]);
     }
 
     #[test]

@@ -70,8 +70,9 @@ pub struct Written {
 /// Writes an answer. `geometry` is its kind, for formats that have a place for
 /// it.
 ///
-/// Memory is that of the answer and one more number a vertex and end of a
-/// link, at most.
+/// Beside the answer this holds two numbers a vertex of a path, one an end of a
+/// link, and what the format gathers before it writes: 65 536 rows of arrow, a
+/// million of parquet.
 ///
 /// # Errors
 ///

@@ -16,7 +16,8 @@ pub const SEVERAL_OBJECTS: i64 = -2;
 /// * vertices of paths in the order of the paths, those in the order of objects;
 /// * other vertices by chunk, in ascending order of its coordinates, then by
 ///   fragment, then as the fragment has them;
-/// * links by array, cell and row as stored, those implied by fragments first.
+/// * links by array, cell and row as stored; those of skeletons, some of which
+///   only fragments imply, by child.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {

@@ -82,7 +82,9 @@ impl<F: Fetch> Plan<'_, F> {
         };
         let metadata = CompositeLinks::parse(&family.node, &family.attributes)?.value;
         let width: LinkWidth = metadata.width;
-        let table = self.session.table_at(&family.node, name).await?;
+        let columns = u64::try_from(width.get()).unwrap_or(u64::MAX);
+        let table = self.session.int64_rows_at(&family.node, name, columns);
+        let table = table.await?;
         let table = table.ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
         let column = self.session.table_column(&table, None, ledger).await?;
         let rows = match &column.values {

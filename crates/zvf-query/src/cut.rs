@@ -9,23 +9,20 @@ use crate::{
     paths::{Between, Ends},
 };
 
-/// The parts of a path that are in a box: rows, and new vertices at their ends.
+/// The parts of a run of rows that are in a box: rows, and new vertices at their ends.
 /// A part of no row is a segment that comes in and leaves between two rows; its
 /// range is empty at the second of them.
 pub(crate) fn path<'p>(
     bbox: &Bbox,
-    len: usize,
+    rows: Range<usize>,
     at: impl Fn(usize) -> &'p [f64],
-    is_true: impl Fn(usize) -> bool,
 ) -> Vec<(Range<usize>, Ends)> {
-    let inside = |row: usize| is_true(row) && bbox.contains(Primitive::Point(at(row)));
+    let inside = |row: usize| bbox.contains(Primitive::Point(at(row)));
     let mut parts: Vec<(Range<usize>, Ends)> = Vec::new();
     // Whether the last part still goes on.
     let mut open = false;
-    for row in 0..len {
-        let before = row
-            .checked_sub(1)
-            .filter(|before| is_true(*before) && is_true(row));
+    for row in rows.clone() {
+        let before = row.checked_sub(1).filter(|before| *before >= rows.start);
         let part = before.and_then(|before| bbox.clip_segment([at(before), at(row)]));
         let here = inside(row);
         let Some(part) = part else {

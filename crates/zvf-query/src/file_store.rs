@@ -208,7 +208,7 @@ impl Open {
     }
 }
 
-/// FileStore never waits.
+/// Files in memory never make anybody wait.
 pub(crate) fn now<F: Future>(future: F) -> F::Output {
     future.now_or_never().unwrap()
 }

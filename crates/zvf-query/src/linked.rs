@@ -158,7 +158,7 @@ impl<F: Fetch> Plan<'_, F> {
             Some(set) => (0..set.cells.len())
                 .filter(|at| {
                     let chunks = set.cells.get(*at).and_then(|cell| cell.chunks.as_ref());
-                    chunks.is_none_or(|chunks| chunks.iter().all(|c| allowed.allows(c)))
+                    chunks.is_none_or(|chunks| work.may_matter(chunks, |c| allowed.allows(c)))
                 })
                 .collect(),
         };
@@ -170,14 +170,26 @@ impl<F: Fetch> Plan<'_, F> {
             for records in read.await? {
                 for (at, ends) in records.ends.chunks(records.width.max(1)).enumerate() {
                     let mut rows = Vec::with_capacity(ends.len());
+                    if work.implied
+                        && let Some(child) = ends.first()
+                        && let Found::Row(row) = map.find(&records, *child)
+                    {
+                        children.push(row);
+                    }
                     for end in ends {
+                        let chunk = records.chunk_of(*end);
+                        if chunk.is_some_and(|chunk| !allowed.allows(chunk)) {
+                            break;
+                        }
                         match map.find(&records, *end) {
                             Found::Row(row) => rows.push(row),
                             Found::Excluded => break,
                             Found::Absent(fault) => {
                                 // What a damaged chunk took with it was said already.
-                                let chunk = records.chunk_of(*end);
-                                if !(ledger.keeps_going() && chunk.is_some_and(|c| !map.has(c))) {
+                                let is_damaged = |chunk: &ChunkCoord| {
+                                    !map.has(chunk) && chunks.binary_search(chunk).is_ok()
+                                };
+                                if !(ledger.keeps_going() && chunk.is_some_and(is_damaged)) {
                                     let damage = Damage::new(&records.node, fault);
                                     ledger.missing(damage)?;
                                 }
@@ -186,7 +198,6 @@ impl<F: Fetch> Plan<'_, F> {
                         }
                     }
                     if rows.len() == records.width {
-                        children.extend(rows.first().filter(|_| work.implied));
                         links.push(&rows, Some((&records, at)));
                     }
                 }
@@ -247,15 +258,18 @@ impl<F: Fetch> Plan<'_, F> {
         let mut cells: Vec<usize> = Vec::new();
         if let Some(set) = &work.set {
             for (at, cell) in set.cells.iter().enumerate() {
+                let looked_at = |chunk: &ChunkCoord| {
+                    allowed.allows(chunk)
+                        && members
+                            .as_ref()
+                            .is_none_or(|members| members.contains_key(chunk))
+                };
                 let is_candidate = cell.chunks.as_ref().is_none_or(|chunks| {
-                    chunks.iter().all(|c| allowed.allows(c))
+                    work.may_matter(chunks, looked_at)
                         && self
                             .area
                             .as_ref()
                             .is_none_or(|area| area.reaches_between(chunks))
-                        && members
-                            .as_ref()
-                            .is_none_or(|members| chunks.iter().all(|c| members.contains_key(c)))
                 });
                 if is_candidate {
                     cells.push(at);
@@ -375,7 +389,7 @@ impl<F: Fetch> Plan<'_, F> {
                         Some(None) => {}
                     }
                 }
-                let within = self.query.mode == Mode::Within;
+                let within = self.area_mode == Mode::Within;
                 let excluded = unknown.iter().any(|(chunk, _)| !allowed.allows(chunk));
                 if unknown.is_empty() || within || excluded {
                     continue;
@@ -576,7 +590,7 @@ impl<F: Fetch> Plan<'_, F> {
             .iter()
             .map(|(node, place)| node.coordinates.at(*place))
             .collect();
-        let mode = match (mode, self.query.cut) {
+        let mode = match (self.area_mode, self.query.cut) {
             (Mode::Clip, Cut::Drop) => Mode::Within,
             (mode, _) => mode,
         };
@@ -600,7 +614,7 @@ impl<F: Fetch> Plan<'_, F> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let schema = &work.schema;
-        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = self.area_mode == Mode::Clip && self.query.cut == Cut::Cut;
         let bbox = match (&self.area, cuts) {
             (Some(area), true) => {
                 self.check_cuttable(schema)?;
@@ -785,6 +799,18 @@ struct LinkWork<F: Fetch> {
     with_fragments: bool,
     needs_objects: bool,
     shows_objects: bool,
+}
+
+impl<F: Fetch> LinkWork<F> {
+    /// Whether records between `chunks` can change the answer. Those that leave
+    /// what is looked at are not in it, but in a skeleton they still say that a
+    /// vertex has another parent than the vertex before it.
+    fn may_matter(&self, chunks: &[ChunkCoord], looked_at: impl Fn(&ChunkCoord) -> bool) -> bool {
+        match self.implied {
+            true => chunks.iter().any(looked_at),
+            false => chunks.iter().all(looked_at),
+        }
+    }
 }
 
 /// Chunks that were read; `None` is one that could not be.

@@ -71,11 +71,11 @@ impl<F: Fetch> Plan<'_, F> {
                 region: sphere.ok().map(Into::into),
                 nearest: None,
                 limit: None,
-                mode: Mode::Touch,
                 ..self.query.clone()
             };
             let mut plan = self.session.plan(&query).await?;
             plan.kept = Some(Arc::clone(&kept));
+            plan.area_mode = Mode::Touch;
             let mut whole: Option<Answer> = None;
             let mut take = |batch: Answer| {
                 match &mut whole {

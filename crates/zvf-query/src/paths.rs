@@ -273,7 +273,7 @@ impl<F: Fetch> Plan<'_, F> {
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
         let mut more: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        let mode = self.query.mode;
+        let mode = self.area_mode;
         paths.retain_mut(|path| {
             let fate = fate(path, work.objects, loaded, area, mode);
             if fate == Fate::Out {
@@ -618,7 +618,7 @@ impl<F: Fetch> Plan<'_, F> {
                     .as_ref()
                     .is_none_or(|holds| holds.get(at) == Some(&true))
         };
-        Ok(ranges(run.len(), is_in))
+        Ok(whole(ranges(run.len(), is_in)))
     }
 
     /// Which parts of a run are selected, as paths.
@@ -630,53 +630,64 @@ impl<F: Fetch> Plan<'_, F> {
         loaded: &Loaded,
     ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
         let holds = self.filtered(work, path, run, loaded)?;
-        let mode = self.query.mode;
-        let at = |at: usize| {
-            run.get(at)
-                .map_or(&[][..], |vertex| position(loaded, vertex))
-        };
         let is_true = |at: usize| {
             holds
                 .as_ref()
                 .is_none_or(|holds| holds.get(at) == Some(&true))
         };
-        let whole = vec![(0..run.len(), Ends::default())];
-        if mode != Mode::Clip {
-            let all = mode == Mode::Within;
-            let by_filter = match all {
-                true => (0..run.len()).all(is_true),
-                false => (0..run.len()).any(is_true),
-            };
-            let by_area = self
-                .area
-                .as_ref()
-                .is_none_or(|area| match (all, run.len()) {
-                    (true, _) => (0..run.len()).all(|row| area.contains(Primitive::Point(at(row)))),
-                    (false, 1) => area.touches(Primitive::Point(at(0))),
-                    (false, _) => (1..run.len())
-                        .any(|row| area.touches(Primitive::Segment([at(row - 1), at(row)]))),
-                });
-            return Ok(match by_filter && by_area {
-                true => whole,
-                false => Vec::new(),
-            });
-        }
-        let Some(area) = &self.area else {
-            return Ok(ranges(run.len(), is_true));
+        let by_filter = match self.query.mode {
+            Mode::Touch if !(0..run.len()).any(is_true) => Vec::new(),
+            Mode::Within if !(0..run.len()).all(is_true) => Vec::new(),
+            Mode::Touch | Mode::Within => vec![0..run.len()],
+            Mode::Clip => ranges(run.len(), is_true),
         };
-        match (self.query.cut, area.bbox()) {
-            (Cut::Cut, Some(bbox)) => {
-                self.check_cuttable(work.schema)?;
-                Ok(crate::cut::path(bbox, run.len(), at, is_true))
-            }
-            (Cut::Cut, None) => Err(QueryError::Unsupported(
-                "a sphere does not cut: clip by a box, or drop what crosses the border",
-            )),
-            (Cut::Drop, _) => {
-                let is_in = |row: usize| is_true(row) && area.contains(Primitive::Point(at(row)));
-                Ok(ranges(run.len(), is_in))
+        let Some(area) = &self.area else {
+            return Ok(whole(by_filter));
+        };
+        let at = |at: usize| {
+            run.get(at)
+                .map_or(&[][..], |vertex| position(loaded, vertex))
+        };
+        let is_in = |row: usize| area.contains(Primitive::Point(at(row)));
+        let mut selected = Vec::new();
+        for range in by_filter {
+            match (self.area_mode, self.query.cut, area.bbox()) {
+                (Mode::Within, ..) => {
+                    if range.clone().all(is_in) {
+                        selected.push((range, Ends::default()));
+                    }
+                }
+                (Mode::Touch, ..) => {
+                    let mut segments = range.clone().skip(1);
+                    let touches = match range.len() {
+                        1 => area.touches(Primitive::Point(at(range.start))),
+                        _ => segments
+                            .any(|row| area.touches(Primitive::Segment([at(row - 1), at(row)]))),
+                    };
+                    if touches {
+                        selected.push((range, Ends::default()));
+                    }
+                }
+                (Mode::Clip, Cut::Cut, Some(bbox)) => {
+                    self.check_cuttable(work.schema)?;
+                    selected.extend(crate::cut::path(bbox, range, at));
+                }
+                (Mode::Clip, Cut::Cut, None) => {
+                    return Err(QueryError::Unsupported(
+                        "a sphere does not cut: clip by a box, or drop what crosses the border",
+                    ));
+                }
+                (Mode::Clip, Cut::Drop, _) => {
+                    let parts = ranges(range.len(), |row| is_in(range.start + row));
+                    selected.extend(whole(
+                        parts
+                            .into_iter()
+                            .map(|part| range.start + part.start..range.start + part.end),
+                    ));
+                }
             }
         }
+        Ok(selected)
     }
 
     /// New vertices need room between the numbers.
@@ -815,15 +826,21 @@ pub(crate) struct Between {
 }
 
 /// Runs of rows for which `is_in` holds.
-fn ranges(len: usize, is_in: impl Fn(usize) -> bool) -> Vec<(Range<usize>, Ends)> {
-    let mut ranges: Vec<(Range<usize>, Ends)> = Vec::new();
+fn ranges(len: usize, is_in: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
     for at in (0..len).filter(|at| is_in(*at)) {
         match ranges.last_mut() {
-            Some((range, _)) if range.end == at => range.end = at.saturating_add(1),
-            _ => ranges.push((at..at.saturating_add(1), Ends::default())),
+            Some(range) if range.end == at => range.end = at.saturating_add(1),
+            _ => ranges.push(at..at.saturating_add(1)),
         }
     }
     ranges
+}
+
+/// Runs that are not cut.
+fn whole(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<(Range<usize>, Ends)> {
+    let ranges = ranges.into_iter();
+    ranges.map(|range| (range, Ends::default())).collect()
 }
 
 fn position<'l>(loaded: &'l Loaded, vertex: &PathVertex) -> &'l [f64] {

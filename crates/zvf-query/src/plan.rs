@@ -22,6 +22,7 @@ use crate::{
     chunk::{Chunk, Rows, Wish},
     error::QueryError,
     filter::{ColumnView, Filter, Views, with_scopes},
+    geometry::Mode,
     level::{Level, Session, lock},
     links::{LinkRecords, LinkSet},
     missing::Ledger,
@@ -41,6 +42,8 @@ pub(crate) struct Plan<'s, F: Fetch> {
     pub(crate) convention: LinksConvention,
     pub(crate) space: Space,
     pub(crate) area: Option<Area>,
+    /// How the region selects; the filter selects as the query says.
+    pub(crate) area_mode: Mode,
     pub(crate) filter: Filter,
     /// Attributes the answer shows.
     pub(crate) shown: Names,
@@ -112,6 +115,7 @@ impl<'s, F: Fetch> Session<'s, F> {
             convention: self.root.links_convention.clone().unwrap_or_default(),
             space,
             area,
+            area_mode: query.mode,
             filter,
             shown,
             read,

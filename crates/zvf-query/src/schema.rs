@@ -1,13 +1,13 @@
 //! What is read of each chunk: positions, fragments, attributes.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::{try_join, try_join_all};
 use zvf_format::numeric::Dtype;
 use zvf_model::{
     array::{CellAttribute, Fragments, VertexEncoding, Vertices},
     fetch::Fetch,
-    layout::Part,
+    layout::{CrossChunkForm, Part},
 };
 
 use crate::{
@@ -103,14 +103,23 @@ fn folder(scope: Scope) -> &'static str {
 }
 
 impl<F: Fetch> Session<'_, F> {
-    /// Names of the attributes of a scope. Takes a listing.
+    /// Names of the attributes of a scope, ascending. Takes a listing, and one
+    /// more where links between chunks have attributes of their own.
     pub(crate) async fn attribute_names(
         &self,
         level: &Level<F::Array>,
         scope: Scope,
     ) -> Result<Arc<Vec<String>>, QueryError> {
         let node = Self::node_of(level)?;
-        self.children(level, &child(&node, folder(scope))?).await
+        let names = child(&node, folder(scope))?;
+        if scope != Scope::Link || self.layout.cross_chunk == CrossChunkForm::Links {
+            return self.children(level, &names).await;
+        }
+        let between = child(&node, "cross_chunk_link_attributes")?;
+        let (inside, between) =
+            try_join(self.children(level, &names), self.children(level, &between)).await?;
+        let names: BTreeSet<&String> = inside.iter().chain(between.iter()).collect();
+        Ok(Arc::new(names.into_iter().cloned().collect()))
     }
 
     /// The names a selection means, among `scopes`. A scope that is named is

@@ -18,7 +18,7 @@ pub struct Web {
 }
 
 #[derive(Debug)]
-struct Files {
+struct Server {
     files: BTreeMap<String, Vec<u8>>,
     refusal: u16,
     log: Arc<Mutex<Vec<String>>>,
@@ -35,7 +35,7 @@ impl Web {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let log = Arc::new(Mutex::default());
-        let served = Arc::new(Files {
+        let served = Arc::new(Server {
             files,
             refusal,
             log: Arc::clone(&log),
@@ -63,7 +63,7 @@ impl Web {
     }
 }
 
-impl Files {
+impl Server {
     fn answer(&self, stream: TcpStream) -> io::Result<()> {
         let mut reader = BufReader::new(stream);
         let mut first = String::new();

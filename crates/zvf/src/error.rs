@@ -44,7 +44,7 @@ pub enum Error {
     /// A store of before 0.9 where nothing can be listed.
     #[error(
         "{address} cannot list what is in it, and only stores of format 0.9 are opened without; \
-         open a copy in a folder, a zip file or a bucket, or rewrite it as 0.9"
+         allow listing, open a copy in a folder or zip file, or rewrite it as 0.9"
     )]
     Unlistable {
         /// The address.
@@ -55,7 +55,7 @@ pub enum Error {
     /// A store that is to be counted where nothing can be listed.
     #[error(
         "{address} cannot list what is in it, which counting needs; \
-         count a copy in a folder, a zip file or a bucket"
+         allow listing, or count a copy in a folder or zip file"
     )]
     Uncountable {
         /// The address.

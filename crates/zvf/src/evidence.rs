@@ -67,7 +67,7 @@ pub(crate) async fn probe(
     store: &Store,
     claim: &Evidence,
     level: &Key,
-    vertices: NodeForm,
+    vertices: Option<NodeForm>,
 ) -> Result<Evidence, Error> {
     let parametric = nodes::child(&Key::root(), "parametric")?;
     let links = nodes::child(&nodes::child(level, "links")?, "0")?;
@@ -88,7 +88,7 @@ pub(crate) async fn probe(
         children: Vec::new(),
     };
     Ok(Evidence {
-        vertices: Some(vertices),
+        vertices,
         links: next().map(family).into_iter().collect(),
         cross_chunk_links: next().map(family).into_iter().collect(),
         object_index: index.map(|node| node.attributes().clone()),

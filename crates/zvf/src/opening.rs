@@ -75,11 +75,20 @@ pub(crate) async fn open(store: &Store, address: &str) -> Result<Opened, Error> 
         Some(look) => look,
         None => Look::at(store, first).await?,
     };
-    let Some(vertices @ Node::Array(_)) = &look.vertices else {
-        let address = address.to_owned();
-        return Err(Error::Unlistable { address, source });
-    };
-    let vertices = NodeForm::of(vertices);
+    let address = address.to_owned();
+    let is_0_9 = proposed == Some(Generation::V0_9);
+    match (&look.node, &look.vertices) {
+        // All chunks are in one array, and no child has to be found.
+        (_, Some(Node::Array(_))) => {}
+        // Writers of before 0.9 never leave the group out.
+        (Some(_), None) if is_0_9 => {}
+        (None, None) if is_0_9 => {
+            let level = look.level;
+            return Err(Error::AbsentLevel { address, level });
+        }
+        _ => return Err(Error::Unlistable { address, source }),
+    }
+    let vertices = look.vertices.as_ref().map(NodeForm::of);
     let evidence = evidence::probe(store, &claim, &look.key, vertices).await?;
     if ids.is_empty() {
         ids.push(first);

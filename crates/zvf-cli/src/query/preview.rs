@@ -15,7 +15,8 @@ const WIDTH: usize = 32;
 /// Channels of a column that are shown.
 const CHANNELS: usize = 4;
 
-/// The first vertices of an answer, and its first links.
+/// The first vertices of an answer, its first links, and its first objects when
+/// they have attributes.
 ///
 /// # Errors
 ///
@@ -29,6 +30,13 @@ pub fn preview(answer: &Answer) -> Result<String, WriteError> {
     if let Some(links) = Table::links(answer)? {
         lines.push(String::new());
         lines.extend(shown(&links, ["link", "links"]));
+    }
+    // Their ids alone are with the vertices already.
+    if !answer.object.is_empty()
+        && let Some(objects) = Table::objects(answer)?
+    {
+        lines.push(String::new());
+        lines.extend(shown(&objects, ["object", "objects"]));
     }
     Ok(lines.join("\n"))
 }

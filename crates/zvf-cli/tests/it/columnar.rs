@@ -1,6 +1,6 @@
 //! Arrow and parquet, read back by their readers.
 
-use std::{fs::File, path::Path, sync::Arc};
+use std::{fs::File, path::Path};
 
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeListArray,
@@ -31,7 +31,7 @@ fn read_parquet(path: &Path) -> Read {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let file = File::open(path).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let schema = Arc::clone(reader.schema());
+    let schema = SchemaRef::clone(reader.schema());
     let reader = reader.with_batch_size(1 << 20).build().unwrap();
     (schema, reader.collect::<Result<_, _>>().unwrap())
 }

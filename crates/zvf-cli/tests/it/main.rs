@@ -7,6 +7,7 @@
 
 mod answers;
 mod arguments;
+mod asked;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod completions;

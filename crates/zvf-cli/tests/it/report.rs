@@ -126,6 +126,16 @@ a.zv, level 0
 }
 
 #[test]
+fn objects_are_shown_for_their_attributes() {
+    let shown = preview(&points()).unwrap();
+    let (_, objects) = shown.split_once("\n\n").unwrap();
+    let expected = "  object_id  object.length          object.count
+          7            0.1  18446744073709551615
+         12              -                     -";
+    assert_eq!(objects, expected);
+}
+
+#[test]
 fn later_rows_are_counted() {
     let mut answer = in_axes(1);
     let all: Vec<u32> = (0..1011).collect();

@@ -28,12 +28,12 @@ fn what_cannot_be_counted_says_what_to_do() {
     check(
         "zvf-09",
         "graph_3d/store.zarrvectors",
-        "which counting needs; count a copy in a folder, a zip file or a bucket",
+        "which counting needs; allow listing, or count a copy in a folder or zip file",
     );
     check(
         "zvf-07",
         "graph.zv",
         "and only stores of format 0.9 are opened without; \
-         open a copy in a folder, a zip file or a bucket, or rewrite it as 0.9",
+         allow listing, open a copy in a folder or zip file, or rewrite it as 0.9",
     );
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_model::{
-    fetch::{FetchError, Fetched, Wanted},
+    fetch::{CellSource, FetchError, Fetched, Wanted},
     generation::Generation,
     zarr::Array,
 };

@@ -176,8 +176,8 @@ impl<F: Fetch> Session<'_, F> {
         let node = Self::node_of(level)?;
         let mut names = Vec::new();
         let mut keys: Vec<Key> = Vec::new();
-        let inside = self.attribute_names(level, Scope::Link).await?;
         let folder = child(&node, "link_attributes")?;
+        let inside = self.children(level, &folder).await?;
         for name in inside.iter() {
             names.push(name.clone());
             keys.push(child(&child(&folder, name)?, &delta.to_string())?);

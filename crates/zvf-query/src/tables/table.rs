@@ -97,6 +97,37 @@ impl<F: Fetch> Session<'_, F> {
         TableArray::of_group(name, values, present, &table).map(Some)
     }
 
+    /// Opens rows of so many int64 as the node at `key` has them that says no
+    /// type: links of a further geometry. One round trip.
+    pub(crate) async fn int64_rows_at(
+        &self,
+        key: &Key,
+        name: &str,
+        columns: u64,
+    ) -> Result<Option<TableArray<F::Array>>, QueryError> {
+        let data = child(key, "data")?;
+        let nodes = self.fetch.nodes(&[key.clone(), data.clone()]).await?;
+        let mut nodes = nodes.into_iter();
+        let (node, data_node) = (nodes.next().flatten(), nodes.next().flatten());
+        let values = match (node, data_node) {
+            (None, _) => return Ok(None),
+            (Some(Node::Array(array)), _) => {
+                RowArray::new(self.fetch.array(key, Arc::new(array))?)?
+            }
+            (Some(Node::Group(_)), Some(Node::Array(array))) => {
+                let array = self.fetch.array(&data, Arc::new(array))?;
+                let dtype = Dtype::new(Kind::Int64, ByteOrder::Little);
+                RowArray::blob(array, dtype, columns)?
+            }
+            (Some(Node::Group(_)), _) => return Err(Damage::new(&data, Fault::Missing).into()),
+        };
+        Ok(Some(TableArray {
+            name: name.to_owned(),
+            values: Stored::Rows(values),
+            absent: Absent::None,
+        }))
+    }
+
     /// Reads rows of an attribute in the order given, all that are stored when
     /// `None`. One round trip. A row past the last has no value. Rows of a damaged
     /// cell have none either, if the ledger lets it pass.

@@ -10,7 +10,7 @@ use crate::{
     objects::session,
 };
 
-fn objects(parametric: &Parametric) -> Json {
+pub(crate) fn objects(parametric: &Parametric) -> Json {
     let objects = parametric.objects.iter().map(|object| {
         let coefficients = object.coefficients.iter();
         let names: Vec<_> = coefficients.clone().map(|c| c.name.clone()).collect();

@@ -9,6 +9,7 @@ mod damage;
 mod extras;
 mod fetch;
 mod golden;
+mod golden_reads;
 mod hostile;
 mod links;
 mod objects;

@@ -55,15 +55,6 @@ fn an_intact_store_is_counted() {
 }
 
 #[test]
-fn opening_costs_what_the_documentation_says() {
-    let dataset = open(without("nothing")).unwrap();
-    let cost = dataset.store().activity();
-    // Root, level, vertices, object index, groups, parametric objects, an attribute
-    // of objects; two families of links and an array of each.
-    assert_eq!((cost.requests, cost.lists), (11, 7));
-}
-
-#[test]
 fn what_is_no_store_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let address = folder.path().to_str().unwrap();

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 use zvf::{
     Dataset, Error, OpenOptions,
     model::{generation::Generation, level::LevelId},
+    query::{Query, Selection, Shape},
 };
 use zvf_store::Store;
 use zvf_testkit::golden::Golden;
@@ -17,8 +18,8 @@ pub(crate) fn recorded(archive: &str) -> Vec<(String, Files)> {
     let golden = Golden::open(archive);
     let roots = golden.files().filter_map(|(path, _)| {
         let store = path.strip_suffix("/zarr.json")?;
-        let is_root = store.ends_with(".zv") || store.ends_with(".zarrvectors");
-        is_root.then_some(store)
+        let (_, end) = store.rsplit_once('.')?;
+        matches!(end, "zv" | "zarrvectors").then_some(store)
     });
     let stores = roots.map(|store| {
         let prefix = format!("{store}/");
@@ -78,6 +79,29 @@ fn every_recorded_store_of_0_9_opens_with_three_requests() {
             "{name}"
         );
         assert_eq!(dataset.detection().generation, Generation::V0_9, "{name}");
+    }
+}
+
+/// Where the grid starts at the origin nothing says so, and shards look as those
+/// of 0.8.1 do.
+#[test]
+fn shards_at_the_origin_are_what_the_version_says() {
+    for (version, generation, lists) in [
+        ("0.9.0", Generation::V0_9, false),
+        ("0.8.1", Generation::V0_8_1, true),
+    ] {
+        let mut files = store("zvf-09", "points_sharded/");
+        change(&mut files, "zarr.json", |root| {
+            root["attributes"]["zarr_vectors"]["zv_version"] = json!(version);
+        });
+        change(&mut files, "0/vertices/zarr.json", |array| {
+            let attributes = array["attributes"].as_object_mut().unwrap();
+            attributes.remove("chunk_grid_origin").unwrap();
+        });
+        let store = in_memory(files);
+        let dataset = open(&store).unwrap();
+        assert_eq!(dataset.detection().generation, generation);
+        assert_eq!(store.activity().lists > 0, lists);
     }
 }
 
@@ -278,4 +302,28 @@ fn links_of_an_older_generation_are_not_lost() {
     // Who counts looks at everything.
     let error = block_on(dataset.info()).unwrap_err();
     assert!(matches!(error, Error::Generation(_)), "{error}");
+}
+
+/// All points of the first level, and nothing beside their places.
+pub(crate) fn places() -> Query {
+    let mut query = Query::default();
+    query.shape = Some(Shape::Points);
+    query.columns = Selection::Named(Vec::new());
+    query.without_objects = true;
+    query
+}
+
+#[test]
+fn a_query_reads_nothing_again_that_opening_read() {
+    let store = in_memory(store("zvf-09", "points_3d/"));
+    let dataset = open(&store).unwrap();
+    let answer = block_on(dataset.query(&places())).unwrap();
+    assert!(!answer.positions.is_empty());
+    let (requests, lists) = asked(&store);
+    assert_eq!(requests[..3], OF_0_9);
+    let mut once = requests.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), requests.len(), "{requests:?}");
+    assert_eq!(lists, 0);
 }

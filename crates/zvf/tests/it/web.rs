@@ -2,10 +2,17 @@
 
 use std::error::Error as _;
 
-use zvf::{Dataset, Error, OpenOptions, model::level::LevelId};
+use zvf::{
+    Dataset, Error, OpenOptions,
+    model::{fetch::FetchProblem, level::LevelId},
+    query::{QueryError, Shape},
+};
 use zvf_testkit::web::Web;
 
-use crate::{block_on, opening::recorded};
+use crate::{
+    block_on,
+    opening::{places, recorded},
+};
 
 /// The recorded stores of an archive, each in a folder of its name.
 fn serve(archive: &str, refusal: u16) -> (Web, Vec<String>) {
@@ -66,12 +73,38 @@ fn old_stores_say_what_to_do() {
             let address = web.address();
             let expected = format!(
                 "{address}/{name} cannot list what is in it, and only stores of format 0.9 are \
-                 opened without; open a copy in a folder, a zip file or a bucket, or rewrite it as 0.9"
+                 opened without; allow listing, open a copy in a folder or zip file, or rewrite it as 0.9"
             );
             assert_eq!(error.to_string(), expected);
             assert!(error.source().is_some());
         }
     }
+}
+
+/// What of a recorded store is left when it is opened over the web.
+fn without(name: &str, gone: &str) -> Result<Dataset, Error> {
+    let stores = recorded("zvf-09").into_iter();
+    let mut found = stores.filter(|(store, _)| store.starts_with(name));
+    let files = found.next().unwrap().1.into_iter();
+    let files = files.filter(|(key, _)| !key.starts_with(gone));
+    let files = files.map(|(key, bytes)| (format!("store/{key}"), bytes));
+    open(&Web::serve(files.collect(), 405), "store")
+}
+
+#[test]
+fn what_is_missing_is_said_where_nothing_can_be_listed() {
+    // Nothing but vertices.
+    let dataset = without("graph_3d/", "0/vertices/").unwrap();
+    assert_eq!(dataset.layout().profile(), "0.9");
+    // What the level says of its chunks.
+    let error = without("graph_3d/", "0/zarr.json").unwrap_err();
+    assert!(matches!(error, Error::MissingNode { .. }), "{error:?}");
+    assert!(error.to_string().starts_with("0/zarr.json is missing"));
+    // A level that the root names.
+    let error = without("pyramid_points/", "0/").unwrap_err();
+    assert!(matches!(error, Error::AbsentLevel { .. }), "{error:?}");
+    let error = without("graph_3d/", "zarr.json").unwrap_err();
+    assert!(matches!(error, Error::NoStore { .. }), "{error:?}");
 }
 
 /// One array holds all chunks, so that none has to be found.
@@ -102,7 +135,7 @@ fn what_cannot_be_listed_cannot_be_counted() {
         assert!(
             error
                 .to_string()
-                .ends_with("count a copy in a folder, a zip file or a bucket")
+                .ends_with("allow listing, or count a copy in a folder or zip file")
         );
     }
 }
@@ -125,4 +158,61 @@ fn old_links_are_looked_for_by_name() {
             .collect();
         assert_eq!(gets, [format!("GET /{name}")]);
     }
+}
+
+/// Whatever a store holds is answered as from memory, or refused where that takes
+/// listing.
+fn answers(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
+    let mut query = places();
+    query.shape = shape;
+    let (web, _) = serve(archive, 405);
+    let (mut same, mut refused) = (0, Vec::new());
+    for (name, files) in recorded(archive) {
+        let store = OpenOptions::default().from_memory(files).unwrap();
+        let expected = block_on(async {
+            let dataset = Dataset::from_store("memory", store).await?;
+            dataset.query(&query).await
+        });
+        let found = open(&web, &name).unwrap();
+        match (expected, block_on(found.query(&query))) {
+            (Ok(expected), Ok(found)) => {
+                assert_eq!(found, expected, "{name}");
+                same += usize::from(!found.positions.is_empty());
+            }
+            (Err(expected), Err(found)) => {
+                assert_eq!(found.to_string(), expected.to_string(), "{name}");
+            }
+            (Ok(_), Err(Error::Query(QueryError::Fetch(error)))) => {
+                assert_eq!(error.problem, FetchProblem::Unlistable, "{name}");
+                refused.push(name);
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    (same, refused)
+}
+
+#[test]
+fn points_need_no_listing() {
+    let (same, refused) = answers("zvf-09", Some(Shape::Points));
+    assert!(same > 50, "{same}");
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
+#[test]
+fn what_a_store_holds_hardly_needs_listing() {
+    let (same, refused) = answers("zvf-09", None);
+    assert!(same > 50, "{same}");
+    // Links that are further apart than those that are tried, or not counted.
+    let expected = [
+        "graph_2d_objects",
+        "graph_3d",
+        "graph_no_edges",
+        "graph_sharded",
+        "links_policies",
+        "mesh_quad",
+        "skeleton_2d",
+    ];
+    let refused = refused.iter().filter_map(|name| name.split('/').next());
+    assert_eq!(refused.collect::<Vec<_>>(), expected);
 }

@@ -1,0 +1,68 @@
+//! The same asked in other ways: counted, in pieces, and in a region that is
+//! everywhere, which is answered by other code.
+
+use core::ops::ControlFlow;
+
+use zvf::{Answer, Dataset, Query};
+use zvf_query::{
+    Shape,
+    geometry::{Bbox, Mode},
+};
+
+use super::tally::Tally;
+use crate::block_on;
+
+fn length(n: usize) -> u64 {
+    n.try_into().unwrap()
+}
+
+pub(super) fn check(
+    dataset: &Dataset,
+    query: &Query,
+    answer: &Answer,
+    tally: &mut Tally,
+    at: &str,
+) {
+    let query = query.clone().keep_going();
+    let counts = block_on(dataset.count(&query)).unwrap();
+    let found = (counts.vertices, counts.parts, counts.links);
+    let parts = answer
+        .parts
+        .as_ref()
+        .map(|parts| length(parts.objects.len()));
+    let links = answer.links.as_ref().map(|links| length(links.len()));
+    tally.same(found, (length(answer.positions.len()), parts, links), at);
+
+    let (mut positions, mut ends) = (Vec::new(), Vec::new());
+    let pieces = dataset.batches(&query, |piece| {
+        positions.extend(piece.positions.bytes);
+        ends.extend(piece.links.into_iter().flat_map(|links| links.ends));
+        ControlFlow::Continue(())
+    });
+    let outcome = block_on(pieces).unwrap();
+    let expected = answer.links.iter().flat_map(|links| links.ends.clone());
+    tally.same(&positions, &answer.positions.bytes, at);
+    tally.same(ends, expected.collect(), at);
+    tally.same(&outcome.missing, &answer.missing, at);
+
+    let axes = dataset.root().axes.len();
+    let everywhere = Bbox::new(&vec![f64::NEG_INFINITY; axes], &vec![f64::INFINITY; axes]);
+    let query = query.region(everywhere.unwrap());
+    for mode in [Mode::Touch, Mode::Within, Mode::Clip] {
+        if mode == Mode::Clip && query.shape == Some(Shape::Links) {
+            // Faces come in triangles.
+            continue;
+        }
+        let at = format!("{at}, everywhere, {mode}");
+        let found = block_on(dataset.query(&query.clone().mode(mode))).unwrap();
+        tally.same(&found.positions, &answer.positions, &at);
+        tally.same(&found.object_ids, &answer.object_ids, &at);
+        tally.same(&found.parts, &answer.parts, &at);
+        tally.same(&found.links, &answer.links, &at);
+        tally.same(&found.vertex, &answer.vertex, &at);
+        tally.same(&found.fragment, &answer.fragment, &at);
+        tally.same(&found.link, &answer.link, &at);
+        tally.same(&found.objects, &answer.objects, &at);
+        tally.same(&found.object, &answer.object, &at);
+    }
+}

@@ -1,0 +1,49 @@
+//! Points: what the reference answers is expected.
+
+use zvf_query::Shape;
+
+use super::{
+    call::Work,
+    columns::{self, data, flat},
+    tally::Tally,
+};
+
+pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
+    let (call, at) = (work.call, work.at);
+    let expected = call.expected.as_ref().unwrap();
+    let Some(answer) = work.ask(&call.query().shape(Shape::Points), tally) else {
+        return;
+    };
+    let positions = &expected["positions"];
+    let rows = columns::rows(&answer.positions);
+    let count = expected["vertex_count"].as_u64().unwrap();
+    tally.equal(u64::try_from(rows.len()).unwrap(), count, at);
+    tally.equal(rows.concat(), flat(positions), at);
+    tally.dtype(Some(answer.positions.kind.name()), positions, at);
+    let ids = expected.get("object_ids").filter(|ids| !ids.is_null());
+    if let Some(ids) = ids {
+        let found: serde_json::Value = answer.object_ids.clone().unwrap().into();
+        tally.equal(&found, data(ids), at);
+    }
+    let attributes = expected["vertex_attributes"].as_object();
+    let named = call.args["attribute_names"].as_array();
+    for (name, values) in attributes.into_iter().flatten() {
+        let at = format!("{at}, {name}");
+        let column = columns::named(&answer.vertex, name);
+        let column = column.unwrap_or_else(|| panic!("{at}: {:?}", answer.vertex));
+        tally.dtype(columns::dtype(column), values, &at);
+        let (found, expected) = (columns::column(column).concat(), flat(values));
+        if expected.len() % rows.len().max(1) != 0 {
+            // The whole level is compared with what is recorded of its cells.
+            tally.not_comparable("an attribute that read_points took for one of another type");
+            continue;
+        }
+        tally.equal(found, expected, &at);
+    }
+    for name in named.into_iter().flatten() {
+        let name = name.as_str().unwrap();
+        if attributes.is_none_or(|given| !given.contains_key(name)) && count > 0 {
+            tally.differs(format!("{at}: read_points left out {name}"));
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! A level as recorded, whatever form the archive has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
+use zvf::Dataset;
+use zvf_format::path::Delta;
+use zvf_model::level::LevelId;
+use zvf_query::{Levels, Selection};
+use zvf_testkit::golden::unhex;
+
+use super::columns;
+use crate::{block_on, objects::session};
+
+pub(super) type Coord = Vec<i64>;
+
+#[derive(Debug, Default)]
+pub(super) struct Level {
+    /// Chunks, ascending.
+    pub(super) chunks: Vec<Chunk>,
+    /// Objects in the order of their rows, with chunk and fragment of each
+    /// piece; `None` when there are none.
+    pub(super) objects: Option<Vec<(i64, Vec<(Coord, usize)>)>>,
+    pub(super) links: Links,
+    /// Values of the attribute that chunks it.
+    pub(super) chunked_by: Vec<Json>,
+}
+
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) coord: Coord,
+    pub(super) fragments: Vec<Fragment>,
+    /// Attributes of fragments: type, and a row for each.
+    pub(super) attributes: BTreeMap<String, (String, Vec<Json>)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Fragment {
+    /// Rows of the chunk.
+    pub(super) rows: Vec<u64>,
+    pub(super) positions: Vec<Vec<Json>>,
+    /// Attributes of vertices, as far as the reference could read them.
+    pub(super) attributes: BTreeMap<String, Json>,
+}
+
+/// Links of the family of delta 0 as stored, copies included.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    pub(super) width: usize,
+    pub(super) is_directed: bool,
+    pub(super) is_duplicate: bool,
+    pub(super) records: Vec<Vec<(Coord, u64)>>,
+    pub(super) attributes: BTreeMap<String, Vec<Json>>,
+}
+
+impl Level {
+    pub(super) fn has_object(&self, id: i64) -> bool {
+        let mut objects = self.objects.iter().flatten();
+        objects.any(|(found, _)| *found == id)
+    }
+
+    /// Whether a chunk has no values of an attribute that fit its vertices.
+    pub(super) fn lacks(&self, name: &str, coord: &Coord) -> bool {
+        let mut chunks = self.chunks.iter().filter(|chunk| chunk.coord == *coord);
+        chunks.all(|chunk| {
+            let values = |fragment: &Fragment| match fragment.attributes.get(name) {
+                Some(Json::Array(values)) => values.len(),
+                _ => 0,
+            };
+            chunk.fragments.iter().map(values).sum::<usize>() == 0
+        })
+    }
+
+    pub(super) fn fragment(&self, coord: &Coord, fragment: usize) -> &Fragment {
+        let mut chunks = self.chunks.iter();
+        let chunk = chunks.find(|chunk| chunk.coord == *coord);
+        &chunk.unwrap().fragments[fragment]
+    }
+}
+
+fn coord(text: &str) -> Coord {
+    text.split('.').map(|part| part.parse().unwrap()).collect()
+}
+
+fn list(json: &Json) -> &[Json] {
+    json.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn fields(json: &Json) -> impl Iterator<Item = (&String, &Json)> {
+    json.as_object().into_iter().flatten()
+}
+
+fn range(start: &Json, count: &Json) -> Vec<u64> {
+    let start = start.as_u64().unwrap();
+    (start..start + count.as_u64().unwrap()).collect()
+}
+
+fn positions(json: &Json) -> Vec<Vec<Json>> {
+    list(json).iter().map(|row| list(row).to_vec()).collect()
+}
+
+/// Values of attributes of links of a generation whose expectations have none:
+/// as stored, which another test compares with the payloads.
+fn stored_attributes(links: &mut Links, number: u32, dataset: &Dataset) {
+    let levels = Levels::default();
+    let session = session(dataset, &levels);
+    let stored = session.stored_links(LevelId::new(number), Delta::INTRA, &Selection::All, false);
+    let Some(stored) = block_on(stored).unwrap() else {
+        return;
+    };
+    let families = &stored.families;
+    let names = families.iter().flat_map(|family| &family.attributes);
+    let names: BTreeSet<_> = names.map(|column| column.name.clone()).collect();
+    for name in names {
+        let mut rows = Vec::new();
+        for family in families {
+            match columns::named(&family.attributes, &name) {
+                Some(column) => rows.extend(columns::column(column).into_iter().map(Json::from)),
+                None => rows.extend((0..family.len()).map(|_| json!([null]))),
+            }
+        }
+        assert_eq!(rows.len(), links.records.len());
+        links.attributes.insert(name, rows);
+    }
+}
+
+/// A level of an expectation.
+pub(super) fn level(expected: &Json, number: u32, dataset: &Dataset) -> Level {
+    let Some(json) = expected["levels"].get(number.to_string()) else {
+        return Level::default();
+    };
+    let mut level = match json.get("chunk_keys") {
+        Some(_) => {
+            let mut level = older(json, &expected["blobs"], number);
+            stored_attributes(&mut level.links, number, dataset);
+            level
+        }
+        None => current(json),
+    };
+    for attributes in ["attributes", "attrs"] {
+        let values = &json[attributes]["zarr_vectors_level"]["chunk_attribute_values"];
+        level.chunked_by.extend_from_slice(list(values));
+    }
+    level.chunks.sort_by(|a, b| a.coord.cmp(&b.coord));
+    level
+}
+
+/// Words for the codes of a dictionary.
+fn words(codes: Json, attributes: &Json) -> Json {
+    let Some(words) = attributes["categories"].as_array() else {
+        return codes;
+    };
+    let word = |code: &Json| {
+        let code = code.as_u64().and_then(|code| usize::try_from(code).ok());
+        code.and_then(|code| words.get(code))
+            .cloned()
+            .unwrap_or_default()
+    };
+    list(&codes).iter().map(word).collect()
+}
+
+fn current(json: &Json) -> Level {
+    let arrays = &json["arrays"];
+    let chunks = fields(&json["vertices"]).map(|(key, json)| {
+        let fragments = list(&json["fragments"]).iter().zip(list(&json["index"]));
+        let fragments = fragments.enumerate().map(|(at, (rows, index))| {
+            let attributes = fields(&json["attributes"]).filter_map(|(name, json)| {
+                // An attribute that the reference could not read is text.
+                let values = json.as_array()?[at].clone();
+                let array = format!("vertex_attributes/{name}");
+                Some((name.clone(), words(values, &arrays[array]["attributes"])))
+            });
+            Fragment {
+                rows: match index[0].as_str() {
+                    Some("range") => range(&index[1], &index[2]),
+                    _ => list(&index[1])
+                        .iter()
+                        .map(|row| row.as_u64().unwrap())
+                        .collect(),
+                },
+                positions: positions(rows),
+                attributes: attributes.collect(),
+            }
+        });
+        let attributes = fields(&json["fragment_attributes"]).map(|(name, json)| {
+            let dtype = json["dtype"].as_str().unwrap().to_owned();
+            (name.clone(), (dtype, list(&json["data"]).to_vec()))
+        });
+        Chunk {
+            coord: coord(key),
+            fragments: fragments.collect(),
+            attributes: attributes.collect(),
+        }
+    });
+    let objects = json.get("objects").map(|objects| {
+        let manifests = list(&objects["ids"]).iter().map(|id| {
+            let pieces = list(&objects["manifests"][id.to_string()]).iter();
+            let pieces = pieces.map(|piece| {
+                let fragment = piece[1].as_u64().unwrap();
+                (
+                    coord(piece[0].as_str().unwrap()),
+                    fragment.try_into().unwrap(),
+                )
+            });
+            (id.as_i64().unwrap(), pieces.collect())
+        });
+        manifests.collect()
+    });
+    let family = &json["links"]["0"];
+    let policy = &family["policy"];
+    let record = |record: &Json| {
+        let ends = list(record).iter();
+        ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap()))
+            .collect()
+    };
+    let attributes = fields(&family["attributes"]);
+    let attributes = attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
+    Level {
+        chunks: chunks.collect(),
+        objects,
+        links: Links {
+            width: policy["link_width"]
+                .as_u64()
+                .unwrap_or(2)
+                .try_into()
+                .unwrap(),
+            is_directed: policy["directed"] == true,
+            is_duplicate: policy["store"] == "duplicate",
+            records: list(&family["records"]).iter().map(record).collect(),
+            attributes: attributes.collect(),
+        },
+        chunked_by: Vec::new(),
+    }
+}
+
+/// Rows of three float32, for what the reference of that time refused to read.
+fn rows_of_blob(hex: &Json) -> Vec<Vec<Json>> {
+    let bytes = hex.as_str().map(unhex).unwrap_or_default();
+    let number = |bytes: &[u8]| json!(f32::from_le_bytes(bytes.try_into().unwrap()));
+    let rows = bytes.chunks(12);
+    rows.map(|row| row.chunks(4).map(number).collect())
+        .collect()
+}
+
+fn older(json: &Json, blobs: &Json, number: u32) -> Level {
+    let chunks = fields(&json["chunks"]).map(|(key, chunk)| {
+        let read = &chunk["vertices"];
+        let blob = match read.is_array() {
+            true => Vec::new(),
+            false => rows_of_blob(&blobs[format!("{number}/vertices/{key}")]),
+        };
+        let fragments = list(&chunk["fragments"]).iter();
+        let fragments = fragments.enumerate().map(|(at, index)| {
+            let attributes = fields(&json["vertex_attributes"]).filter_map(|(name, json)| {
+                let values = json["chunks"].get(key)?.as_array()?;
+                Some((name.clone(), words(values[at].clone(), &json["meta"])))
+            });
+            let numbers: Vec<u64> = match index.get("range") {
+                Some(rows) => range(&rows[0], &rows[1]),
+                None => {
+                    let rows = list(&index["explicit"]).iter();
+                    rows.map(|row| row.as_u64().unwrap()).collect()
+                }
+            };
+            let row = |row: &u64| blob[usize::try_from(*row).unwrap()].clone();
+            Fragment {
+                positions: match read.as_array() {
+                    Some(fragments) => positions(&fragments[at]),
+                    None => numbers.iter().map(row).collect(),
+                },
+                rows: numbers,
+                attributes: attributes.collect(),
+            }
+        });
+        Chunk {
+            coord: coord(key),
+            fragments: fragments.collect(),
+            attributes: BTreeMap::new(),
+        }
+    });
+    let chunk = |json: &Json| {
+        list(json)
+            .iter()
+            .map(|part| part.as_i64().unwrap())
+            .collect()
+    };
+    let objects = json["manifests"].as_array().map(|manifests| {
+        let manifests = (0..).zip(manifests).map(|(id, pieces)| {
+            let pieces = list(pieces).iter().map(|piece| {
+                let fragment = piece[1].as_u64().unwrap();
+                (chunk(&piece[0]), fragment.try_into().unwrap())
+            });
+            (id, pieces.collect())
+        });
+        manifests.collect()
+    });
+    let (inside, between) = (&json["links"]["0"], &json["cross_chunk_links"]["0"]);
+    let mut records: Vec<(Coord, Vec<Vec<(Coord, u64)>>)> = Vec::new();
+    for (key, groups) in fields(&inside["chunks"]) {
+        let key = coord(key);
+        let rows = list(groups).iter().flat_map(list);
+        let rows = rows.map(|row| {
+            let ends = list(row).iter();
+            ends.map(|row| (key.clone(), row.as_u64().unwrap()))
+                .collect()
+        });
+        records.push((key.clone(), rows.collect()));
+    }
+    records.sort();
+    let mut records: Vec<_> = records.into_iter().flat_map(|(_, rows)| rows).collect();
+    records.extend(list(&between["records"]).iter().map(|record| {
+        let ends = list(record).iter();
+        ends.map(|end| (chunk(&end[0]), end[1].as_u64().unwrap()))
+            .collect::<Vec<_>>()
+    }));
+    let widths = [&inside["meta"], &between["meta"]].map(|meta| meta["link_width"].as_u64());
+    let width = widths.into_iter().flatten().next().unwrap_or(2);
+    Level {
+        chunks: chunks.collect(),
+        objects,
+        links: Links {
+            width: width.try_into().unwrap(),
+            is_directed: between["meta"]["directed"] == true,
+            is_duplicate: between["meta"]["store"] == "duplicate",
+            records,
+            attributes: BTreeMap::new(),
+        },
+        chunked_by: Vec::new(),
+    }
+}

@@ -1,0 +1,124 @@
+"""Counts what the reference asks of a store for each query, and times it.
+
+usage: count_reads.py FOLDER STORE...; prints a JSON list, a record for each store and query.
+
+Every query opens the store anew. Requests are counted through a Zarr store, as they would reach an
+object store; time is measured over the plain path, where the reference reads files past Zarr.
+A query the reference has no way to ask has a record without `requests`. `requests` are without
+`lists`; `found` is what it found, `columns` are the attributes of vertices that came with it.
+"""
+
+import json
+import pathlib
+import statistics
+import sys
+import time
+import warnings
+
+import numpy as np
+import zarr_vectors
+from zarr_vectors import building
+
+from counting_store import CountingStore
+
+REPEATS = 3
+
+# Where the reference can select by what.
+BY_OBJECT = {"point_cloud", "line", "streamline"}
+BY_GROUP = {"point_cloud", "streamline"}
+# Kinds whose vertices do not come with their objects when a box is read.
+BY_VERTEX = {"point_cloud", "graph", "skeleton", "mesh"}
+# Kinds whose links are more than the order of a path.
+LINKED = {"graph", "skeleton", "mesh"}
+
+
+def answer(result):
+    """What a result holds: vertices, objects and links, and columns of vertices."""
+    found = {"vertices": result.vertex_count}
+    owners = result.object_ids if result.part_objects is None else result.part_objects
+    if owners is not None:
+        found["objects"] = len(np.unique(owners))
+    links = result.edges if result.faces is None else result.faces
+    if links is not None and result.kind in LINKED:
+        found["links"] = len(links)
+    return found, sorted(result.attributes.names())
+
+
+def vertices_of_object(dataset, number):
+    """Of kinds that cannot be selected by object: the vertices alone."""
+    level = building.get_resolution_level(dataset.store, 0)
+    parts = building.read_object_vertices(level, number, ndim=3)
+    return {"vertices": sum(len(part) for part in parts)}, []
+
+
+def filtered(dataset, where):
+    """No predicate is pushed down: read the column and select, or read all and drop."""
+    name, above = where["attribute"], np.float32(where["above"])
+    if where["scope"] == "object":
+        level = building.get_resolution_level(dataset.store, 0)
+        values = building.read_object_attributes(level, name)
+        return answer(dataset.select(objects=np.flatnonzero(values > above).tolist()).read())
+    result = dataset.read()
+    return answer(result.restrict(np.asarray(result.attributes[name]) > above))
+
+
+def reader(kind, asked):
+    """What asks an open dataset, or None when nothing can; and what is special about it."""
+    if "nearest" in asked:
+        return None, None
+    if "box" in asked:
+        if kind in BY_VERTEX and asked["names_objects"]:
+            return None, None
+        return lambda dataset: answer(dataset.select(bbox=asked["box"]).read()), None
+    if "object" in asked:
+        number = asked["object"]
+        if kind in BY_OBJECT:
+            return lambda dataset: answer(dataset.select(objects=[number]).read()), None
+        return lambda dataset: vertices_of_object(dataset, number), "vertices only"
+    if "group" in asked:
+        if kind not in BY_GROUP:
+            return None, None
+        return lambda dataset: answer(dataset.select(groups=[asked["group"]]).read()), None
+    if "where" in asked:
+        by_object = asked["where"]["scope"] == "object"
+        note = "column, then objects" if by_object else "whole level, then a mask"
+        return lambda dataset: filtered(dataset, asked["where"]), note
+    return lambda dataset: answer(dataset.read()), None
+
+
+def measure(path, work):
+    store = CountingStore.local(path)
+    found, columns = work(zarr_vectors.open(store))
+    counts = {"requests": store.requests, "lists": store.lists, "bytes": store.bytes}
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        again, _ = work(zarr_vectors.open(path))
+        times.append(time.perf_counter() - start)
+        if again != found:
+            raise ValueError(f"{path.name}: {found} through Zarr, {again} from files")
+    # A result without vertices has no columns, whatever was asked for.
+    columns = columns if found["vertices"] else None
+    return counts | {"seconds": statistics.median(times), "found": found, "columns": columns}
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    records = []
+    for name in sys.argv[2:]:
+        about = json.loads((folder / f"{name}.json").read_text())
+        for asked in about["queries"]:
+            record = {"store": name, "kind": about["kind"], "query": asked["query"]}
+            work, note = reader(about["kind"], asked)
+            if note:
+                record["note"] = note
+            if work is not None:
+                with warnings.catch_warnings(record=True) as warned:
+                    record |= measure(folder / name, work)
+                record["warnings"] = sorted({str(one.message) for one in warned})
+            records.append(record)
+    json.dump(records, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+//! What queries of whole stores ask for: requests, bytes and time beside the Python reference.
+
+use std::fs;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::{metadata, python, stage::Done};
+
+mod ours;
+mod stores;
+mod table;
+
+use ours::Ours;
+use stores::Stores;
+use table::Table;
+
+/// Measures these stores, or all.
+pub(super) fn run(names: &[String]) -> Result<Done> {
+    let Some(stores) = Stores::make()? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    let ours = Ours::build()?;
+    if ours.is_none() {
+        println!("`zvf` has no command `query` yet: the reference alone is measured");
+    }
+    let mut records = Vec::new();
+    for name in stores.choose(names)? {
+        println!("reading {name}");
+        records.extend(measure(&stores, name, ours.as_ref())?);
+    }
+    let path = metadata::scratch("xtask")?.join("reads.json");
+    fs::write(&path, serde_json::to_string_pretty(&records)?)?;
+    println!("\n{}", Table(&records));
+    println!("{}\nwritten to {}", table::LEGEND, path.display());
+    let wrong = records.iter().filter_map(wrong).collect::<Vec<_>>();
+    ensure!(
+        wrong.is_empty(),
+        "wrong answers of ours:\n  {}",
+        wrong.join("\n  ")
+    );
+    Ok(Done::Passed)
+}
+
+/// A record for each query of a store. Both sides take turns store by store, so
+/// that what else the machine does hits both.
+fn measure(stores: &Stores, name: &str, ours: Option<&Ours>) -> Result<Vec<Value>> {
+    let about = stores.about(name)?;
+    let asked = about["queries"].as_array().context("queries")?;
+    let reference = stores.reference(name)?;
+    ensure!(
+        asked.len() == reference.len(),
+        "count_reads.py answered {} of {} queries",
+        reference.len(),
+        asked.len()
+    );
+    let pairs = asked.iter().zip(reference);
+    let records = pairs.map(|(asked, reference)| {
+        if asked["query"] != reference["query"] {
+            bail!("count_reads.py answered {}", reference["query"]);
+        }
+        let columns = match &reference["columns"] {
+            Value::Null => &about["columns"],
+            same => same,
+        };
+        let ours = ours.map(|ours| ours.measure(&stores.path(name), asked, columns));
+        let ours = ours.transpose();
+        let ours = ours.with_context(|| format!("{name}, {}", asked["query"]))?;
+        Ok(json!({
+            "store": name,
+            "query": asked["query"],
+            "found": asked["found"],
+            "reference": reference,
+            "ours": ours,
+        }))
+    });
+    records.collect()
+}
+
+/// What ours found and should not have, or why it found nothing.
+fn wrong(record: &Value) -> Option<String> {
+    let ours = &record["ours"];
+    let place = format!("{}, {}", record["store"], record["query"]);
+    if let Some(error) = ours["error"].as_str() {
+        return Some(format!("{place}: {error}"));
+    }
+    let (right, ours) = (record["found"].as_object()?, ours["found"].as_object()?);
+    let differs = |(what, count): (&String, &Value)| {
+        let found = ours.get(what)?;
+        (found != count).then(|| format!("{found} {what}, not {count}"))
+    };
+    let differences = right.iter().filter_map(differs).collect::<Vec<_>>();
+    (!differences.is_empty()).then(|| format!("{place}: {}", differences.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compares_what_both_sides_counted() {
+        let record = |vertices: u64| {
+            json!({
+                "store": "mesh", "query": "whole level",
+                "found": {"vertices": 5, "objects": 2},
+                "ours": {"found": {"vertices": vertices, "links": 9}},
+            })
+        };
+        assert_eq!(wrong(&record(5)), None);
+        let complaint = wrong(&record(4)).unwrap();
+        assert!(complaint.contains("4 vertices, not 5"), "{complaint}");
+        assert_eq!(
+            wrong(&json!({"found": {"vertices": 5}, "ours": null})),
+            None
+        );
+    }
+}
