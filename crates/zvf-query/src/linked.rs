@@ -1,6 +1,6 @@
 //! Vertices with their links: graphs, skeletons, meshes.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -117,6 +117,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len()));
         let first = groups.read(self, schema, &wish, ledger);
         let (objects, mut group) = try_join(self.objects_of(work, ledger), first).await?;
+        self.check_chunks(schema, objects.as_ref(), ledger)?;
         let builder = || self.vertices(schema, work.shows_objects);
         let mut map = RowMap::default();
         let mut vertices = builder();
@@ -164,10 +165,12 @@ impl<F: Fetch> Plan<'_, F> {
         };
         let mut links = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
         let mut children = Vec::new();
+        let mut lost = Lost::default();
         for cells in cells.chunks(CELLS_AT_ONCE) {
             let Some(set) = &work.set else { break };
             let read = self.read_links(set, cells, ledger);
             for records in read.await? {
+                lost.add(&records);
                 for (at, ends) in records.ends.chunks(records.width.max(1)).enumerate() {
                     let mut rows = Vec::with_capacity(ends.len());
                     if work.implied
@@ -221,8 +224,10 @@ impl<F: Fetch> Plan<'_, F> {
         }
         if work.implied {
             let children: BTreeSet<u64> = children.into_iter().collect();
+            let lost = lost.rows(&map);
             for (child, parent) in map.implied() {
-                if !children.contains(&child) {
+                let is_lost = lost.iter().any(|rows| rows.contains(&child));
+                if !is_lost && !children.contains(&child) {
                     links.push(&[child, parent], None);
                 }
             }
@@ -304,6 +309,7 @@ impl<F: Fetch> Plan<'_, F> {
         let objects = try_join(self.objects_of(work, ledger), filter);
         let ((objects, filter), (read, records)) =
             try_join(objects, try_join(read, records)).await?;
+        self.check_chunks(schema, objects.as_ref(), ledger)?;
         let mut graph = Graph {
             chunks: BTreeMap::new(),
         };
@@ -462,7 +468,9 @@ impl<F: Fetch> Plan<'_, F> {
     ) -> Result<Vec<Link>, QueryError> {
         let mut links = Vec::new();
         let mut children: HashMap<&ChunkCoord, BTreeSet<u64>> = HashMap::new();
+        let mut lost = Lost::default();
         for (cell, read) in records.iter().enumerate() {
+            lost.add(read);
             let holds = self.links_hold(work, read)?;
             'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
                 if work.implied
@@ -523,6 +531,9 @@ impl<F: Fetch> Plan<'_, F> {
                 let Some(node) = node.as_ref().filter(|node| node.is_whole) else {
                     continue;
                 };
+                if lost.has(coord) {
+                    continue;
+                }
                 let overridden = children.get(coord);
                 for pair in node.entries.windows(2) {
                     let [parent, child] = pair else { continue };
@@ -890,7 +901,10 @@ struct RowMap {
 }
 
 struct ChunkRows {
+    /// Rows of the answer.
     first: u64,
+    end: u64,
+    /// Rows of the chunk.
     rows: u64,
     /// Where each row went when that is not in order.
     moved: Option<HashMap<u64, u64>>,
@@ -924,14 +938,16 @@ impl RowMap {
                 last = Some(entry.fragment);
             }
         }
+        let added = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+        let end = self.rows.saturating_add(added);
         let rows = ChunkRows {
             first: self.rows,
+            end,
             rows: chunk.rows,
             moved,
         };
         self.chunks.insert(chunk.chunk.clone(), rows);
-        let added = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-        self.rows = self.rows.saturating_add(added);
+        self.rows = end;
     }
 
     fn has(&self, chunk: &ChunkCoord) -> bool {
@@ -967,6 +983,37 @@ impl RowMap {
             }
             Some((row, row.checked_sub(1)?))
         })
+    }
+}
+
+/// Chunks of which stored links could not be read. Which links are implied in
+/// them is not known, as stored ones go before those.
+#[derive(Default)]
+struct Lost {
+    chunks: BTreeSet<ChunkCoord>,
+    anywhere: bool,
+}
+
+impl Lost {
+    fn add(&mut self, records: &LinkRecords) {
+        if records.is_lost {
+            self.anywhere |= records.chunks.is_empty();
+            self.chunks.extend(records.chunks.iter().cloned());
+        }
+    }
+
+    fn has(&self, chunk: &ChunkCoord) -> bool {
+        self.anywhere || self.chunks.contains(chunk)
+    }
+
+    /// Rows of the answer that are of these chunks.
+    fn rows(&self, map: &RowMap) -> Vec<Range<u64>> {
+        if self.anywhere {
+            return vec![0..u64::MAX];
+        }
+        let chunks = self.chunks.iter();
+        let chunks = chunks.filter_map(|chunk| map.chunks.get(chunk));
+        chunks.map(|rows| rows.first..rows.end).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use zvf::{Answer, Query};
 use zvf_testkit::golden::Golden;
 
-use super::{Files, Told, ask, asks::Intact, chain, files, open, subset::is_part};
+use super::{Files, Told, ask, asks::Intact, chain, files, is_same, open, subset::is_part};
 use crate::block_on;
 
 /// A store of each kind: points with attributes, with objects and groups, chunked
@@ -128,10 +128,10 @@ fn explore_store(golden: &Golden, archive: &str, store: &str, sums: &mut Sums) {
                     match ask(&dataset, &asked.query).await {
                         Err(error) if names_a_key(&error, &intact.files) => sums.refused += 1,
                         Err(error) => fault(format!("{} no key: {error}", asked.name)),
-                        Ok(answer) if answer == asked.answer => sums.same += 1,
+                        Ok(answer) if is_same(&answer, &asked.answer) => sums.same += 1,
                         Ok(answer) => fault(format!(
-                            "{} DIFF {} rows of {}",
-                            asked.name,
+                            "{} {} {} rows of {}",
+                            asked.name, if answer.notes == asked.answer.notes { "DIFF" } else { "NOTED" },
                             answer.positions.len(),
                             asked.answer.positions.len()
                         )),
@@ -145,8 +145,8 @@ fn explore_store(golden: &Golden, archive: &str, store: &str, sums: &mut Sums) {
                         }
                         Ok(answer) => {
                             if answer.missing.is_empty() {
-                                if answer != asked.answer {
-                                    fault(format!("{} KEEP silent", asked.name));
+                                if !is_same(&answer, &asked.answer) {
+                                    fault(format!("{} KEEP silent {}", asked.name, answer.notes != asked.answer.notes));
                                 }
                                 sums.left_equal += 1;
                             } else {

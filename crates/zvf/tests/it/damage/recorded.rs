@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use zvf_testkit::golden::{Golden, unhex};
 
-use super::{Files, ask, asks::Intact, chain, files, open};
+use super::{Files, ask, asks::Intact, chain, files, is_same, open};
 use crate::block_on;
 
 /// Does to the files what the recorded edit did.
@@ -70,7 +70,7 @@ fn explore() {
             for asked in &intact.asked {
                 let told = match ask(&dataset, &asked.query).await {
                     Err(error) => error,
-                    Ok(answer) if answer == asked.answer => "=".to_owned(),
+                    Ok(answer) if is_same(&answer, &asked.answer) => "=".to_owned(),
                     Ok(answer) => format!(
                         "DIFF {} rows of {}, {:?}",
                         answer.positions.len(),
