@@ -207,6 +207,9 @@ pub enum Fault {
     /// It is needed, and not there.
     #[error("is missing")]
     Missing,
+    /// It does not say which chunks it has.
+    #[error("does not list its chunks")]
+    Unlisted,
     /// It is another kind of node than it has to be.
     #[error("is not the kind of node it has to be")]
     Kind,

@@ -102,6 +102,19 @@ impl<A> Level<A> {
     pub(crate) fn id(&self) -> LevelId {
         self.metadata.level
     }
+
+    /// Whether its writer said that it has this part. Parts may be there without,
+    /// but what is said and not there is missing.
+    pub(crate) fn declares(&self, part: &str) -> bool {
+        self.metadata.arrays_present.iter().any(|name| name == part)
+    }
+
+    /// Whether the folder was listed, and has a child of this name.
+    pub(crate) fn lists(&self, folder: &Key, name: &str) -> bool {
+        let children = lock(&self.children);
+        let names = children.get(folder);
+        names.is_some_and(|names| names.iter().any(|other| other == name))
+    }
 }
 
 /// A store to ask, as queries see it: metadata, and a way to read the rest.

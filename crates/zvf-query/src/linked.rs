@@ -2,6 +2,7 @@
 
 mod builder;
 mod graph;
+mod lost;
 mod put;
 mod region;
 mod row_map;
@@ -28,6 +29,7 @@ use crate::{
 };
 
 use builder::LinkBuilder;
+use lost::Lost;
 use row_map::{Found, RowMap};
 
 /// Cells of links read at once.
@@ -128,6 +130,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len()));
         let first = groups.read(self, schema, &wish, ledger);
         let (objects, mut group) = try_join(self.objects_of(work, ledger), first).await?;
+        self.check_chunks(schema, objects.as_ref(), ledger)?;
         let builder = || self.vertices(schema, work.shows_objects);
         let mut map = RowMap::default();
         let mut vertices = builder();
@@ -178,10 +181,12 @@ impl<F: Fetch> Plan<'_, F> {
         };
         let mut links = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
         let mut children = Vec::new();
+        let mut lost = Lost::default();
         for cells in cells.chunks(CELLS_AT_ONCE) {
             let Some(set) = &work.set else { break };
             let read = self.read_links(set, cells, ledger);
             for records in read.await? {
+                lost.add(&records);
                 for (at, ends) in records.ends.chunks(records.width.max(1)).enumerate() {
                     let mut rows = Vec::with_capacity(ends.len());
                     if work.implied
@@ -235,8 +240,10 @@ impl<F: Fetch> Plan<'_, F> {
         }
         if work.implied {
             let children: BTreeSet<u64> = children.into_iter().collect();
+            let lost = lost.rows(&map);
             for (child, parent) in map.implied() {
-                if !children.contains(&child) {
+                let is_lost = lost.iter().any(|rows| rows.contains(&child));
+                if !is_lost && !children.contains(&child) {
                     links.push(&[child, parent], None);
                 }
             }

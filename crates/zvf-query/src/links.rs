@@ -120,6 +120,9 @@ pub(crate) struct LinkRecords {
     /// For each attribute a row for each record; `None` where there are no
     /// values.
     pub(crate) attributes: Vec<Option<CellRows>>,
+    /// Whether there are records that could not be read: any ends they have are
+    /// in `chunks`, anywhere when that is empty.
+    pub(crate) is_lost: bool,
 }
 
 impl LinkRecords {

@@ -86,6 +86,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut groups = Groups::new(&chunks, self.group_size(&schema, chunks.len()));
         let first = groups.read(self, &schema, &wish, ledger);
         let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
+        self.check_chunks(&schema, objects.as_ref(), ledger)?;
         let shows_objects = self.shows_objects() && index.is_some();
         let builder = || self.vertices(&schema, shows_objects);
         let mut vertices = builder();
@@ -202,6 +203,26 @@ impl<F: Fetch> Plan<'_, F> {
 }
 
 impl<F: Fetch> Plan<'_, F> {
+    /// Holds the chunks that manifests name against those with vertices.
+    pub(crate) fn check_chunks(
+        &self,
+        schema: &Schema<F::Array>,
+        objects: Option<&Arc<Objects>>,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        let allowed = self.allowed()?;
+        let named = objects.into_iter().flat_map(|objects| objects.chunks());
+        let absent = named.filter(|chunk| !schema.vertices.has(chunk));
+        for chunk in absent {
+            let looked_at = self.area.as_ref().is_none_or(|area| area.reaches(chunk));
+            if looked_at && allowed.allows(chunk) {
+                let fault = Fault::NoChunk(chunk.clone());
+                ledger.missing(Damage::new(&self.manifests()?, fault))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Who owns the fragments of a chunk.
     pub(crate) fn owners_of(
         &self,

@@ -86,6 +86,7 @@ impl<F: Fetch> Plan<'_, F> {
         let objects = try_join(self.objects_of(work, ledger), filter);
         let ((objects, filter), (read, records)) =
             try_join(objects, try_join(read, records)).await?;
+        self.check_chunks(schema, objects.as_ref(), ledger)?;
         let mut graph = Graph {
             chunks: BTreeMap::new(),
         };

@@ -1,5 +1,6 @@
 //! Where the rows of chunks went.
 
+use core::ops::Range;
 use std::collections::HashMap;
 use zvf_model::grid::ChunkCoord;
 
@@ -15,7 +16,10 @@ pub(super) struct RowMap {
 }
 
 struct ChunkRows {
+    /// Rows of the answer.
     first: u64,
+    end: u64,
+    /// Rows of the chunk.
     rows: u64,
     /// Where each row went when that is not in order.
     moved: Option<HashMap<u64, u64>>,
@@ -49,14 +53,16 @@ impl RowMap {
                 last = Some(entry.fragment);
             }
         }
+        let added = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+        let end = self.rows.saturating_add(added);
         let rows = ChunkRows {
             first: self.rows,
+            end,
             rows: chunk.rows,
             moved,
         };
         self.chunks.insert(chunk.chunk.clone(), rows);
-        let added = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-        self.rows = self.rows.saturating_add(added);
+        self.rows = end;
     }
 
     pub(super) fn has(&self, chunk: &ChunkCoord) -> bool {
@@ -81,6 +87,12 @@ impl RowMap {
                 .get(&row)
                 .map_or(Found::Excluded, |row| Found::Row(*row)),
         }
+    }
+
+    /// Rows of the answer that a chunk's went to.
+    pub(super) fn of_chunk(&self, chunk: &ChunkCoord) -> Option<Range<u64>> {
+        let rows = self.chunks.get(chunk)?;
+        Some(rows.first..rows.end)
     }
 
     /// Links between rows of a fragment that follow each other: child and parent.

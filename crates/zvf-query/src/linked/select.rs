@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use zvf_model::fetch::Fetch;
 use zvf_model::grid::ChunkCoord;
 
-use super::{LinkWork, graph::Graph, graph::Link, graph::Node};
+use super::{LinkWork, graph::Graph, graph::Link, graph::Node, lost::Lost};
 use crate::{
     build::CellView, error::Damage, error::Fault, error::QueryError, filter::ColumnView,
     filter::Views, geometry::Mode, geometry::Primitive, links::LinkRecords, missing::Ledger,
@@ -54,7 +54,9 @@ impl<F: Fetch> Plan<'_, F> {
         let allowed = self.allowed()?;
         let mut links = Vec::new();
         let mut children: HashMap<&ChunkCoord, BTreeSet<u64>> = HashMap::new();
+        let mut lost = Lost::default();
         for (cell, read) in records.iter().enumerate() {
+            lost.add(read);
             let holds = self.links_hold(work, read)?;
             'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
                 if work.implied
@@ -114,6 +116,9 @@ impl<F: Fetch> Plan<'_, F> {
                 let Some(node) = node.as_ref().filter(|node| node.is_whole) else {
                     continue;
                 };
+                if lost.has(coord) {
+                    continue;
+                }
                 let overridden = children.get(coord);
                 for pair in node.entries.windows(2) {
                     let [parent, child] = pair else { continue };

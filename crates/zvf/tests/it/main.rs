@@ -5,6 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod damage;
 mod extras;
 mod fetch;
 mod golden;
