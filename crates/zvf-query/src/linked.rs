@@ -245,7 +245,12 @@ impl<F: Fetch> Plan<'_, F> {
         let schema = &work.schema;
         let allowed = self.allowed()?;
         let members = match self.selects_objects() {
-            true => Some(self.members(ledger).await?),
+            true => {
+                // Where the answer says whose vertices are, all are needed: those that
+                // are selected are among them and not read by themselves.
+                self.objects_of(work, ledger).await?;
+                Some(self.members(ledger).await?)
+            }
             false => None,
         };
         let mut chunks = self.chunks(schema)?;

@@ -16,6 +16,7 @@ mod open;
 mod opening;
 mod oracle;
 mod padded;
+mod requests;
 mod stores;
 mod tables;
 #[cfg(feature = "http")]
