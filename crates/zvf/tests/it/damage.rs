@@ -4,6 +4,7 @@
 mod asks;
 mod bombs;
 mod files;
+mod flips;
 mod recorded;
 mod subset;
 
