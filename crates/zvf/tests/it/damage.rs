@@ -1,6 +1,7 @@
 //! Damaged stores: an error that names the key, or the right answer; never a
 //! silent difference.
 
+mod any;
 mod asks;
 mod bombs;
 mod files;
@@ -11,7 +12,6 @@ mod subset;
 use zvf::{Answer, Dataset, Error, OpenOptions, Query};
 use zvf_testkit::golden::Golden;
 
-use crate::block_on;
 
 /// Keys and bytes of a store.
 type Files = Vec<(String, Vec<u8>)>;
