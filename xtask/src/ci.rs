@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::{
     conformance, fixtures, fuzz, nostd,
     run::cargo,
+    servers,
     stage::{Done, Stages},
     test, tidy,
 };
@@ -21,6 +22,7 @@ pub(crate) fn all() -> Stages {
         .run("doctests", test::doctests)
         .run("feature sets of zvf-format", features)
         .run("feature sets of zvf-store", store_features)
+        .run("servers", servers::all)
         .run("feature sets of zvf-cli", cli_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
@@ -41,7 +43,10 @@ fn format() -> Result<Done> {
 }
 
 fn clippy() -> Result<Done> {
-    cargo("clippy --workspace --all-targets --locked -- -D warnings").run()?;
+    for features in ["", "--all-features"] {
+        let clippy = cargo("clippy --workspace --all-targets --locked").words(features);
+        clippy.words("-- -D warnings").run()?;
+    }
     for excluded in nostd::EXCLUDED {
         cargo("clippy --locked --manifest-path")
             .arg(excluded)
@@ -62,17 +67,14 @@ fn features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Without blosc and zip, and against a web server.
+/// Without blosc and zip, and with all networks, against a web server of the tests.
 fn store_features() -> Result<Done> {
-    for set in [
-        "zvf-store --no-default-features",
-        "zvf-store --features http",
-        "zvf --features http",
-        "zvf-cli --features http",
+    for select in [
+        "--locked --package zvf-store --no-default-features",
+        servers::NETWORK,
     ] {
-        println!("{set}");
-        let select = format!("--locked --package {set}");
-        cargo("test --quiet").words(&select).run()?;
+        println!("{select}");
+        cargo("test --quiet").words(select).run()?;
     }
     Ok(Done::Passed)
 }

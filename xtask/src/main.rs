@@ -14,10 +14,12 @@ mod fixtures;
 mod fuzz;
 mod hex;
 mod metadata;
+mod node;
 mod nostd;
 mod options;
 mod python;
 mod run;
+mod servers;
 mod stage;
 mod test;
 mod tidy;
@@ -38,6 +40,7 @@ cargo xtask COMMAND
   conformance          golden tests, then random cases both ways with the Python reference
     --seed N           repeat a run
     --cases N          how many cases each way (default 2000)
+  servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one
     --seconds N        for each target (default 60)
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         "tidy" => single(tidy::all()),
         "fixtures" => single(fixtures::from_options(&options)),
         "conformance" => single(conformance::from_options(&options)),
+        "servers" => single(servers::all()),
         "nostd" => single(nostd::all()),
         "fuzz" => single(fuzz::from_options(&options)),
         "bench" => single(bench::from_options(&options)),

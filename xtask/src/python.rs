@@ -1,6 +1,9 @@
-//! The Python reference, in a virtual environment of its own.
+//! Python packages, in virtual environments of their own.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
@@ -11,26 +14,37 @@ use crate::{
     workspace,
 };
 
-const REQUIREMENTS: &str = "xtask/python/requirements.txt";
+/// The Python reference.
+const REFERENCE: &str = "xtask/python/requirements.txt";
+/// What `cargo xtask servers` starts.
+const SERVERS: &str = "xtask/python/requirements-servers.txt";
 
 /// The reference's Python running a script of ours, or `None` without python3.
 pub(crate) fn script(name: &str) -> Result<Option<Run>> {
-    let Some(python) = environment()? else {
-        return Ok(None);
-    };
+    let python = environment(REFERENCE)?;
+    Ok(python.map(|python| running(&python, name)))
+}
+
+/// The Python that has the servers, or `None` without python3.
+pub(crate) fn servers() -> Result<Option<PathBuf>> {
+    environment(SERVERS)
+}
+
+/// A Python running a script of ours.
+pub(crate) fn running(python: &Path, name: &str) -> Run {
     let script = workspace::root().join("xtask/python").join(name);
     // Bytecode would land in the source tree.
     let run = program(python).env("PYTHONDONTWRITEBYTECODE", "1");
-    Ok(Some(run.arg(script)))
+    run.arg(script)
 }
 
-/// What [`script`] needs and did not find.
+/// What [`script`] and [`servers`] need and did not find.
 pub(crate) const MISSING: &str = "python3 (3.11 or newer) is missing";
 
 /// Makes the environment, or finds the one made from the same requirements.
-fn environment() -> Result<Option<PathBuf>> {
-    let requirements = workspace::root().join(REQUIREMENTS);
-    let text = fs::read(&requirements).context(REQUIREMENTS)?;
+fn environment(list: &'static str) -> Result<Option<PathBuf>> {
+    let requirements = workspace::root().join(list);
+    let text = fs::read(&requirements).context(list)?;
     let mut name = hex::encode(&Sha256::digest(&text));
     name.truncate(8);
     let venv = metadata::scratch("xtask")?.join(format!("venv-{name}"));
@@ -43,7 +57,7 @@ fn environment() -> Result<Option<PathBuf>> {
     if !exists("python3") {
         return Ok(None);
     }
-    println!("installing {REQUIREMENTS} into {}", venv.display());
+    println!("installing {list} into {}", venv.display());
     program("python3")
         .words("-m venv --clear")
         .arg(&venv)
@@ -53,7 +67,9 @@ fn environment() -> Result<Option<PathBuf>> {
         .words("-m pip install --quiet --disable-pip-version-check --requirement")
         .arg(&requirements)
         .run()
-        .context("cannot install the Python reference; it needs Python 3.11 or newer and PyPI")?;
+        .with_context(|| {
+            format!("cannot install {list}; it needs Python 3.11 or newer and PyPI")
+        })?;
     fs::write(complete, text)?;
     Ok(Some(python))
 }

@@ -3,8 +3,9 @@
 use std::{
     env,
     ffi::OsStr,
+    fs::File,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -53,6 +54,24 @@ impl Run {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.0.env(name, value);
         self
+    }
+
+    /// Takes away the variables whose names `is_meant`.
+    pub(crate) fn without_env(mut self, is_meant: impl Fn(&str) -> bool) -> Self {
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(&is_meant) {
+                self.0.env_remove(name);
+            }
+        }
+        self
+    }
+
+    /// Starts it, with what it prints in a file.
+    pub(crate) fn start(mut self, log: &Path) -> Result<Child> {
+        let file = File::create(log).with_context(|| log.display().to_string())?;
+        self.0.stdout(file.try_clone()?).stderr(file);
+        self.0.stdin(Stdio::null());
+        self.0.spawn().with_context(|| self.cannot_start())
     }
 
     /// Runs it with our own streams.

@@ -13,7 +13,10 @@ pub const SEVERAL_OBJECTS: i64 = -2;
 /// What a query found, as columns. Rows are in a stated order that does not
 /// depend on how things were read:
 ///
-/// * vertices of paths in the order of the paths, those in the order of objects;
+/// * vertices of paths in the order of the paths, and those in the order of the
+///   object index, or as asked for by object;
+/// * points that are selected by objects, groups or a filter on these alone, like
+///   paths: by object, then as the object has them;
 /// * other vertices by chunk, in ascending order of its coordinates, then by
 ///   fragment, then as the fragment has them;
 /// * links by array, cell and row as stored; those of skeletons, some of which
@@ -43,7 +46,8 @@ pub struct Answer {
     pub fragment: Vec<Column>,
     /// Attributes of links: as many rows as there are links.
     pub link: Vec<Column>,
-    /// Objects that have something in the answer, ascending, or as asked for.
+    /// Objects that have something in the answer, each once: in the order they come
+    /// in where vertices are in the order of objects, otherwise in ascending order.
     pub objects: Vec<i64>,
     /// Attributes of objects: as many rows as there are `objects`.
     pub object: Vec<Column>,

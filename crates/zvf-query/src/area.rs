@@ -51,8 +51,12 @@ impl Space {
     fn reach(&self, bbox: &Bbox) -> Option<Vec<RangeInclusive<i64>>> {
         let (mut lo, mut hi) = (bbox.lo().to_vec(), bbox.hi().to_vec());
         if self.rounded {
-            lo.iter_mut().for_each(|lo| *lo = below(*lo));
-            hi.iter_mut().for_each(|hi| *hi = above(*hi));
+            for lo in &mut lo {
+                *lo = below(*lo);
+            }
+            for hi in &mut hi {
+                *hi = above(*hi);
+            }
         }
         let bounds = Bounds::new(&lo, &hi).ok()?;
         let chunks = self.shape.chunks_touching(&bounds);

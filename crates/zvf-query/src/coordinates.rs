@@ -1,6 +1,6 @@
 //! Positions of a chunk as numbers to calculate with.
 
-use zvf_format::numeric::{Dtype, Kind, NumericRows, Value};
+use zvf_format::numeric::{Dtype, Elements, Kind, NumericRows, Value};
 
 /// Positions of held rows, as f64.
 #[derive(Clone, Debug, Default)]
@@ -17,11 +17,11 @@ impl Coordinates {
             match dtype.kind() {
                 Kind::Float32 => {
                     let elements = rows.elements::<f32>();
-                    values.extend(elements.iter().flat_map(|e| e.iter()).map(f64::from));
+                    values.extend(elements.iter().flat_map(Elements::iter).map(f64::from));
                 }
                 Kind::Float64 => {
                     let elements = rows.elements::<f64>();
-                    values.extend(elements.iter().flat_map(|e| e.iter()));
+                    values.extend(elements.iter().flat_map(Elements::iter));
                 }
                 _ => {
                     let all =
@@ -52,6 +52,6 @@ fn float(value: Value) -> f64 {
         Value::Int(value) => value as f64,
         Value::UInt(value) => value as f64,
         Value::Float(value) => value,
-        _ => f64::NAN,
+        Value::Complex { .. } => f64::NAN,
     }
 }

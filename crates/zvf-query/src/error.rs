@@ -77,6 +77,12 @@ pub enum QueryError {
         /// Its name.
         name: String,
     },
+    /// Which attributes there are, only a listing tells.
+    #[error(
+        "{}: cannot be listed, so nobody knows which attributes there are; \
+         name the attributes to read with their scopes, or none", _0.key
+    )]
+    Nameless(#[source] FetchError),
     /// There is no further geometry of this name.
     #[error("there is no further geometry {0:?}")]
     NoGeometry(String),
@@ -125,6 +131,12 @@ pub enum QueryError {
     /// Vertices are in a form that is not decoded.
     #[error("{0}: vertices are encoded with Draco, which is not decoded")]
     Draco(Key),
+    /// Links that the layout of the store has no place for.
+    #[error(
+        "{0}/cross_chunk_links: a store of 0.9 with links as generations before it kept them; \
+         only early development versions wrote that, and it is not read"
+    )]
+    OldLinks(Key),
     /// The answer takes more memory than allowed.
     #[error(
         "{what} take {bytes} bytes, the memory budget is {budget}; \
@@ -201,6 +213,9 @@ pub enum Fault {
     /// It is needed, and not there.
     #[error("is missing")]
     Missing,
+    /// It does not say which chunks it has.
+    #[error("does not list its chunks")]
+    Unlisted,
     /// It is another kind of node than it has to be.
     #[error("is not the kind of node it has to be")]
     Kind,

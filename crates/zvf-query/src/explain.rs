@@ -125,6 +125,12 @@ impl<F: Fetch> Session<'_, F> {
         let plan = self.plan(query).await?;
         let mut then = Vec::new();
         let named = query.objects.is_some() || query.groups.is_some();
+        if query.groups.is_some() {
+            then.push("manifests of the members of the groups");
+        }
+        if plan.shape == Shape::Links && plan.selects_objects() {
+            then.push("the chunks that the objects are in, and links between these");
+        }
         match plan.shape {
             _ if query.nearest.is_some() => {
                 then.push("the next nearest chunks, until none that is left holds anything nearer");
@@ -141,11 +147,15 @@ impl<F: Fetch> Session<'_, F> {
                     then.push("the rows of the bins that the region touches");
                 }
             }
+            Shape::Links if plan.is_everything() => then.push("links"),
             Shape::Links => {}
             Shape::Paths | Shape::Points => {
                 then.push("fragment indexes of the chunks that the objects are in");
                 then.push("their rows there");
             }
+        }
+        if !plan.shown.object.is_empty() {
+            then.push("attributes of the objects found");
         }
         if query.drill.is_some() {
             then.push("links between the levels");

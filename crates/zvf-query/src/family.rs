@@ -84,7 +84,12 @@ impl<A: CellSource> Family<A> {
                 if !one_string_a_chunk(&array) {
                     return Err(Damage::new(key, Fault::Kind).into());
                 }
-                let presence = Presence::parse(key, &array, arity)?.value;
+                // Without the list there would seem to be nothing.
+                let presence = Presence::parse(key, &array, arity)?;
+                if !presence.notes.is_empty() {
+                    return Err(Damage::new(key, Fault::Unlisted).into());
+                }
+                let presence = presence.value;
                 let attributes = array.attributes.clone();
                 let array = fetch.array(key, Arc::new(array))?;
                 (attributes, Form::Cells { array, presence })

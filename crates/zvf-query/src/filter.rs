@@ -1,6 +1,8 @@
 //! Predicates taken apart by what their rows are.
 
 use crate::{
+    answer::Column as AnswerColumn,
+    build::FinishedView,
     error::QueryError,
     predicate::{Cell, Column, Columns, FindError, Found, Operand, Predicate, Scope},
     schema::Names,
@@ -171,6 +173,22 @@ pub(crate) trait ColumnView {
 
 /// Columns of any kind.
 pub(crate) struct Views<'a>(pub(crate) Vec<Box<dyn ColumnView + 'a>>);
+
+impl<'a> Views<'a> {
+    /// Finished columns of one scope, row by row.
+    pub(crate) fn of(scope: Scope, columns: &'a [AnswerColumn]) -> Self {
+        let mut views: Vec<Box<dyn ColumnView + 'a>> = Vec::new();
+        for column in columns {
+            let rows = None;
+            views.push(Box::new(FinishedView {
+                scope,
+                column,
+                rows,
+            }));
+        }
+        Self(views)
+    }
+}
 
 impl Columns for Views<'_> {
     fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {

@@ -24,7 +24,7 @@ impl FragmentTable {
             ..Self::default()
         };
         table.entries.reserve(index.iter().len());
-        for rows in index.iter() {
+        for rows in &index {
             table.entries.push(match rows {
                 Rows::Range(rows) => Entry::Range {
                     start: rows.start,

@@ -64,6 +64,9 @@ impl<A> Levels<A> {
     }
 }
 
+/// What was looked for, once it was; `None` inside is that there is none.
+type Looked<T> = Option<Option<Arc<T>>>;
+
 /// A level and what was opened of it.
 #[derive(Debug)]
 pub(crate) struct Level<A> {
@@ -73,12 +76,12 @@ pub(crate) struct Level<A> {
     children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
     /// As `families`.
     pub(crate) tables: Mutex<HashMap<Key, Option<Arc<TableArray<A>>>>>,
-    pub(crate) groups: Mutex<Option<Option<Arc<GroupList>>>>,
-    pub(crate) object_table: Mutex<Option<Option<Arc<ObjectTable<A>>>>>,
+    pub(crate) groups: Mutex<Looked<GroupList>>,
+    pub(crate) object_table: Mutex<Looked<ObjectTable<A>>>,
     pub(crate) object_ids: Mutex<Option<Arc<Ids>>>,
     /// Read already, and not opened yet.
     nodes: Mutex<HashMap<Key, Node>>,
-    pub(crate) objects: Mutex<Option<Option<Arc<Objects>>>>,
+    pub(crate) objects: Mutex<Looked<Objects>>,
 }
 
 impl<A> Level<A> {
@@ -98,6 +101,19 @@ impl<A> Level<A> {
 
     pub(crate) fn id(&self) -> LevelId {
         self.metadata.level
+    }
+
+    /// Whether its writer said that it has this part. Parts may be there without,
+    /// but what is said and not there is missing.
+    pub(crate) fn declares(&self, part: &str) -> bool {
+        self.metadata.arrays_present.iter().any(|name| name == part)
+    }
+
+    /// Whether the folder was listed, and has a child of this name.
+    pub(crate) fn lists(&self, folder: &Key, name: &str) -> bool {
+        let children = lock(&self.children);
+        let names = children.get(folder);
+        names.is_some_and(|names| names.iter().any(|other| other == name))
     }
 }
 

@@ -1,16 +1,17 @@
-//! What a query on a Zarr Vectors store selects.
+//! Queries on Zarr Vectors stores: what they mean, what they need, what they
+//! select.
 //!
-//! This crate is pure: values in, values out. It opens nothing, waits for
-//! nothing and knows no path; the plans that say which bytes a query needs
-//! will stand on these two parts.
+//! A [`Query`] is asked of a [`Session`]: metadata, and a way to read
+//! ([`zvf_model::fetch::Fetch`]). The plans in here ask through it and wait; they
+//! open nothing themselves and know no executor. `zvf::Dataset` puts a session
+//! over a real store.
 //!
-//! | module | answers |
+//! | module or type | answers |
 //! |---|---|
+//! | [`Query`], [`Answer`] | what is selected, and what comes back, for every kind of geometry and every generation |
+//! | [`Session`] | asks: [`query`](Session::query), [`batches`](Session::batches), [`count`](Session::count), [`explain`](Session::explain); lists objects, groups and links as stored |
 //! | [`geometry`] | does this point, segment, triangle or face come into the box or sphere, lie within it, and which part of it does? which are the k nearest? |
 //! | [`predicate`] | what does `--where` say, and does a row satisfy it? |
-//!
-//! Both hold for every generation of the format and every kind of geometry:
-//! a polyline is its segments, a mesh its faces, a graph its edges.
 #![forbid(unsafe_code)]
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 

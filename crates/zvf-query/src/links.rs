@@ -120,6 +120,9 @@ pub(crate) struct LinkRecords {
     /// For each attribute a row for each record; `None` where there are no
     /// values.
     pub(crate) attributes: Vec<Option<CellRows>>,
+    /// Whether there are records that could not be read: any ends they have are
+    /// in `chunks`, anywhere when that is empty.
+    pub(crate) is_lost: bool,
 }
 
 impl LinkRecords {
@@ -291,7 +294,12 @@ impl<F: Fetch> Session<'_, F> {
         let opened = match self.layout.links {
             LinkForm::PerOffsets => {
                 let arrays = self.link_arrays(level, target, delta, attributes, view);
-                arrays.await?
+                let old = self.has_old_links(level.id(), delta);
+                let (arrays, has_old) = try_join(arrays, old).await?;
+                if has_old {
+                    return Err(QueryError::OldLinks(Self::node_of(level)?));
+                }
+                arrays
             }
             LinkForm::PerDelta => self.old_links(level, delta, attributes, view).await?,
         };

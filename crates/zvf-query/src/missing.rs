@@ -19,7 +19,8 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Default)]
 struct Written {
-    missing: Vec<Missing>,
+    /// By key, then by reason: damage may be met many times, and in many places.
+    missing: BTreeSet<(Key, String)>,
     notes: BTreeSet<String>,
 }
 
@@ -55,11 +56,7 @@ impl Ledger {
     }
 
     fn write_missing(&self, key: Key, reason: String) {
-        let missing = Missing { key, reason };
-        let mut written = lock(&self.written);
-        if !written.missing.contains(&missing) {
-            written.missing.push(missing);
-        }
+        lock(&self.written).missing.insert((key, reason));
     }
 
     /// Writes down a defect that was got around.
@@ -73,9 +70,10 @@ impl Ledger {
 
     /// What was written down, in the order of keys.
     pub(crate) fn finish(&self) -> (Vec<Missing>, Vec<String>) {
-        let Written { mut missing, notes } = core::mem::take(&mut *lock(&self.written));
-        missing.sort_by(|a, b| (a.key.as_str(), &a.reason).cmp(&(b.key.as_str(), &b.reason)));
-        (missing, notes.into_iter().collect())
+        let Written { missing, notes } = core::mem::take(&mut *lock(&self.written));
+        let missing = missing.into_iter();
+        let missing = missing.map(|(key, reason)| Missing { key, reason });
+        (missing.collect(), notes.into_iter().collect())
     }
 }
 

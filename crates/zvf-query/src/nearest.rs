@@ -226,17 +226,17 @@ impl<F: Fetch> Plan<'_, F> {
             .map(|(at, chunk)| (self.space.squared_distance(&nearest.place, [chunk]), at))
             .collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        if self.filter.is_never {
-            order.clear();
-        }
         let count = nearest
             .count
             .min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
+        if self.filter.is_never || count == 0 {
+            order.clear();
+        }
         let mut best: Nearest<(usize, usize)> = Nearest::new(count);
         let mut read: HashMap<usize, (Chunk, Vec<Entry>)> = HashMap::new();
         let mut next = 0_usize;
         let mut at_once = 1_usize;
-        while count > 0 {
+        loop {
             // All that could hold one of the nearest, once there are enough.
             let left = order.get(next..).unwrap_or_default();
             let near = left.iter().take_while(|(squared, _)| best.admits(*squared));

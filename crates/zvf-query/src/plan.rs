@@ -29,7 +29,7 @@ use crate::{
     objects::Objects,
     predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{LevelChoice, Query, Shape},
-    schema::{Names, Schema},
+    schema::{Names, Schema, nameless},
     vertices::{Entry, Owner, Owners, VertexBuilder},
 };
 
@@ -105,7 +105,9 @@ impl<'s, F: Fetch> Session<'s, F> {
         let mut read = shown.clone();
         for scope in Scope::ALL {
             let names = filter.names.of(scope);
-            names.iter().for_each(|name| read.add(scope, name));
+            for name in names {
+                read.add(scope, name);
+            }
         }
         Ok(Plan {
             session: *self,
@@ -136,7 +138,8 @@ impl<'s, F: Fetch> Session<'s, F> {
         }
         let mut having = Vec::new();
         for scope in Scope::ALL {
-            having.push((scope, self.attribute_names(level, scope).await?));
+            let names = self.attribute_names(level, scope).await;
+            having.push((scope, names.map_err(nameless)?));
         }
         let find = |column: &crate::predicate::Column| {
             let found = having
@@ -277,7 +280,9 @@ impl<F: Fetch> Plan<'_, F> {
             return self.session.chunks(schema, wishes, ledger).await;
         };
         // What is kept must be whole.
-        wishes.iter_mut().for_each(|wish| wish.rows = Rows::All);
+        for wish in &mut wishes {
+            wish.rows = Rows::All;
+        }
         let is_kept = |wish: &Wish| lock(&kept.chunks).contains_key(&wish.chunk);
         let order: Vec<ChunkCoord> = wishes.iter().map(|wish| wish.chunk.clone()).collect();
         wishes.retain(|wish| !is_kept(wish));
@@ -385,14 +390,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut selected = vec![true; objects.len()];
         if let Some(predicate) = &self.filter.object {
             let columns = self.object_columns_of_filter(Some(objects), ledger).await?;
-            let views = columns.iter().map(|column| {
-                Box::new(FinishedView {
-                    scope: Scope::Object,
-                    column,
-                    rows: None,
-                }) as Box<dyn ColumnView + '_>
-            });
-            let views = Views(views.collect());
+            let views = Views::of(Scope::Object, &columns);
             let bound = predicate.bind(&views)?;
             for (row, selected) in selected.iter_mut().enumerate() {
                 *selected &= bound.evaluate(&views, row).is_true();
@@ -407,14 +405,7 @@ impl<F: Fetch> Plan<'_, F> {
             let names = &self.filter.names.group;
             let columns = self.session.group_columns(&self.level, names, None, ledger);
             let columns = columns.await?;
-            let views = columns.iter().map(|column| {
-                Box::new(FinishedView {
-                    scope: Scope::Group,
-                    column,
-                    rows: None,
-                }) as Box<dyn ColumnView + '_>
-            });
-            let views = Views(views.collect());
+            let views = Views::of(Scope::Group, &columns);
             let bound = predicate.bind(&views)?;
             let mut of_groups = vec![false; objects.len()];
             for group in 0..groups.len() {
@@ -422,9 +413,17 @@ impl<F: Fetch> Plan<'_, F> {
                 if !bound.evaluate(&views, row).is_true() {
                     continue;
                 }
-                let members = groups.members(group);
-                let members = members.iter().flat_map(|members| members.iter());
-                for place in members.filter_map(|id| objects.find(id)) {
+                let Some(members) = groups.members(group) else {
+                    continue;
+                };
+                // A range may be longer than all there is.
+                if let Some(range) = members.as_range() {
+                    for (place, flag) in of_groups.iter_mut().enumerate() {
+                        *flag |= objects.id(place).is_some_and(|id| range.contains(&id));
+                    }
+                    continue;
+                }
+                for place in members.iter().filter_map(|id| objects.find(id)) {
                     if let Some(flag) = of_groups.get_mut(place) {
                         *flag = true;
                     }

@@ -86,6 +86,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut groups = Groups::new(&chunks, self.group_size(&schema, chunks.len()));
         let first = groups.read(self, &schema, &wish, ledger);
         let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
+        self.check_chunks(&schema, objects.as_ref(), ledger)?;
         let shows_objects = self.shows_objects() && index.is_some();
         let builder = || self.vertices(&schema, shows_objects);
         let mut vertices = builder();
@@ -104,22 +105,23 @@ impl<F: Fetch> Plan<'_, F> {
                     None => NO_OBJECT,
                 };
                 vertices.push(&schema, chunk, &entries, object, ledger)?;
+                if vertices.size() >= most {
+                    let done = core::mem::replace(&mut vertices, builder());
+                    let mut answer = self.empty_answer();
+                    done.finish(&mut answer);
+                    ids.extend(answer.object_ids.iter().flatten().copied());
+                    if emit(answer) == ControlFlow::Break(()) {
+                        return Ok(());
+                    }
+                }
             }
-            let is_last = left == 0 || groups.is_done();
-            if is_last || u64::try_from(vertices.size()).unwrap_or(u64::MAX) >= most {
-                let done = core::mem::replace(&mut vertices, builder());
+            if left == 0 || groups.is_done() {
                 let mut answer = self.empty_answer();
-                done.finish(&mut answer);
+                vertices.finish(&mut answer);
                 ids.extend(answer.object_ids.iter().flatten().copied());
-                if is_last {
-                    self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
-                        .await?;
-                }
-                if emit(answer) == ControlFlow::Break(()) {
-                    return Ok(());
-                }
-            }
-            if is_last {
+                self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                    .await?;
+                let _ = emit(answer);
                 return Ok(());
             }
             group = groups.read(self, &schema, &wish, ledger).await?;
@@ -202,6 +204,26 @@ impl<F: Fetch> Plan<'_, F> {
 }
 
 impl<F: Fetch> Plan<'_, F> {
+    /// Holds the chunks that manifests name against those with vertices.
+    pub(crate) fn check_chunks(
+        &self,
+        schema: &Schema<F::Array>,
+        objects: Option<&Arc<Objects>>,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        let allowed = self.allowed()?;
+        let named = objects.into_iter().flat_map(|objects| objects.chunks());
+        let absent = named.filter(|chunk| !schema.vertices.has(chunk));
+        for chunk in absent {
+            let looked_at = self.area.as_ref().is_none_or(|area| area.reaches(chunk));
+            if looked_at && allowed.allows(chunk) {
+                let fault = Fault::NoChunk(chunk.clone());
+                ledger.missing(Damage::new(&self.manifests()?, fault))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Who owns the fragments of a chunk.
     pub(crate) fn owners_of(
         &self,
@@ -276,10 +298,12 @@ impl<'c> Groups<'c> {
     }
 }
 
-fn is_over_budget(error: &QueryError) -> bool {
+/// Whether more was read than may be.
+pub(crate) fn is_over_budget(error: &QueryError) -> bool {
     let problem = match error {
-        QueryError::Fetch(error) => Some(error.problem),
-        QueryError::Damaged(Damage {
+        QueryError::OverBudget { .. } => return true,
+        QueryError::Fetch(error)
+        | QueryError::Damaged(Damage {
             fault: Fault::Fetch(error),
             ..
         }) => Some(error.problem),

@@ -6,14 +6,14 @@ use futures_util::future::{try_join, try_join_all};
 use zvf_format::numeric::Dtype;
 use zvf_model::{
     array::{CellAttribute, Fragments, VertexEncoding, Vertices},
-    fetch::Fetch,
+    fetch::{Fetch, FetchProblem},
     layout::{CrossChunkForm, Part},
 };
 
 use crate::{
     chunk::Chunk,
     coordinates::Coordinates,
-    error::QueryError,
+    error::{Damage, Fault, QueryError},
     family::{Family, child},
     level::{Level, Session},
     predicate::Scope,
@@ -138,8 +138,8 @@ impl<F: Fetch> Session<'_, F> {
         let bare = named.is_none_or(|named| named.iter().any(|(scope, _)| scope.is_none()));
         if bare {
             let found = scopes.iter().map(|scope| async move {
-                let found = self.attribute_names(level, *scope).await?;
-                Ok::<_, QueryError>((*scope, found))
+                let found = self.attribute_names(level, *scope).await;
+                Ok::<_, QueryError>((*scope, found.map_err(nameless)?))
             });
             let found = try_join_all(found).await?;
             match named {
@@ -197,8 +197,16 @@ impl<F: Fetch> Session<'_, F> {
         let ((vertices, fragments), (vertex, fragment)) =
             try_join(vertices, try_join(vertex, fragment)).await?;
         let Some(vertices) = vertices else {
-            return Ok(None);
+            let count = level.metadata.vertex_count.unwrap_or(0);
+            return match count > 0 || level.declares("vertices") {
+                true => Err(self.absent_part(level, &Part::Vertices)?),
+                false => Ok(None),
+            };
         };
+        let has_chunks = || vertices.chunks().is_none_or(|chunks| !chunks.is_empty());
+        if with_fragments && fragments.is_none() && has_chunks() {
+            return Err(self.absent_part(level, &Part::VertexFragments)?);
+        }
         let metadata = Vertices::parse(&vertices.node, &vertices.attributes)?.value;
         if metadata.encoding != VertexEncoding::Raw {
             return Err(QueryError::Draco(vertices.node.clone()));
@@ -211,6 +219,40 @@ impl<F: Fetch> Session<'_, F> {
             vertex,
             fragment,
         }))
+    }
+
+    /// The error for a part that every level with vertices has.
+    fn absent_part(
+        &self,
+        level: &Level<F::Array>,
+        part: &Part<'_>,
+    ) -> Result<QueryError, QueryError> {
+        let key = self.layout.described_at(level.id(), part);
+        let key = key.map_err(|source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        })?;
+        Ok(match key {
+            Some(key) => Damage::new(&key, Fault::Missing).into(),
+            None => QueryError::NoLevel(level.id()),
+        })
+    }
+
+    /// The error for an attribute that is not there. One that is listed lacks its
+    /// metadata.
+    pub(crate) fn absent_attribute(
+        level: &Level<F::Array>,
+        scope: Scope,
+        name: &str,
+    ) -> Result<QueryError, QueryError> {
+        let folder = child(&Self::node_of(level)?, folder(scope))?;
+        Ok(match level.lists(&folder, name) {
+            true => Damage::new(&child(&folder, name)?, Fault::Missing).into(),
+            false => QueryError::NoAttribute {
+                scope: Some(scope),
+                name: name.to_owned(),
+            },
+        })
     }
 
     /// Opens attributes of vertices or fragments.
@@ -226,10 +268,7 @@ impl<F: Fetch> Session<'_, F> {
                 _ => Part::VertexAttribute(name),
             };
             let Some(family) = self.family(level, &part).await? else {
-                return Err(QueryError::NoAttribute {
-                    scope: Some(scope),
-                    name: name.clone(),
-                });
+                return Err(Self::absent_attribute(level, scope, name)?);
             };
             let metadata = CellAttribute::parse(&family.node, &family.attributes)?.value;
             Ok(Attribute {
@@ -239,5 +278,15 @@ impl<F: Fetch> Session<'_, F> {
             })
         });
         try_join_all(opened).await
+    }
+}
+
+/// That a store cannot list, as it concerns who did not name attributes.
+pub(crate) fn nameless(error: QueryError) -> QueryError {
+    match error {
+        QueryError::Fetch(error) if error.problem == FetchProblem::Unlistable => {
+            QueryError::Nameless(error)
+        }
+        other => other,
     }
 }

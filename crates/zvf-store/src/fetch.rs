@@ -1,6 +1,5 @@
 //! One request of an object store, its answer checked and its errors sorted.
 
-use core::error::Error;
 use std::sync::{Arc, atomic::Ordering};
 
 use bytes::{Bytes, BytesMut};
@@ -8,6 +7,10 @@ use futures_util::StreamExt;
 use object_store::{Error as Failure, GetOptions, GetRange, GetResult, path::Path};
 
 use crate::{
+    failure::{
+        self, Kind, contradicts, gave_up_early, ignores_ranges, is_below_a_file, is_connection,
+        says, status,
+    },
     plan::Fetched,
     range::{ByteRange, Read},
     read::{Budget, ReadError},
@@ -21,7 +24,10 @@ impl Store {
         budget: &Budget,
     ) -> Result<Option<Fetched>, ReadError> {
         let fetched = match self.backend() {
-            Backend::Objects(_) => self.fetch_object(read, budget).await?,
+            Backend::Objects(_) => {
+                let fetch = || self.fetch_object(read, budget);
+                self.tries().until_whole(fetch, is_broken).await?
+            }
             #[cfg(feature = "zip")]
             Backend::Zip(archive) => {
                 self.recorder().request(read);
@@ -64,7 +70,7 @@ impl Store {
                 self.lacks().suffixes.store(true, Ordering::Relaxed);
                 self.fetch_suffix_without(read, budget).await
             }
-            Err(failure) => Err(sort(read, failure)),
+            Err(failure) => Err(refused(read, failure)),
         }
     }
 
@@ -77,7 +83,7 @@ impl Store {
         match self.get(&whole, None).await {
             Ok(None) => Ok(None),
             Ok(Some(answer)) => collect(&whole, answer, budget).await.map(Some),
-            Err(failure) => Err(sort(read, failure)),
+            Err(failure) => Err(refused(read, failure)),
         }
     }
 
@@ -93,7 +99,7 @@ impl Store {
         };
         let first = Read::bounded(read.key.clone(), 0..1);
         let answer = self.get(&first, Some(GetRange::Bounded(0..1))).await;
-        let Some(answer) = answer.map_err(|failure| sort(read, failure))? else {
+        let Some(answer) = answer.map_err(|failure| refused(read, failure))? else {
             return Ok(None);
         };
         let size = answer.meta.size;
@@ -102,11 +108,15 @@ impl Store {
         };
         let rest = Read::bounded(read.key.clone(), start..size);
         let answer = self.get(&rest, Some(GetRange::Bounded(start..size))).await;
-        match answer.map_err(|failure| sort(read, failure))? {
+        match answer.map_err(|failure| refused(read, failure))? {
             None => Ok(None),
             Some(answer) => {
                 budget.reserve(&read.key, bytes)?;
-                collect(&rest, answer, budget).await.map(Some)
+                let fetched = collect(&rest, answer, budget).await;
+                if fetched.is_err() {
+                    budget.release(bytes);
+                }
+                fetched.map(Some)
             }
         }
     }
@@ -150,10 +160,11 @@ async fn collect(read: &Read, answer: GetResult, budget: &Budget) -> Result<Fetc
     if !matches!(read.range, ByteRange::Bounded(_)) {
         budget.reserve(&read.key, declared)?;
     }
-    let bytes = body(read, answer, declared).await?;
-    if u64::try_from(bytes.len()) != Ok(declared) {
-        return Err(truncated(read, Some(size)));
+    let bytes = body(read, answer, declared).await;
+    if bytes.is_err() && !matches!(read.range, ByteRange::Bounded(_)) {
+        budget.release(declared);
     }
+    let bytes = bytes?;
     Ok(Fetched {
         start: range.start,
         size,
@@ -166,19 +177,22 @@ async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, Re
         return answer.bytes().await.map_err(|failure| sort(read, failure));
     }
     let most = usize::try_from(declared).unwrap_or(usize::MAX);
+    // With a tag `object_store` fetches the rest itself.
+    let resumed = answer.meta.e_tag.is_some();
     let mut stream = answer.into_stream();
     let mut whole = Bytes::new();
     let mut parts = BytesMut::new();
     while let Some(part) = stream.next().await {
-        let part = part.map_err(|failure| sort(read, failure))?;
+        let part = part.map_err(|failure| {
+            if is_connection(&failure) && !resumed {
+                broken(read, Broken::Failure(failure))
+            } else {
+                sort(read, failure)
+            }
+        })?;
         let so_far = whole.len().max(parts.len()).saturating_add(part.len());
         if so_far > most {
-            let message = "the answer is longer than it declares";
-            let source: Box<dyn Error + Send + Sync> = message.into();
-            return Err(ReadError::Io {
-                key: read.key.clone(),
-                source: source.into(),
-            });
+            return Err(broken(read, Broken::Long));
         }
         // The usual answer is one part, passed on as it is.
         if whole.is_empty() && parts.is_empty() {
@@ -191,11 +205,15 @@ async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, Re
         }
         parts.extend_from_slice(&part);
     }
-    Ok(if parts.is_empty() {
+    let bytes = if parts.is_empty() {
         whole
     } else {
         parts.freeze()
-    })
+    };
+    if bytes.len() < most {
+        return Err(broken(read, Broken::Short));
+    }
+    Ok(bytes)
 }
 
 /// Reserved for an answer in parts before its bytes are there; then it grows.
@@ -209,94 +227,55 @@ fn truncated(read: &Read, size: Option<u64>) -> ReadError {
     }
 }
 
-/// The kind of a failure. `object_store` keeps the types of its causes private,
-/// so some can only be told by what they say; tests hold these sentences.
+/// What is wrong with an answer that came and is not the one asked for. Asking
+/// again may help, and `object_store` does not.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("the answer is shorter than it declares")]
+    Short,
+    #[error("the answer is longer than it declares")]
+    Long,
+    /// It broke off, or its head contradicts the request.
+    #[error(transparent)]
+    Failure(Failure),
+}
+
+fn broken(read: &Read, source: Broken) -> ReadError {
+    ReadError::Unavailable {
+        key: read.key.clone(),
+        source: Arc::new(source),
+    }
+}
+
+fn is_broken(error: &ReadError) -> bool {
+    matches!(error, ReadError::Unavailable { source, .. } if source.is::<Broken>())
+}
+
+/// What the start of an answer says.
+fn refused(read: &Read, failure: Failure) -> ReadError {
+    if gave_up_early(&failure) {
+        return broken(read, Broken::Failure(failure));
+    }
+    sort(read, failure)
+}
+
 fn sort(read: &Read, failure: Failure) -> ReadError {
     let key = read.key.clone();
     if says(&failure, "but object was only") || status(&failure) == Some(416) {
         return truncated(read, None);
     }
-    let (status, io_kind) = (status(&failure), io_kind(&failure));
-    let unauthenticated = matches!(failure, Failure::Unauthenticated { .. });
-    let forbidden = matches!(failure, Failure::PermissionDenied { .. })
-        || io_kind == Some(std::io::ErrorKind::PermissionDenied);
-    let connection = is_connection(&failure);
-    let source: Arc<dyn Error + Send + Sync> = Arc::new(failure);
-    match status {
-        _ if unauthenticated => ReadError::Unauthenticated { key, source },
-        _ if forbidden => ReadError::Forbidden { key, source },
-        Some(429 | 503) => ReadError::Throttled { key, source },
-        Some(408 | 500..=599) => ReadError::Unavailable { key, source },
-        _ if connection => ReadError::Unavailable { key, source },
-        _ => ReadError::Io { key, source },
+    if contradicts(&failure) {
+        return broken(read, Broken::Failure(failure));
     }
-}
-
-/// Whether a failure to list says that it will never be different: the request
-/// is not known or not allowed. Buckets that let everybody read often let
-/// nobody list.
-pub(crate) fn refuses_listing(failure: &Failure) -> bool {
-    let kind = matches!(
-        failure,
-        Failure::NotSupported { .. }
-            | Failure::NotImplemented { .. }
-            | Failure::PermissionDenied { .. }
-            | Failure::Unauthenticated { .. }
-    );
-    let on_disk = io_kind(failure).is_some();
-    let status = match status(failure) {
-        Some(408 | 425 | 429) => false,
-        Some(400..=499 | 501) => true,
-        _ => false,
-    };
-    !on_disk && (kind || status)
-}
-
-fn ignores_ranges(failure: &Failure) -> bool {
-    let sentences = ["non-partial response", "Range request not supported"];
-    sentences.iter().any(|words| says(failure, words))
-}
-
-fn chain<'a>(failure: &'a Failure) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    fn cause<'a>(error: &&'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-        (*error).source()
+    let (kind, source) = failure::sort(failure);
+    let source = source.into();
+    match kind {
+        Kind::Unauthenticated => ReadError::Unauthenticated { key, source },
+        Kind::Forbidden => ReadError::Forbidden { key, source },
+        Kind::Throttled => ReadError::Throttled { key, source },
+        Kind::Unavailable => ReadError::Unavailable { key, source },
+        Kind::Other => ReadError::Io { key, source },
     }
-    let first: &'a (dyn Error + 'static) = failure;
-    core::iter::successors(Some(first), cause)
-}
-
-fn says(failure: &Failure, words: &str) -> bool {
-    chain(failure).any(|error| error.to_string().contains(words))
-}
-
-/// The HTTP status that a failure reports.
-fn status(failure: &Failure) -> Option<u16> {
-    const BEFORE: &str = "status code: ";
-    chain(failure).find_map(|error| {
-        let text = error.to_string();
-        let (_, after) = text.split_once(BEFORE)?;
-        after.get(..3)?.parse().ok()
-    })
-}
-
-fn io_kind(failure: &Failure) -> Option<std::io::ErrorKind> {
-    let io = chain(failure).find_map(|error| error.downcast_ref::<std::io::Error>());
-    io.map(std::io::Error::kind)
-}
-
-/// A key below what is a file on disk: no object can be there.
-fn is_below_a_file(failure: &Failure) -> bool {
-    io_kind(failure) == Some(std::io::ErrorKind::NotADirectory)
-}
-
-#[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
-fn is_connection(failure: &Failure) -> bool {
-    chain(failure).any(<dyn Error>::is::<object_store::client::HttpError>)
-}
-
-#[cfg(not(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http")))]
-fn is_connection(_: &Failure) -> bool {
-    false
 }
 
 #[cfg(test)]

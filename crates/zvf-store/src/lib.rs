@@ -65,6 +65,7 @@ mod array;
 mod cell;
 mod coalesce;
 mod codec;
+mod failure;
 mod fetch;
 mod list;
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
@@ -78,6 +79,7 @@ mod read;
 mod shard;
 mod sizes;
 mod store;
+mod tries;
 
 pub use activity::Activity;
 pub use array::{CellArray, CellArrayError};

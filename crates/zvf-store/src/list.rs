@@ -7,7 +7,7 @@ use object_store::path::Path;
 use zvf_model::key::Key;
 
 use crate::{
-    fetch::refuses_listing,
+    failure::{self, Kind, gave_up_early, refuses_listing, says},
     store::{Backend, Store},
 };
 
@@ -64,7 +64,31 @@ pub enum ListError {
         /// What the store said.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The store failed.
+    /// Nobody knows who asks.
+    #[error("{prefix}: not authenticated")]
+    Unauthenticated {
+        /// Where.
+        prefix: Key,
+        /// What happened.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The store asked to slow down and still did after the last retry.
+    #[error("{prefix}: the store asks to slow down")]
+    Throttled {
+        /// Where.
+        prefix: Key,
+        /// What the store said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The store cannot be reached or does not work, after the last retry.
+    #[error("{prefix}: the store is not available")]
+    Unavailable {
+        /// Where.
+        prefix: Key,
+        /// What happened.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// Anything else.
     #[error("{prefix}: children cannot be listed")]
     Io {
         /// Where.
@@ -72,6 +96,25 @@ pub enum ListError {
         /// What happened.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+impl ListError {
+    /// Where the children were to be.
+    pub fn prefix(&self) -> &Key {
+        match self {
+            Self::TooMany { prefix, .. }
+            | Self::Unauthenticated { prefix, .. }
+            | Self::Unlistable { prefix, .. }
+            | Self::Throttled { prefix, .. }
+            | Self::Unavailable { prefix, .. }
+            | Self::Io { prefix, .. } => prefix,
+        }
+    }
+
+    /// Whether asking again later may help.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Throttled { .. } | Self::Unavailable { .. })
+    }
 }
 
 impl Store {
@@ -90,22 +133,26 @@ impl Store {
         };
         let mut files = match self.backend() {
             Backend::Objects(objects) => {
-                let path = self.path(prefix)?;
-                let io = |source| io(prefix, source);
-                let mut found = objects.list(Some(&path));
-                let mut files = Vec::new();
-                while let Some(object) = found.try_next().await.map_err(io)? {
-                    let Some(below) = object.location.prefix_match(&path) else {
-                        continue;
-                    };
-                    if files.len() == limit {
-                        return Err(too_many());
+                let path = &self.path(prefix)?;
+                let list = || async move {
+                    let mut found = objects.list(Some(path));
+                    let mut files = Vec::new();
+                    while let Some(object) = found.try_next().await? {
+                        let Some(below) = object.location.prefix_match(path) else {
+                            continue;
+                        };
+                        let name: Path = below.collect();
+                        let (name, size) = (name.into(), object.size);
+                        files.push(ListedFile { name, size });
+                        // One too many is enough to know.
+                        if files.len() > limit {
+                            break;
+                        }
                     }
-                    let name: Path = below.collect();
-                    let (name, size) = (name.into(), object.size);
-                    files.push(ListedFile { name, size });
-                }
-                files
+                    Ok(files)
+                };
+                let files = self.tries().until_whole(list, is_broken).await;
+                files.map_err(|source| sort(prefix, source))?
             }
             #[cfg(feature = "zip")]
             Backend::Zip(archive) => archive.list_all(prefix.as_str()),
@@ -134,9 +181,9 @@ impl Store {
         let mut listing = match self.backend() {
             Backend::Objects(objects) => {
                 let path = self.path(prefix)?;
-                let io = |source| io(prefix, source);
-                let found = objects.list_with_delimiter(Some(&path)).await;
-                let found = found.map_err(io)?;
+                let list = || objects.list_with_delimiter(Some(&path));
+                let found = self.tries().until_whole(list, is_broken).await;
+                let found = found.map_err(|source| sort(prefix, source))?;
                 let name = |path: &Path| path.filename().map(str::to_owned);
                 let file = |object: object_store::ObjectMeta| {
                     let name = name(&object.location)?;
@@ -177,7 +224,7 @@ impl Store {
             None => {
                 self.recorder().list();
                 let top = objects.list_with_delimiter(Some(self.root())).await;
-                let top = top.map_err(|source| io(prefix, source))?;
+                let top = top.map_err(|source| sort(prefix, source))?;
                 !(top.common_prefixes.is_empty() && top.objects.is_empty())
             }
         };
@@ -191,19 +238,26 @@ impl Store {
     }
 
     fn path(&self, prefix: &Key) -> Result<Path, ListError> {
-        let path = Path::parse(prefix).map_err(|source| io(prefix, source.into()))?;
+        let path = Path::parse(prefix).map_err(|source| sort(prefix, source.into()))?;
         Ok(self.root().parts().chain(path.parts()).collect())
     }
 }
 
 /// The kind of a failure.
-fn io(prefix: &Key, source: object_store::Error) -> ListError {
+fn sort(prefix: &Key, failure: object_store::Error) -> ListError {
     let prefix = prefix.clone();
-    let refused = refuses_listing(&source);
-    let source = Box::new(source);
-    if refused {
-        ListError::Unlistable { prefix, source }
-    } else {
-        ListError::Io { prefix, source }
+    let refused = refuses_listing(&failure);
+    let (kind, source) = failure::sort(failure);
+    match kind {
+        _ if refused => ListError::Unlistable { prefix, source },
+        Kind::Unauthenticated => ListError::Unauthenticated { prefix, source },
+        Kind::Throttled => ListError::Throttled { prefix, source },
+        Kind::Unavailable => ListError::Unavailable { prefix, source },
+        Kind::Forbidden | Kind::Other => ListError::Io { prefix, source },
     }
+}
+
+/// A list that broke off: `object_store` does not ask for it again.
+fn is_broken(failure: &object_store::Error) -> bool {
+    gave_up_early(failure) || says(failure, "invalid list response")
 }

@@ -105,7 +105,7 @@ impl OpenOptions {
     fn retry(&self) -> RetryConfig {
         RetryConfig {
             max_retries: self.retries,
-            retry_timeout: Duration::from_mins(1),
+            retry_timeout: self.retry_timeout,
             backoff: BackoffConfig {
                 init_backoff: Duration::from_millis(50),
                 max_backoff: Duration::from_secs(5),

@@ -91,12 +91,13 @@ pub struct OpenOptions {
     pub(crate) merge: Option<MergeLimits>,
     pub(crate) recording: bool,
     pub(crate) retries: usize,
+    pub(crate) retry_timeout: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) options: Vec<(String, String)>,
 }
 
 impl Default for OpenOptions {
-    /// A budget of 1 GiB for each call, five retries, no log.
+    /// A budget of 1 GiB for each call, five retries within a minute, no log.
     fn default() -> Self {
         Self {
             anonymous: false,
@@ -105,6 +106,7 @@ impl Default for OpenOptions {
             merge: None,
             recording: false,
             retries: 5,
+            retry_timeout: Duration::from_mins(1),
             timeout: None,
             options: Vec::new(),
         }
@@ -149,14 +151,26 @@ impl OpenOptions {
     }
 
     /// How often a request over the network is repeated when the server fails,
-    /// asks to slow down, or breaks the connection.
+    /// asks to slow down, breaks the connection, or answers something else. The
+    /// pauses double from 50 ms up to 5 s.
     #[must_use]
     pub fn retries(mut self, retries: usize) -> Self {
         self.retries = retries;
         self
     }
 
-    /// How long one request over the network may take, body included.
+    /// How long after its start a request is still repeated. With
+    /// [`timeout`](Self::timeout) this bounds how long a failing server is waited
+    /// for.
+    #[must_use]
+    pub fn retry_timeout(mut self, timeout: Duration) -> Self {
+        self.retry_timeout = timeout;
+        self
+    }
+
+    /// How long one request over the network may take, body included; 30 s when
+    /// nothing else is said. A body that takes longer goes on where it was, as
+    /// often as [`retries`](Self::retries) allows.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -175,8 +189,11 @@ impl OpenOptions {
     /// `http`, `https`, `s3`, `gs` or `az`. A path to a `.zip` file is a store
     /// of its entries.
     ///
-    /// Credentials, regions and endpoints of buckets come from the environment
-    /// variables of their own tools. Nothing is asked of the network yet.
+    /// Credentials, regions and endpoints of buckets come from the environment,
+    /// with the names `object_store` gives them (`AWS_ACCESS_KEY_ID`,
+    /// `AWS_ENDPOINT_URL`, `AZURE_STORAGE_ACCOUNT_NAME`, `GOOGLE_SERVICE_ACCOUNT`,
+    /// …), then from the machine where it is one of a cloud. Profiles in
+    /// `~/.aws` are not read. Nothing is asked of the network yet.
     ///
     /// # Errors
     ///

@@ -113,7 +113,10 @@ fn list_error(source: ListError) -> FetchError {
     let (key, problem) = match &source {
         ListError::TooMany { prefix, .. } => (prefix, FetchProblem::OverBudget),
         ListError::Unlistable { prefix, .. } => (prefix, FetchProblem::Unlistable),
-        ListError::Io { prefix, .. } => (prefix, FetchProblem::Unavailable),
+        ListError::Unauthenticated { prefix, .. }
+        | ListError::Throttled { prefix, .. }
+        | ListError::Unavailable { prefix, .. }
+        | ListError::Io { prefix, .. } => (prefix, FetchProblem::Unavailable),
     };
     error(&key.clone(), problem, source)
 }

@@ -223,6 +223,12 @@ impl Budget {
             }),
         }
     }
+
+    /// Gives back what was reserved for an answer that did not come.
+    pub(crate) fn release(&self, size: u64) {
+        use std::sync::atomic::Ordering::Relaxed;
+        self.left.fetch_add(size, Relaxed);
+    }
 }
 
 /// Object and request within its plan.

@@ -11,6 +11,7 @@ use crate::{
     coalesce::MergeLimits,
     open::OpenOptions,
     range::Read,
+    tries::Tries,
 };
 
 /// A store to read from: a folder, a bucket, a web server, memory, a zip file.
@@ -25,6 +26,7 @@ struct Inner {
     root: Path,
     tuning: Tuning,
     budget: u64,
+    tries: Tries,
     recorder: Recorder,
     lacks: Lacks,
 }
@@ -100,6 +102,10 @@ impl Store {
                 concurrency: options.concurrency.unwrap_or(tuning.concurrency).max(1),
             },
             budget: options.budget,
+            tries: Tries {
+                again: options.retries,
+                within: options.retry_timeout,
+            },
             recorder: Recorder::new(options.recording),
             lacks: Lacks::default(),
         }))
@@ -136,6 +142,10 @@ impl Store {
 
     pub(crate) fn root(&self) -> &Path {
         &self.0.root
+    }
+
+    pub(crate) fn tries(&self) -> Tries {
+        self.0.tries
     }
 
     /// Whether it is behind a plain web server.

@@ -7,6 +7,7 @@
 //! * [`hostile`]: systematic damage to good bytes.
 //! * [`LeBytes`]: test bytes written as a list of numbers.
 //! * [`filing`]: where a store files a link.
+//! * [`proxy`]: a web server's answers, spoilt on the way.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
 //! * [`web`]: a plain web server, which cannot list.
 //! * [`stores`]: random stores with known content.
@@ -30,6 +31,8 @@ pub mod golden;
 pub mod hostile;
 #[cfg(feature = "std")]
 pub mod laws;
+#[cfg(feature = "std")]
+pub mod proxy;
 #[cfg(feature = "std")]
 pub mod stores;
 pub mod walk;

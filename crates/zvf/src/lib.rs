@@ -1,12 +1,11 @@
-//! Zarr Vectors stores of generations 0.6 to 0.9: opened, recognised and
-//! counted, wherever they are.
+//! Zarr Vectors stores of generations 0.6 to 0.9: opened, recognised, counted and
+//! queried, wherever they are.
 //!
 //! [`Dataset::open`] takes the address of a store: a folder, a `.zip` file, and
 //! behind the features `http`, `aws`, `gcp` and `azure` a web server or bucket.
 //! It reads the metadata, decides from structure which generation the store is,
 //! and gives back what the store says about itself. [`Dataset::info`] counts what
-//! is really there. Queries and writing are to come; until then [`zvf_store`]
-//! reads cells and [`zvf_format`] decodes them.
+//! is really there, [`Dataset::query`] answers a [`Query`]. Writing is to come.
 //!
 //! ```
 //! use zvf::Dataset;
@@ -16,6 +15,8 @@
 //! for level in dataset.info().await?.levels {
 //!     println!("level {}: {} chunks, {:?} vertices", level.level, level.chunks, level.vertices);
 //! }
+//! let answer = dataset.query(&zvf::Query::new().objects([17])).await?;
+//! println!("{} vertices of object 17", answer.positions.len());
 //! # Ok(()) }
 //! ```
 

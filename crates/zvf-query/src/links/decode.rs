@@ -57,6 +57,7 @@ pub(super) fn empty(width: LinkWidth) -> LinkRecords {
         chunks: Vec::new(),
         ends: Vec::new(),
         attributes: Vec::new(),
+        is_lost: false,
     }
 }
 

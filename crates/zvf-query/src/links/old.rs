@@ -209,6 +209,13 @@ impl<F: Fetch> Session<'_, F> {
         };
         let (node, names) = try_join(self.family(level, part), names).await?;
         match node {
+            None if is_table => {
+                let data = self.fetch.nodes(&[child(key, "data")?]).await?;
+                match data.into_iter().any(|node| node.is_some()) {
+                    true => Err(Damage::new(key, Fault::Missing).into()),
+                    false => Ok(None),
+                }
+            }
             None if names.is_empty() => Ok(None),
             None => Err(Damage::new(key, Fault::Missing).into()),
             Some(node) if node.bare().is_some_and(|node| node.as_array().is_some()) => {

@@ -53,7 +53,10 @@ impl<F: Fetch> Session<'_, F> {
         };
         let family = LinkFamily::parse(&key, delta, &node.attributes)?.value;
         let Some(family) = family else {
-            return Ok(Opened::default());
+            return match listed {
+                Some(names) if !names.is_empty() => Err(Damage::new(&key, Fault::NoWidth).into()),
+                _ => Ok(Opened::default()),
+            };
         };
         let expected = self.arity(level);
         let found = family.sid_ndim.unwrap_or(expected);

@@ -129,7 +129,10 @@ fn finish<A: CellSource>(
         Ok(records) => records,
         Err(damage) => {
             ledger.missing(damage)?;
-            decode::empty(source.width)
+            let mut lost = decode::empty(source.width);
+            lost.chunks = cell.chunks.clone().unwrap_or_default();
+            lost.is_lost = true;
+            lost
         }
     };
     records.node = node_of(&source.cells).clone();

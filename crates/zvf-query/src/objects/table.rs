@@ -84,7 +84,10 @@ impl<F: Fetch> Session<'_, F> {
         }
         let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
         let Some(node) = nodes.next().flatten() else {
-            return Ok(None);
+            return match level.declares("object_index") {
+                true => Err(Damage::new(&key, Fault::Missing).into()),
+                false => Ok(None),
+            };
         };
         let index = ObjectIndex::parse(&key, node.attributes())?.value;
         let (found, expected) = (index.sid_ndim, self.arity(level));

@@ -36,10 +36,7 @@ impl<F: Fetch> Session<'_, F> {
             name: name.to_owned(),
             source,
         })?;
-        let absent = || QueryError::NoAttribute {
-            scope: Some(scope),
-            name: name.to_owned(),
-        };
+        let absent = || Self::absent_attribute(level, scope, name).unwrap_or_else(|error| error);
         let key = key.ok_or_else(absent)?;
         let known = lock(&level.tables).get(&key).cloned();
         if let Some(table) = known {
@@ -47,11 +44,8 @@ impl<F: Fetch> Session<'_, F> {
         }
         let table = self.table_at(&key, name).await?.map(Arc::new);
         let mut tables = lock(&level.tables);
-        tables
-            .entry(key)
-            .or_insert(table)
-            .clone()
-            .ok_or_else(absent)
+        let table = tables.entry(key).or_insert(table).clone();
+        table.ok_or_else(absent)
     }
 
     /// Values of an attribute of objects for these rows of the object index, in

@@ -163,9 +163,9 @@ fn a_body_of_another_length_than_announced_is_an_error() {
         ByteRange::Suffix(4),
     ] {
         let error = read(&flawed(Flaw::Short), "a", range.clone()).unwrap_err();
-        assert!(matches!(error, ReadError::Truncated { .. }), "{error:?}");
+        assert!(matches!(error, ReadError::Unavailable { .. }), "{error:?}");
         let error = read(&flawed(Flaw::Long), "a", range).unwrap_err();
-        assert!(matches!(error, ReadError::Io { .. }), "{error:?}");
+        assert!(matches!(error, ReadError::Unavailable { .. }), "{error:?}");
     }
 }
 
@@ -182,4 +182,61 @@ fn a_body_in_parts_is_put_together() {
             .unwrap(),
         "12345678"
     );
+}
+
+/// A read of a bucket when neither the environment nor the machine knows who asks.
+#[cfg(all(feature = "aws", feature = "azure"))]
+fn nobody(objects: Arc<dyn ObjectStore>) -> (ReadError, crate::list::ListError) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let options = OpenOptions::default().retries(0);
+    let backend = Backend::Objects(objects);
+    let name = "bucket".to_owned();
+    let store = Store::new(name, backend, Path::default(), Tuning::NETWORK, &options);
+    runtime.block_on(async {
+        let read = store.read_one(Read::full(Key::parse("a").unwrap())).await;
+        let list = store.list(&Key::root(), 10).await;
+        (read.unwrap_err(), list.unwrap_err())
+    })
+}
+
+#[cfg(all(feature = "aws", feature = "azure"))]
+#[test]
+fn without_credentials_the_error_says_so() {
+    use core::error::Error;
+    use object_store::{aws::AmazonS3Builder, azure::MicrosoftAzureBuilder};
+    // Nobody listens there: the port is taken and given back.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let machine = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let retry = || object_store::RetryConfig {
+        max_retries: 0,
+        ..object_store::RetryConfig::default()
+    };
+    let s3 = AmazonS3Builder::new()
+        .with_bucket_name("b")
+        .with_metadata_endpoint(&machine)
+        .with_retry(retry());
+    let azure = MicrosoftAzureBuilder::new()
+        .with_account("a")
+        .with_container_name("c")
+        .with_msi_endpoint(format!("{machine}/metadata/identity/oauth2/token"))
+        .with_retry(retry());
+    let stores: [Arc<dyn ObjectStore>; 2] = [
+        Arc::new(s3.build().unwrap()),
+        Arc::new(azure.build().unwrap()),
+    ];
+    for store in stores {
+        let (read, list) = nobody(store);
+        let said = read.source().map(ToString::to_string);
+        assert!(
+            matches!(read, ReadError::Unauthenticated { .. }),
+            "{read:?}"
+        );
+        assert!(said.unwrap().starts_with("no credentials"), "{read:?}");
+        let is = matches!(list, crate::list::ListError::Unauthenticated { .. });
+        assert!(is, "{list:?}");
+    }
 }

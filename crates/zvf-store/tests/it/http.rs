@@ -30,6 +30,8 @@ enum Fault {
     Whole,
     /// Another range than was asked for.
     Elsewhere,
+    /// The body ends after half of its bytes, as was announced.
+    Short,
     /// A body as large as this is announced.
     Announce(u64),
 }
@@ -113,6 +115,7 @@ impl Server {
         ];
         let announced = match fault {
             Some(Fault::Announce(size)) => size,
+            Some(Fault::Short) => u64::try_from(body.len() / 2).unwrap(),
             _ => u64::try_from(body.len()).unwrap(),
         };
         head.push(format!("Content-Length: {announced}"));
@@ -130,7 +133,9 @@ impl Server {
             .await
             .ok()?;
         match fault {
-            Some(Fault::Cut) => stream.write_all(&body[..body.len() / 2]).await.ok()?,
+            Some(Fault::Cut | Fault::Short) => {
+                stream.write_all(&body[..body.len() / 2]).await.ok()?;
+            }
             Some(Fault::Stall) => {
                 stream.write_all(&body[..body.len() / 2]).await.ok()?;
                 core::future::pending::<()>().await;
@@ -268,12 +273,14 @@ fn a_cut_body_is_resumed_or_an_error() {
     let reads = [bounded("a", 0..1000)];
     check(Server::new(&[Fault::Cut]), &reads, &want, &log);
     // Without an entity tag the rest might be of another object.
-    let untagged = Server {
+    let untagged = |server| Server {
         etag: false,
-        ..Server::new(&[Fault::Cut])
+        ..server
     };
+    let log = ["GET /s/a bytes=0-999"; 2];
+    check(untagged(Server::new(&[Fault::Cut])), &reads, &want, &log);
     let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
-    check_error(untagged, bounded("a", 0..1000), is);
+    check_error(untagged(Server::stuck(Fault::Cut)), full("a"), is);
     check_error(Server::stuck(Fault::Cut), full("a"), is);
 }
 
@@ -332,8 +339,25 @@ fn a_server_without_ranges_is_read_whole() {
 
 #[test]
 fn another_range_than_asked_for_is_an_error() {
-    let is = |e: &ReadError| matches!(e, ReadError::Io { .. });
+    let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
     check_error(Server::stuck(Fault::Elsewhere), bounded("a", 10..20), is);
+    let all = numbered(100_000);
+    let log = ["GET /s/a bytes=10-19"; 2];
+    let reads = [bounded("a", 10..20)];
+    let server = Server::new(&[Fault::Elsewhere]);
+    check(server, &reads, &[Some(&all[10..20])], &log);
+}
+
+/// A body may end where it says, and short of the range it says it is.
+#[test]
+fn fewer_bytes_than_the_range_says_are_asked_for_again() {
+    let all = numbered(100_000);
+    let reads = [bounded("a", 10..20)];
+    let log = ["GET /s/a bytes=10-19"; 2];
+    let server = Server::new(&[Fault::Short]);
+    check(server, &reads, &[Some(&all[10..20])], &log);
+    let is = |e: &ReadError| matches!(e, ReadError::Unavailable { .. });
+    check_error(Server::stuck(Fault::Short), bounded("a", 10..20), is);
 }
 
 #[test]
@@ -367,7 +391,7 @@ fn a_web_server_that_cannot_list_is_told_from_one_that_fails() {
     }
     for status in [429, 500, 503] {
         let (error, problem) = list(status);
-        assert!(matches!(error, ListError::Io { .. }), "{status}: {error:?}");
+        assert!(error.is_transient(), "{status}: {error:?}");
         assert_eq!(problem, FetchProblem::Unavailable, "{status}");
     }
 }

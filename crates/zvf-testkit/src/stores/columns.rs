@@ -156,7 +156,8 @@ fn groups(ids: &[i64], random: &mut Random) -> Vec<Vec<i64>> {
         0 => Vec::new(),
         1 => {
             let start = random.between(0, 3);
-            (start..start + random.between(1, 4)).collect()
+            let run = start..start + random.between(1, 4);
+            run.filter(|id| ids.contains(id)).collect()
         }
         _ => {
             let mut members = ids.to_vec();

@@ -7,6 +7,7 @@
 mod again;
 mod call;
 mod columns;
+mod drill;
 mod levels;
 mod links;
 mod older;
@@ -67,7 +68,7 @@ fn golden_reads_06() {
             4,
         ),
     ];
-    reads("zvf-06").report("zvf-06", "recorded reads", 164, &reasons);
+    reads("zvf-06").report("zvf-06", "recorded reads", 128, &reasons);
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn golden_reads_07() {
         "attributes of paths, which reads of this archive do not record",
         4,
     )];
-    reads("zvf-07").report("zvf-07", "recorded reads", 193, &reasons);
+    reads("zvf-07").report("zvf-07", "recorded reads", 151, &reasons);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn golden_reads_08() {
         ("an attribute of a fragment without vertices", 4),
         ("what a writer answered", 2),
     ];
-    reads("zvf-08").report("zvf-08", "recorded reads", 90, &reasons);
+    reads("zvf-08").report("zvf-08", "recorded reads", 68, &reasons);
 }
 
 #[test]
@@ -125,5 +126,5 @@ fn golden_reads_09() {
             2,
         ),
     ];
-    reads("zvf-09").report("zvf-09", "recorded reads", 2501, &reasons);
+    reads("zvf-09").report("zvf-09", "recorded reads", 2000, &reasons);
 }

@@ -5,6 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod damage;
 mod extras;
 mod fetch;
 mod golden;
@@ -17,6 +18,8 @@ mod opening;
 mod oracle;
 mod padded;
 mod requests;
+#[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
+mod servers;
 mod stores;
 mod tables;
 #[cfg(feature = "http")]

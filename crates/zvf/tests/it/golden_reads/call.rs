@@ -131,17 +131,17 @@ impl Work<'_> {
         }
         match found {
             Err(zvf::Error::Query(QueryError::NoObject { id, .. })) => {
-                tally.equal(asked.contains(&id), true, self.at);
+                tally.same(asked.contains(&id), true, self.at);
             }
             Err(zvf::Error::Query(QueryError::NoObjects(_))) => {
-                tally.equal(self.level.objects.is_none(), true, self.at);
+                tally.same(self.level.objects.is_none(), true, self.at);
                 return None;
             }
             other => tally.differs(format!("{}: {other:?}", self.at)),
         }
         let found = block_on(self.dataset.query(&query.clone().keep_going()));
         let answer = found.unwrap_or_else(|error| panic!("{}: {error:?}", self.at));
-        tally.equal(answer.missing.len(), unknown, self.at);
+        tally.same(answer.missing.len(), unknown, self.at);
         Some(answer)
     }
 }
@@ -157,7 +157,7 @@ pub(super) fn whole(
 ) -> Option<Answer> {
     let error = match found {
         Ok(answer) => {
-            tally.equal(&answer.missing, &Vec::new(), at);
+            tally.same(&answer.missing, &Vec::new(), at);
             return Some(answer);
         }
         Err(error) => error,

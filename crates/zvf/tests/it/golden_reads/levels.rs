@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use zvf::{Answer, Dataset, Query};
-use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_model::{generation::Generation, grid::ChunkCoord, level::LevelId, root::GeometryKind};
 use zvf_query::{LevelChoice, Levels, NO_OBJECT, SEVERAL_OBJECTS, Shape};
 use zvf_testkit::golden::{Golden, unhex};
 
@@ -67,7 +67,7 @@ fn part(
     tally: &mut Tally,
     at: &str,
 ) {
-    let mut ask = |shape, tally: &mut Tally| {
+    let ask = |shape, tally: &mut Tally| {
         let query = query.clone().shape(shape);
         let found = block_on(dataset.query(&query));
         let answer = call::whole(dataset, &query, found, tally, at)?;
@@ -88,9 +88,37 @@ fn part(
     if (is_skeleton || !level.links.records.is_empty())
         && let Some(answer) = ask(Shape::Links, tally)
     {
-        let graph = links::of_level(level, is_skeleton, |chunk, _| allowed(chunk));
+        let mut graph = links::of_level(level, is_skeleton, |chunk, _| allowed(chunk));
+        let stored = graph.links.len();
+        if has_wrong_rows(dataset) {
+            let is_inside = |record: usize| {
+                let ends = &level.links.records[record];
+                ends.iter().all(|(chunk, _)| *chunk == ends[0].0)
+            };
+            graph
+                .links
+                .retain(|(_, record)| record.is_none_or(is_inside));
+            assert!(
+                answer.notes.iter().any(|note| note.contains("left out")),
+                "{at}"
+            );
+        }
+        if graph.links.len() < stored {
+            tally.not_comparable("links between chunks whose rows writers of paths got wrong");
+        }
         links::compare(&answer, &graph, level, tally, at);
     }
+}
+
+/// Whether links between chunks do not have the rows of their ends: those of
+/// lines, and of all paths up to 0.7.
+fn has_wrong_rows(dataset: &Dataset) -> bool {
+    let old = [Generation::V0_6, Generation::V0_7].contains(&dataset.layout().generation);
+    dataset.root().geometry_kinds.iter().any(|kind| match kind {
+        GeometryKind::Line => true,
+        GeometryKind::Polyline | GeometryKind::Streamline => old,
+        _ => false,
+    })
 }
 
 /// Objects that have a path, with their attributes, which another test compares
@@ -140,19 +168,14 @@ fn points(
         let mut expected = Vec::new();
         for (chunk, _, fragment) in fragments() {
             let values = fragment.attributes.get(&column.name).map(flat);
-            match values.filter(|values| !values.is_empty()) {
-                Some(values) => expected.extend(values),
-                None => {
-                    // Nothing is stored of the chunk, or not so many rows.
-                    expected.extend(fragment.rows.iter().map(|_| Json::Null));
-                    let chunk = &level.chunks[chunk].coord;
-                    let is_empty = fragment.rows.is_empty();
-                    assert!(
-                        is_empty || level.lacks(&column.name, chunk),
-                        "{at} {chunk:?}"
-                    );
-                }
+            let values = values.unwrap_or_default();
+            if values.is_empty() && !fragment.rows.is_empty() {
+                // Nothing is stored of the chunk, or not so many rows.
+                let chunk = &level.chunks[chunk].coord;
+                assert!(level.lacks(&column.name, chunk), "{at} {chunk:?}");
+                expected.extend(fragment.rows.iter().map(|_| Json::Null));
             }
+            expected.extend(values);
         }
         tally.equal(columns::column(column).concat(), expected, &at);
     }
@@ -203,14 +226,26 @@ fn levels(archive: &str) -> Tally {
 
 #[test]
 fn golden_levels_06() {
-    let reasons = [("links of vertices that are not there", 2)];
-    levels("zvf-06").report("zvf-06", "levels", 641, &reasons);
+    let reasons = [
+        (
+            "links between chunks whose rows writers of paths got wrong",
+            3,
+        ),
+        ("links of vertices that are not there", 2),
+    ];
+    levels("zvf-06").report("zvf-06", "levels", 478, &reasons);
 }
 
 #[test]
 fn golden_levels_07() {
-    let reasons = [("links of vertices that are not there", 2)];
-    levels("zvf-07").report("zvf-07", "levels", 739, &reasons);
+    let reasons = [
+        (
+            "links between chunks whose rows writers of paths got wrong",
+            3,
+        ),
+        ("links of vertices that are not there", 2),
+    ];
+    levels("zvf-07").report("zvf-07", "levels", 550, &reasons);
 }
 
 #[test]
@@ -219,14 +254,18 @@ fn golden_levels_08() {
         ("attributes of fragments that are recorded as reads", 4),
         ("links of vertices that are not there", 8),
     ];
-    levels("zvf-08").report("zvf-08", "levels", 635, &reasons);
+    levels("zvf-08").report("zvf-08", "levels", 480, &reasons);
 }
 
 #[test]
 fn golden_levels_09() {
     let reasons = [
         ("attributes that edits left out of step with vertices", 12),
+        (
+            "links between chunks whose rows writers of paths got wrong",
+            3,
+        ),
         ("links of vertices that are not there", 2),
     ];
-    levels("zvf-09").report("zvf-09", "levels", 2595, &reasons);
+    levels("zvf-09").report("zvf-09", "levels", 1930, &reasons);
 }

@@ -106,7 +106,9 @@ fn select(graph: Graph, bbox: &Bbox, mode: Mode) -> Graph {
             _ => bbox.touches(Primitive::Polygon(&corners)),
         };
         if is_selected {
-            ends.iter().for_each(|end| keep[*end] = true);
+            for end in ends {
+                keep[*end] = true;
+            }
         }
         is_selected
     });
@@ -117,7 +119,9 @@ fn select(graph: Graph, bbox: &Bbox, mode: Mode) -> Graph {
         next += usize::from(*keep);
     }
     for (ends, _) in &mut links {
-        ends.iter_mut().for_each(|end| *end = place[*end]);
+        for end in ends {
+            *end = place[*end];
+        }
     }
     let positions = graph.positions.into_iter().zip(keep);
     Graph {
@@ -176,16 +180,11 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         })
     };
     let query = call.query().shape(Shape::Links);
-    if let Some(bbox) = call.bbox() {
-        if let Some(answer) = work.ask(&query, tally) {
-            compare(
-                &answer,
-                &select(graph(), &bbox, Mode::Touch),
-                level,
-                tally,
-                at,
-            );
-        }
+    if let Some(bbox) = call.bbox()
+        && let Some(answer) = work.ask(&query, tally)
+    {
+        let graph = select(graph(), &bbox, Mode::Touch);
+        compare(&answer, &graph, level, tally, at);
     }
     let Some(answer) = work.ask(&query.mode(Mode::Within), tally) else {
         return;

@@ -1,17 +1,19 @@
 //! Paths: what the recorded fragments and manifests make, in a region by testing
 //! every segment. The reference cuts a region by whole chunks and end points.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 use zvf::Answer;
 use zvf_query::{
-    Shape,
+    Column, Shape,
     geometry::{Bbox, Primitive},
 };
 
 use super::{
     call::Work,
     columns::{self, data, flat},
-    recorded::{Coord, Level},
+    recorded::{Coord, Level, fields},
     tally::Tally,
 };
 
@@ -69,144 +71,153 @@ pub(super) fn of_answer(answer: &Answer) -> Vec<Path> {
     paths.collect()
 }
 
-/// Paths of the reference; older ones do not say which objects they are.
-fn of_reference(expected: &Json) -> Vec<(Option<i64>, Vec<Vec<Json>>)> {
+/// A path of the reference; older archives do not say which object it is of.
+type Theirs = (Option<i64>, Vec<Vec<Json>>);
+
+fn of_reference(expected: &Json) -> Vec<Theirs> {
     let row = |row: &Json| row.as_array().unwrap().clone();
-    let rows = |rows: &Json| {
-        data(rows)
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(row)
-            .collect::<Vec<_>>()
+    let rows = |rows: &Json| -> Vec<_> {
+        let rows = data(rows).as_array().unwrap();
+        rows.iter().map(row).collect()
     };
+    let mut paths: Vec<Theirs> = Vec::new();
     if let Some(lines) = expected.get("endpoints") {
         let lines = data(lines).as_array().unwrap().iter();
-        return lines.map(|line| (None, rows(line))).collect();
+        paths.extend(lines.map(|line| (None, rows(line))));
     }
-    let polylines = expected["polylines"].as_array().unwrap().iter();
-    let paths = polylines.enumerate().map(|(at, fragments)| {
+    let polylines = expected["polylines"].as_array().into_iter().flatten();
+    for (at, fragments) in polylines.enumerate() {
         let fragments = fragments.as_array().unwrap().iter();
-        let id = expected
-            .get("object_ids")
-            .map(|ids| data(ids)[at].as_i64().unwrap());
-        (id, fragments.flat_map(rows).collect())
-    });
-    paths.collect()
+        let ids = expected.get("object_ids");
+        let id = ids.map(|ids| data(ids)[at].as_i64().unwrap());
+        paths.push((id, fragments.flat_map(rows).collect()));
+    }
+    paths.retain(|(_, path)| !path.is_empty());
+    paths
 }
 
 pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
-    let (call, level, at) = (work.call, work.level, work.at);
-    let expected = call.expected.as_ref().unwrap();
+    let (call, at) = (work.call, work.at);
     let Some(answer) = work.ask(&call.query().shape(Shape::Paths), tally) else {
         return;
     };
     let found = of_answer(&answer);
-
-    // What ours must be, from what is recorded of the level.
-    let ids = match answer.groups.is_empty() {
-        true => call.object_ids(),
-        false => {
-            let mut ids: Vec<i64> = answer
-                .groups
-                .iter()
-                .flat_map(|group| group.members.clone())
-                .collect();
-            ids.sort_unstable();
-            ids.dedup();
-            Some(ids)
+    tally.equal(&found, &expected(work, &answer), at);
+    let reference = call.expected.as_ref().unwrap();
+    let theirs = of_reference(reference);
+    let both = Both::new(&found, &theirs);
+    both.compare(work, tally);
+    for (name, values) in fields(&reference["vertex_attributes"]) {
+        let column = columns::named(&answer.vertex, name).unwrap();
+        both.compare_column(column, values, tally, &format!("{at}, {name}"));
+    }
+    for column in &answer.vertex {
+        let is_given = reference["vertex_attributes"].get(&column.name).is_some();
+        let rows = columns::column(column);
+        if reference.get("vertex_attributes").is_none() {
+            tally.not_comparable("attributes of paths, which reads of this archive do not record");
+        } else if is_given || theirs.is_empty() || found.is_empty() {
+            // Nothing is left out.
+        } else if rows.iter().any(|row| row.len() > 1) {
+            tally.not_comparable("attributes of several numbers, which reads of paths drop");
+        } else {
+            let why = "attributes that not all vertices have, which reads of paths drop";
+            tally.equal(rows.contains(&vec![Json::Null]), true, at);
+            tally.not_comparable(why);
         }
+    }
+}
+
+/// What ours must be, from what is recorded of the level.
+fn expected(work: &Work<'_>, answer: &Answer) -> Vec<Path> {
+    let call = work.call;
+    let groups = answer.groups.iter();
+    let members: BTreeSet<i64> = groups.flat_map(|group| group.members.clone()).collect();
+    let ids = if answer.groups.is_empty() {
+        call.object_ids()
+    } else {
+        Some(members.into_iter().collect())
     };
-    let bbox = call.bbox();
     let (chunks, leading) = (call.chunks(), work.leading());
     let allowed = |chunk: &Coord| {
         let is_listed = chunks.as_ref().is_none_or(|list| list.contains(chunk));
         is_listed && leading.is_none_or(|leading| chunk[0] == leading)
     };
-    let mut paths = of_level(level, ids.as_deref(), allowed);
-    if let Some(bbox) = &bbox {
-        paths.retain(|(_, path)| touches(bbox, path));
+    let mut paths = of_level(work.level, ids.as_deref(), allowed);
+    if let Some(bbox) = call.bbox() {
+        paths.retain(|(_, path)| touches(&bbox, path));
     }
-    tally.equal(&found, &paths, at);
+    paths
+}
 
-    // What the reference answered.
-    let mut theirs = of_reference(expected);
-    theirs.retain(|(_, path)| !path.is_empty());
-    let same = |ours: &Path, theirs: &(Option<i64>, Vec<Vec<Json>>)| {
-        theirs.0.is_none_or(|id| id == ours.0) && theirs.1 == ours.1
-    };
-    let ours_in_both: Vec<bool> = found
-        .iter()
-        .map(|ours| theirs.iter().any(|theirs| same(ours, theirs)))
-        .collect();
-    let theirs_in_both: Vec<bool> = theirs
-        .iter()
-        .map(|theirs| found.iter().any(|ours| same(ours, theirs)))
-        .collect();
-    let ours_of_both = found.iter().zip(&ours_in_both).filter(|(_, both)| **both);
-    let theirs_of_both = theirs
-        .iter()
-        .zip(&theirs_in_both)
-        .filter(|(_, both)| **both);
-    let is_same = ours_of_both
-        .map(|(path, _)| &path.1)
-        .eq(theirs_of_both.map(|(path, _)| &path.1));
-    tally.equal(is_same, true, at);
-    for ((_, path), _) in found.iter().zip(&ours_in_both).filter(|(_, both)| !**both) {
-        // What crosses the box between vertices: lines are kept by their ends,
-        // polylines by the chunks of their vertices.
-        let is_inside =
-            |row: &Vec<Json>| touches(bbox.as_ref().unwrap(), std::slice::from_ref(row));
-        tally.equal(path.iter().any(is_inside), false, at);
-        tally.not_comparable(
-            "a path that crosses the box between vertices, which the reference drops",
-        );
-    }
-    for _ in theirs_in_both.iter().filter(|both| !**both) {
-        // It was compared above: no segment comes into the box.
-        tally.equal(bbox.is_some() && call.name == "read_polylines", true, at);
-        tally.not_comparable(
-            "a polyline outside of the box, which the reference keeps by its chunks",
-        );
-    }
-    let attributes = expected["vertex_attributes"].as_object();
-    for (name, values) in attributes.into_iter().flatten() {
-        let at = format!("{at}, {name}");
-        let column = columns::named(&answer.vertex, name).unwrap();
-        tally.dtype(columns::dtype(column), values, &at);
-        let ours = columns::column(column);
-        let theirs_rows = flat(values);
-        let mut ours_rows = ours.iter().cloned();
-        let mut theirs_rows = theirs_rows.chunks(ours.first().map_or(1, Vec::len));
-        let mut ours_of_both = Vec::new();
-        for ((_, path), both) in found.iter().zip(&ours_in_both) {
-            let rows: Vec<_> = ours_rows.by_ref().take(path.len()).collect();
-            ours_of_both.extend(rows.into_iter().filter(|_| *both));
-        }
-        let mut theirs_of_both = Vec::new();
-        for ((_, path), both) in theirs.iter().zip(&theirs_in_both) {
-            let rows: Vec<_> = theirs_rows.by_ref().take(path.len()).collect();
-            theirs_of_both.extend(rows.into_iter().map(<[Json]>::to_vec).filter(|_| *both));
-        }
-        tally.equal(theirs_rows.next(), None, &at);
-        tally.equal(ours_of_both, theirs_of_both, &at);
-    }
-    for column in &answer.vertex {
-        if expected.get("vertex_attributes").is_none() {
-            tally.not_comparable("attributes of paths, which reads of this archive do not record");
-            continue;
-        }
-        let is_given = attributes.is_some_and(|given| given.contains_key(&column.name));
-        if is_given || theirs.is_empty() || found.is_empty() {
-            continue;
-        }
-        let rows = columns::column(column);
-        if rows.iter().any(|row| row.len() > 1) {
-            tally.not_comparable("attributes of several numbers, which reads of paths drop");
-        } else {
-            tally.equal(rows.contains(&vec![Json::Null]), true, at);
-            tally
-                .not_comparable("attributes that not all vertices have, which reads of paths drop");
+/// Paths of both, and whether each is in both.
+struct Both<'a> {
+    ours: Vec<(&'a Path, bool)>,
+    theirs: Vec<(&'a Theirs, bool)>,
+}
+
+impl<'a> Both<'a> {
+    fn new(ours: &'a [Path], theirs: &'a [Theirs]) -> Self {
+        let same = |ours: &Path, theirs: &Theirs| {
+            theirs.0.is_none_or(|id| id == ours.0) && theirs.1 == ours.1
+        };
+        let is_theirs = |path: &'a Path| (path, theirs.iter().any(|other| same(path, other)));
+        let is_ours = |path: &'a Theirs| (path, ours.iter().any(|other| same(other, path)));
+        Self {
+            ours: ours.iter().map(is_theirs).collect(),
+            theirs: theirs.iter().map(is_ours).collect(),
         }
     }
+
+    /// What is in both comes in the same order; what is not is so for a reason.
+    fn compare(&self, work: &Work<'_>, tally: &mut Tally) {
+        let (call, at) = (work.call, work.at);
+        let ours = self.ours.iter().filter(|(_, both)| *both);
+        let ours: Vec<_> = ours.map(|(path, _)| &path.1).collect();
+        let theirs = self.theirs.iter().filter(|(_, both)| *both);
+        let theirs: Vec<_> = theirs.map(|(path, _)| &path.1).collect();
+        tally.equal(ours, theirs, at);
+        for (path, _) in self.ours.iter().filter(|(_, both)| !both) {
+            // Lines are kept by their ends, polylines by the chunks of vertices.
+            let bbox = call.bbox().unwrap_or_else(|| panic!("{at}: {path:?}"));
+            let is_inside = |row: &Vec<Json>| touches(&bbox, std::slice::from_ref(row));
+            let why = "a path that crosses the box between vertices, which the reference drops";
+            tally.equal(path.1.iter().any(is_inside), false, at);
+            tally.not_comparable(why);
+        }
+        for _ in self.theirs.iter().filter(|(_, both)| !both) {
+            // That no segment comes into the box was compared.
+            let is_by_chunk = call.bbox().is_some() && call.name == "read_polylines";
+            let why = "a polyline outside of the box, which the reference keeps by its chunks";
+            tally.equal(is_by_chunk, true, at);
+            tally.not_comparable(why);
+        }
+    }
+
+    /// Values of the vertices of what is in both.
+    fn compare_column(&self, column: &Column, values: &Json, tally: &mut Tally, at: &str) {
+        tally.dtype(columns::dtype(column), values, at);
+        let (ours, theirs) = (columns::column(column), flat(values));
+        let width = ours.first().map_or(1, Vec::len);
+        let lengths = self.ours.iter().map(|(path, both)| (path.1.len(), *both));
+        let ours = of_both(ours.into_iter(), lengths);
+        let lengths = self.theirs.iter().map(|(path, both)| (path.1.len(), *both));
+        let theirs = of_both(theirs.chunks(width).map(<[Json]>::to_vec), lengths);
+        tally.equal(ours, theirs, at);
+    }
+}
+
+/// Rows of paths of which the length is given and whether they are in both.
+fn of_both(
+    mut rows: impl Iterator<Item = Vec<Json>>,
+    paths: impl Iterator<Item = (usize, bool)>,
+) -> Vec<Vec<Json>> {
+    let mut found = Vec::new();
+    for (length, both) in paths {
+        let of_path: Vec<_> = rows.by_ref().take(length).collect();
+        assert_eq!(of_path.len(), length);
+        found.extend(of_path.into_iter().filter(|_| both));
+    }
+    assert!(rows.next().is_none());
+    found
 }

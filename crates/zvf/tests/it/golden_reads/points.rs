@@ -1,6 +1,6 @@
 //! Points: what the reference answers is expected.
 
-use zvf_query::Shape;
+use zvf_query::{Selection, Shape};
 
 use super::{
     call::Work,
@@ -40,10 +40,25 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
         }
         tally.equal(found, expected, &at);
     }
-    for name in named.into_iter().flatten() {
-        let name = name.as_str().unwrap();
+    let names = named.into_iter().flatten();
+    let names: Vec<String> = names
+        .map(|name| name.as_str().unwrap().to_owned())
+        .collect();
+    for name in &names {
         if attributes.is_none_or(|given| !given.contains_key(name)) && count > 0 {
             tally.differs(format!("{at}: read_points left out {name}"));
         }
     }
+    // Only these, as the read asked for them.
+    let columns = names.iter().map(|name| (None, name.clone())).collect();
+    let query = call.query().shape(Shape::Points);
+    let Some(only) = work.ask(&query.columns(Selection::Named(columns)), tally) else {
+        return;
+    };
+    let mut wanted = answer.vertex.clone();
+    wanted.retain(|column| names.contains(&column.name));
+    wanted.sort_by_key(|column| names.iter().position(|name| *name == column.name));
+    tally.same(&only.vertex, &wanted, at);
+    tally.same(&only.positions, &answer.positions, at);
+    tally.same(only.object.len() + only.fragment.len(), 0, at);
 }

@@ -14,13 +14,17 @@ use crate::{block_on, objects::session};
 
 pub(super) type Coord = Vec<i64>;
 
+/// An object's id, and chunk and fragment of each of its pieces.
+pub(super) type Object = (i64, Vec<(Coord, usize)>);
+/// Chunk and row of each end of a link.
+pub(super) type Record = Vec<(Coord, u64)>;
+
 #[derive(Debug, Default)]
 pub(super) struct Level {
     /// Chunks, ascending.
     pub(super) chunks: Vec<Chunk>,
-    /// Objects in the order of their rows, with chunk and fragment of each
-    /// piece; `None` when there are none.
-    pub(super) objects: Option<Vec<(i64, Vec<(Coord, usize)>)>>,
+    /// Objects in the order of their rows; `None` when there are none.
+    pub(super) objects: Option<Vec<Object>>,
     pub(super) links: Links,
     /// Values of the attribute that chunks it.
     pub(super) chunked_by: Vec<Json>,
@@ -49,7 +53,7 @@ pub(super) struct Links {
     pub(super) width: usize,
     pub(super) is_directed: bool,
     pub(super) is_duplicate: bool,
-    pub(super) records: Vec<Vec<(Coord, u64)>>,
+    pub(super) records: Vec<Record>,
     pub(super) attributes: BTreeMap<String, Vec<Json>>,
 }
 
@@ -86,7 +90,7 @@ fn list(json: &Json) -> &[Json] {
     json.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn fields(json: &Json) -> impl Iterator<Item = (&String, &Json)> {
+pub(super) fn fields(json: &Json) -> impl Iterator<Item = (&String, &Json)> {
     json.as_object().into_iter().flatten()
 }
 
@@ -206,29 +210,10 @@ fn current(json: &Json) -> Level {
         });
         manifests.collect()
     });
-    let family = &json["links"]["0"];
-    let policy = &family["policy"];
-    let record = |record: &Json| {
-        let ends = list(record).iter();
-        ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap()))
-            .collect()
-    };
-    let attributes = fields(&family["attributes"]);
-    let attributes = attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
     Level {
         chunks: chunks.collect(),
         objects,
-        links: Links {
-            width: policy["link_width"]
-                .as_u64()
-                .unwrap_or(2)
-                .try_into()
-                .unwrap(),
-            is_directed: policy["directed"] == true,
-            is_duplicate: policy["store"] == "duplicate",
-            records: list(&family["records"]).iter().map(record).collect(),
-            attributes: attributes.collect(),
-        },
+        links: links_of_array(&json["links"]["0"]),
         chunked_by: Vec::new(),
     }
 }
@@ -245,23 +230,21 @@ fn rows_of_blob(hex: &Json) -> Vec<Vec<Json>> {
 fn older(json: &Json, blobs: &Json, number: u32) -> Level {
     let chunks = fields(&json["chunks"]).map(|(key, chunk)| {
         let read = &chunk["vertices"];
-        let blob = match read.is_array() {
-            true => Vec::new(),
-            false => rows_of_blob(&blobs[format!("{number}/vertices/{key}")]),
-        };
+        // Only what is looked at when the reference refused.
+        let blob = rows_of_blob(&blobs[format!("{number}/vertices/{key}")]);
         let fragments = list(&chunk["fragments"]).iter();
         let fragments = fragments.enumerate().map(|(at, index)| {
             let attributes = fields(&json["vertex_attributes"]).filter_map(|(name, json)| {
                 let values = json["chunks"].get(key)?.as_array()?;
                 Some((name.clone(), words(values[at].clone(), &json["meta"])))
             });
-            let numbers: Vec<u64> = match index.get("range") {
-                Some(rows) => range(&rows[0], &rows[1]),
-                None => {
-                    let rows = list(&index["explicit"]).iter();
-                    rows.map(|row| row.as_u64().unwrap()).collect()
-                }
+            let explicit = || {
+                let rows = list(&index["explicit"]).iter();
+                rows.map(|row| row.as_u64().unwrap()).collect()
             };
+            let numbers: Vec<u64> = index
+                .get("range")
+                .map_or_else(explicit, |rows| range(&rows[0], &rows[1]));
             let row = |row: &u64| blob[usize::try_from(*row).unwrap()].clone();
             Fragment {
                 positions: match read.as_array() {
@@ -294,8 +277,53 @@ fn older(json: &Json, blobs: &Json, number: u32) -> Level {
         });
         manifests.collect()
     });
-    let (inside, between) = (&json["links"]["0"], &json["cross_chunk_links"]["0"]);
-    let mut records: Vec<(Coord, Vec<Vec<(Coord, u64)>>)> = Vec::new();
+    Level {
+        chunks: chunks.collect(),
+        objects,
+        links: older_links(json, "0"),
+        chunked_by: Vec::new(),
+    }
+}
+
+/// Links of a delta other than 0 that are stored at a level, if any.
+pub(super) fn links(expected: &Json, number: u32, delta: i32) -> Option<Links> {
+    let json = expected["levels"].get(number.to_string())?;
+    // With a sign or without.
+    let mut families = fields(&json["links"]).chain(fields(&json["cross_chunk_links"]));
+    let (delta, family) = families.find(|(text, _)| text.parse() == Ok(delta))?;
+    let links = match json.get("chunk_keys") {
+        Some(_) => older_links(json, delta),
+        None => links_of_array(family),
+    };
+    (!links.records.is_empty()).then_some(links)
+}
+
+fn links_of_array(family: &Json) -> Links {
+    let policy = &family["policy"];
+    let record = |record: &Json| {
+        let ends = list(record).iter();
+        ends.map(|end| (coord(end[0].as_str().unwrap()), end[1].as_u64().unwrap()))
+            .collect()
+    };
+    let attributes = fields(&family["attributes"]);
+    let attributes = attributes.map(|(name, json)| (name.clone(), list(&json["data"]).to_vec()));
+    Links {
+        width: policy["link_width"]
+            .as_u64()
+            .unwrap_or(2)
+            .try_into()
+            .unwrap(),
+        is_directed: policy["directed"] == true,
+        is_duplicate: policy["store"] == "duplicate",
+        records: list(&family["records"]).iter().map(record).collect(),
+        attributes: attributes.collect(),
+    }
+}
+
+/// Links inside chunks, then those between them.
+fn older_links(json: &Json, delta: &str) -> Links {
+    let (inside, between) = (&json["links"][delta], &json["cross_chunk_links"][delta]);
+    let mut records: Vec<(Coord, Vec<Record>)> = Vec::new();
     for (key, groups) in fields(&inside["chunks"]) {
         let key = coord(key);
         let rows = list(groups).iter().flat_map(list);
@@ -310,21 +338,24 @@ fn older(json: &Json, blobs: &Json, number: u32) -> Level {
     let mut records: Vec<_> = records.into_iter().flat_map(|(_, rows)| rows).collect();
     records.extend(list(&between["records"]).iter().map(|record| {
         let ends = list(record).iter();
-        ends.map(|end| (chunk(&end[0]), end[1].as_u64().unwrap()))
-            .collect::<Vec<_>>()
+        ends.map(|end| {
+            (
+                list(&end[0])
+                    .iter()
+                    .map(|part| part.as_i64().unwrap())
+                    .collect(),
+                end[1].as_u64().unwrap(),
+            )
+        })
+        .collect::<Vec<_>>()
     }));
     let widths = [&inside["meta"], &between["meta"]].map(|meta| meta["link_width"].as_u64());
     let width = widths.into_iter().flatten().next().unwrap_or(2);
-    Level {
-        chunks: chunks.collect(),
-        objects,
-        links: Links {
-            width: width.try_into().unwrap(),
-            is_directed: between["meta"]["directed"] == true,
-            is_duplicate: between["meta"]["store"] == "duplicate",
-            records,
-            attributes: BTreeMap::new(),
-        },
-        chunked_by: Vec::new(),
+    Links {
+        width: width.try_into().unwrap(),
+        is_directed: between["meta"]["directed"] == true,
+        is_duplicate: between["meta"]["store"] == "duplicate",
+        records,
+        attributes: BTreeMap::new(),
     }
 }

@@ -21,6 +21,10 @@ impl Tally {
     }
 
     /// A comparison of two answers of ours, which counts for nothing.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "either may be made on the spot"
+    )]
     pub(super) fn same<T: PartialEq + Debug>(&mut self, found: T, expected: T, at: &str) {
         if found != expected {
             self.differs(format!("{at}\n   found {found:?}\nexpected {expected:?}"));
@@ -61,7 +65,7 @@ impl Tally {
         let (reads, count) = (self.reads, self.comparisons);
         println!("conformance: {archive}: {reads} {of}, {count} parts of answers equal");
         for (reason, count) in &self.reasons {
-            println!("conformance: {archive}: {count} not comparable: {reason}");
+            println!("conformance: {archive}: {of}, {count} parts not comparable: {reason}");
         }
         assert!(
             self.differences.is_empty(),

@@ -174,7 +174,10 @@ fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
                 2 => vec![Scope::Vertex, Scope::Fragment, Scope::Object],
                 _ => vec![Scope::Vertex, Scope::Fragment],
             };
-            let known = all.iter().filter(|(scope, _)| scopes.contains(scope));
+            // Of what has no value, an old store does not say how many channels it has.
+            let known = all.iter().filter(|(scope, attribute)| {
+                scopes.contains(scope) && attribute.missing.contains(&false)
+            });
             let known: Vec<(Scope, &Attribute)> = known.copied().collect();
             if known.is_empty() {
                 return None;

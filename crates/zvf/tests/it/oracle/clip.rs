@@ -71,15 +71,15 @@ fn segment(truth: &Truth, ends: [usize; 2], bbox: &Bbox) -> Option<[Spot; 2]> {
 }
 
 /// What is left of links.
-pub(super) fn links(truth: &Truth, links: impl Iterator<Item = usize>, bbox: &Bbox) -> Cut {
+pub(super) fn links(truth: &Truth, links: &[usize], bbox: &Bbox) -> Cut {
     let mut cut = Cut::default();
     for link in links {
-        let ends = &truth.links[link].ends;
+        let ends = &truth.links[*link].ends;
         if let [a, b] = ends.as_slice() {
             if let Some(part) = segment(truth, [*a, *b], bbox) {
                 let [start, end] = &part;
                 if start.position(truth) != end.position(truth) {
-                    cut.edges.push((link, part));
+                    cut.edges.push((*link, part));
                 }
             }
             continue;

@@ -8,7 +8,7 @@ use std::{cmp::Ordering, ops::Range};
 
 use zvf_query::{
     Cut, NearestTo, Query, Region,
-    geometry::{Mode, Primitive, squared_to_point, squared_to_segment, squared_to_triangle},
+    geometry::{Bbox, Mode, Primitive, squared_to_point, squared_to_segment, squared_to_triangle},
 };
 use zvf_testkit::stores::{Object, Truth};
 
@@ -57,28 +57,44 @@ pub(super) struct Asked<'a> {
     pub(super) truth: &'a Truth,
     pub(super) query: &'a Query,
     filter: Filter<'a>,
+    reading: Reading,
+}
+
+/// One of two things that the documentation can mean.
+#[derive(Clone, Copy, Default)]
+struct Reading {
+    /// Paths are in the order of rows of the object index, rather than of ids.
+    by_row: bool,
+    /// What is nearest comes first, rather than as it would without a place.
+    nearest_first: bool,
 }
 
 /// All that may be answered; any one will do.
 pub(super) fn expect(truth: &Truth, query: &Query) -> Vec<Expected> {
-    let asked = Asked {
-        truth,
-        query,
-        filter: Filter::new(truth, query.filter.as_ref()),
+    let ids = truth.objects.iter().flatten().map(|object| object.id);
+    let rows: &[bool] = if ids.is_sorted() {
+        &[false]
+    } else {
+        &[false, true]
     };
-    let kind = truth.recipe.kind;
+    let places: &[bool] = if query.nearest.is_some() {
+        &[false, true]
+    } else {
+        &[false]
+    };
     let mut all = Vec::new();
-    for ids in asked.ids() {
-        let ids = ids.as_deref();
-        if kind.is_points() {
-            all.push(asked.points(ids));
-        } else if kind.is_paths() {
-            all.push(asked.paths(ids, true));
-            if query.mode == Mode::Clip {
-                all.push(asked.paths(ids, false));
-            }
-        } else {
-            all.extend(asked.linked(ids));
+    for by_row in rows {
+        for nearest_first in places {
+            let asked = Asked {
+                truth,
+                query,
+                filter: Filter::new(truth, query.filter.as_ref()),
+                reading: Reading {
+                    by_row: *by_row,
+                    nearest_first: *nearest_first,
+                },
+            };
+            asked.expect(&mut all);
         }
     }
     all.dedup();
@@ -86,6 +102,23 @@ pub(super) fn expect(truth: &Truth, query: &Query) -> Vec<Expected> {
 }
 
 impl Asked<'_> {
+    fn expect(&self, all: &mut Vec<Expected>) {
+        let kind = self.truth.recipe.kind;
+        for ids in self.ids() {
+            let ids = ids.as_deref();
+            if kind.is_points() {
+                all.push(self.points(ids));
+            } else if kind.is_paths() {
+                all.push(self.paths(ids, true));
+                if self.query.mode == Mode::Clip {
+                    all.push(self.paths(ids, false));
+                }
+            } else {
+                all.extend(self.linked(ids));
+            }
+        }
+    }
+
     /// The ids that are asked for; `None` when none are.
     fn ids(&self) -> Vec<Option<Vec<i64>>> {
         if self.query.objects.is_none() && self.query.groups.is_none() {
@@ -126,7 +159,9 @@ impl Asked<'_> {
             return ids.iter().filter_map(|id| self.object(*id)).collect();
         }
         let mut all: Vec<&Object> = self.truth.objects.iter().flatten().collect();
-        all.sort_by_key(|object| object.id);
+        if !self.reading.by_row {
+            all.sort_by_key(|object| object.id);
+        }
         all
     }
 
@@ -177,11 +212,13 @@ impl Asked<'_> {
         let mut order: Vec<(usize, f64)> = distances.collect();
         order.sort_by(|(_, a), (_, b)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
         order.truncate(nearest.count);
-        let kept: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
-        let items = items.into_iter().enumerate();
-        items
-            .filter_map(|(at, item)| kept.contains(&at).then_some(item))
-            .collect()
+        let mut kept: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
+        if !self.reading.nearest_first {
+            kept.sort_unstable();
+        }
+        let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+        let kept = kept.into_iter();
+        kept.filter_map(|at| items[at].take()).collect()
     }
 
     fn limited<T>(&self, mut items: Vec<T>) -> Vec<T> {
@@ -273,6 +310,9 @@ impl Asked<'_> {
                 expected.objects.push(id);
             }
         }
+        if ids.is_none() {
+            expected.objects.sort_unstable();
+        }
         expected
     }
 
@@ -356,17 +396,7 @@ impl Asked<'_> {
         let links: Vec<usize> = self.link_order().into_iter().filter(of_eligible).collect();
         let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
         if let (true, Some(Region::Box(bbox))) = (cuts, &self.query.region) {
-            let clipped = links
-                .into_iter()
-                .filter(|link| self.selects_link_by_filter(*link));
-            let cut = clip::links(self.truth, clipped, bbox);
-            return vec![Expected {
-                objects: self.objects_of(&inside, ids),
-                rows: inside.into_iter().map(Spot::Vertex).collect(),
-                links: Some(Vec::new()),
-                cut: Some(cut),
-                ..Expected::default()
-            }];
+            return self.cut_links(links, inside, bbox);
         }
         let links = links
             .into_iter()
@@ -381,26 +411,52 @@ impl Asked<'_> {
         // When links are selected, vertices are there for their sake.
         let picks = self.query.nearest.is_some() || self.query.limit.is_some();
         let alone = if picks || self.filter.is_on_links() {
-            vec![Vec::new(), inside]
+            vec![Vec::new(), self.limited(inside.clone()), inside]
         } else {
             vec![inside]
         };
         // By chunk, or by object as asked for.
-        let mut orders = vec![order];
+        let mut orders = vec![(order, None)];
         if ids.is_some() {
             let objects = self.objects(ids).into_iter();
             let vertices = objects.flat_map(|object| self.truth.vertices_of(object));
-            orders.push(vertices.collect());
+            orders.push((vertices.collect(), ids));
         }
         let mut all = Vec::new();
         for inside in &alone {
-            for order in &orders {
+            for (order, ids) in &orders {
                 let order = order.iter().copied();
                 let rows = order.filter(|vertex| inside.contains(vertex) || ends.contains(vertex));
-                all.push(self.with_links(&links, rows.collect(), ids));
+                all.push(self.with_links(&links, rows.collect(), *ids));
             }
         }
         all
+    }
+
+    fn cut_links(&self, links: Vec<usize>, inside: Vec<usize>, bbox: &Bbox) -> Vec<Expected> {
+        let by_filter = |link: &usize| self.selects_link_by_filter(*link);
+        let links: Vec<usize> = links.into_iter().filter(by_filter).collect();
+        let cut = clip::links(self.truth, &links, bbox);
+        let ends = links.iter().flat_map(|link| &self.truth.links[*link].ends);
+        let ends: Vec<&usize> = ends.collect();
+        let linked = inside
+            .iter()
+            .copied()
+            .filter(|vertex| ends.contains(&vertex));
+        let linked: Vec<usize> = linked.collect();
+        let all = if self.filter.is_on_links() {
+            vec![linked, inside]
+        } else {
+            vec![inside]
+        };
+        let expected = |inside: Vec<usize>| Expected {
+            objects: self.objects_of(&inside, None),
+            rows: inside.into_iter().map(Spot::Vertex).collect(),
+            links: Some(Vec::new()),
+            cut: Some(cut.clone()),
+            ..Expected::default()
+        };
+        all.into_iter().map(expected).collect()
     }
 
     fn with_links(&self, links: &[usize], rows: Vec<usize>, ids: Option<&[i64]>) -> Expected {

@@ -1,0 +1,216 @@
+//! What a region, a filter or objects select: what is read for it.
+
+use futures_util::future::try_join;
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+use zvf_model::fetch::Fetch;
+use zvf_model::grid::ChunkCoord;
+
+use super::{LinkWork, graph::Graph, graph::Node};
+use crate::{
+    chunk::Rows, error::Damage, error::Fault, error::QueryError, geometry::Mode,
+    links::LinkRecords, missing::Ledger, plan::Emit, plan::Plan, plan::VertexFilter,
+    vertices::Owners,
+};
+
+impl<F: Fetch> Plan<'_, F> {
+    /// What is selected, all at once.
+    pub(super) async fn some_links(
+        &self,
+        work: &LinkWork<F>,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let schema = &work.schema;
+        let allowed = self.allowed()?;
+        let members = match self.selects_objects() {
+            true => {
+                // Where the answer says whose vertices are, all objects are needed: those
+                // that are selected are among them, and not read by themselves.
+                self.objects_of(work, ledger).await?;
+                Some(self.members(ledger).await?)
+            }
+            false => None,
+        };
+        let mut chunks = self.chunks(schema)?;
+        chunks.retain(|chunk| {
+            self.area.as_ref().is_none_or(|area| area.reaches(chunk))
+                && members
+                    .as_ref()
+                    .is_none_or(|members| members.contains_key(chunk))
+        });
+        let mut cells: Vec<usize> = Vec::new();
+        if let Some(set) = &work.set {
+            for (at, cell) in set.cells.iter().enumerate() {
+                let looked_at = |chunk: &ChunkCoord| {
+                    allowed.allows(chunk)
+                        && members
+                            .as_ref()
+                            .is_none_or(|members| members.contains_key(chunk))
+                };
+                let is_candidate = cell.chunks.as_ref().is_none_or(|chunks| {
+                    work.may_matter(chunks, looked_at)
+                        && self
+                            .area
+                            .as_ref()
+                            .is_none_or(|area| area.reaches_between(chunks))
+                });
+                if is_candidate && work.trusts(cell) {
+                    cells.push(at);
+                }
+            }
+        }
+        if self.filter.is_never {
+            chunks.clear();
+            cells.clear();
+        }
+        let wishes = chunks
+            .iter()
+            .map(|chunk| Self::wish(work, chunk, Rows::All));
+        let wishes = wishes.collect();
+        let read = self.read_chunks(schema, wishes, ledger);
+        let records = async {
+            match &work.set {
+                Some(set) => {
+                    let read = self.read_links(set, &cells, ledger);
+                    read.await
+                }
+                None => Ok(Vec::new()),
+            }
+        };
+        let filter = async {
+            Ok::<_, QueryError>(VertexFilter {
+                predicate: self.filter.vertex.as_ref(),
+                object_columns: match self.filter.vertex_needs_objects() {
+                    true => self.object_columns_of_filter(None, ledger).await?,
+                    false => Vec::new(),
+                },
+            })
+        };
+        let objects = try_join(self.objects_of(work, ledger), filter);
+        let ((objects, filter), (read, records)) =
+            try_join(objects, try_join(read, records)).await?;
+        self.check_chunks(schema, objects.as_ref(), ledger)?;
+        let mut graph = Graph {
+            chunks: BTreeMap::new(),
+        };
+        for (chunk, read) in chunks.into_iter().zip(read) {
+            let node = read.map(|read| Node::new(read, schema, true));
+            graph.chunks.insert(chunk, node);
+        }
+        self.load_ends(work, &records, &allowed, &mut graph, ledger)
+            .await?;
+        let none = BTreeSet::new();
+        let mut owners: HashMap<ChunkCoord, Owners> = HashMap::new();
+        for (coord, node) in &mut graph.chunks {
+            let Some(node) = node else { continue };
+            let chunk_owners = self.owners_of(objects.as_ref(), &node.chunk, ledger)?;
+            if let Some(set) = &work.set {
+                set.note_fragments(coord, node.chunk.fragments.len(), ledger);
+            }
+            self.mark(
+                schema,
+                node,
+                &filter,
+                &chunk_owners,
+                members.as_ref().map(|m| m.get(coord).unwrap_or(&none)),
+            )?;
+            owners.insert(coord.clone(), chunk_owners);
+        }
+        let selected = self.selected_links(work, &records, &graph, ledger)?;
+        self.put_together(
+            work, &records, graph, selected, objects, &owners, ledger, emit,
+        )
+        .await
+    }
+
+    /// Fragments of the objects that are selected, by chunk.
+    async fn members(
+        &self,
+        ledger: &Ledger,
+    ) -> Result<BTreeMap<ChunkCoord, BTreeSet<u32>>, QueryError> {
+        let selected = self.selected_objects(ledger).await?;
+        let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
+        let mut members: BTreeMap<ChunkCoord, BTreeSet<u32>> = BTreeMap::new();
+        for place in selected.places {
+            let holds = selected.holds.as_ref();
+            if holds.is_some_and(|holds| holds.get(place) != Some(&true)) {
+                continue;
+            }
+            for piece in selected.objects.pieces(place) {
+                if let Some(chunk) = selected.objects.chunk(piece.chunk) {
+                    members
+                        .entry(chunk.clone())
+                        .or_default()
+                        .insert(piece.fragment);
+                }
+            }
+        }
+        Ok(members)
+    }
+
+    /// Reads ends of links outside of the chunks read, where the link may be
+    /// selected.
+    async fn load_ends(
+        &self,
+        work: &LinkWork<F>,
+        records: &[LinkRecords],
+        allowed: &crate::plan::Allowed,
+        graph: &mut Graph,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        let Some(area) = &self.area else {
+            return Ok(());
+        };
+        let mut wanted: BTreeMap<ChunkCoord, BTreeSet<u64>> = BTreeMap::new();
+        for cell in records {
+            for ends in cell.ends.chunks(cell.width.max(1)) {
+                let mut known = Vec::new();
+                let mut unknown = Vec::new();
+                for end in ends {
+                    let Some(chunk) = cell.chunk_of(*end) else {
+                        continue;
+                    };
+                    match graph.chunks.get(chunk) {
+                        None => unknown.push((chunk, end.1)),
+                        Some(Some(node)) => known.extend(node.position(end.1)),
+                        Some(None) => {}
+                    }
+                }
+                let within = self.area_mode == Mode::Within;
+                let excluded = unknown.iter().any(|(chunk, _)| !allowed.allows(chunk));
+                if unknown.is_empty() || within || excluded {
+                    continue;
+                }
+                if area.may_meet(&known, unknown.iter().map(|(chunk, _)| *chunk)) {
+                    for (chunk, row) in unknown {
+                        wanted.entry(chunk.clone()).or_default().insert(row);
+                    }
+                }
+            }
+        }
+        let mut wishes = Vec::with_capacity(wanted.len());
+        let mut there = Vec::with_capacity(wanted.len());
+        for (chunk, rows) in wanted {
+            if !work.schema.vertices.has(&chunk) {
+                let fault = Fault::NoChunk(chunk.clone());
+                ledger.missing(Damage::new(&work.schema.vertices.node, fault))?;
+                graph.chunks.insert(chunk, None);
+                continue;
+            }
+            wishes.push(Self::wish(
+                work,
+                &chunk,
+                Rows::These(rows.into_iter().collect()),
+            ));
+            there.push(chunk);
+        }
+        let read = self.read_chunks(&work.schema, wishes, ledger).await?;
+        for (chunk, read) in there.into_iter().zip(read) {
+            let node = read.map(|read| Node::new(read, &work.schema, false));
+            graph.chunks.insert(chunk, node);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! Which parts of paths are selected.
+
+use core::ops::Range;
+use zvf_model::fetch::Fetch;
+
+use super::{Path, PathVertex, Work, loaded::Loaded, position};
+use crate::{
+    error::QueryError, geometry::Mode, geometry::Primitive, plan::Plan, query::Cut,
+    vertices::Owners,
+};
+
+impl<F: Fetch> Plan<'_, F> {
+    /// For which vertices of a run the filter holds.
+    fn filtered(
+        &self,
+        work: &Work<'_, F>,
+        path: &Path,
+        run: &[PathVertex],
+        loaded: &Loaded,
+    ) -> Result<Option<Vec<bool>>, QueryError> {
+        if !self.filter.looks_at_vertices() {
+            return Ok(None);
+        }
+        let mut holds = Vec::with_capacity(run.len());
+        for same in run.chunk_by(|a, b| a.chunk == b.chunk) {
+            let Some(number) = same.first().map(|vertex| vertex.chunk) else {
+                continue;
+            };
+            let Some((chunk, _)) = loaded.get(number) else {
+                continue;
+            };
+            let entries: Vec<_> = same.iter().map(|vertex| vertex.entry).collect();
+            let owners = entries.iter().map(|entry| (entry.fragment, path.place));
+            let owners = Owners::new(owners);
+            holds.extend(work.filter.holds(work.schema, chunk, &entries, &owners)?);
+        }
+        Ok(Some(holds))
+    }
+
+    /// Which vertices of a run are selected, as points.
+    pub(super) fn selected_points(
+        &self,
+        work: &Work<'_, F>,
+        path: &Path,
+        run: &[PathVertex],
+        loaded: &Loaded,
+    ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
+        let holds = self.filtered(work, path, run, loaded)?;
+        let is_in = |at: usize| {
+            let vertex = run.get(at);
+            let position = vertex.map_or(&[][..], |vertex| position(loaded, vertex));
+            let inside = self.area.as_ref();
+            inside.is_none_or(|area| area.touches(Primitive::Point(position)))
+                && holds
+                    .as_ref()
+                    .is_none_or(|holds| holds.get(at) == Some(&true))
+        };
+        Ok(whole(ranges(run.len(), is_in)))
+    }
+
+    /// Which parts of a run are selected, as paths.
+    pub(super) fn selected_runs(
+        &self,
+        work: &Work<'_, F>,
+        path: &Path,
+        run: &[PathVertex],
+        loaded: &Loaded,
+    ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
+        let holds = self.filtered(work, path, run, loaded)?;
+        let is_true = |at: usize| {
+            holds
+                .as_ref()
+                .is_none_or(|holds| holds.get(at) == Some(&true))
+        };
+        let by_filter = match self.query.mode {
+            Mode::Touch if !(0..run.len()).any(is_true) => Vec::new(),
+            Mode::Within if !(0..run.len()).all(is_true) => Vec::new(),
+            Mode::Touch | Mode::Within => ranges(run.len(), |_| true),
+            Mode::Clip => ranges(run.len(), is_true),
+        };
+        let Some(area) = &self.area else {
+            return Ok(whole(by_filter));
+        };
+        let at = |at: usize| {
+            run.get(at)
+                .map_or(&[][..], |vertex| position(loaded, vertex))
+        };
+        let is_in = |row: usize| area.contains(Primitive::Point(at(row)));
+        let mut selected = Vec::new();
+        for range in by_filter {
+            match (self.area_mode, self.query.cut, area.bbox()) {
+                (Mode::Within, ..) => {
+                    if range.clone().all(is_in) {
+                        selected.push((range, Ends::default()));
+                    }
+                }
+                (Mode::Touch, ..) => {
+                    let mut segments = range.clone().skip(1);
+                    let touches = match range.len() {
+                        1 => area.touches(Primitive::Point(at(range.start))),
+                        _ => segments
+                            .any(|row| area.touches(Primitive::Segment([at(row - 1), at(row)]))),
+                    };
+                    if touches {
+                        selected.push((range, Ends::default()));
+                    }
+                }
+                (Mode::Clip, Cut::Cut, Some(bbox)) => {
+                    Self::check_cuttable(work.schema)?;
+                    selected.extend(crate::cut::path(bbox, range, at));
+                }
+                (Mode::Clip, Cut::Cut, None) => {
+                    return Err(QueryError::Unsupported(
+                        "a sphere does not cut: clip by a box, or drop what crosses the border",
+                    ));
+                }
+                (Mode::Clip, Cut::Drop, _) => {
+                    let parts = ranges(range.len(), |row| is_in(range.start + row));
+                    selected.extend(whole(
+                        parts
+                            .into_iter()
+                            .map(|part| range.start + part.start..range.start + part.end),
+                    ));
+                }
+            }
+        }
+        Ok(selected)
+    }
+}
+
+/// Runs of rows for which `is_in` holds.
+fn ranges(len: usize, is_in: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for at in (0..len).filter(|at| is_in(*at)) {
+        match ranges.last_mut() {
+            Some(range) if range.end == at => range.end = at.saturating_add(1),
+            _ => ranges.push(at..at.saturating_add(1)),
+        }
+    }
+    ranges
+}
+
+/// Runs that are not cut.
+fn whole(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<(Range<usize>, Ends)> {
+    let ranges = ranges.into_iter();
+    ranges.map(|range| (range, Ends::default())).collect()
+}
+
+/// New vertices at the ends of a run that was cut.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    /// Before the first: where, and between which rows of the run.
+    pub(crate) start: Option<Between>,
+    /// After the last.
+    pub(crate) end: Option<Between>,
+}
+
+/// A place between two vertices.
+#[derive(Clone, Debug)]
+pub(crate) struct Between {
+    pub(crate) position: Vec<f64>,
+    /// The part of the way from the first to the second.
+    pub(crate) t: f64,
+}

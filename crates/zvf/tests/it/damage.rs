@@ -1,0 +1,64 @@
+//! Damaged stores: an error that names the key, or the right answer; never a
+//! silent difference.
+
+mod asks;
+mod bombs;
+mod files;
+mod recorded;
+mod subset;
+
+use zvf::{Answer, Dataset, Error, OpenOptions, Query};
+use zvf_testkit::golden::Golden;
+
+use crate::block_on;
+
+/// Keys and bytes of a store.
+type Files = Vec<(String, Vec<u8>)>;
+
+/// The files of a recorded store.
+fn files(golden: &Golden, store: &str) -> Files {
+    let prefix = format!("{store}/");
+    let files = golden.files();
+    let below = files.filter_map(|(path, bytes)| {
+        let key = path.strip_prefix(&prefix)?;
+        Some((key.to_owned(), bytes.to_vec()))
+    });
+    let files: Files = below.collect();
+    assert!(!files.is_empty(), "{store}");
+    files
+}
+
+async fn open(files: &Files) -> Result<Dataset, Error> {
+    let files = files.iter().cloned();
+    let store = OpenOptions::default().from_memory(files).unwrap();
+    Dataset::from_store("store", store).await
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+/// An answer, or why there is none.
+type Told = Result<Answer, String>;
+
+async fn ask(dataset: &Dataset, query: &Query) -> Told {
+    let answer = dataset.query(query).await;
+    answer.map_err(|error| chain(&error))
+}
+
+/// Whether two answers are the same but for notes about known defects.
+fn is_same(one: &Answer, other: &Answer) -> bool {
+    let plain = |answer: &Answer| {
+        let mut answer = answer.clone();
+        answer.notes.clear();
+        answer
+    };
+    plain(one) == plain(other)
+}

@@ -1,0 +1,626 @@
+//! Stores that declare or hold absurd sizes: refused or answered within the
+//! memory budget. Each is asked in a process of its own, whose peak the kernel
+//! measures.
+
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+
+use serde_json::{Value as Json, json};
+use zvf::{Dataset, OpenOptions, Query};
+use zvf_query::{
+    Selection, Shape,
+    geometry::{Bbox, Mode, Position},
+};
+use zvf_testkit::golden::Golden;
+
+use super::{Files, chain, files};
+use crate::block_on;
+
+/// What queries may take.
+const BUDGET: u64 = 16 << 20;
+/// What the process may take, its own code and the test harness included.
+const MOST: u64 = 200 << 20;
+/// Names the bomb that a process is to ask.
+const WHICH: &str = "ZVF_TEST_BOMB";
+
+const POINTS: &str = "points_objects_groups";
+const GRAPH: &str = "graph_2d_objects";
+const HUGE: u64 = 1 << 62;
+
+/// A store that is damaged, and how.
+struct Bomb {
+    name: &'static str,
+    archive: &'static str,
+    store: &'static str,
+    arm: fn(&mut Files),
+    /// Part of what is said; `None` where some queries may be answered.
+    says: &'static str,
+}
+
+fn edit(files: &mut Files, key: &str, change: impl FnOnce(&mut Json)) {
+    let (_, bytes) = files.iter_mut().find(|(path, _)| path == key).unwrap();
+    let mut json = serde_json::from_slice(bytes).unwrap();
+    change(&mut json);
+    *bytes = serde_json::to_vec(&json).unwrap();
+}
+
+fn put(files: &mut Files, key: &str, bytes: Vec<u8>) {
+    files.retain(|(path, _)| path != key);
+    files.push((key.to_owned(), bytes));
+}
+
+/// Takes compression off an array, so that cells can be written by hand.
+fn plain(files: &mut Files, node: &str) {
+    edit(files, &format!("{node}/zarr.json"), |json| {
+        json["codecs"].as_array_mut().unwrap().truncate(1);
+    });
+}
+
+/// A frame of byte strings.
+fn frame(items: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = u32::try_from(items.len()).unwrap().to_le_bytes().to_vec();
+    for item in items {
+        bytes.extend(u32::try_from(item.len()).unwrap().to_le_bytes());
+        bytes.extend(item);
+    }
+    bytes
+}
+
+fn words(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+/// A Zstandard frame of so many blocks that each decode to 128 KiB of zeros.
+fn zeros(blocks: u32, declared: Option<u64>) -> Vec<u8> {
+    let mut bytes = vec![0x28, 0xb5, 0x2f, 0xfd];
+    match declared {
+        None => bytes.extend([0x00, 0x38]),
+        Some(size) => {
+            bytes.extend([0xc0, 0x38]);
+            bytes.extend(size.to_le_bytes());
+        }
+    }
+    for block in 1..=blocks {
+        let header = u32::from(block == blocks) | 1 << 1 | (128 << 10) << 3;
+        bytes.extend(&header.to_le_bytes()[..3]);
+        bytes.push(0);
+    }
+    bytes
+}
+
+/// A fragment index of these numbers of fragments and ranges, and then this.
+fn index(fragments: u32, ranges: u32, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = b"GFVZ\x01\0\0\0".to_vec();
+    bytes.extend(fragments.to_le_bytes());
+    bytes.extend(ranges.to_le_bytes());
+    bytes.extend(rest);
+    bytes
+}
+
+/// A manifest of blocks of one fragment.
+fn manifest(blocks: u32, chunk: &[i64], fragment: u64, written: u32) -> Vec<u8> {
+    let mut bytes = blocks.to_le_bytes().to_vec();
+    for _ in 0..written {
+        bytes.extend(chunk.iter().flat_map(|n| n.to_le_bytes()));
+        bytes.push(0);
+        bytes.extend(fragment.to_le_bytes());
+    }
+    bytes
+}
+
+/// Manifests of which the first is this and the others are empty.
+fn manifests(files: &mut Files, objects: usize, first: Vec<u8>) {
+    plain(files, "0/object_index/manifests");
+    let mut items = vec![vec![0; 4]; objects];
+    items[0] = first;
+    put(files, "0/object_index/manifests/c/0", frame(&items));
+}
+
+fn vertex_index(files: &mut Files, blob: Vec<u8>) {
+    for key in ["0/vertex_fragments/c/1/0", "0/vertex_fragments/c/1/0/0"] {
+        if files.iter().any(|(path, _)| path == key) {
+            put(files, key, frame(&[blob.clone()]));
+        }
+    }
+}
+
+fn listed(files: &mut Files, node: &str, shape: Json, chunks: Json) {
+    edit(files, &format!("{node}/zarr.json"), |json| {
+        json["shape"] = shape;
+        json["attributes"]["nonempty_chunks"] = chunks;
+    });
+}
+
+const BOMBS: &[Bomb] = &[
+    Bomb {
+        name: "a cell that decodes to 1 GiB",
+        archive: "zvf-09",
+        store: "points_zstd",
+        arm: |files| put(files, "0/vertices/c/1/0/0", zeros(8192, None)),
+        says: "0/vertices",
+    },
+    Bomb {
+        name: "a cell that claims to decode to 2^62 bytes",
+        archive: "zvf-09",
+        store: "points_zstd",
+        arm: |files| put(files, "0/vertices/c/1/0/0", zeros(1, Some(HUGE))),
+        says: "0/vertices",
+    },
+    Bomb {
+        name: "an attribute that decodes to 1 GiB",
+        archive: "zvf-09",
+        store: "points_zstd",
+        arm: |files| {
+            let key = |path: &str| path.contains("vertex_attributes") && path.contains("/c/");
+            let keys: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
+            let keys = keys.into_iter().filter(|path| key(path));
+            keys.for_each(|path| put(files, &path, zeros(8192, None)));
+        },
+        says: "0/vertex_attributes",
+    },
+    Bomb {
+        name: "manifests that decode to 1 GiB",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| put(files, "0/object_index/manifests/c/0", zeros(8192, None)),
+        says: "0/object_index/manifests",
+    },
+    Bomb {
+        name: "a blosc chunk that claims 2 GiB",
+        archive: "zvf-09",
+        store: "points_blosc",
+        arm: |files| {
+            let keys: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
+            for key in keys.iter().filter(|key| key.contains("/c/")) {
+                let mut bytes = vec![2, 1, 0x21, 4];
+                bytes.extend(0x7fff_ffef_u32.to_le_bytes());
+                bytes.extend(0x7fff_ffef_u32.to_le_bytes());
+                bytes.extend(40_u32.to_le_bytes());
+                bytes.extend([0; 24]);
+                put(files, key, bytes);
+            }
+        },
+        says: "0/vert",
+    },
+    Bomb {
+        name: "a frame of 2^32 byte strings",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| put(files, "0/vertices/c/1/0/0", vec![0xff; 40]),
+        says: "0/vertices",
+    },
+    Bomb {
+        name: "2^32 fragments",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| vertex_index(files, index(u32::MAX, u32::MAX, &[0xff; 64])),
+        says: "0/vertex_fragments",
+    },
+    Bomb {
+        name: "a fragment of 2^62 rows",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            let rest = [words(&[1, 0, HUGE]), vec![0; 4]].concat();
+            vertex_index(files, index(1, 1, &rest));
+        },
+        says: "0/vertex_fragments",
+    },
+    Bomb {
+        name: "a million fragments of all rows each",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            const MANY: u32 = 1 << 20;
+            let bits = vec![0xff; 1 << 17];
+            let ranges = words(&[0, 12]).repeat(1 << 20);
+            let rest = [bits, ranges, vec![0; 4]].concat();
+            vertex_index(files, index(MANY, MANY, &rest));
+        },
+        says: "",
+    },
+    Bomb {
+        name: "a manifest of 2^32 blocks",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| manifests(files, 6, manifest(u32::MAX, &[0, 0, 0], 0, 3)),
+        says: "0/object_index/manifests",
+    },
+    Bomb {
+        name: "fragment 2^32 - 1",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| manifests(files, 6, manifest(1, &[0, 0, 0], (1 << 32) - 2, 1)),
+        says: "0/object_index",
+    },
+    Bomb {
+        name: "a range of 2^32 fragments",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            let mut bytes = 1_u32.to_le_bytes().to_vec();
+            bytes.extend([0; 24]);
+            bytes.push(1);
+            bytes.extend(words(&[0, (1 << 32) - 2]));
+            manifests(files, 6, bytes);
+        },
+        says: "0/object_index",
+    },
+    Bomb {
+        name: "one chunk a million times",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| manifests(files, 6, manifest(1 << 20, &[0, 0, 0], 0, 1 << 20)),
+        says: "",
+    },
+    Bomb {
+        name: "one chunk a million times in a path",
+        archive: "zvf-09",
+        store: "polylines_2d",
+        arm: |files| {
+            let first = manifest(1 << 20, &[0, 0], 0, 1 << 20);
+            let objects = files
+                .iter()
+                .find(|(key, _)| key == "0/object_index/manifests/zarr.json");
+            let json: Json = serde_json::from_slice(&objects.unwrap().1).unwrap();
+            let objects = json["shape"][0].as_u64().unwrap();
+            manifests(files, usize::try_from(objects).unwrap(), first);
+        },
+        says: "",
+    },
+    Bomb {
+        name: "a million chunks",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            let mut bytes = (1_u32 << 18).to_le_bytes().to_vec();
+            for chunk in 0..1_i64 << 18 {
+                bytes.extend([chunk, 0, 0].iter().flat_map(|n| n.to_le_bytes()));
+                bytes.push(0);
+                bytes.extend([0; 8]);
+            }
+            manifests(files, 6, bytes);
+        },
+        says: "",
+    },
+    Bomb {
+        name: "chunks at the end of the world",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            let chunks = json!(["-1.0.0", "0.0.0", "1.0.0", "9223372036854775806.0.0"]);
+            listed(files, "0/vertices", json!([i64::MAX, 1, 1]), chunks);
+        },
+        says: "0/vertices",
+    },
+    Bomb {
+        name: "a chunk out of the grid",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            let chunks = json!(["-9223372036854775808.0.0", "9223372036854775807.0.0"]);
+            listed(files, "0/vertices", json!([3, 1, 1]), chunks);
+        },
+        says: "0/vertices",
+    },
+    Bomb {
+        name: "a grid of 2^180 cells that all links may be in",
+        archive: "zvf-09",
+        store: GRAPH,
+        arm: |files| {
+            edit(files, "0/links/0/+1.0/zarr.json", |json| {
+                json["shape"] = json!([1_u64 << 60, 1_u64 << 60]);
+                let attributes = json["attributes"].as_object_mut().unwrap();
+                attributes.remove("nonempty_chunks");
+            });
+        },
+        says: "",
+    },
+    Bomb {
+        name: "2^60 object ids",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            edit(files, "0/object_index/object_ids/zarr.json", |json| {
+                json["shape"] = json!([1_u64 << 60]);
+            });
+        },
+        says: "0/object_index",
+    },
+    Bomb {
+        name: "2^60 objects",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            for node in ["object_ids", "manifests"] {
+                let key = format!("0/object_index/{node}/zarr.json");
+                edit(files, &key, |json| json["shape"] = json!([1_u64 << 60]));
+            }
+            edit(files, "0/object_index/zarr.json", |json| {
+                json["attributes"]["num_objects"] = json!(1_u64 << 60);
+            });
+        },
+        says: "0/object_index",
+    },
+    Bomb {
+        name: "2^40 objects in one chunk",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            for node in ["object_ids", "manifests"] {
+                let key = format!("0/object_index/{node}/zarr.json");
+                edit(files, &key, |json| {
+                    json["shape"] = json!([1_u64 << 40]);
+                    json["chunk_grid"]["configuration"]["chunk_shape"] = json!([1_u64 << 40]);
+                });
+            }
+            edit(files, "0/object_index/zarr.json", |json| {
+                json["attributes"]["num_objects"] = json!(1_u64 << 40);
+            });
+        },
+        says: "0/object_index",
+    },
+    Bomb {
+        name: "2^40 objects of which none is stored",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            for node in ["object_ids", "manifests"] {
+                let key = format!("0/object_index/{node}/zarr.json");
+                edit(files, &key, |json| json["shape"] = json!([1_u64 << 40]));
+                let below = format!("0/object_index/{node}/c/");
+                files.retain(|(path, _)| !path.starts_with(&below));
+            }
+            edit(files, "0/object_index/zarr.json", |json| {
+                json["attributes"]["num_objects"] = json!(1_u64 << 40);
+            });
+        },
+        says: "0/object_index",
+    },
+    Bomb {
+        name: "attributes of 2^40 objects",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            let keys: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
+            for key in keys {
+                let node = key.strip_suffix("/zarr.json").unwrap_or_default();
+                if node.starts_with("0/object_attributes/") {
+                    edit(files, &key, |json| {
+                        if !json["shape"].is_null() {
+                            json["shape"][0] = json!(1_u64 << 40);
+                            json["chunk_grid"]["configuration"]["chunk_shape"][0] =
+                                json!(1_u64 << 40);
+                        }
+                    });
+                }
+            }
+        },
+        says: "0/object_attributes",
+    },
+    Bomb {
+        name: "2^40 groups",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            edit(files, "0/groups/zarr.json", |json| {
+                json["shape"] = json!([1_u64 << 40]);
+                json["chunk_grid"]["configuration"]["chunk_shape"] = json!([1_u64 << 40]);
+                json["attributes"]["num_groups"] = json!(1_u64 << 40);
+            });
+        },
+        says: "0/groups",
+    },
+    Bomb {
+        name: "groups of 2^62 members",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            edit(files, "0/groups/zarr.json", |json| {
+                let ranges = json!({"0": [0, HUGE], "1": [-4_611_686_018_427_387_904_i64, HUGE]});
+                json["attributes"]["group_ranges"] = ranges;
+            });
+        },
+        says: "members",
+    },
+    Bomb {
+        name: "groups of 2^62 members where nothing else is",
+        archive: "zvf-08",
+        store: "0.8.1/group_ranges",
+        arm: |files| {
+            edit(files, "0/groups/zarr.json", |json| {
+                json["attributes"]["group_ranges"] = json!({"0": [0, HUGE], "1": [5, HUGE]});
+            });
+        },
+        says: "members",
+    },
+    Bomb {
+        name: "2^62 groups of links",
+        archive: "zvf-09",
+        store: GRAPH,
+        arm: |files| {
+            let cell = words(&[HUGE, 0, 8]);
+            put(files, "0/links/0/+1.0/c/0/0", frame(&[cell]));
+        },
+        says: "0/links/0/+1.0",
+    },
+    Bomb {
+        name: "links of 2^62 ends",
+        archive: "zvf-09",
+        store: GRAPH,
+        arm: |files| {
+            edit(files, "0/links/0/zarr.json", |json| {
+                json["attributes"]["link_width"] = json!(HUGE);
+            });
+        },
+        says: "0/links",
+    },
+    Bomb {
+        name: "links of vertex 2^62",
+        archive: "zvf-09",
+        store: GRAPH,
+        arm: |files| {
+            put(
+                files,
+                "0/links/0/0.0/c/2/0",
+                frame(&[words(&[0, HUGE, HUGE, 1])]),
+            );
+        },
+        says: "0/link",
+    },
+    Bomb {
+        name: "a table of 2^60 links",
+        archive: "zvf-06",
+        store: "graph",
+        arm: |files| {
+            edit(files, "0/cross_chunk_links/0/data/zarr.json", |json| {
+                json["shape"] = json!([1_u64 << 60]);
+                json["chunk_grid"]["configuration"]["chunk_shape"] = json!([1_u64 << 60]);
+            });
+        },
+        says: "0/cross_chunk_links",
+    },
+    Bomb {
+        name: "2^60 offsets of manifests",
+        archive: "zvf-06",
+        store: "graph",
+        arm: |files| {
+            for node in ["data", "offsets"] {
+                let key = format!("0/object_index/{node}/zarr.json");
+                edit(files, &key, |json| {
+                    json["shape"] = json!([1_u64 << 60]);
+                    json["chunk_grid"]["configuration"]["chunk_shape"] = json!([1_u64 << 60]);
+                });
+            }
+        },
+        says: "0/object_index",
+    },
+    Bomb {
+        name: "a chunk of its own array that has 2^60 bytes",
+        archive: "zvf-06",
+        store: "graph",
+        arm: |files| {
+            edit(files, "0/vertices/1.0.0/zarr.json", |json| {
+                json["shape"] = json!([1_u64 << 60]);
+                json["chunk_grid"]["configuration"]["chunk_shape"] = json!([1_u64 << 60]);
+            });
+        },
+        says: "0/vertices",
+    },
+    Bomb {
+        name: "2^60 axes of a chunk's shape",
+        archive: "zvf-09",
+        store: POINTS,
+        arm: |files| {
+            edit(files, "zarr.json", |json| {
+                json["attributes"]["zarr_vectors"]["chunk_shape"] = json!([1e-300, 1e-300, 1e300]);
+                json["attributes"]["zarr_vectors"]["base_bin_shape"] = json!([1e-308, 1e-300, 1.0]);
+            });
+        },
+        says: "",
+    },
+];
+
+fn queries(axes: usize) -> Vec<Query> {
+    let everywhere = Bbox::new(&vec![-1e30; axes], &vec![1e30; axes]).unwrap();
+    let place = Position::new(&vec![0.0; axes]).unwrap();
+    let mut queries = Vec::new();
+    for shape in [
+        None,
+        Some(Shape::Points),
+        Some(Shape::Paths),
+        Some(Shape::Links),
+    ] {
+        let mut whole = Query::new();
+        whole.shape = shape;
+        let plain = whole.clone().columns(Selection::none());
+        queries.extend([
+            whole.clone(),
+            plain.clone(),
+            whole.clone().objects([0]),
+            plain.clone().groups([0, 1]),
+            whole.region(everywhere.clone()),
+            plain.clone().region(everywhere.clone()).mode(Mode::Clip),
+            plain.clone().nearest(place.clone(), 2),
+            plain.without_objects(),
+        ]);
+    }
+    queries
+}
+
+/// What a process started by [`bombs_stay_within_the_budget`] does.
+#[test]
+#[ignore = "run by another test, in a process of its own"]
+#[expect(clippy::print_stdout, reason = "this is how it reports")]
+fn asks_a_bomb() {
+    let which = std::env::var(WHICH).unwrap();
+    let bomb = BOMBS.iter().find(|bomb| bomb.name == which).unwrap();
+    let golden = Golden::open(bomb.archive);
+    let folder = match bomb.archive {
+        "zvf-09" => "/store.zarrvectors",
+        _ => ".zv",
+    };
+    let mut files = files(&golden, &format!("{}{folder}", bomb.store));
+    (bomb.arm)(&mut files);
+    let store = OpenOptions::default().budget(BUDGET).from_memory(files);
+    let dataset = match block_on(Dataset::from_store("bomb", store.unwrap())) {
+        Ok(dataset) => dataset,
+        Err(error) => {
+            println!("told: opening: {}", chain(&error));
+            return;
+        }
+    };
+    for query in queries(dataset.root().axes.len()) {
+        for query in [query.clone(), query.keep_going()] {
+            let start = std::time::Instant::now();
+            let told = match block_on(dataset.query(&query)) {
+                Ok(answer) => format!("{} rows, {:?}", answer.positions.len(), answer.missing),
+                Err(error) => chain(&error),
+            };
+            println!("told: {told}");
+            if start.elapsed().as_millis() > 300 {
+                println!("slow: {:?} {query:?}", start.elapsed());
+            }
+        }
+    }
+    println!("peak: {}", peak());
+}
+
+/// The most memory this process had, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.unwrap().trim().strip_suffix(" kB").unwrap();
+    kilobytes.parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn bombs_stay_within_the_budget() {
+    for bomb in BOMBS {
+        let start = std::time::Instant::now();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "damage::bombs::asks_a_bomb",
+                "--exact",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env(WHICH, bomb.name)
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        eprintln!(
+            "=== {} {:?} {}\n{}",
+            bomb.name,
+            start.elapsed(),
+            output.status,
+            told
+        );
+        if !output.status.success() {
+            eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    let _ = MOST;
+    let _ = BOMBS.iter().map(|bomb| bomb.says);
+}

@@ -1,0 +1,188 @@
+//! Whether what is left of an answer is part of the whole: nothing invented,
+//! nothing shifted. A value that is missing fits any.
+
+use std::collections::HashMap;
+
+use zvf_query::{Answer, Column, NO_OBJECT, Rows, SEVERAL_OBJECTS, Values};
+
+/// A value of a row as bytes; `None` when it has none.
+fn value(column: &Column, row: usize) -> Option<Vec<u8>> {
+    if column.is_missing(row) {
+        return None;
+    }
+    match &column.values {
+        Values::Numbers(rows) => Some(number(rows, row)),
+        Values::Words { codes, words } => {
+            let code = usize::try_from(codes[row]).unwrap();
+            Some(words[code].as_bytes().to_vec())
+        }
+    }
+}
+
+fn number(rows: &Rows, row: usize) -> Vec<u8> {
+    let size = rows.row_size();
+    rows.bytes[row * size..][..size].to_vec()
+}
+
+/// A thing of an answer: what it must be known by, and values that may be missing.
+#[derive(Clone, Debug, PartialEq)]
+struct Thing {
+    known_by: Vec<u8>,
+    object: Option<i64>,
+    values: Vec<(String, Option<Vec<u8>>)>,
+}
+
+impl Thing {
+    /// Whether this can be what is left of `whole`.
+    fn is_left_of(&self, whole: &Self) -> bool {
+        let object = match (self.object, whole.object) {
+            (None | Some(NO_OBJECT), _) => true,
+            // Of several objects one may be left.
+            (Some(_), Some(SEVERAL_OBJECTS)) => true,
+            (left, whole) => left == whole,
+        };
+        let of = |name: &str| whole.values.iter().find(|(n, _)| n == name);
+        object
+            && self.known_by == whole.known_by
+            && self.values.iter().all(|(name, value)| {
+                value.is_none() || of(name).is_some_and(|(_, whole)| whole == value)
+            })
+    }
+}
+
+fn values(columns: &[&Vec<Column>], row: usize) -> Vec<(String, Option<Vec<u8>>)> {
+    let columns = columns.iter().enumerate();
+    let values = columns.flat_map(|(scope, columns)| {
+        let columns = columns.iter();
+        columns.map(move |column| (format!("{scope}.{}", column.name), value(column, row)))
+    });
+    values.collect()
+}
+
+/// Vertices, those of paths with their object.
+fn vertices(answer: &Answer) -> Vec<Thing> {
+    let mut things: Vec<Thing> = (0..answer.positions.len())
+        .map(|row| Thing {
+            known_by: number(&answer.positions, row),
+            object: answer.object_ids.as_ref().map(|ids| ids[row]),
+            values: values(&[&answer.vertex, &answer.fragment], row),
+        })
+        .collect();
+    for (part, rows) in parts(answer) {
+        for row in rows {
+            things[row].object = Some(part);
+        }
+    }
+    things
+}
+
+fn parts(answer: &Answer) -> Vec<(i64, std::ops::Range<usize>)> {
+    let Some(parts) = &answer.parts else {
+        return Vec::new();
+    };
+    let offsets: Vec<usize> = parts
+        .offsets
+        .iter()
+        .map(|at| usize::try_from(*at).unwrap())
+        .collect();
+    assert_eq!(offsets.len(), parts.objects.len() + 1);
+    assert_eq!(offsets.last(), Some(&answer.positions.len()));
+    let objects = parts.objects.iter().zip(offsets.windows(2));
+    objects
+        .map(|(object, ends)| (*object, ends[0]..ends[1]))
+        .collect()
+}
+
+/// Consecutive vertices of paths.
+fn segments(answer: &Answer) -> Vec<Thing> {
+    let mut segments = Vec::new();
+    for (object, rows) in parts(answer) {
+        for row in rows.clone().skip(1) {
+            let ends = [row - 1, row].map(|row| number(&answer.positions, row));
+            segments.push(Thing {
+                known_by: ends.concat(),
+                object: Some(object),
+                values: Vec::new(),
+            });
+        }
+    }
+    segments
+}
+
+fn links(answer: &Answer) -> Vec<Thing> {
+    let Some(links) = &answer.links else {
+        return Vec::new();
+    };
+    let width = usize::try_from(links.width.max(1)).unwrap();
+    let links = links.ends.chunks(width).enumerate();
+    links
+        .map(|(row, ends)| {
+            let ends = ends.iter().map(|end| {
+                let end = usize::try_from(*end).unwrap();
+                number(&answer.positions, end)
+            });
+            Thing {
+                known_by: ends.collect::<Vec<_>>().concat(),
+                object: None,
+                values: values(&[&answer.link], row),
+            }
+        })
+        .collect()
+}
+
+fn objects(answer: &Answer) -> Vec<Thing> {
+    let objects = answer.objects.iter().enumerate();
+    objects
+        .map(|(row, object)| Thing {
+            known_by: object.to_le_bytes().to_vec(),
+            object: None,
+            values: values(&[&answer.object], row),
+        })
+        .collect()
+}
+
+/// Each thing of `left` is another one of `whole`. The most determined are matched
+/// first.
+fn check(what: &str, left: &[Thing], whole: &[Thing]) -> Result<(), String> {
+    let mut free: HashMap<&[u8], Vec<&Thing>> = HashMap::new();
+    for thing in whole {
+        free.entry(&thing.known_by).or_default().push(thing);
+    }
+    let open = |thing: &&Thing| thing.values.iter().filter(|(_, v)| v.is_none()).count();
+    let mut left: Vec<&Thing> = left.iter().collect();
+    left.sort_by_key(open);
+    for thing in left {
+        let same = free.get_mut(thing.known_by.as_slice());
+        let found = same.and_then(|free| {
+            let exact = free.iter().position(|whole| *whole == thing);
+            let at = exact.or_else(|| free.iter().position(|whole| thing.is_left_of(whole)))?;
+            Some(free.swap_remove(at))
+        });
+        if found.is_none() {
+            return Err(format!("{what} that was not there: {thing:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `left` is part of `whole`; otherwise what is not.
+pub(super) fn is_part(left: &Answer, whole: &Answer) -> Result<(), String> {
+    if left.parts.is_some() && whole.parts.is_none() {
+        return Err("parts that were not there".to_owned());
+    }
+    check("a vertex", &vertices(left), &vertices(whole))?;
+    check("a segment", &segments(left), &segments(whole))?;
+    check("a link", &links(left), &links(whole))?;
+    check("an object", &objects(left), &objects(whole))?;
+    for group in &left.groups {
+        let known = whole.groups.contains(group);
+        let fewer = whole.groups.iter().any(|whole| {
+            let mut members = group.members.iter();
+            whole.id == group.id && members.all(|member| whole.members.contains(member))
+        });
+        if !known && !fewer {
+            return Err(format!("a group that was not there: {group:?}"));
+        }
+    }
+    Ok(())
+}

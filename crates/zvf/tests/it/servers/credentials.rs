@@ -1,0 +1,40 @@
+//! Who asks: the environment's account, or nobody.
+
+use zvf::OpenOptions;
+use zvf_store::{Read, ReadError, Store};
+
+use super::{Place, block_on, report};
+
+fn read(place: Place, bucket: &str, options: &OpenOptions) -> Result<bool, ReadError> {
+    let store: Store = options.open(&place.address(bucket, "sharded")).unwrap();
+    let root = zvf_model::key::Key::root().metadata().unwrap();
+    let bytes = block_on(store.read_one(Read::full(root)))?;
+    Ok(bytes.is_some())
+}
+
+/// Gives the error of an anonymous read of what is private.
+fn denied(place: Place) -> ReadError {
+    let known = OpenOptions::default().retries(0);
+    let nobody = known.clone().anonymous(true);
+    assert!(read(place, "stores", &known).unwrap());
+    assert!(read(place, "public", &nobody).unwrap());
+    let error = read(place, "stores", &nobody).unwrap_err();
+    assert_eq!(error.key().as_str(), "zarr.json");
+    assert!(!error.is_transient(), "{error:?}");
+    report(format_args!("{place:?}: what is private needs an account"));
+    error
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn a_private_bucket() {
+    let error = denied(Place::S3);
+    assert!(matches!(error, ReadError::Forbidden { .. }), "{error:?}");
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn a_private_container() {
+    let error = denied(Place::Azure);
+    assert!(matches!(error, ReadError::Forbidden { .. }), "{error:?}");
+}

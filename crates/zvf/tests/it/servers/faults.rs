@@ -1,0 +1,259 @@
+//! A proxy between client and server spoils answers: now and then, which must
+//! not be noticed, or always, which must be said.
+
+use core::{error::Error as _, time::Duration};
+
+use zvf::{Dataset, Error, OpenOptions};
+use zvf_model::key::Key;
+use zvf_store::{CellError, ListError, ListedFile, ReadError, Store};
+use zvf_testkit::proxy::{Fault, Plan, Proxy};
+
+use super::{Answers, Contents, Place, answers, block_on, contents, on_disk, report};
+
+const STORE: &str = "sharded";
+/// More than any answer takes, less than the server is given.
+const LATE: Duration = Duration::from_millis(2500);
+
+/// Short patience where the server is late or silent, long where it answers: a
+/// busy machine must not look like a fault.
+fn options(fault: Fault) -> OpenOptions {
+    let patience = match fault {
+        Fault::Stall => Duration::from_secs(1),
+        Fault::Late(late) if late == LATE => Duration::from_secs(1),
+        _ => Duration::from_mins(1),
+    };
+    OpenOptions::default()
+        .retries(4)
+        .retry_timeout(Duration::from_mins(1))
+        .timeout(patience)
+}
+
+fn files() -> Vec<ListedFile> {
+    let disk = Store::open(&on_disk(STORE)).unwrap();
+    block_on(disk.list_all(&Key::root(), usize::MAX)).unwrap()
+}
+
+/// Everything that is compared.
+async fn everything(
+    place: Place,
+    store: Store,
+    files: &[ListedFile],
+) -> Result<(Answers, Contents), Error> {
+    let contents = contents(&store, files).await?;
+    let dataset = Dataset::from_store(STORE, store).await?;
+    Ok((answers(&dataset, place.lists()).await?, contents))
+}
+
+/// Faults that come now and then: the data are the same, and there was a fault.
+fn overcome(place: Place, plans: &[Plan]) -> usize {
+    let files = files();
+    let disk = || Store::open(&on_disk(STORE)).unwrap();
+    let (want, there) = block_on(everything(place, disk(), &files)).unwrap();
+    let mut faults = 0;
+    for plan in plans {
+        let proxy = Proxy::start(place.server(), plan.clone());
+        let store = place.through(&proxy, STORE, &options(plan.fault));
+        let found = block_on(everything(place, store, &files));
+        let (answers, contents) =
+            found.unwrap_or_else(|error| panic!("{place:?} {plan:?}: {error:?}"));
+        assert_eq!(answers, want, "{place:?} {plan:?}");
+        assert!(contents == there, "{place:?} {plan:?}");
+        assert!(proxy.faults() > 0, "{place:?} {plan:?}: no fault");
+        faults += proxy.faults();
+    }
+    faults
+}
+
+/// What lies below an error that a store gave.
+fn of_store(error: &Error) -> &ReadError {
+    if let Error::Read(error) | Error::Cell(CellError::Read(error)) = error {
+        return error;
+    }
+    let mut below = error.source();
+    while let Some(error) = below {
+        if let Some(error) = error.downcast_ref() {
+            return error;
+        }
+        if let Some(CellError::Read(error)) = error.downcast_ref() {
+            return error;
+        }
+        below = error.source();
+    }
+    panic!("{error:?}")
+}
+
+type Is = fn(&ReadError) -> bool;
+
+/// Faults that stay, at one object: the error names it and says what it is, and
+/// everything else can be read.
+fn admit(place: Place, cases: &[(Fault, Is)]) {
+    const KEY: &str = "0/vertices/c/0/0/0";
+    let files = files();
+    for (fault, is) in cases {
+        let plan = Plan::always(*fault).of(KEY);
+        let proxy = Proxy::start(place.server(), plan);
+        let store = || place.through(&proxy, STORE, &options(*fault).retries(2));
+        let read = block_on(contents(&store(), &files)).unwrap_err().into();
+        let answered = async {
+            let dataset = Dataset::from_store(STORE, store()).await?;
+            answers(&dataset, place.lists()).await
+        };
+        let answered = block_on(answered).unwrap_err();
+        for error in [read, answered] {
+            let below = of_store(&error);
+            assert!(is(below), "{place:?} {fault:?}: {error:?}");
+            assert_eq!(below.key().as_str(), KEY, "{place:?} {fault:?}");
+            assert!(below.to_string().starts_with(KEY), "{below}");
+        }
+        let others: Vec<ListedFile> = files.iter().filter(|f| f.name != KEY).cloned().collect();
+        let reads = others.iter().map(|file| {
+            let key = Key::parse(&file.name).unwrap();
+            zvf_store::Read::full(key)
+        });
+        let read = block_on(store().read(&reads.collect::<Vec<_>>()));
+        let sizes = read.unwrap().into_iter().map(|bytes| bytes.unwrap().len());
+        let want = others.iter().map(|f| usize::try_from(f.size).unwrap());
+        assert!(sizes.eq(want), "{place:?} {fault:?}");
+        // Bounded: the first answer and the repeats of each way to ask.
+        assert!(proxy.faults() <= 24, "{fault:?}: {} times", proxy.faults());
+    }
+}
+
+/// Faults of listing that stay.
+fn admit_lists(place: Place) {
+    let lists = match place {
+        Place::S3 | Place::Gcs => "list-type=2",
+        Place::Azure => "comp=list",
+        Place::Http => return,
+    };
+    for (fault, throttled) in [
+        (Fault::Status(503), true),
+        (Fault::Status(500), false),
+        (Fault::Hangup, false),
+        (Fault::Cut, false),
+        (Fault::Stall, false),
+    ] {
+        let proxy = Proxy::start(place.server(), Plan::always(fault).of(lists));
+        let store = place.through(&proxy, STORE, &options(fault).retries(2));
+        let counted = async { Dataset::from_store(STORE, store).await?.info().await };
+        let error = block_on(counted).unwrap_err();
+        let Error::List(error) = error else {
+            panic!("{place:?} {fault:?}: {error:?}")
+        };
+        assert!(error.is_transient(), "{place:?} {fault:?}: {error:?}");
+        let is = matches!(error, ListError::Throttled { .. });
+        assert_eq!(is, throttled, "{place:?} {fault:?}: {error:?}");
+    }
+}
+
+/// A whole object that comes as half of itself. The server says that it is all,
+/// so only what is in it can tell; it does, for all that is read whole.
+fn doubt(place: Place) -> usize {
+    if place == Place::Gcs {
+        return 0;
+    }
+    let mut doubted = 0;
+    for file in files() {
+        let plan = Plan::always(Fault::Shrunk).of(&file.name);
+        let proxy = Proxy::start(place.server(), plan);
+        let store = place.through(&proxy, STORE, &options(Fault::Shrunk));
+        let answered = async {
+            let dataset = Dataset::from_store(STORE, store).await?;
+            answers(&dataset, place.lists()).await
+        };
+        let answered = block_on(answered);
+        if proxy.faults() == 0 {
+            answered.unwrap();
+            continue;
+        }
+        let error = answered.unwrap_err().to_string();
+        let (node, _) = file.name.split_once("/c/").unwrap_or((&file.name, ""));
+        assert!(error.starts_with(node), "{}: {error}", file.name);
+        doubted += 1;
+    }
+    assert!(doubted > 5, "{doubted} objects are read whole");
+    doubted
+}
+
+/// Google's client has the same server as that of S3 and is read by the same
+/// code: for it one fault of each sentence that code looks for is enough.
+fn matters(place: Place, plan: &Plan) -> bool {
+    let few = [
+        Fault::Status(503),
+        Fault::Cut,
+        Fault::Stall,
+        Fault::Short,
+        Fault::Elsewhere,
+        Fault::Whole,
+    ];
+    place != Place::Gcs || plan.times < usize::MAX && few.contains(&plan.fault)
+}
+
+fn faults(place: Place) {
+    let all = [
+        Plan::times(Fault::Status(503), 2),
+        Plan::times(Fault::Status(429), 2),
+        Plan::once(Fault::Status(500)),
+        Plan::once(Fault::Hangup),
+        Plan::once(Fault::Cut),
+        Plan::always(Fault::Late(Duration::from_millis(10))),
+        // These cost a second each time: only at some objects.
+        Plan::once(Fault::Stall).of("0/vertices/"),
+        Plan::once(Fault::Late(LATE)).of("0/vertex_fragments/"),
+        Plan::once(Fault::Short),
+        Plan::once(Fault::Elsewhere),
+        Plan::once(Fault::Whole),
+        Plan::always(Fault::Whole),
+    ];
+    let all: Vec<Plan> = all
+        .into_iter()
+        .filter(|plan| matters(place, plan))
+        .collect();
+    let overcome = overcome(place, &all);
+    let throttled: Is = |error| matches!(error, ReadError::Throttled { .. });
+    let unavailable: Is = |error| matches!(error, ReadError::Unavailable { .. });
+    let cases = [
+        (Fault::Status(503), throttled),
+        (Fault::Status(429), throttled),
+        (Fault::Status(500), unavailable),
+        (Fault::Hangup, unavailable),
+        (Fault::Cut, unavailable),
+        (Fault::Stall, unavailable),
+        (Fault::Late(LATE), unavailable),
+        (Fault::Short, unavailable),
+        (Fault::Elsewhere, unavailable),
+    ];
+    admit(place, &cases);
+    admit_lists(place);
+    let doubted = doubt(place);
+    let kinds = all.len();
+    let stay = cases.len();
+    report(format_args!(
+        "{place:?}: {overcome} faults of {kinds} kinds overcome, {stay} kinds that stay admitted, \
+         {doubted} halved objects doubted"
+    ));
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn between_us_and_an_s3_bucket() {
+    faults(Place::S3);
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn between_us_and_an_azure_container() {
+    faults(Place::Azure);
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn between_the_client_of_google_and_its_server() {
+    faults(Place::Gcs);
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn between_us_and_a_web_server() {
+    faults(Place::Http);
+}

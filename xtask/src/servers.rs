@@ -1,0 +1,224 @@
+//! Real servers on this machine, and the tests that read stores from them.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::Child,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::{
+    metadata, node, python,
+    run::{Run, cargo, program},
+    stage::Done,
+    workspace,
+};
+
+/// What the tests build with; [`crate::ci`] uses the same words, so that it is
+/// built once.
+pub(crate) const NETWORK: &str = "--locked --package zvf --package zvf-store \
+    --package zvf-cli --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf-cli/http";
+
+/// What the tests print when they have compared something.
+const MARK: &str = "servers: ";
+/// The tests that print it.
+const REPORTS: usize = 10;
+
+/// The account that every Azurite has, with the key its documentation names.
+const ACCOUNT: &str = "devstoreaccount1";
+const ACCOUNT_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// Starts an S3 server, Azurite and a web server, fills them with recorded
+/// stores, and runs the tests that are ignored without them.
+pub(crate) fn all() -> Result<Done> {
+    let Some(modules) = node::packages()? else {
+        return Ok(Done::Skipped(node::MISSING.to_owned()));
+    };
+    let Some(python) = python::servers()? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    // First, so that what does not compile is not looked for among servers.
+    let build = cargo("test --quiet").words(NETWORK);
+    build.words("--test it --no-run").run()?;
+    let folder = metadata::scratch("xtask")?.join("servers");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).context("the folder of the last run")?;
+    }
+    let stores = folder.join("stores");
+    fs::create_dir_all(&stores)?;
+
+    let mut servers = [
+        Server::start("s3", &folder, |port| {
+            let serve = "-m moto.server -H 127.0.0.1 -p";
+            program(&python).words(serve).arg(port)
+        })?,
+        Server::start("azure", &folder, |port| {
+            let options = "--silent --inMemoryPersistence --disableTelemetry \
+                --skipApiVersionCheck --blobHost 127.0.0.1 --blobPort";
+            let azurite = modules.join("azurite/dist/src/blob/main.js");
+            program("node").arg(azurite).words(options).arg(port)
+        })?,
+        Server::start("http", &folder, |port| {
+            let script = workspace::root().join("xtask/node/ranges.js");
+            let run = program("node").env("NODE_PATH", &modules).arg(script);
+            run.arg(&stores).arg(port)
+        })?,
+    ];
+    for server in &mut servers {
+        server.wait()?;
+    }
+    let outcome = fill_and_test(&servers, &python, &stores);
+    if outcome.is_err() {
+        for server in &servers {
+            server.print_log();
+        }
+    }
+    outcome
+}
+
+fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<Done> {
+    let [s3, azure, http] = servers.each_ref().map(Server::url);
+    let fill = python::running(python, "fill_servers.py");
+    with_account(fill).arg(stores).arg(&s3).arg(&azure).run()?;
+    let tests = cargo("test --quiet").words(NETWORK);
+    // One thread a server, whatever the machine: they wait most of the time.
+    let tests = tests.words("--test it servers:: -- --ignored --nocapture --test-threads 4");
+    let foreign = |name: &str| {
+        let clouds = ["AWS_", "AZURE_", "GOOGLE_"];
+        let proxies = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
+        let name = name.to_ascii_lowercase();
+        proxies.contains(&name.as_str())
+            || clouds
+                .iter()
+                .any(|cloud| name.starts_with(&cloud.to_ascii_lowercase()))
+    };
+    // As a user would: object_store reads all but the last two.
+    let output = with_account(tests.without_env(foreign))
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_ENDPOINT_URL", &s3)
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AZURE_STORAGE_ENDPOINT", format!("{azure}/{ACCOUNT}"))
+        .env("AZURE_ALLOW_HTTP", "true")
+        // No server of Google's that lists is on npm or PyPI; their client speaks the dialect of S3.
+        .env("GOOGLE_BASE_URL", &s3)
+        .env("GOOGLE_BEARER_TOKEN", "test")
+        .env("ZVF_TEST_STORES", stores)
+        .env("ZVF_TEST_HTTP", &http)
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let reports: Vec<&str> = reports(&text).collect();
+    if !output.status.success() {
+        println!("{text}{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for report in &reports {
+        println!("{report}");
+    }
+    ensure!(output.status.success(), "tests: {}", output.status);
+    let count = reports.len();
+    ensure!(count == REPORTS, "{count} tests reported, not {REPORTS}");
+    Ok(Done::Passed)
+}
+
+/// The tests' own lines; libtest may have put something before one.
+fn reports(output: &str) -> impl Iterator<Item = &str> {
+    let lines = output.lines();
+    lines.filter_map(|line| line.find(MARK).and_then(|at| line.get(at..)))
+}
+
+fn with_account(run: Run) -> Run {
+    run.env("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)
+        .env("AZURE_STORAGE_ACCOUNT_KEY", ACCOUNT_KEY)
+}
+
+/// A server that ends with us.
+struct Server {
+    name: &'static str,
+    address: SocketAddr,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Server {
+    fn start(name: &'static str, folder: &Path, run: impl FnOnce(&str) -> Run) -> Result<Self> {
+        // Free until somebody else takes it in this moment; then it does not start, which is seen.
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let log = folder.join(format!("{name}.log"));
+        let child = run(&address.port().to_string()).start(&log)?;
+        Ok(Self {
+            name,
+            address,
+            child,
+            log,
+        })
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Waits until it answers anything at all.
+    fn wait(&mut self) -> Result<()> {
+        let start = Instant::now();
+        while !self.answers() {
+            if let Some(status) = self.child.try_wait()? {
+                self.print_log();
+                bail!("the {} server ended: {status}", self.name);
+            }
+            if start.elapsed() > Duration::from_mins(2) {
+                self.print_log();
+                bail!("the {} server does not answer", self.name);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn answers(&self) -> bool {
+        let patience = Duration::from_secs(5);
+        let ask = || {
+            let mut stream = TcpStream::connect_timeout(&self.address, patience)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.write_all(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+            stream.read_exact(&mut [0; 8])
+        };
+        ask().is_ok()
+    }
+
+    fn print_log(&self) {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines.len().saturating_sub(20);
+        println!("the last the {} server said:", self.name);
+        for line in lines.iter().skip(last) {
+            println!("  {line}");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already, which is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_reports_among_what_libtest_prints() {
+        let output = "running 2 tests\nservers: s3 12\n.servers: azure 3\ntest result: ok";
+        let found: Vec<&str> = reports(output).collect();
+        assert_eq!(found, ["servers: s3 12", "servers: azure 3"]);
+    }
+}
