@@ -6,7 +6,10 @@ use core::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use zvf_model::{
@@ -101,6 +104,7 @@ impl<F: Fetch> Session<'_, F> {
             fetch: self.fetch,
             whole,
             asked: Mutex::default(),
+            is_over: AtomicBool::new(false),
         };
         let levels = Levels::default();
         let session = Session {
@@ -227,6 +231,9 @@ struct Dry<'a, F> {
     fetch: &'a F,
     whole: bool,
     asked: Mutex<Vec<Asked>>,
+    /// Whether the first round is over: what a plan does about failures does not
+    /// count.
+    is_over: AtomicBool,
 }
 
 #[derive(Clone, Debug)]
@@ -269,7 +276,9 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
         wanted: &[Wanted<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send {
         let mut keys = Vec::with_capacity(wanted.len());
+        let is_over = self.is_over.load(Ordering::Relaxed);
         let mut asked = lock(&self.asked);
+        let before = asked.len();
         for wanted in wanted {
             let part = wanted.part.as_ref();
             let part = part.map(|part| part.end.saturating_sub(part.start));
@@ -287,6 +296,9 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
                 }
             }
         }
+        if is_over {
+            asked.truncate(before);
+        }
         drop(asked);
         let mut waited = false;
         // Whatever else is asked for side by side gets its turn first.
@@ -300,6 +312,7 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
         });
         async move {
             turn.await;
+            self.is_over.store(true, Ordering::Relaxed);
             let unread = |key| {
                 Err(FetchError {
                     key,
