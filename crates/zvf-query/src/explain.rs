@@ -285,7 +285,11 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
             match &wanted.cell {
                 CellOf::Element(array, element) => {
                     keys.push(array.node().clone());
-                    if let Some(object) = object_of(array, element) {
+                    let extents = array.metadata().decoded_shape();
+                    let first = element.iter().zip(extents);
+                    // Cells are counted, objects are found by items.
+                    let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
+                    if let Some(object) = object_of(array, &first.collect::<Vec<_>>()) {
                         asked.push((object, part));
                     }
                 }
