@@ -86,6 +86,12 @@ pub enum QueryError {
         /// Attributes that are there, as far as is known.
         there: Vec<String>,
     },
+    /// Which attributes there are, only a listing tells.
+    #[error(
+        "{}: cannot be listed, so nobody knows which attributes there are; \
+         name the attributes to read with their scopes, or none", _0.key
+    )]
+    Nameless(#[source] FetchError),
     /// There is no further geometry of this name.
     #[error("there is no further geometry {0:?}")]
     NoGeometry(String),

@@ -7,6 +7,7 @@ mod cost;
 mod explained;
 mod kinds;
 mod logs;
+mod recorded;
 mod rounds;
 mod snapshot;
 mod unlisted;

@@ -101,7 +101,7 @@ pub(super) fn of_levels(place: &[f64], chunk: &[f64]) -> Vec<Ask> {
     ]
 }
 
-fn ask(name: &'static str, query: Query) -> Ask {
+pub(super) fn ask(name: &'static str, query: Query) -> Ask {
     Ask {
         name,
         query,

@@ -145,7 +145,7 @@ fn most_rounds(kind: Kind, ask: &Ask) -> usize {
     of_kind + of_objects
 }
 
-fn check(name: &str, kind: Kind) {
+fn check((name, kind, _): (&str, Kind, u64)) {
     let mut faults = Vec::new();
     for (cells_name, cells) in CELLS {
         let made = kinds::fixed(kind, cells);
@@ -186,30 +186,30 @@ fn check(name: &str, kind: Kind) {
 
 #[test]
 fn requests_of_points_in_bins() {
-    check(KINDS[0].0, KINDS[0].1);
+    check(KINDS[0]);
 }
 
 #[test]
 fn requests_of_points_of_objects() {
-    check(KINDS[1].0, KINDS[1].1);
+    check(KINDS[1]);
 }
 
 #[test]
 fn requests_of_polylines() {
-    check(KINDS[2].0, KINDS[2].1);
+    check(KINDS[2]);
 }
 
 #[test]
 fn requests_of_graphs() {
-    check(KINDS[3].0, KINDS[3].1);
+    check(KINDS[3]);
 }
 
 #[test]
 fn requests_of_skeletons() {
-    check(KINDS[4].0, KINDS[4].1);
+    check(KINDS[4]);
 }
 
 #[test]
 fn requests_of_meshes() {
-    check(KINDS[5].0, KINDS[5].1);
+    check(KINDS[5]);
 }
