@@ -347,11 +347,28 @@ impl Comparison<'_> {
             found.len(),
             known.len()
         );
-        for ((row, edge), (link, [a, b])) in found.into_iter().zip(known) {
+        let same = |row: usize, edge: &[Vec<f64>], link: usize, [a, b]: &[Spot; 2]| {
             let same = self.is_close(&edge[0], &at(a)) && self.is_close(&edge[1], &at(b));
             ensure!(same, "edge {row} is {edge:?}, expected {a:?} to {b:?}");
             for (column, attribute) in self.pairs(&self.answer.link, Scope::Link)? {
-                columns::same(column, row, attribute, *link)?;
+                columns::same(column, row, attribute, link)?;
+            }
+            Ok(())
+        };
+        if self.truth.recipe.kind.is_skeleton() {
+            let children: Vec<usize> = ends.iter().step_by(2).copied().collect();
+            ensure!(children.is_sorted(), "links of {children:?}");
+            // New vertices come last, so that which child is where follows from the answer.
+            let mut left = known;
+            for (row, edge) in found {
+                let mut rest = left.iter();
+                let at = rest.position(|(link, spots)| same(row, edge, *link, spots).is_ok());
+                let at = at.ok_or_else(|| format!("edge {row} is {edge:?}, none of {left:?}"))?;
+                left.remove(at);
+            }
+        } else {
+            for ((row, edge), (link, spots)) in found.into_iter().zip(known) {
+                same(row, edge, *link, spots)?;
             }
         }
         self.object_ids(&pairs)
