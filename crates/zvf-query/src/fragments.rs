@@ -91,6 +91,13 @@ pub(crate) enum FragmentRows<'a> {
 }
 
 impl FragmentRows<'_> {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Range(rows) => rows.end.saturating_sub(rows.start),
+            Self::List(rows) => u64::try_from(rows.len()).unwrap_or(u64::MAX),
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let (range, list): (_, &[u64]) = match self {
             Self::Range(rows) => (rows.clone(), &[]),
