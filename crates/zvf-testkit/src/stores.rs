@@ -18,11 +18,13 @@ mod kinds;
 mod links;
 mod older;
 mod parts;
+mod pyramid;
 mod random;
 mod recipe;
 mod sketch;
 mod truth;
 
+pub use pyramid::{CrossLevel, Pyramid, pyramid};
 pub use random::Random;
 pub use recipe::{Cells, Kind, Policy, Profile, Recipe};
 pub use truth::{Attribute, Fragment, Link, Object, Truth, Values, Vertex};
@@ -38,6 +40,15 @@ pub struct Made {
 
 /// Makes the store of the [possible](Recipe::possible) recipe.
 pub fn make(recipe: &Recipe) -> Made {
+    let (truth, files) = finest(recipe);
+    Made {
+        files: files.finish(),
+        truth,
+    }
+}
+
+/// Level 0 of a store.
+fn finest(recipe: &Recipe) -> (Truth, files::Files) {
     let recipe = recipe.clone().possible();
     let mut random = Random::new(recipe.seed);
     let space = sketch::Space::new(&recipe, &mut random);
@@ -52,8 +63,5 @@ pub fn make(recipe: &Recipe) -> Made {
         files.group("0", &parts::level(&truth));
         older::write(&mut truth, &mut files);
     }
-    Made {
-        files: files.finish(),
-        truth,
-    }
+    (truth, files)
 }
