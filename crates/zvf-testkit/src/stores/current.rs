@@ -62,7 +62,12 @@ pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
     } else {
         1 + files.random().below(5)
     };
-    files.strings(&format!("{level}/object_index/manifests"), json!({}), &manifests, chunk);
+    files.strings(
+        &format!("{level}/object_index/manifests"),
+        json!({}),
+        &manifests,
+        chunk,
+    );
     if with_ids {
         let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let numbers = Numbers {
@@ -72,7 +77,11 @@ pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
             fill: (json!(0), vec![0; 8]),
             bytes: &bytes,
         };
-        files.numbers(&format!("{level}/object_index/object_ids"), json!({}), &numbers);
+        files.numbers(
+            &format!("{level}/object_index/object_ids"),
+            json!({}),
+            &numbers,
+        );
     }
 }
 

@@ -268,7 +268,11 @@ pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
     if open {
         let rows = open_rows::encode(&manifests);
         files.blob(&format!("{level}/object_index/data"), json!({}), &rows.data);
-        files.blob(&format!("{level}/object_index/offsets"), json!({}), &rows.offsets);
+        files.blob(
+            &format!("{level}/object_index/offsets"),
+            json!({}),
+            &rows.offsets,
+        );
     } else {
         files.strings(
             &format!("{level}/object_index/manifests"),

@@ -71,12 +71,21 @@ pub fn pyramid(recipe: &Recipe, links: CrossLevel) -> Pyramid {
             Some([parts::record(&fine, &[child]), parent])
         })
         .collect();
-    let records: Vec<Record> = up.iter().map(|[a, b]| [a.clone(), b.clone()].concat()).collect();
-    let step = Step { delta: 1, scales: [1, scale] };
+    let records: Vec<Record> = up
+        .iter()
+        .map(|[a, b]| [a.clone(), b.clone()].concat())
+        .collect();
+    let step = Step {
+        delta: 1,
+        scales: [1, scale],
+    };
     step.write(&fine, &mut files, &records);
     if links == CrossLevel::Explicit {
         let records: Vec<Record> = up.into_iter().map(|[a, b]| [b, a].concat()).collect();
-        let step = Step { delta: -1, scales: [scale, 1] };
+        let step = Step {
+            delta: -1,
+            scales: [scale, 1],
+        };
         step.write(&coarse, &mut files, &records);
     }
     Pyramid {
@@ -90,104 +99,125 @@ pub fn pyramid(recipe: &Recipe, links: CrossLevel) -> Pyramid {
     }
 }
 
+/// Numbers as bytes, by which bins are in order.
+type Bytes = Vec<[u8; 8]>;
+
 /// Vertices of a bin become one, in the middle of them.
 fn coarsened(
     fine: &Truth,
     (factor, scale): (f64, u32),
     random: &mut Random,
 ) -> (Truth, Vec<Option<usize>>) {
+    let shape = fine.chunk_shape.iter();
+    let chunk_shape: Vec<f64> = shape.map(|extent| extent * f64::from(scale)).collect();
     let bin: Vec<f64> = fine
         .chunk_shape
         .iter()
         .zip(&fine.bins_per_chunk)
         .map(|(extent, bins)| extent / f64::from(*bins) * factor)
         .collect();
-    let chunk_shape: Vec<f64> = fine
-        .chunk_shape
-        .iter()
-        .map(|extent| extent * f64::from(scale))
-        .collect();
-    let bin_of = |vertex: &Vertex| -> Vec<i64> {
-        let axes = vertex.position.iter().zip(&bin);
-        axes.map(|(value, extent)| floor(value / extent)).collect()
-    };
-    let some = random.chance(40);
-    let kept: Option<Vec<bool>> = fine.objects.as_ref().map(|objects| {
-        let kept = objects.iter().map(|_| !some || random.chance(60));
-        kept.collect()
+    let bins = fine.vertices.iter().map(|vertex| {
+        let bin = cell_of(&vertex.position, &bin).into_iter();
+        bin.map(i64::to_le_bytes).collect()
     });
-    let objects = fine.objects.iter().flatten().zip(kept.iter().flatten());
-    let members: Vec<usize> = match &fine.objects {
+    let bins: Vec<Bytes> = bins.collect();
+    let some = random.chance(40);
+    let mut kept = fine.objects.clone();
+    for object in kept.iter_mut().flatten() {
+        if some && random.chance(40) {
+            object.fragments.clear();
+        }
+    }
+    let members: Vec<usize> = match &kept {
         None => (0..fine.vertices.len()).collect(),
-        Some(_) => {
-            let kept = objects.clone().filter(|(_, kept)| **kept);
-            kept.flat_map(|(object, _)| fine.vertices_of(object)).collect()
+        Some(kept) => {
+            let kept = kept.iter();
+            kept.flat_map(|object| fine.vertices_of(object)).collect()
         }
     };
-    let mut bins: BTreeMap<Vec<[u8; 8]>, (Vec<i64>, Vec<usize>)> = BTreeMap::new();
-    for vertex in members {
-        let bin = bin_of(&fine.vertices[vertex]);
-        let bytes = bin.iter().map(|number| number.to_le_bytes()).collect();
-        let (_, members) = bins.entry(bytes).or_insert_with(|| (bin, Vec::new()));
-        members.push(vertex);
-    }
-    let mut chunks: BTreeMap<Vec<i64>, Vec<(Vec<i64>, Vec<f64>)>> = BTreeMap::new();
-    for (bin, members) in bins.into_values() {
-        let count = whole(i64::try_from(members.len()).unwrap_or(1));
-        let mean = |axis: usize| {
-            let values = members.iter().map(|at| fine.vertices[*at].position[axis]);
-            values.sum::<f64>() / count
-        };
-        let mean: Vec<f64> = (0..fine.axes.len()).map(mean).collect();
-        let axes = mean.iter().zip(&chunk_shape);
-        let chunk = axes.map(|(value, extent)| floor(value / extent)).collect();
-        chunks.entry(chunk).or_default().push((bin, mean));
-    }
-    let (mut vertices, mut fragments, mut by_bin) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for (chunk, own) in chunks {
-        for (row, (bin, mean)) in own.into_iter().enumerate() {
-            let at = vertices.len();
-            by_bin.insert(bin, at);
-            vertices.push(Vertex {
-                position: mean.into_iter().map(single).collect(),
-                chunk: chunk.clone(),
-                fragment: at,
-                row: parts::length(row),
-                object: None,
-            });
-            fragments.push(Fragment {
-                chunk: chunk.clone(),
-                number: u32::try_from(row).unwrap_or(u32::MAX),
-                vertices: at..at + 1,
-            });
-        }
-    }
-    let parents = fine.vertices.iter().map(|vertex| by_bin.get(&bin_of(vertex)));
-    let parents: Vec<Option<usize>> = parents.map(Option::<&usize>::copied).collect();
-    let objects = fine.objects.as_ref().map(|_| {
-        let coarse = objects.map(|(object, kept)| {
-            let vertices = fine.vertices_of(object).filter(|_| *kept);
-            let mut chain: Vec<usize> = vertices.filter_map(|at| parents[at]).collect();
+    let (vertices, by_bin) = middles(fine, &members, &bins, &chunk_shape);
+    let parents = bins.iter().map(|bin| by_bin.get(bin).copied());
+    let parents: Vec<Option<usize>> = parents.collect();
+    let mut coarse = level_of(fine, chunk_shape, vertices);
+    coarse.objects = kept.map(|kept| {
+        let chains = kept.into_iter().map(|object| {
+            let mut chain: Vec<usize> = fine
+                .vertices_of(&object)
+                .filter_map(|at| parents[at])
+                .collect();
             chain.dedup();
             Object {
                 id: object.id,
                 fragments: chain,
             }
         });
-        coarse.collect::<Vec<Object>>()
+        chains.collect()
     });
-    for object in objects.iter().flatten() {
+    for object in coarse.objects.iter().flatten() {
         for at in object.fragments.iter().collect::<BTreeSet<_>>() {
-            let owner = &mut vertices[*at].object;
+            let owner = &mut coarse.vertices[*at].object;
             *owner = Some(owner.map_or(object.id, |_| SEVERAL));
         }
     }
+    (coarse, parents)
+}
+
+fn cell_of(position: &[f64], shape: &[f64]) -> Vec<i64> {
+    let axes = position.iter().zip(shape);
+    axes.map(|(value, extent)| floor(value / extent)).collect()
+}
+
+/// The vertices that bins become, and which bin became which.
+fn middles(
+    fine: &Truth,
+    members: &[usize],
+    bins: &[Bytes],
+    chunk_shape: &[f64],
+) -> (Vec<Vertex>, BTreeMap<Bytes, usize>) {
+    let mut of_bins: BTreeMap<&Bytes, Vec<usize>> = BTreeMap::new();
+    for vertex in members {
+        of_bins.entry(&bins[*vertex]).or_default().push(*vertex);
+    }
+    let mut middles: Vec<(Vec<i64>, &Bytes, Vec<f64>)> = Vec::new();
+    for (bin, members) in of_bins {
+        let count = whole(i64::try_from(members.len()).unwrap_or(1));
+        let mean = |axis: usize| {
+            let values = members.iter().map(|at| fine.vertices[*at].position[axis]);
+            values.sum::<f64>() / count
+        };
+        let mean: Vec<f64> = (0..fine.axes.len()).map(mean).collect();
+        middles.push((cell_of(&mean, chunk_shape), bin, mean));
+    }
+    middles.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    let (mut vertices, mut by_bin): (Vec<Vertex>, _) = (Vec::new(), BTreeMap::new());
+    for (chunk, bin, mean) in middles {
+        by_bin.insert(bin.clone(), vertices.len());
+        let last = vertices.last().filter(|last| last.chunk == chunk);
+        vertices.push(Vertex {
+            position: mean.into_iter().map(single).collect(),
+            row: last.map_or(0, |last| last.row + 1),
+            chunk,
+            fragment: vertices.len(),
+            object: None,
+        });
+    }
+    (vertices, by_bin)
+}
+
+/// A level of these vertices, each of which is a fragment.
+fn level_of(fine: &Truth, chunk_shape: Vec<f64>, vertices: Vec<Vertex>) -> Truth {
     let kind = match fine.recipe.kind {
         // No face is left, and nothing says how many ends it had.
         Kind::Triangles | Kind::Quads => Kind::Graph,
         kind => kind,
     };
-    let truth = Truth {
+    let fragments = vertices.iter().enumerate();
+    let fragments = fragments.map(|(at, vertex)| Fragment {
+        chunk: vertex.chunk.clone(),
+        number: u32::try_from(vertex.row).unwrap_or(u32::MAX),
+        vertices: at..at + 1,
+    });
+    Truth {
         recipe: Recipe {
             kind,
             double: false,
@@ -199,9 +229,9 @@ fn coarsened(
         chunk_shape,
         bins_per_chunk: vec![1; fine.axes.len()],
         chunked_by: None,
+        fragments: fragments.collect(),
         vertices,
-        fragments,
-        objects,
+        objects: None,
         links: Vec::new(),
         link_order: Vec::new(),
         groups: None,
@@ -210,8 +240,7 @@ fn coarsened(
         link_attributes: Vec::new(),
         object_attributes: Vec::new(),
         group_attributes: Vec::new(),
-    };
-    (truth, parents)
+    }
 }
 
 fn root(fine: &Truth, factor: f64, links: CrossLevel) -> Value {

@@ -62,7 +62,9 @@ fn vertices(truth: &Truth, at: &BTreeSet<usize>, limit: Option<u64>) -> Expected
     at.sort_by_key(|at| (&truth.vertices[*at].chunk, truth.vertices[*at].row));
     at.truncate(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()));
     let owners = at.iter().filter_map(|at| truth.vertices[*at].object);
-    let owners: BTreeSet<i64> = owners.filter(|id| *id != zvf_query::SEVERAL_OBJECTS).collect();
+    let owners: BTreeSet<i64> = owners
+        .filter(|id| *id != zvf_query::SEVERAL_OBJECTS)
+        .collect();
     Expected {
         rows: at.into_iter().map(Spot::Vertex).collect(),
         objects: owners.into_iter().collect(),
@@ -135,7 +137,10 @@ fn counted(made: &Pyramid, choice: LevelChoice) -> Result<u32, String> {
 
 fn check_choice(made: &Pyramid) -> Verdict {
     let found = |choice| counted(made, choice);
-    ensure!(found(LevelChoice::Scale(0.5)).is_err(), "no level is that fine");
+    ensure!(
+        found(LevelChoice::Scale(0.5)).is_err(),
+        "no level is that fine"
+    );
     for (most, level) in [(1.0, 0), (made.factor - 0.1, 0), (made.factor, 1), (9.0, 1)] {
         let found = found(LevelChoice::Scale(most))?;
         ensure!(found == level, "level {found} up to {most} times");
@@ -146,7 +151,10 @@ fn check_choice(made: &Pyramid) -> Verdict {
         let level = u32::from(most < fine.len());
         ensure!(found == level, "level {found} for {most} vertices");
     }
-    ensure!(found(LevelChoice::Number(LevelId::new(2))).is_err(), "level 2 is there");
+    ensure!(
+        found(LevelChoice::Number(LevelId::new(2))).is_err(),
+        "level 2 is there"
+    );
     Ok(())
 }
 
