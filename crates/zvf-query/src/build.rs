@@ -71,6 +71,12 @@ impl ColumnBuilder {
         }
     }
 
+    /// Bytes of its values.
+    pub(crate) fn size(&self) -> usize {
+        let codes = self.codes.len().saturating_mul(size_of::<u32>());
+        self.bytes.len().saturating_add(codes)
+    }
+
     /// Appends rows of a cell, or as many missing ones.
     ///
     /// # Errors

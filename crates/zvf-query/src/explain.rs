@@ -6,7 +6,10 @@ use core::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use zvf_model::{
@@ -101,6 +104,7 @@ impl<F: Fetch> Session<'_, F> {
             fetch: self.fetch,
             whole,
             asked: Mutex::default(),
+            is_over: AtomicBool::new(false),
         };
         let levels = Levels::default();
         let session = Session {
@@ -125,6 +129,12 @@ impl<F: Fetch> Session<'_, F> {
         let plan = self.plan(query).await?;
         let mut then = Vec::new();
         let named = query.objects.is_some() || query.groups.is_some();
+        if query.groups.is_some() {
+            then.push("manifests of the members of the groups");
+        }
+        if plan.shape == Shape::Links && plan.selects_objects() {
+            then.push("the chunks that the objects are in, and links between these");
+        }
         match plan.shape {
             _ if query.nearest.is_some() => {
                 then.push("the next nearest chunks, until none that is left holds anything nearer");
@@ -141,11 +151,15 @@ impl<F: Fetch> Session<'_, F> {
                     then.push("the rows of the bins that the region touches");
                 }
             }
+            Shape::Links if plan.is_everything() => then.push("links"),
             Shape::Links => {}
             Shape::Paths | Shape::Points => {
                 then.push("fragment indexes of the chunks that the objects are in");
                 then.push("their rows there");
             }
+        }
+        if !plan.shown.object.is_empty() {
+            then.push("attributes of the objects found");
         }
         if query.drill.is_some() {
             then.push("links between the levels");
@@ -217,6 +231,9 @@ struct Dry<'a, F> {
     fetch: &'a F,
     whole: bool,
     asked: Mutex<Vec<Asked>>,
+    /// Whether the first round is over: what a plan does about failures does not
+    /// count.
+    is_over: AtomicBool,
 }
 
 #[derive(Clone, Debug)]
@@ -259,14 +276,20 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
         wanted: &[Wanted<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send {
         let mut keys = Vec::with_capacity(wanted.len());
+        let is_over = self.is_over.load(Ordering::Relaxed);
         let mut asked = lock(&self.asked);
+        let before = asked.len();
         for wanted in wanted {
             let part = wanted.part.as_ref();
             let part = part.map(|part| part.end.saturating_sub(part.start));
             match &wanted.cell {
                 CellOf::Element(array, element) => {
                     keys.push(array.node().clone());
-                    if let Some(object) = object_of(array, element) {
+                    let extents = array.metadata().decoded_shape();
+                    let first = element.iter().zip(extents);
+                    // Cells are counted, objects are found by items.
+                    let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
+                    if let Some(object) = object_of(array, &first.collect::<Vec<_>>()) {
                         asked.push((object, part));
                     }
                 }
@@ -276,6 +299,9 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
                     asked.extend(key.join_path("c/0").ok().map(|object| (object, None)));
                 }
             }
+        }
+        if is_over {
+            asked.truncate(before);
         }
         drop(asked);
         let mut waited = false;
@@ -290,6 +316,7 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
         });
         async move {
             turn.await;
+            self.is_over.store(true, Ordering::Relaxed);
             let unread = |key| {
                 Err(FetchError {
                     key,

@@ -23,7 +23,7 @@ use crate::{
     missing::Ledger,
     objects::Objects,
     plan::{Emit, Plan},
-    points::Groups,
+    points::{Groups, is_over_budget},
     schema::Schema,
     vertices::Owners,
 };
@@ -54,10 +54,8 @@ impl<F: Fetch> Plan<'_, F> {
             ledger,
         );
         let (index, set) = try_join(index, set).await?;
-        let needs_objects = index.is_some()
-            && (self.shows_objects()
-                || self.filter.vertex_needs_objects()
-                || self.selects_objects());
+        let needs_objects =
+            index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
         let implied = self.convention == LinksConvention::ImplicitWithBranches;
         let with_fragments =
             needs_objects || implied || !self.tiles() || !self.read.fragment.is_empty();
@@ -81,15 +79,19 @@ impl<F: Fetch> Plan<'_, F> {
             needs_objects,
             shows_objects: self.shows_objects() && index.is_some(),
         };
-        let is_everything = self.area.is_none()
-            && self.query.filter.is_none()
-            && self.query.limit.is_none()
-            && self.query.nearest.is_none()
-            && !self.selects_objects();
-        match is_everything {
+        match self.is_everything() {
             true => self.all_links(&work, ledger, emit).await,
             false => self.some_links(&work, ledger, emit).await,
         }
+    }
+
+    /// Whether the whole level is asked for, which then comes piece by piece.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.area.is_none()
+            && self.query.filter.is_none()
+            && self.query.limit.is_none()
+            && self.query.nearest.is_none()
+            && !self.selects_objects()
     }
 
     fn wish(work: &LinkWork<F>, chunk: &ChunkCoord, rows: Rows) -> Wish {
@@ -146,23 +148,28 @@ impl<F: Fetch> Plan<'_, F> {
                 map.add(chunk, &entries, work.implied);
                 let object = |fragment| object_id(objects.as_ref(), &owners, fragment);
                 vertices.push(schema, chunk, &entries, object, ledger)?;
+                if vertices.size() >= most {
+                    let done = core::mem::replace(&mut vertices, builder());
+                    let mut answer = self.empty_answer();
+                    done.finish(&mut answer);
+                    ids.extend(answer.object_ids.iter().flatten().copied());
+                    answer.links = Some(no_links(work.set.as_ref()));
+                    if emit(answer) == ControlFlow::Break(()) {
+                        return Ok(());
+                    }
+                }
             }
-            let is_last = groups.is_done();
-            if is_last || u64::try_from(vertices.size()).unwrap_or(u64::MAX) >= most {
+            if groups.is_done() {
                 let done = core::mem::replace(&mut vertices, builder());
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
                 ids.extend(answer.object_ids.iter().flatten().copied());
-                if is_last {
-                    self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
-                        .await?;
-                }
+                self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                    .await?;
                 answer.links = Some(no_links(work.set.as_ref()));
                 if emit(answer) == ControlFlow::Break(()) {
                     return Ok(());
                 }
-            }
-            if is_last {
                 break;
             }
             group = groups.read(self, schema, &wish, ledger).await?;
@@ -182,10 +189,19 @@ impl<F: Fetch> Plan<'_, F> {
         let mut links = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
         let mut children = Vec::new();
         let mut lost = Lost::default();
-        for cells in cells.chunks(CELLS_AT_ONCE) {
-            let Some(set) = &work.set else { break };
-            let read = self.read_links(set, cells, ledger);
-            for records in read.await? {
+        let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
+        while let Some(set) = work.set.as_ref().filter(|_| !cells.is_empty()) {
+            let (now, rest) = cells.split_at(at_once.min(cells.len()));
+            let read = match self.read_links(set, now, ledger).await {
+                // What does not fit is read in halves.
+                Err(error) if now.len() > 1 && is_over_budget(&error) => {
+                    at_once = now.len().div_ceil(2);
+                    continue;
+                }
+                read => read?,
+            };
+            cells = rest;
+            for records in read {
                 lost.add(&records);
                 for (at, ends) in records.ends.chunks(records.width.max(1)).enumerate() {
                     let mut rows = Vec::with_capacity(ends.len());
@@ -222,7 +238,7 @@ impl<F: Fetch> Plan<'_, F> {
                 }
                 links.end_cell(&records)?;
             }
-            if !work.implied && links.len() >= CELLS_AT_ONCE.saturating_mul(4096) {
+            if !work.implied && links.size() >= most {
                 let done = core::mem::replace(
                     &mut links,
                     LinkBuilder::new(work.set.as_ref(), &self.shown.link),

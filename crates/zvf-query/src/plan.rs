@@ -29,7 +29,7 @@ use crate::{
     objects::Objects,
     predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{LevelChoice, Query, Shape},
-    schema::{Names, Schema},
+    schema::{Names, Schema, nameless},
     vertices::{Entry, Owner, Owners, VertexBuilder},
 };
 
@@ -138,7 +138,8 @@ impl<'s, F: Fetch> Session<'s, F> {
         }
         let mut having = Vec::new();
         for scope in Scope::ALL {
-            having.push((scope, self.attribute_names(level, scope).await?));
+            let names = self.attribute_names(level, scope).await;
+            having.push((scope, names.map_err(nameless)?));
         }
         let find = |column: &crate::predicate::Column| {
             let found = having
@@ -156,7 +157,7 @@ impl<'s, F: Fetch> Session<'s, F> {
         with_scopes(predicate.clone(), &find)
     }
 
-    async fn chosen_level(&self, choice: &LevelChoice) -> Result<LevelId, QueryError> {
+    pub(crate) async fn chosen_level(&self, choice: &LevelChoice) -> Result<LevelId, QueryError> {
         let mut datasets: Vec<_> = self.root.datasets.iter().collect();
         datasets.sort_by_key(|dataset| dataset.level);
         match choice {

@@ -105,22 +105,23 @@ impl<F: Fetch> Plan<'_, F> {
                     None => NO_OBJECT,
                 };
                 vertices.push(&schema, chunk, &entries, object, ledger)?;
+                if vertices.size() >= most {
+                    let done = core::mem::replace(&mut vertices, builder());
+                    let mut answer = self.empty_answer();
+                    done.finish(&mut answer);
+                    ids.extend(answer.object_ids.iter().flatten().copied());
+                    if emit(answer) == ControlFlow::Break(()) {
+                        return Ok(());
+                    }
+                }
             }
-            let is_last = left == 0 || groups.is_done();
-            if is_last || u64::try_from(vertices.size()).unwrap_or(u64::MAX) >= most {
-                let done = core::mem::replace(&mut vertices, builder());
+            if left == 0 || groups.is_done() {
                 let mut answer = self.empty_answer();
-                done.finish(&mut answer);
+                vertices.finish(&mut answer);
                 ids.extend(answer.object_ids.iter().flatten().copied());
-                if is_last {
-                    self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
-                        .await?;
-                }
-                if emit(answer) == ControlFlow::Break(()) {
-                    return Ok(());
-                }
-            }
-            if is_last {
+                self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                    .await?;
+                let _ = emit(answer);
                 return Ok(());
             }
             group = groups.read(self, &schema, &wish, ledger).await?;
@@ -297,8 +298,10 @@ impl<'c> Groups<'c> {
     }
 }
 
-fn is_over_budget(error: &QueryError) -> bool {
+/// Whether more was read than may be.
+pub(crate) fn is_over_budget(error: &QueryError) -> bool {
     let problem = match error {
+        QueryError::OverBudget { .. } => return true,
         QueryError::Fetch(error)
         | QueryError::Damaged(Damage {
             fault: Fault::Fetch(error),

@@ -6,7 +6,7 @@ use futures_util::future::{try_join, try_join_all};
 use zvf_format::numeric::Dtype;
 use zvf_model::{
     array::{CellAttribute, Fragments, VertexEncoding, Vertices},
-    fetch::Fetch,
+    fetch::{Fetch, FetchProblem},
     layout::{CrossChunkForm, Part},
 };
 
@@ -138,8 +138,8 @@ impl<F: Fetch> Session<'_, F> {
         let bare = named.is_none_or(|named| named.iter().any(|(scope, _)| scope.is_none()));
         if bare {
             let found = scopes.iter().map(|scope| async move {
-                let found = self.attribute_names(level, *scope).await?;
-                Ok::<_, QueryError>((*scope, found))
+                let found = self.attribute_names(level, *scope).await;
+                Ok::<_, QueryError>((*scope, found.map_err(nameless)?))
             });
             let found = try_join_all(found).await?;
             match named {
@@ -158,8 +158,12 @@ impl<F: Fetch> Session<'_, F> {
                             any = true;
                         }
                         if !any {
-                            let (scope, name) = (None, name.clone());
-                            return Err(QueryError::NoAttribute { scope, name });
+                            let there = found.iter().flat_map(|(_, names)| names.iter());
+                            return Err(QueryError::NoAttribute {
+                                scope: None,
+                                name: name.clone(),
+                                there: there.cloned().collect(),
+                            });
                         }
                     }
                 }
@@ -234,7 +238,7 @@ impl<F: Fetch> Session<'_, F> {
         })?;
         Ok(match key {
             Some(key) => Damage::new(&key, Fault::Missing).into(),
-            None => QueryError::NoLevel(level.id()),
+            None => self.no_level(level.id()),
         })
     }
 
@@ -251,6 +255,7 @@ impl<F: Fetch> Session<'_, F> {
             false => QueryError::NoAttribute {
                 scope: Some(scope),
                 name: name.to_owned(),
+                there: Vec::new(),
             },
         })
     }
@@ -278,5 +283,15 @@ impl<F: Fetch> Session<'_, F> {
             })
         });
         try_join_all(opened).await
+    }
+}
+
+/// That a store cannot list, as it concerns who did not name attributes.
+pub(crate) fn nameless(error: QueryError) -> QueryError {
+    match error {
+        QueryError::Fetch(error) if error.problem == FetchProblem::Unlistable => {
+            QueryError::Nameless(error)
+        }
+        other => other,
     }
 }

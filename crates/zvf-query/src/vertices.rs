@@ -151,8 +151,13 @@ impl VertexBuilder {
     }
 
     /// Bytes put together so far, roughly.
-    pub(crate) fn size(&self) -> usize {
-        self.positions.bytes.len()
+    pub(crate) fn size(&self) -> u64 {
+        let columns = self.vertex.iter().chain(&self.fragment);
+        let columns = columns.map(|(_, column)| column.size());
+        let ids = self.object_ids.as_ref().map_or(0, Vec::len);
+        let ids = ids.saturating_mul(size_of::<i64>());
+        let rows = self.positions.bytes.len().saturating_add(ids);
+        u64::try_from(columns.fold(rows, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
     /// Appends vertices of a chunk.

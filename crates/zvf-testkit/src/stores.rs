@@ -23,11 +23,13 @@ mod random;
 mod recipe;
 mod sketch;
 mod truth;
+mod wide;
 
 pub use pyramid::{CrossLevel, Pyramid, pyramid};
 pub use random::Random;
 pub use recipe::{Cells, Kind, Policy, Profile, Recipe};
 pub use truth::{Attribute, Fragment, Link, Object, Truth, Values, Vertex};
+pub use wide::wide;
 
 /// A store that was made.
 #[derive(Debug)]

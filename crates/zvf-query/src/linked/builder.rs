@@ -40,6 +40,13 @@ impl LinkBuilder {
         self.ends.len().checked_div(self.width).unwrap_or(0)
     }
 
+    /// Bytes of its ends and their attributes.
+    pub(super) fn size(&self) -> u64 {
+        let columns = self.columns.iter().map(|(_, column)| column.size());
+        let ends = self.ends.len().saturating_mul(size_of::<u64>());
+        u64::try_from(columns.fold(ends, usize::saturating_add)).unwrap_or(u64::MAX)
+    }
+
     /// Appends a link; its attributes come with [`end_cell`](Self::end_cell).
     pub(super) fn push(&mut self, ends: &[u64], record: Option<(&LinkRecords, usize)>) {
         self.ends.extend_from_slice(ends);

@@ -1,6 +1,6 @@
 //! The object index of a level, opened.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use zvf_format::numeric::Kind;
 use zvf_model::{
@@ -96,15 +96,16 @@ impl<F: Fetch> Session<'_, F> {
             return Err(Damage::new(&key, Fault::Count { found, expected }).into());
         }
         let names = names(index.layout);
-        let nodes: Vec<Option<Node>> = if names == guess {
-            nodes.collect()
-        } else {
-            let keys = names.iter().map(|name| child(&key, name));
-            self.fetch
-                .nodes(&keys.collect::<Result<Vec<_>, _>>()?)
-                .await?
-        };
-        let mut nodes = nodes.into_iter();
+        // What was guessed right is not read again.
+        let mut known: BTreeMap<&str, Option<Node>> = guess.iter().copied().zip(nodes).collect();
+        let more = names.iter().copied();
+        let more: Vec<&str> = more.filter(|name| !known.contains_key(name)).collect();
+        if !more.is_empty() {
+            let keys = more.iter().map(|name| child(&key, name));
+            let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            known.extend(more.into_iter().zip(self.fetch.nodes(&keys).await?));
+        }
+        let mut nodes = names.iter().map(|name| known.remove(name).flatten());
         let first = self.array_of(&key, names, 0, nodes.next().flatten())?;
         let second = self.array_of(&key, names, 1, nodes.next().flatten())?;
         object_table::<F>(key, index, first, second).map(Some)

@@ -169,7 +169,7 @@ fn groups(ids: &[i64], random: &mut Random) -> Vec<Vec<i64>> {
     (0..=random.below(4)).map(|_| group(random)).collect()
 }
 
-fn floats(name: &str, rows: usize, columns: u32, random: &mut Random) -> Attribute {
+pub(super) fn floats(name: &str, rows: usize, columns: u32, random: &mut Random) -> Attribute {
     let count = rows * usize::try_from(columns).unwrap_or(1);
     let bytes = (0..count).flat_map(|_| narrow(quarter(random)).to_le_bytes());
     Attribute::numbers(name, Number::Float32, columns, bytes.collect())

@@ -27,11 +27,11 @@ pub(super) fn sketch(recipe: &Recipe, space: &Space, random: &mut Random) -> Ske
     made.sketch
 }
 
-struct Making<'a> {
-    recipe: &'a Recipe,
-    space: &'a Space,
-    random: &'a mut Random,
-    sketch: Sketch,
+pub(super) struct Making<'a> {
+    pub(super) recipe: &'a Recipe,
+    pub(super) space: &'a Space,
+    pub(super) random: &'a mut Random,
+    pub(super) sketch: Sketch,
 }
 
 impl Making<'_> {
@@ -103,7 +103,7 @@ impl Making<'_> {
 
     /// One fragment for each object in each chunk, by object; the vertices of some
     /// objects may have none.
-    fn file(&mut self, own: &[Vec<(usize, Option<i64>)>]) {
+    pub(super) fn file(&mut self, own: &[Vec<(usize, Option<i64>)>]) {
         let mut ids = self.ids(own.len());
         if self.recipe.kind != Kind::ObjectPoints {
             ids.sort_unstable();
@@ -175,7 +175,7 @@ impl Making<'_> {
     }
 
     /// A path, cut where the chunk changes; steps from one to the next are links.
-    fn path(&mut self, path: &[(Vec<f64>, Option<i64>)]) -> Vec<FragmentRef> {
+    pub(super) fn path(&mut self, path: &[(Vec<f64>, Option<i64>)]) -> Vec<FragmentRef> {
         let mut manifest = Vec::new();
         let mut last: Option<(Vec<i64>, usize)> = None;
         for (place, value) in path {

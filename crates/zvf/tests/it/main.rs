@@ -17,6 +17,7 @@ mod open;
 mod opening;
 mod oracle;
 mod padded;
+mod requests;
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod servers;
 mod stores;

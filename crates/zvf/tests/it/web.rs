@@ -7,7 +7,11 @@ use zvf::{
     model::{fetch::FetchProblem, level::LevelId},
     query::{QueryError, Shape},
 };
-use zvf_testkit::web::Web;
+use zvf_query::{Selection, geometry::Bbox, predicate::Scope};
+use zvf_testkit::{
+    stores::{Kind, Recipe, make},
+    web::Web,
+};
 
 use crate::{
     block_on,
@@ -215,4 +219,46 @@ fn what_a_store_holds_hardly_needs_listing() {
     ];
     let refused = refused.iter().filter_map(|name| name.split('/').next());
     assert_eq!(refused.collect::<Vec<_>>(), expected);
+}
+
+/// Without a listing, what is named is found.
+#[test]
+fn a_box_of_points_takes_named_attributes_and_three_requests() {
+    let made = make(&Recipe {
+        seed: 40,
+        kind: Kind::BinnedPoints,
+        axes: 2,
+        size: 100,
+        ..Recipe::default()
+    });
+    let place = &made.truth.vertices[0].position;
+    let bbox = Bbox::new(place, place).unwrap();
+    let files = made.files.iter().cloned();
+    let web = Web::serve(
+        files
+            .map(|(key, file)| (format!("made/{key}"), file))
+            .collect(),
+        405,
+    );
+    let dataset = open(&web, "made").unwrap();
+    let radius = Selection::Named(vec![(Some(Scope::Vertex), "radius".to_owned())]);
+    let query = Query::new().region(bbox);
+    let answer = block_on(dataset.query(&query.clone().columns(radius))).unwrap();
+    assert!(!answer.positions.is_empty());
+    assert_eq!(answer.vertex.len(), 1);
+    let cells: Vec<String> = asked(&web)
+        .into_iter()
+        .filter(|line| line.contains("/c/"))
+        .collect();
+    let folders = ["vertex_attributes/radius", "vertex_fragments", "vertices"];
+    assert_eq!(cells.len(), folders.len(), "{cells:?}");
+    for (line, folder) in cells.iter().zip(folders) {
+        assert!(
+            line.starts_with(&format!("GET /made/0/{folder}/c/")),
+            "{line}"
+        );
+    }
+    let error = block_on(dataset.query(&query)).unwrap_err();
+    let text = format!("{error}: {:?}", error.source());
+    assert!(text.contains("name the attributes to read"), "{text}");
 }

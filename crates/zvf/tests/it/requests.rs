@@ -1,0 +1,35 @@
+//! What queries cost: requests, bytes, and round trips that wait for each other.
+
+mod asked;
+mod batches;
+mod concurrency;
+mod cost;
+mod explained;
+mod kinds;
+mod logs;
+mod recorded;
+mod rounds;
+mod snapshot;
+mod unlisted;
+mod wide;
+
+use std::collections::BTreeMap;
+
+use zvf::{Dataset, OpenOptions};
+use zvf_store::Read;
+
+use crate::block_on;
+
+/// A store's files by key.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// Opens a store in memory that keeps a log, and takes what opening asked for.
+fn opened(files: &Files, options: &OpenOptions) -> (Dataset, Vec<Read>) {
+    let files = files
+        .iter()
+        .map(|(key, bytes)| (key.clone(), bytes.clone()));
+    let store = options.clone().record(true).from_memory(files).unwrap();
+    let dataset = block_on(Dataset::from_store("counted", store)).unwrap();
+    let log = dataset.store().take_log();
+    (dataset, log)
+}

@@ -1,0 +1,204 @@
+//! Answers piece by piece, each within a budget of memory.
+
+use zvf::{Answer, Dataset, Error, OpenOptions, Query};
+use zvf_query::{Column, QueryError, Selection, Values};
+use zvf_testkit::stores::{Kind, Made, Recipe, make, wide};
+
+use super::{asked, kinds, opened};
+use crate::block_on;
+
+/// Bytes of an answer.
+fn size(answer: &Answer) -> u64 {
+    let columns = [
+        &answer.vertex,
+        &answer.fragment,
+        &answer.link,
+        &answer.object,
+    ];
+    let columns = columns
+        .into_iter()
+        .flatten()
+        .map(|column| match &column.values {
+            Values::Numbers(rows) => rows.bytes.len(),
+            Values::Words { codes, .. } => codes.len() * 4,
+        });
+    let ends = answer.links.as_ref().map_or(0, |links| links.ends.len());
+    let ids = answer.object_ids.as_ref().map_or(0, Vec::len);
+    let parts = answer
+        .parts
+        .as_ref()
+        .map_or(0, |parts| parts.objects.len() * 2);
+    let bytes = columns.sum::<usize>() + answer.positions.bytes.len() + (ends + ids + parts) * 8;
+    u64::try_from(bytes).unwrap()
+}
+
+fn join_columns(columns: &mut Vec<Column>, next: Vec<Column>) {
+    if columns.is_empty() {
+        *columns = next;
+        return;
+    }
+    for column in next {
+        let rows = column.values.len();
+        let whole = columns.iter_mut().find(|other| other.name == column.name);
+        let whole = whole.unwrap_or_else(|| panic!("{} came late", column.name));
+        let before = whole.values.len();
+        if whole.missing.is_some() || column.missing.is_some() {
+            let missing = whole.missing.get_or_insert_with(|| vec![false; before]);
+            missing.extend(column.missing.unwrap_or_else(|| vec![false; rows]));
+        }
+        match (&mut whole.values, column.values) {
+            (Values::Numbers(whole), Values::Numbers(next)) => whole.bytes.extend(next.bytes),
+            (
+                Values::Words { codes, words },
+                Values::Words {
+                    codes: next,
+                    words: others,
+                },
+            ) => {
+                assert_eq!(words.as_ref(), others.as_ref());
+                codes.extend(next);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Pieces one after the other, as they are documented.
+fn joined(batches: Vec<Answer>) -> Answer {
+    let mut batches = batches.into_iter();
+    let mut whole = batches.next().unwrap();
+    assert_eq!(whole.first_row, 0);
+    for next in batches {
+        let rows = u64::try_from(whole.positions.len()).unwrap();
+        assert_eq!(next.first_row, rows);
+        whole.positions.bytes.extend(next.positions.bytes);
+        if let Some(ids) = next.object_ids {
+            whole.object_ids.get_or_insert_default().extend(ids);
+        }
+        if let Some(parts) = next.parts {
+            let all = whole.parts.as_mut().unwrap();
+            assert_eq!(parts.offsets.first(), all.offsets.last());
+            all.offsets.extend(&parts.offsets[1..]);
+            all.objects.extend(parts.objects);
+        }
+        if let Some(links) = next.links {
+            let all = whole.links.as_mut().unwrap();
+            assert_eq!(links.width, all.width);
+            all.ends.extend(links.ends);
+        }
+        join_columns(&mut whole.vertex, next.vertex);
+        join_columns(&mut whole.fragment, next.fragment);
+        join_columns(&mut whole.link, next.link);
+        join_columns(&mut whole.object, next.object);
+        whole.objects.extend(next.objects);
+        whole.groups.extend(next.groups);
+    }
+    whole
+}
+
+fn of_size(made: &Made, budget: u64) -> Dataset {
+    opened(&kinds::files(made), &OpenOptions::default().budget(budget)).0
+}
+
+fn check(name: &str, made: &Made, query: &Query, part: u64) {
+    let total: usize = made.files.iter().map(|(_, bytes)| bytes.len()).sum();
+    let budget = u64::try_from(total).unwrap() / part;
+    let expected = block_on(of_size(made, 1 << 30).query(query)).unwrap();
+    let ask = asked::ask("all", query.clone());
+    let batches = ask.batches(&of_size(made, budget));
+    let batches = batches.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+    let largest = batches.iter().map(size).max().unwrap();
+    assert!(largest <= budget, "{name}: {largest} of {budget}");
+    assert!(
+        batches.len() > 1,
+        "{name}: {} bytes at once",
+        size(&batches[0])
+    );
+    assert_eq!(joined(batches), expected, "{name}");
+    // All at once they are too much for a budget below their size.
+    let least = of_size(made, budget.min(size(&expected) / 2));
+    let error = block_on(least.query(query)).unwrap_err();
+    let is_over = matches!(error, Error::Query(QueryError::OverBudget { .. }));
+    assert!(is_over, "{name}: {error:?}");
+}
+
+fn large(kind: Kind) -> Made {
+    let recipe = Recipe {
+        seed: 5,
+        kind,
+        size: 20_000,
+        ..Recipe::default()
+    };
+    wide(&recipe, 5)
+}
+
+#[test]
+fn points_come_in_batches() {
+    check("points", &large(Kind::BinnedPoints), &Query::new(), 10);
+}
+
+/// Which fragments each object has takes more of the budget than a tenth.
+#[test]
+fn paths_come_in_batches() {
+    check("paths", &large(Kind::Polylines), &Query::new(), 6);
+}
+
+/// Of wide rows fewer come at once.
+#[test]
+fn columns_are_within_the_budget() {
+    for seed in 0..8 {
+        let made = make(&Recipe {
+            seed,
+            kind: Kind::Points,
+            size: 4000,
+            axes: 2,
+            ..Recipe::default()
+        });
+        if made.truth.vertices.len() > 2000 {
+            check("columns", &made, &Query::new(), 10);
+        }
+    }
+}
+
+#[test]
+fn faces_come_in_batches() {
+    check("faces", &large(Kind::Triangles), &Query::new(), 10);
+}
+
+#[test]
+fn edges_come_in_batches() {
+    let made = make(&Recipe {
+        seed: 1,
+        kind: Kind::Graph,
+        size: 4000,
+        axes: 2,
+        ..Recipe::default()
+    });
+    check("edges", &made, &Query::new(), 10);
+}
+
+/// One chunk, one path: what does not fit by itself is an error, not less.
+#[test]
+fn what_does_not_fit_is_an_error() {
+    for kind in [Kind::BinnedPoints, Kind::Polylines, Kind::Triangles] {
+        let made = large(kind);
+        let query = Query::new().columns(Selection::none());
+        for budget in [0, 1, 100, 1000] {
+            let files = kinds::files(&made);
+            let options = OpenOptions::default().budget(budget).record(true);
+            let store = options.from_memory(files).unwrap();
+            let error = block_on(async {
+                let dataset = Dataset::from_store("small", store).await?;
+                dataset.query(&query).await
+            });
+            let error = error.unwrap_err();
+            let mut text = error.to_string();
+            let mut next = core::error::Error::source(&error);
+            while let Some(cause) = next {
+                text = format!("{text}: {cause}");
+                next = cause.source();
+            }
+            assert!(text.contains("budget"), "{kind:?} {budget}: {text}");
+        }
+    }
+}

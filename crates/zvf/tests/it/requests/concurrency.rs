@@ -1,0 +1,145 @@
+//! Answers do not depend on how many requests are on their way at once, nor on
+//! the order in which they are answered.
+
+use core::future::poll_fn;
+use core::task::Poll;
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
+
+use futures_util::future::join_all;
+use zvf::{Dataset, OpenOptions};
+use zvf_model::{
+    fetch::{Fetch, FetchError, Fetched, Wanted},
+    key::Key,
+    zarr::{Array, Node},
+};
+use zvf_query::{Levels, Session};
+use zvf_store::{CellArray, CellReader};
+use zvf_testkit::stores::{Cells, Random};
+
+use super::{
+    asked,
+    kinds::{self, CELLS, KINDS},
+    opened,
+};
+use crate::block_on;
+
+/// A store that answers everything by itself, and in any order.
+struct Scattered {
+    cells: CellReader,
+    random: Mutex<Random>,
+}
+
+impl Scattered {
+    fn of(dataset: &Dataset, seed: u64) -> Self {
+        Self {
+            cells: CellReader::new(dataset.store().clone()),
+            random: Mutex::new(Random::new(seed)),
+        }
+    }
+
+    /// Lets others go first, a few times or many.
+    async fn wait(&self) {
+        let mut turns = self.random.lock().unwrap().below(12);
+        poll_fn(|context| {
+            if turns == 0 {
+                return Poll::Ready(());
+            }
+            turns -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Fetch for Scattered {
+    type Array = CellArray;
+
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<CellArray, FetchError> {
+        self.cells.array(node, array)
+    }
+
+    async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        self.wait().await;
+        self.cells.nodes(keys).await
+    }
+
+    async fn cells(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let each = wanted.iter().map(|wanted| async {
+            self.wait().await;
+            let answers = Fetch::cells(&self.cells, core::slice::from_ref(wanted)).await;
+            answers.into_iter().next().unwrap()
+        });
+        join_all(each).await
+    }
+
+    async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        self.wait().await;
+        self.cells.children(key).await
+    }
+
+    async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.wait().await;
+        self.cells.sizes(keys).await
+    }
+
+    fn budget(&self) -> u64 {
+        self.cells.budget()
+    }
+}
+
+#[test]
+fn answers_in_any_order_make_the_same_answer() {
+    for (name, kind, _) in KINDS {
+        for (cells_name, cells) in CELLS {
+            let made = kinds::fixed(kind, cells);
+            let (dataset, _) = opened(&kinds::files(&made), &OpenOptions::default());
+            for ask in asked::of(&made.truth) {
+                let expected = block_on(dataset.query(&ask.query)).unwrap();
+                for seed in 0..2 {
+                    let scattered = Scattered::of(&dataset, seed);
+                    let levels = Levels::default();
+                    let session = Session {
+                        fetch: &scattered,
+                        layout: dataset.layout(),
+                        root: dataset.root(),
+                        levels: &levels,
+                    };
+                    let found = block_on(session.query(&ask.query)).unwrap();
+                    assert_eq!(found, expected, "{name}, {cells_name}: {}", ask.name);
+                }
+            }
+        }
+    }
+}
+
+/// Files are read on other threads, and come in the order these are done.
+#[test]
+fn answers_do_not_depend_on_how_much_is_read_at_once() {
+    for (name, kind, _) in KINDS {
+        let made = kinds::fixed(kind, Cells::Zstd);
+        let folder = tempfile::tempdir().unwrap();
+        for (key, bytes) in &made.files {
+            let file = folder.path().join(key);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, bytes).unwrap();
+        }
+        let address = folder.path().to_str().unwrap();
+        let answers = [1, 2, 16, 64].map(|requests| {
+            let options = OpenOptions::default().concurrency(requests);
+            let dataset = block_on(Dataset::open_with(address, &options)).unwrap();
+            let asks = asked::of(&made.truth).into_iter();
+            let answers = asks.map(|ask| block_on(dataset.query(&ask.query)).unwrap());
+            answers.collect::<Vec<_>>()
+        });
+        for others in &answers[1..] {
+            assert_eq!(others, &answers[0], "{name}");
+        }
+    }
+}

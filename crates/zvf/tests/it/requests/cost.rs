@@ -1,0 +1,190 @@
+//! What one query cost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use core::ops::{ControlFlow, Range};
+use zvf::{Answer, OpenOptions, Query};
+use zvf_query::{Counts, Levels, QueryError, Session};
+use zvf_store::{ByteRange, Read};
+
+use super::{
+    Files, opened,
+    rounds::{Rounds, Trip, What},
+};
+use crate::block_on;
+
+/// A question.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) name: &'static str,
+    pub(super) query: Query,
+    /// Whether only to count.
+    pub(super) counts: bool,
+}
+
+/// What was found.
+#[derive(Debug, PartialEq)]
+pub(super) enum Found {
+    Answer(Box<Answer>),
+    Counts(Counts),
+}
+
+/// The requests of a query.
+#[derive(Debug)]
+pub(super) struct Cost {
+    pub(super) found: Found,
+    /// Of opening the store.
+    pub(super) open: Vec<Read>,
+    /// Of metadata, when nothing was open but the store.
+    pub(super) metadata: Vec<Read>,
+    pub(super) lists: Vec<String>,
+    /// Of cells, by the round they are in when metadata are known.
+    pub(super) data: BTreeMap<usize, Vec<Read>>,
+}
+
+impl Ask {
+    async fn run(&self, session: Session<'_, Rounds>) -> Result<Found, QueryError> {
+        if self.counts {
+            return session.count(&self.query).await.map(Found::Counts);
+        }
+        let answer = session.query(&self.query).await?;
+        Ok(Found::Answer(Box::new(answer)))
+    }
+
+    /// Asks twice: of a store that was just opened, and of one with all metadata
+    /// known.
+    pub(super) fn cost(&self, files: &Files, options: &OpenOptions) -> Cost {
+        let (dataset, open) = opened(files, options);
+        let cold = Rounds::of(&dataset, false);
+        let session = Session {
+            fetch: &cold,
+            layout: dataset.layout(),
+            root: dataset.root(),
+            levels: dataset.session().levels,
+        };
+        let found = block_on(self.run(session)).unwrap_or_else(|e| panic!("{self:?}: {e:?}"));
+        let (mut metadata, mut lists, mut cold_data) = (Vec::new(), Vec::new(), Vec::new());
+        for trip in cold.take() {
+            match trip.what {
+                What::Nodes => metadata.extend(trip.reads),
+                What::List(key) => lists.push(key.to_string()),
+                What::Cells => cold_data.extend(trip.reads),
+                What::Sizes => {}
+            }
+        }
+        let warm = Rounds::of(&dataset, true);
+        let levels = Levels::default();
+        let session = Session {
+            fetch: &warm,
+            levels: &levels,
+            ..session
+        };
+        assert_eq!(block_on(self.run(session)).unwrap(), found);
+        let mut data: BTreeMap<usize, Vec<Read>> = BTreeMap::new();
+        for Trip { round, what, reads } in warm.take() {
+            if what == What::Cells && !reads.is_empty() {
+                data.entry(round).or_default().extend(reads);
+            }
+        }
+        metadata.sort_by(order);
+        lists.sort();
+        cold_data.sort_by(order);
+        data.values_mut().for_each(|reads| reads.sort_by(order));
+        let mut warm_data = data.values().flatten().cloned().collect::<Vec<_>>();
+        warm_data.sort_by(order);
+        assert_eq!(cold_data, warm_data, "{self:?}");
+        Cost {
+            found,
+            open,
+            metadata,
+            lists,
+            data,
+        }
+    }
+
+    /// The answer batch by batch.
+    pub(super) fn batches(&self, dataset: &zvf::Dataset) -> Result<Vec<Answer>, zvf::Error> {
+        let mut batches = Vec::new();
+        let each = |batch| {
+            batches.push(batch);
+            ControlFlow::Continue(())
+        };
+        block_on(dataset.batches(&self.query, each))?;
+        Ok(batches)
+    }
+}
+
+/// By key and place in the object.
+pub(super) fn order(a: &Read, b: &Read) -> core::cmp::Ordering {
+    let start = |read: &Read| match &read.range {
+        ByteRange::Full => (0, 0),
+        ByteRange::Bounded(range) => (range.start, range.end),
+        ByteRange::From(start) => (*start, u64::MAX),
+        ByteRange::Suffix(_) => (u64::MAX, u64::MAX),
+    };
+    (a.key.as_str(), start(a)).cmp(&(b.key.as_str(), start(b)))
+}
+
+impl Cost {
+    pub(super) fn data(&self) -> impl Iterator<Item = &Read> {
+        self.data.values().flatten()
+    }
+
+    pub(super) fn all(&self) -> Vec<&Read> {
+        let metadata = self.open.iter().chain(&self.metadata);
+        metadata.chain(self.data()).collect()
+    }
+
+    /// Arrays and groups whose metadata were asked for, but for the root and the
+    /// level; and which of them are not there.
+    pub(super) fn nodes(&self, files: &Files) -> (Vec<String>, Vec<String>) {
+        let keys = self.open.iter().chain(&self.metadata);
+        let keys = keys.map(|read| read.key.to_string());
+        let keys = keys.filter(|key| key.matches('/').count() > 1);
+        keys.partition(|key| files.contains_key(key))
+    }
+}
+
+/// The bytes that a read asks for.
+pub(super) fn bytes(read: &Read, files: &Files) -> Range<u64> {
+    let size = files.get(read.key.as_str()).map_or(0, Vec::len);
+    let size = u64::try_from(size).unwrap();
+    match &read.range {
+        ByteRange::Full => 0..size,
+        ByteRange::Bounded(range) => range.start..range.end.min(size),
+        ByteRange::From(start) => *start..size,
+        ByteRange::Suffix(bytes) => size - bytes..size,
+    }
+}
+
+/// How many they are.
+pub(super) fn sum<'r>(reads: impl IntoIterator<Item = &'r Read>, files: &Files) -> u64 {
+    let sizes = reads.into_iter().map(|read| {
+        let bytes = bytes(read, files);
+        bytes.end - bytes.start
+    });
+    sizes.sum()
+}
+
+/// What is read more than once: objects, or parts of them.
+pub(super) fn read_twice<'r>(
+    reads: impl IntoIterator<Item = &'r Read>,
+    files: &Files,
+) -> Vec<String> {
+    let mut seen: BTreeMap<&str, Vec<Range<u64>>> = BTreeMap::new();
+    let mut asked = BTreeSet::new();
+    let mut twice = Vec::new();
+    for read in reads {
+        let key = read.key.as_str();
+        let range = bytes(read, files);
+        // An object that is not there is looked for once as well.
+        let is_absent = !files.contains_key(key);
+        let overlaps = |other: &Range<u64>| range.start < other.end && other.start < range.end;
+        let ranges = seen.entry(key).or_default();
+        if ranges.iter().any(overlaps) || is_absent && !asked.insert(key) {
+            twice.push(format!("{key} {range:?}"));
+        }
+        ranges.push(range);
+    }
+    twice
+}

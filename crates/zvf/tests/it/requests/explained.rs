@@ -1,0 +1,67 @@
+//! What is told of a query before it is asked.
+
+use std::collections::BTreeSet;
+
+use zvf::OpenOptions;
+use zvf_testkit::stores::Cells;
+
+use super::{
+    asked, cost,
+    kinds::{self, CELLS, KINDS},
+    opened,
+};
+use crate::block_on;
+
+/// What is asked for first is told as it will be, and that it is not read.
+#[test]
+fn the_first_round_is_as_explained() {
+    for (name, kind, _) in KINDS {
+        for (cells_name, cells) in CELLS {
+            let made = kinds::fixed(kind, cells);
+            let files = kinds::files(&made);
+            for ask in asked::of(&made.truth).into_iter().filter(|ask| !ask.counts) {
+                let at = format!("{name}, {cells_name}: {}", ask.name);
+                let (dataset, _) = opened(&files, &OpenOptions::default());
+                let explained = block_on(dataset.explain(&ask.query)).unwrap();
+                let log = dataset.store().take_log();
+                let read = log
+                    .iter()
+                    .filter(|read| !read.key.as_str().ends_with("zarr.json"));
+                assert_eq!(
+                    read.collect::<Vec<_>>(),
+                    Vec::<&zvf_store::Read>::new(),
+                    "{at}"
+                );
+                let cost = ask.cost(&files, &OpenOptions::default());
+                let Some(first) = cost.data.values().next() else {
+                    assert_eq!(explained.requests(), 0, "{at}");
+                    continue;
+                };
+                let objects: BTreeSet<_> = first.iter().map(|read| read.key.as_str()).collect();
+                let objects = u64::try_from(objects.len()).unwrap();
+                assert_eq!(
+                    explained.requests(),
+                    objects,
+                    "{at}: {first:?}\n{explained:?}"
+                );
+                let bytes = cost::sum(first, &files);
+                let told = explained.bytes().unwrap();
+                match cells {
+                    // A shard is told whole, and read in part.
+                    Cells::Sharded => assert!(told >= bytes, "{at}: {told} {bytes}"),
+                    _ => assert_eq!(told, bytes, "{at}: {first:?}\n{explained:?}"),
+                }
+                // Of what is selected chunk by chunk no more is read.
+                if made.truth.objects.is_none() && ask.query.nearest.is_none() {
+                    let all = cost::sum(cost.data(), &files);
+                    let most = explained.at_most.unwrap();
+                    assert!(all <= most, "{at}: {all} of {most}");
+                }
+                // A round trip each is described.
+                let is_whole =
+                    ask.query.nearest.is_some() || explained.then.len() + 1 >= cost.data.len();
+                assert!(is_whole, "{at}: {} rounds, {explained:?}", cost.data.len());
+            }
+        }
+    }
+}

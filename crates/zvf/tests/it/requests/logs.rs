@@ -1,0 +1,215 @@
+//! The requests of every kind of query on every kind of store, kept as text.
+
+use core::fmt::Write;
+use std::collections::BTreeMap;
+
+use zvf::OpenOptions;
+use zvf_store::{ByteRange, MergeLimits, Read};
+use zvf_testkit::stores::{Cells, Kind};
+
+use zvf_query::Selection;
+
+use super::{
+    Files, asked,
+    cost::{self, Ask, Cost},
+    kinds::{self, CELLS, KINDS},
+    snapshot,
+};
+
+/// Widest line of a text.
+const WIDTH: usize = 118;
+
+/// What a query asked for, in an order of its own.
+pub(super) fn text(
+    ask: &Ask,
+    cost: &Cost,
+    files: &Files,
+    (exact, before): (bool, &mut Vec<String>),
+) -> String {
+    let mut text = format!("{}\n", ask.name);
+    let (there, absent) = cost.nodes(files);
+    let requests = cost.open.len() + cost.metadata.len();
+    let (there, absent, lists) = (there.len(), absent.len(), cost.lists.len());
+    let _ = write!(
+        text,
+        "  metadata: {requests} requests: root, level, {there} arrays and groups"
+    );
+    if absent > 0 {
+        let _ = write!(text, ", {absent} that are not there");
+    }
+    if lists > 0 {
+        let _ = write!(text, "; {lists} listings");
+    }
+    text.push('\n');
+    let metadata: Vec<String> = cost.metadata.iter().map(part).collect();
+    let lists = cost.lists.iter().map(|key| format!("{key}/")).collect();
+    let asked = [metadata, lists].concat();
+    if *before == asked {
+        text.push_str("    as before\n");
+    } else {
+        wrap(&mut text, "   ", asked.clone());
+        *before = asked;
+    }
+    let (rounds, requests) = (cost.data.len(), cost.data().count());
+    let bytes = cost::sum(cost.data(), files);
+    let _ = writeln!(
+        text,
+        "  data: {rounds} rounds, {requests} requests, {bytes} bytes"
+    );
+    for (number, (_, reads)) in (1..).zip(&cost.data) {
+        let mut families: BTreeMap<(bool, String), Vec<&Read>> = BTreeMap::new();
+        for read in reads {
+            let is_index = matches!(read.range, ByteRange::Suffix(_));
+            let family = family(read.key.as_str()).to_owned();
+            families.entry((!is_index, family)).or_default().push(read);
+        }
+        for ((is_data, family), reads) in families {
+            let what = if is_data { "" } else { "shard indexes of " };
+            let heading = format!("    {number}. {what}{family}:");
+            if exact {
+                let below = |read| part(read)[family.len() + 1..].replace("c/", "");
+                wrap(&mut text, &heading, reads.into_iter().map(below).collect());
+            } else {
+                let (requests, bytes) = (reads.len(), cost::sum(reads, files));
+                let _ = writeln!(text, "{heading} {requests} requests, {bytes} bytes");
+            }
+        }
+    }
+    text
+}
+
+/// The array of an object; those of links and of attributes are one for all steps
+/// from chunk to chunk.
+fn family(key: &str) -> &str {
+    let array = key.split_once("/c/").unwrap().0;
+    let depth = match array.split('/').nth(1) {
+        Some("links") => 3,
+        Some("link_attributes") => 4,
+        _ => return array,
+    };
+    let end = array.match_indices('/').nth(depth - 1);
+    &array[..end.unwrap().0]
+}
+
+/// A request: the object, and which part of it.
+fn part(read: &Read) -> String {
+    let key = &read.key;
+    match &read.range {
+        ByteRange::Full => key.to_string(),
+        ByteRange::Bounded(range) => format!("{key}[{}..{}]", range.start, range.end),
+        ByteRange::From(start) => format!("{key}[{start}..]"),
+        ByteRange::Suffix(bytes) => format!("{key}[-{bytes}..]"),
+    }
+}
+
+/// Words in lines that are not too wide.
+fn wrap(text: &mut String, heading: &str, words: Vec<String>) {
+    let mut line = heading.to_owned();
+    if words.is_empty() {
+        return;
+    }
+    for word in words {
+        if line.len() + word.len() >= WIDTH {
+            text.push_str(&line);
+            text.push('\n');
+            line = " ".repeat(8);
+        } else {
+            line.push(' ');
+        }
+        line.push_str(&word);
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
+
+/// The most rounds for cells. With the attributes of objects, of which the others
+/// tell which, there is one more.
+fn most_rounds(kind: Kind, ask: &Ask) -> usize {
+    let query = &ask.query;
+    let of_objects = usize::from(query.columns == Selection::All && !ask.counts);
+    let of_kind = match kind {
+        // Groups, manifests, fragments, rows.
+        _ if query.groups.is_some() => 4,
+        // Manifests, fragments, rows.
+        _ if query.objects.is_some() => 3,
+        _ if query.nearest.is_some() => 5,
+        // Fragments and the rows of bins.
+        Kind::BinnedPoints if query.region.is_some() => return 2,
+        Kind::BinnedPoints => return 1,
+        Kind::ObjectPoints => 1,
+        // Manifests and chunks in the region, fragments of others, rows of others.
+        Kind::Polylines if query.region.is_some() => 3,
+        // Manifests, and then chunks; or what is in the region, and then other ends.
+        _ => 2,
+    };
+    of_kind + of_objects
+}
+
+fn check((name, kind, _): (&str, Kind, u64)) {
+    let mut faults = Vec::new();
+    for (cells_name, cells) in CELLS {
+        let made = kinds::fixed(kind, cells);
+        let files = kinds::files(&made);
+        let (chunks, vertices) = (made.truth.chunks().len(), made.truth.vertices.len());
+        let mut all = format!("{name}, {cells_name}: {chunks} chunks, {vertices} vertices\n");
+        let mut before = Vec::new();
+        for ask in asked::of(&made.truth) {
+            let cost = ask.cost(&files, &OpenOptions::default());
+            all.push('\n');
+            let exact = cells == Cells::Plain;
+            all.push_str(&text(&ask, &cost, &files, (exact, &mut before)));
+            let at = format!("{name}, {cells_name}: {}", ask.name);
+            // Bytes in the gap between two that are wanted may be wanted later.
+            let apart = OpenOptions::default().merge(MergeLimits {
+                gap: 0,
+                size: 1 << 20,
+            });
+            let apart = ask.cost(&files, &apart);
+            let twice = cost::read_twice(apart.all(), &files);
+            assert_eq!(apart.found, cost.found, "{at}");
+            faults.extend(twice.iter().map(|what| format!("{at}: twice {what}")));
+            let (rounds, most) = (cost.data.len(), most_rounds(kind, &ask));
+            if rounds > most {
+                faults.push(format!("{at}: {rounds} rounds, not {most}"));
+            }
+            // Each node once, beside root and level.
+            let (there, absent) = cost.nodes(&files);
+            let metadata = cost.open.len() + cost.metadata.len();
+            if metadata != 2 + there.len() + absent.len() {
+                faults.push(format!("{at}: {metadata} requests for metadata"));
+            }
+        }
+        snapshot::check(&format!("{name}_{cells_name}"), &all);
+    }
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+#[test]
+fn requests_of_points_in_bins() {
+    check(KINDS[0]);
+}
+
+#[test]
+fn requests_of_points_of_objects() {
+    check(KINDS[1]);
+}
+
+#[test]
+fn requests_of_polylines() {
+    check(KINDS[2]);
+}
+
+#[test]
+fn requests_of_graphs() {
+    check(KINDS[3]);
+}
+
+#[test]
+fn requests_of_skeletons() {
+    check(KINDS[4]);
+}
+
+#[test]
+fn requests_of_meshes() {
+    check(KINDS[5]);
+}

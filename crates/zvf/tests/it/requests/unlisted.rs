@@ -1,0 +1,78 @@
+//! Stores that cannot be listed.
+
+use zvf::{Query, query::QueryError};
+use zvf_query::{Levels, Selection, Session};
+use zvf_testkit::stores::{Cells, Kind, Recipe, wide};
+
+use super::{
+    asked,
+    cost::Ask,
+    kinds::{self, KINDS},
+};
+use crate::{block_on, fetch::FromStore, stores};
+
+fn ask(fetch: &FromStore, query: &Query) -> Result<zvf::Answer, QueryError> {
+    let levels = Levels::default();
+    let session = Session {
+        fetch,
+        layout: fetch.dataset.layout(),
+        root: fetch.dataset.root(),
+        levels: &levels,
+    };
+    block_on(session.query(query))
+}
+
+fn local(kind: Kind) -> Recipe {
+    Recipe {
+        seed: 2,
+        kind,
+        size: 500,
+        ..Recipe::default()
+    }
+}
+
+/// Links are found by the steps from chunk to chunk there can be.
+#[test]
+fn named_columns_are_read_without_a_listing() {
+    for (name, kind, _) in KINDS
+        .into_iter()
+        .filter(|(_, kind, _)| !kind.is_linked() || *kind == Kind::Triangles)
+    {
+        // Links that go far are not looked for.
+        let made = match kind.is_linked() {
+            true => wide(&local(kind), 3),
+            false => kinds::fixed(kind, Cells::Plain),
+        };
+        let dataset = block_on(stores::open(&made));
+        let [listed, unlisted] = [true, false].map(|lists| FromStore {
+            dataset: dataset.clone(),
+            lists,
+        });
+        let named = |ask: &Ask| !ask.counts && ask.query.columns != Selection::All;
+        for ask in asked::of(&made.truth).into_iter().filter(named) {
+            let found = self::ask(&unlisted, &ask.query);
+            let found = found.unwrap_or_else(|e| panic!("{name}: {}: {e:?}", ask.name));
+            assert_eq!(
+                found,
+                self::ask(&listed, &ask.query).unwrap(),
+                "{name}: {}",
+                ask.name
+            );
+        }
+    }
+}
+
+#[test]
+fn all_columns_take_a_listing() {
+    let made = kinds::fixed(Kind::BinnedPoints, Cells::Plain);
+    let dataset = block_on(stores::open(&made));
+    let unlisted = FromStore {
+        dataset,
+        lists: false,
+    };
+    let error = ask(&unlisted, &Query::new()).unwrap_err();
+    assert!(
+        error.to_string().contains("name the attributes to read"),
+        "{error}\n{error:?}"
+    );
+}

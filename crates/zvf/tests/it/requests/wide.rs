@@ -1,0 +1,88 @@
+//! What a box with one point costs in a store of a thousand chunks.
+
+use zvf::{OpenOptions, Query};
+use zvf_query::Selection;
+use zvf_testkit::stores::{Cells, Kind, Recipe, Truth, wide};
+
+use super::{
+    asked,
+    cost::{self, Ask, Found},
+    kinds::{self, CELLS},
+    logs, snapshot,
+};
+
+/// Chunks along each axis.
+const SIDE: u32 = 10;
+
+fn recipe(kind: Kind, cells: Cells, size: usize) -> Recipe {
+    Recipe {
+        seed: 3,
+        kind,
+        cells,
+        size,
+        ..Recipe::default()
+    }
+}
+
+/// A box around one vertex, and what it is asked for.
+fn asks(truth: &Truth) -> Vec<Ask> {
+    let vertex = &truth.vertices[truth.vertices.len() / 2];
+    let bbox = asked::around(&vertex.position, &truth.chunk_shape, 1e-6);
+    let named = Selection::Named(vec![(None, "radius".to_owned())]);
+    let query = Query::new().region(bbox).columns(named);
+    let mut asks = vec![asked::ask("box around a vertex", query.clone())];
+    if truth.objects.is_some() {
+        let query = query.without_objects();
+        asks.push(asked::ask("box around a vertex, without objects", query));
+        let query = Query::new().objects([vertex.object.unwrap()]);
+        let query = query.columns(Selection::none());
+        asks.push(asked::ask("the object of a vertex", query));
+    }
+    asks
+}
+
+/// All requests that are not of metadata bring less than `most` bytes, if that is
+/// given.
+fn check(name: &str, kind: Kind, size: usize, most: Option<u64>) {
+    let mut all = String::new();
+    for (cells_name, cells) in CELLS {
+        let made = wide(&recipe(kind, cells, size), SIDE);
+        let files = kinds::files(&made);
+        let (chunks, vertices) = (made.truth.chunks().len(), made.truth.vertices.len());
+        all.push_str(&format!(
+            "{name}, {cells_name}: {chunks} chunks, {vertices} vertices\n"
+        ));
+        for ask in asks(&made.truth) {
+            let cost = ask.cost(&files, &OpenOptions::default());
+            if ask.name.starts_with("box around a vertex") && kind.is_points() {
+                let Found::Answer(answer) = &cost.found else {
+                    panic!("{:?}", cost.found)
+                };
+                assert_eq!(answer.positions.len(), 1);
+                assert_eq!(answer.vertex[0].values.len(), 1);
+            }
+            all.push_str(&logs::text(&ask, &cost, &files, (false, &mut Vec::new())));
+            let bytes = cost::sum(cost.data(), &files);
+            let is_little = most.is_none_or(|most| bytes < most);
+            assert!(is_little, "{name}, {cells_name}, {}: {bytes}", ask.name);
+        }
+        all.push('\n');
+    }
+    snapshot::check(&format!("wide_{name}"), &all);
+}
+
+/// 50 points in a chunk, 6 in a bin.
+#[test]
+fn one_point_of_a_thousand_chunks_takes_less_than_16_kb() {
+    check("points", Kind::BinnedPoints, 50_000, Some(16 << 10));
+}
+
+#[test]
+fn one_vertex_of_a_thousand_chunks_of_paths() {
+    check("paths", Kind::Polylines, 30_000, None);
+}
+
+#[test]
+fn one_vertex_of_a_thousand_chunks_of_faces() {
+    check("faces", Kind::Triangles, 30_000, None);
+}
