@@ -202,7 +202,11 @@ impl Columns for Views<'_> {
             return Err(FindError::Ambiguous);
         }
         // What has no value has every channel.
-        let named = || column.channel.map_or(1, |channel| channel.saturating_add(1));
+        let named = || {
+            column
+                .channel
+                .map_or(1, |channel| channel.saturating_add(1))
+        };
         Ok(Found {
             id,
             channels: view.channels().unwrap_or_else(named),

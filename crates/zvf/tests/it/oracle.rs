@@ -7,6 +7,7 @@ mod columns;
 mod compare;
 mod expect;
 mod filter;
+mod levels;
 mod pieces;
 mod render;
 
@@ -25,13 +26,19 @@ use crate::{
     stores::{open, recipes},
 };
 
-/// What the engine answers; `None` when it says that it does not know how to.
+/// What the engine answers; `None` when it says that it does not know how to: only the
+/// nearest of what something else selects as well.
 async fn answer(made: &Made, query: &Query) -> Option<Answer> {
     match open(made).await.query(query).await {
         Ok(answer) => Some(answer),
-        Err(Error::Query(QueryError::Unsupported(_))) => None,
+        Err(Error::Query(QueryError::Unsupported(_))) if is_nearest_of_some(query) => None,
         Err(error) => panic!("{error:?}\n{query:?}\n{:?}", made.truth.recipe),
     }
+}
+
+fn is_nearest_of_some(query: &Query) -> bool {
+    let by_object = query.objects.is_some() || query.groups.is_some();
+    query.nearest.is_some() && (by_object || query.region.is_some() || query.filter.is_some())
 }
 
 fn check(made: &Made, query: &Query) {
@@ -48,6 +55,25 @@ fn check(made: &Made, query: &Query) {
         })
     });
     if let Err(fault) = verdict {
+        panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
+    }
+}
+
+/// Asks for objects of which only some are there.
+fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
+    query.without_objects = false;
+    let strict = block_on(async { open(made).await.query(&query).await });
+    let is_absent = matches!(&strict, Err(Error::Query(QueryError::NoObject { .. })));
+    assert!(is_absent, "{strict:?}\n{query:?}\n{:?}", made.truth.recipe);
+    let going = query.clone().keep_going();
+    let mut answer = block_on(answer(made, &going)).unwrap();
+    let missing: Vec<&str> = answer.missing.iter().map(|m| m.reason.as_str()).collect();
+    let names = |id: &str| missing.iter().any(|reason| reason.contains(id));
+    let both = missing.len() == 2 && names("-7") && names(&(1_i64 << 60).to_string());
+    assert!(both, "{missing:?}\n{query:?}\n{:?}", made.truth.recipe);
+    answer.missing.clear();
+    query.objects = Some(known);
+    if let Err(fault) = verdict(made, &query, &answer) {
         panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
     }
 }
@@ -153,6 +179,25 @@ proptest! {
     #[test]
     fn paths_are_answered(recipe in any_recipe(Kind::is_paths), seed in any::<u64>()) {
         check_some(&recipe, seed);
+    }
+
+    /// Strictly an error; otherwise they are missing, and the rest is there.
+    #[test]
+    fn objects_that_are_not_there_are_missed(
+        recipe in any_recipe(|_| true),
+        seed in any::<u64>(),
+    ) {
+        let made = make(&recipe);
+        let mut random = Random::new(seed);
+        let mut query = ask::ask(&made.truth, &mut random);
+        if made.truth.objects.is_some() && query.nearest.is_none() {
+            let ids = query.objects.get_or_insert_default();
+            let known: Vec<i64> = ids.clone();
+            for id in [-7, 1 << 60] {
+                ids.insert(random.below(ids.len() + 1), id);
+            }
+            check_without(&made, query, known);
+        }
     }
 
     #[test]

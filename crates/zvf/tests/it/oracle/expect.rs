@@ -4,7 +4,7 @@
 use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 
 use zvf_query::{
-    Cut, NearestTo, Query, Region,
+    Cut, NearestTo, Query, Region, SEVERAL_OBJECTS,
     geometry::{Mode, Primitive, squared_to_point, squared_to_segment, squared_to_triangle},
 };
 use zvf_testkit::stores::{Object, Truth};
@@ -201,7 +201,7 @@ impl Asked<'_> {
             .filter_map(|at| self.truth.vertices[*at].object);
         let mut objects = Vec::new();
         for id in found {
-            if !objects.contains(&id) {
+            if id != SEVERAL_OBJECTS && !objects.contains(&id) {
                 objects.push(id);
             }
         }

@@ -48,7 +48,10 @@ pub(super) async fn batches(made: &Made, query: &Query, answer: &Answer, budget:
     whole.missing = outcome.missing;
     whole.notes = outcome.notes;
     let (found, expected) = (plain(whole), plain(answer.clone()));
-    ensure!(found == expected, "{count} pieces are\n{found:?}\n{expected:?}");
+    ensure!(
+        found == expected,
+        "{count} pieces are\n{found:?}\n{expected:?}"
+    );
     Ok(())
 }
 
@@ -80,7 +83,10 @@ fn add(whole: &mut Answer, piece: Answer, number: usize) -> Verdict {
         (Some(ids), Some(more)) => ids.extend(more),
         (ids, None) => {
             let is_empty = rows == whole.positions.len() as u64;
-            ensure!(ids.is_none() || is_empty, "piece {number} has no object ids");
+            ensure!(
+                ids.is_none() || is_empty,
+                "piece {number} has no object ids"
+            );
         }
         (None, Some(_)) => return Err(format!("piece {number} has object ids")),
     }
