@@ -27,7 +27,7 @@ pub(crate) const NETWORK: &str = "--locked --package zvf --package zvf-store \
 /// What the tests print when they have compared something.
 const MARK: &str = "servers: ";
 /// The tests that print it.
-const REPORTS: usize = 10;
+const REPORTS: usize = 11;
 
 /// The account that every Azurite has, with the key its documentation names.
 const ACCOUNT: &str = "devstoreaccount1";

@@ -21,6 +21,8 @@ mod query;
 mod report;
 
 #[cfg(feature = "http")]
+mod servers;
+#[cfg(feature = "http")]
 mod web;
 
 use std::{

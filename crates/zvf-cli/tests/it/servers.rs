@@ -1,0 +1,64 @@
+//! The command on stores in a bucket; `cargo xtask servers` runs the bucket.
+
+use std::{env, fs, path::Path};
+
+use serde_json::Value;
+
+use crate::zvf;
+
+fn json(arguments: &[&str]) -> Value {
+    let output = zvf(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Without what depends on the place: its address, and what asking took.
+fn told(mut answer: Value) -> Value {
+    let answer_of = answer.as_object_mut().unwrap();
+    for place in ["store", "address", "requests", "bytes_read"] {
+        answer_of.remove(place);
+    }
+    answer
+}
+
+/// Names of the stores below a folder.
+fn below(folder: &Path, root: &Path, found: &mut Vec<String>) {
+    if folder.join("zarr.json").exists() {
+        let name = folder.strip_prefix(root).unwrap();
+        found.push(name.to_str().unwrap().to_owned());
+        return;
+    }
+    for entry in fs::read_dir(folder).unwrap() {
+        below(&entry.unwrap().path(), root, found);
+    }
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+#[expect(clippy::print_stdout, reason = "`xtask servers` shows this line")]
+fn stores_in_a_bucket() {
+    let root = env::var("ZVF_TEST_STORES").unwrap();
+    let mut names = Vec::new();
+    below(Path::new(&root), Path::new(&root), &mut names);
+    assert!(names.len() >= 8, "{names:?}");
+    for name in &names {
+        let (disk, bucket) = (format!("{root}/{name}"), format!("s3://stores/{name}"));
+        let ask = |arguments: &[&str]| {
+            let of = |store: &str| {
+                let mut line = vec![arguments[0], store];
+                line.extend(&arguments[1..]);
+                told(json(&line))
+            };
+            assert_eq!(of(&bucket), of(&disk), "{arguments:?} {bucket}");
+        };
+        ask(&["info", "--json"]);
+        ask(&["query", "--json"]);
+        ask(&["query", "--json", "--limit", "3"]);
+        ask(&["query", "--json", "--count"]);
+    }
+    println!(
+        "servers: zvf info and zvf query: {} stores in a bucket as on disk",
+        names.len()
+    );
+}
