@@ -23,10 +23,10 @@ fn queries(axes: usize) -> Vec<Query> {
     for shape in [Shape::Points, Shape::Paths, Shape::Links] {
         queries.push(Query::new().shape(shape));
         let plain = plain.clone().shape(shape);
-        queries.push(plain.clone().region(some.clone()).mode(Mode::Clip));
+        queries.push(plain.clone().region(some).mode(Mode::Clip));
         queries.push(plain.clone().objects([1, 0]));
         queries.push(plain.clone().groups([0]));
-        queries.push(plain.nearest(place.clone(), 3));
+        queries.push(plain.nearest(place, 3));
     }
     queries.push(Query::new().drill(1));
     queries
@@ -75,7 +75,7 @@ fn changes() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn change(files: &mut Files, file: &prop::sample::Index, change: &Change) {
+fn change(files: &mut Files, file: prop::sample::Index, change: &Change) {
     let others: Vec<Vec<u8>> = match change {
         Change::Other(other) => vec![files[other.index(files.len())].1.clone()],
         _ => Vec::new(),
@@ -114,12 +114,13 @@ proptest! {
         what in changes(),
     ) {
         let mut files = make(&Recipe { size: recipe.size % 30 + 2, ..recipe }).files;
-        change(&mut files, &file, &what);
+        change(&mut files, file, &what);
         block_on(ask_all(&files));
     }
 }
 
-/// Numbers in cells of a store that is not compressed.
+/// Absurd numbers in cells of stores that are not compressed: one of three places
+/// of the first 300 bytes of each that says how many, which and where.
 #[test]
 fn any_number_in_cells_is_no_panic() {
     let recipe = Recipe {
@@ -137,10 +138,10 @@ fn any_number_in_cells_is_no_panic() {
     for intact in [made, graph] {
         for number in 0..intact.len() {
             let (key, bytes) = &intact[number];
-            if key.ends_with("zarr.json") {
+            if key.ends_with("zarr.json") || key.contains("_attributes/") {
                 continue;
             }
-            for at in (0..bytes.len().saturating_sub(7)).step_by(8) {
+            for at in (8 * (number % 3)..bytes.len().min(300).saturating_sub(7)).step_by(24) {
                 let absurd = [i64::MAX, 1 << 62, u32::MAX.into(), -1, i64::MIN, 1 << 20];
                 let new = absurd[(at / 8 + number) % absurd.len()];
                 let mut files = intact.clone();

@@ -58,7 +58,7 @@ async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
     }
     queries.push(("group", Query::new().groups([0])));
     if let Some(bbox) = middle(&whole) {
-        queries.push(("box", Query::new().region(bbox.clone())));
+        queries.push(("box", Query::new().region(bbox)));
         queries.push(("clip", plain.region(bbox).mode(Mode::Clip)));
     }
     if let Some(level) = dataset.levels().get(1) {

@@ -36,9 +36,8 @@ impl Thing {
     /// Whether this can be what is left of `whole`.
     fn is_left_of(&self, whole: &Self) -> bool {
         let object = match (self.object, whole.object) {
-            (None | Some(NO_OBJECT), _) => true,
             // Of several objects one may be left.
-            (Some(_), Some(SEVERAL_OBJECTS)) => true,
+            (None | Some(NO_OBJECT), _) | (Some(_), Some(SEVERAL_OBJECTS)) => true,
             (left, whole) => left == whole,
         };
         let of = |name: &str| whole.values.iter().find(|(n, _)| n == name);
