@@ -12,7 +12,6 @@ mod subset;
 use zvf::{Answer, Dataset, Error, OpenOptions, Query};
 use zvf_testkit::golden::Golden;
 
-
 /// Keys and bytes of a store.
 type Files = Vec<(String, Vec<u8>)>;
 
