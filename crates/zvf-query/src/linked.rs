@@ -57,8 +57,12 @@ impl<F: Fetch> Plan<'_, F> {
         let needs_objects =
             index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
         let implied = self.convention == LinksConvention::ImplicitWithBranches;
-        let with_fragments =
-            needs_objects || implied || !self.tiles() || !self.read.fragment.is_empty();
+        // Objects have fragments, also where they are only selected and not shown.
+        let with_fragments = needs_objects
+            || self.selects_objects()
+            || implied
+            || !self.tiles()
+            || !self.read.fragment.is_empty();
         let Some(schema) = self.schema(with_fragments).await? else {
             let mut answer = self.without_vertices().await?;
             answer.links = Some(no_links(set.as_ref()));

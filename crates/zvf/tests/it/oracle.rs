@@ -14,7 +14,7 @@ mod render;
 use proptest::prelude::*;
 use zvf::Error;
 use zvf_query::{
-    Answer, Cut, Query, QueryError,
+    Answer, Cut, Query, QueryError, Selection,
     geometry::{Mode, Sphere},
     predicate::Predicate,
 };
@@ -126,13 +126,13 @@ fn check_some(recipe: &Recipe, seed: u64) {
     }
 }
 
-/// What a minute is enough for, unless the environment says how many.
+/// So many that a minute is enough for all, unless the environment says how many.
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => config,
         None => ProptestConfig {
-            cases: 80,
+            cases: 64,
             ..config
         },
     }
@@ -224,6 +224,23 @@ fn channels_of_links_without_values_are_not_counted() {
     let filter = Predicate::parse("link.flow[1] not in (3, 0)").unwrap();
     let query = Query::new().region(sphere).mode(Mode::Within);
     check(&made, &query.filter(filter));
+}
+
+/// Rows of a level whose fragments tile can do without them, selected objects cannot.
+#[test]
+fn objects_of_tiled_links_are_found_by_their_fragments() {
+    for seed in [2, 4, 6] {
+        let kind = Kind::Triangles;
+        let made = make(&Recipe {
+            seed,
+            kind,
+            ..Recipe::default()
+        });
+        let ids = made.truth.objects.iter().flatten().map(|object| object.id);
+        let query = Query::new().objects(ids.collect::<Vec<i64>>());
+        let query = query.columns(Selection::none()).without_objects();
+        check(&made, &query);
+    }
 }
 
 /// Tests with queries that select nothing or everything would find little.
