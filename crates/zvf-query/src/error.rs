@@ -1,5 +1,7 @@
 //! Why a query cannot be answered.
 
+use core::fmt;
+
 use zvf_format::{
     dictionary::DictionaryCodesError,
     fragment::FragmentIndexError,
@@ -45,13 +47,18 @@ pub enum QueryError {
         source: KeyError,
     },
     /// The store has no such level.
-    #[error("there is no level {0}")]
-    NoLevel(LevelId),
+    #[error("there is no level {level}{}", known(declared))]
+    NoLevel {
+        /// The level.
+        level: LevelId,
+        /// Levels that the root names.
+        declared: Vec<LevelId>,
+    },
     /// No level fits what was asked for.
     #[error("no level is as fine: level 0 itself has a larger scale")]
     NoScale,
     /// The level has no object of this id.
-    #[error("there is no object {id} in level {level}")]
+    #[error("there is no object {id} in level {level}; keep going to leave it out")]
     NoObject {
         /// The id.
         id: i64,
@@ -59,7 +66,7 @@ pub enum QueryError {
         level: LevelId,
     },
     /// The level has no such group.
-    #[error("there is no group {id} in level {level}")]
+    #[error("there is no group {id} in level {level}; keep going to leave it out")]
     NoGroup {
         /// The group.
         id: u64,
@@ -70,12 +77,14 @@ pub enum QueryError {
     #[error("level {0} has no objects")]
     NoObjects(LevelId),
     /// An attribute is asked for that is not there.
-    #[error("there is no attribute {}{name}", scope_prefix(*scope))]
+    #[error("there is no attribute {}{name}{}", scope_prefix(*scope), known(there))]
     NoAttribute {
         /// Whose it would be.
         scope: Option<Scope>,
         /// Its name.
         name: String,
+        /// Attributes that are there, as far as is known.
+        there: Vec<String>,
     },
     /// Which attributes there are, only a listing tells.
     #[error(
@@ -150,6 +159,15 @@ pub enum QueryError {
         /// The budget.
         budget: u64,
     },
+}
+
+/// What there is instead, as the end of a sentence.
+fn known(names: &[impl fmt::Display]) -> String {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("; there is {}", names.join(", ")),
+    }
 }
 
 fn scope_prefix(scope: Option<Scope>) -> String {

@@ -148,11 +148,18 @@ impl<F: Fetch> Session<'_, F> {
         let key = child(&Key::root(), &id.to_string())?;
         let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
         let node = nodes.into_iter().next().flatten();
-        let node = node.ok_or(QueryError::NoLevel(id))?;
+        let node = node.ok_or_else(|| self.no_level(id))?;
         let metadata = LevelMetadata::parse(&key, id, node.attributes(), self.root)?;
         let level = Arc::new(Level::new(metadata));
         let mut levels = self.levels.lock();
         Ok(Arc::clone(levels.entry(id).or_insert(level)))
+    }
+
+    pub(crate) fn no_level(&self, level: LevelId) -> QueryError {
+        let declared = self.root.datasets.iter().map(|dataset| dataset.level);
+        let mut declared: Vec<LevelId> = declared.filter(|other| *other != level).collect();
+        declared.sort_unstable();
+        QueryError::NoLevel { level, declared }
     }
 
     /// How many numbers the chunk keys of a level have.

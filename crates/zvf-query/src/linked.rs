@@ -54,10 +54,8 @@ impl<F: Fetch> Plan<'_, F> {
             ledger,
         );
         let (index, set) = try_join(index, set).await?;
-        let needs_objects = index.is_some()
-            && (self.shows_objects()
-                || self.filter.vertex_needs_objects()
-                || self.selects_objects());
+        let needs_objects =
+            index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
         let implied = self.convention == LinksConvention::ImplicitWithBranches;
         let with_fragments =
             needs_objects || implied || !self.tiles() || !self.read.fragment.is_empty();

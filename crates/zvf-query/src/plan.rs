@@ -157,7 +157,7 @@ impl<'s, F: Fetch> Session<'s, F> {
         with_scopes(predicate.clone(), &find)
     }
 
-    async fn chosen_level(&self, choice: &LevelChoice) -> Result<LevelId, QueryError> {
+    pub(crate) async fn chosen_level(&self, choice: &LevelChoice) -> Result<LevelId, QueryError> {
         let mut datasets: Vec<_> = self.root.datasets.iter().collect();
         datasets.sort_by_key(|dataset| dataset.level);
         match choice {

@@ -98,6 +98,33 @@ impl<F: Fetch> Session<'_, F> {
         query: &Query,
         mut each: impl FnMut(Answer) -> ControlFlow<()> + Send,
     ) -> Result<Outcome, QueryError> {
+        let outcome = self.ask(query, &mut each).await;
+        match outcome {
+            Err(error) => Err(self.advised(query, error).await),
+            outcome => outcome,
+        }
+    }
+
+    /// The error with what would have been there.
+    async fn advised(&self, query: &Query, mut error: QueryError) -> QueryError {
+        let QueryError::NoAttribute { scope, there, .. } = &mut error else {
+            return error;
+        };
+        if let (Some(scope), true) = (*scope, there.is_empty())
+            && let Ok(id) = self.chosen_level(&query.level).await
+            && let Ok(level) = self.level(id).await
+            && let Ok(names) = self.attribute_names(&level, scope).await
+        {
+            there.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
+        }
+        error
+    }
+
+    async fn ask(
+        &self,
+        query: &Query,
+        each: &mut (impl FnMut(Answer) -> ControlFlow<()> + Send),
+    ) -> Result<Outcome, QueryError> {
         let ledger = Ledger::new(query.keep_going);
         let plan = self.plan(query).await?;
         let mut groups = match &query.groups {

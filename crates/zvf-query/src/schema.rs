@@ -158,8 +158,12 @@ impl<F: Fetch> Session<'_, F> {
                             any = true;
                         }
                         if !any {
-                            let (scope, name) = (None, name.clone());
-                            return Err(QueryError::NoAttribute { scope, name });
+                            let there = found.iter().flat_map(|(_, names)| names.iter());
+                            return Err(QueryError::NoAttribute {
+                                scope: None,
+                                name: name.clone(),
+                                there: there.cloned().collect(),
+                            });
                         }
                     }
                 }
@@ -234,7 +238,7 @@ impl<F: Fetch> Session<'_, F> {
         })?;
         Ok(match key {
             Some(key) => Damage::new(&key, Fault::Missing).into(),
-            None => QueryError::NoLevel(level.id()),
+            None => self.no_level(level.id()),
         })
     }
 
@@ -251,6 +255,7 @@ impl<F: Fetch> Session<'_, F> {
             false => QueryError::NoAttribute {
                 scope: Some(scope),
                 name: name.to_owned(),
+                there: Vec::new(),
             },
         })
     }

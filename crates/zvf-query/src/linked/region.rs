@@ -1,18 +1,22 @@
 //! What a region, a filter or objects select: what is read for it.
 
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
 use futures_util::future::try_join;
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-use std::collections::HashMap;
-use zvf_model::fetch::Fetch;
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{fetch::Fetch, grid::ChunkCoord};
 
 use super::{LinkWork, graph::Graph, graph::Node};
 use crate::{
     chunk::Rows, error::Damage, error::Fault, error::QueryError, geometry::Mode,
-    links::LinkRecords, missing::Ledger, plan::Emit, plan::Plan, plan::VertexFilter,
-    vertices::Owners,
+    links::LinkRecords, missing::Ledger, objects::Objects, plan::Emit, plan::Plan,
+    plan::VertexFilter, vertices::Owners,
 };
+
+/// Fragments of selected objects, by chunk.
+type Members = BTreeMap<ChunkCoord, BTreeSet<u32>>;
 
 impl<F: Fetch> Plan<'_, F> {
     /// What is selected, all at once.
@@ -24,14 +28,12 @@ impl<F: Fetch> Plan<'_, F> {
     ) -> Result<(), QueryError> {
         let schema = &work.schema;
         let allowed = self.allowed()?;
-        let members = match self.selects_objects() {
+        let (members, named) = match self.selects_objects() {
             true => {
-                // Where the answer says whose vertices are, all objects are needed: those
-                // that are selected are among them, and not read by themselves.
-                self.objects_of(work, ledger).await?;
-                Some(self.members(ledger).await?)
+                let (members, objects) = self.members(ledger).await?;
+                (Some(members), Some(objects))
             }
-            false => None,
+            false => (None, None),
         };
         let mut chunks = self.chunks(schema)?;
         chunks.retain(|chunk| {
@@ -40,34 +42,18 @@ impl<F: Fetch> Plan<'_, F> {
                     .as_ref()
                     .is_none_or(|members| members.contains_key(chunk))
         });
-        let mut cells: Vec<usize> = Vec::new();
-        if let Some(set) = &work.set {
-            for (at, cell) in set.cells.iter().enumerate() {
-                let looked_at = |chunk: &ChunkCoord| {
-                    allowed.allows(chunk)
-                        && members
-                            .as_ref()
-                            .is_none_or(|members| members.contains_key(chunk))
-                };
-                let is_candidate = cell.chunks.as_ref().is_none_or(|chunks| {
-                    work.may_matter(chunks, looked_at)
-                        && self
-                            .area
-                            .as_ref()
-                            .is_none_or(|area| area.reaches_between(chunks))
-                });
-                if is_candidate && work.trusts(cell) {
-                    cells.push(at);
-                }
-            }
-        }
+        let mut cells = self.cells_of_links(work, &allowed, members.as_ref());
         if self.filter.is_never {
             chunks.clear();
             cells.clear();
         }
-        let wishes = chunks
-            .iter()
-            .map(|chunk| Self::wish(work, chunk, Rows::All));
+        let wishes = chunks.iter().map(|chunk| {
+            let fragments = members.as_ref().and_then(|members| members.get(chunk));
+            let rows = fragments.map_or(Rows::All, |fragments| {
+                Rows::Fragments(fragments.iter().copied().collect())
+            });
+            Self::wish(work, chunk, rows)
+        });
         let wishes = wishes.collect();
         let read = self.read_chunks(schema, wishes, ledger);
         let records = async {
@@ -83,12 +69,22 @@ impl<F: Fetch> Plan<'_, F> {
             Ok::<_, QueryError>(VertexFilter {
                 predicate: self.filter.vertex.as_ref(),
                 object_columns: match self.filter.vertex_needs_objects() {
-                    true => self.object_columns_of_filter(None, ledger).await?,
+                    true => {
+                        let objects = named.as_deref();
+                        self.object_columns_of_filter(objects, ledger).await?
+                    }
                     false => Vec::new(),
                 },
             })
         };
-        let objects = try_join(self.objects_of(work, ledger), filter);
+        // Vertices of objects that are selected are theirs: nobody else is asked for.
+        let objects = async {
+            match &named {
+                Some(objects) => Ok(Some(Arc::clone(objects))),
+                None => self.objects_of(work, ledger).await,
+            }
+        };
+        let objects = try_join(objects, filter);
         let ((objects, filter), (read, records)) =
             try_join(objects, try_join(read, records)).await?;
         self.check_chunks(schema, objects.as_ref(), ledger)?;
@@ -125,11 +121,37 @@ impl<F: Fetch> Plan<'_, F> {
         .await
     }
 
-    /// Fragments of the objects that are selected, by chunk.
-    async fn members(
+    /// Cells that can hold a link that is selected.
+    fn cells_of_links(
         &self,
-        ledger: &Ledger,
-    ) -> Result<BTreeMap<ChunkCoord, BTreeSet<u32>>, QueryError> {
+        work: &LinkWork<F>,
+        allowed: &crate::plan::Allowed,
+        members: Option<&Members>,
+    ) -> Vec<usize> {
+        let mut cells: Vec<usize> = Vec::new();
+        if let Some(set) = &work.set {
+            for (at, cell) in set.cells.iter().enumerate() {
+                let looked_at = |chunk: &ChunkCoord| {
+                    allowed.allows(chunk)
+                        && members.is_none_or(|members| members.contains_key(chunk))
+                };
+                let is_candidate = cell.chunks.as_ref().is_none_or(|chunks| {
+                    work.may_matter(chunks, looked_at)
+                        && self
+                            .area
+                            .as_ref()
+                            .is_none_or(|area| area.reaches_between(chunks))
+                });
+                if is_candidate && work.trusts(cell) {
+                    cells.push(at);
+                }
+            }
+        }
+        cells
+    }
+
+    /// Fragments of the objects that are selected, by chunk.
+    async fn members(&self, ledger: &Ledger) -> Result<(Members, Arc<Objects>), QueryError> {
         let selected = self.selected_objects(ledger).await?;
         let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
         let mut members: BTreeMap<ChunkCoord, BTreeSet<u32>> = BTreeMap::new();
@@ -147,7 +169,7 @@ impl<F: Fetch> Plan<'_, F> {
                 }
             }
         }
-        Ok(members)
+        Ok((members, selected.objects))
     }
 
     /// Reads ends of links outside of the chunks read, where the link may be

@@ -204,7 +204,7 @@ impl<F: Fetch> Session<'_, F> {
         }
         let Some(target) = target else {
             let number = level.id().offset(delta.levels()).unwrap_or(level.id());
-            return Err(QueryError::NoLevel(number));
+            return Err(self.no_level(number));
         };
         let scales = level.metadata.link_scales(&target.metadata, self.root);
         let node = Self::node_of(level)?;

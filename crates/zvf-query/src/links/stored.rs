@@ -117,7 +117,7 @@ impl<F: Fetch> Session<'_, F> {
         let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
         let target = if is_needed {
             let number = level.id().offset(delta.levels());
-            let number = number.ok_or(QueryError::NoLevel(level.id()))?;
+            let number = number.ok_or_else(|| self.no_level(level.id()))?;
             Some(self.level(number).await?)
         } else {
             None
@@ -151,6 +151,7 @@ impl<F: Fetch> Session<'_, F> {
             return Err(QueryError::NoAttribute {
                 scope: Some(Scope::Link),
                 name: absent.name.clone(),
+                there: Vec::new(),
             });
         }
         let cells: Vec<usize> = (0..set.cells.len()).collect();

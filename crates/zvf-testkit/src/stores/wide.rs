@@ -102,7 +102,7 @@ impl Making<'_> {
     /// A sheet in each layer of chunks, an object of its own.
     fn sheets(&mut self, side: u32, extent: f64) {
         let count = self.recipe.size / usize::try_from(side).unwrap_or(1);
-        let edge = (1..).find(|edge| edge * edge > count).unwrap_or(2) - 1;
+        let edge = (1..=count).find(|edge| edge * edge > count).unwrap_or(2) - 1;
         let step = extent / whole(i64::try_from(edge).unwrap_or(1));
         let mut own = Vec::new();
         for layer in 0..side {

@@ -1,16 +1,16 @@
 //! Damaged stores: an error that names the key, or the right answer; never a
 //! silent difference.
 
+mod any;
 mod asks;
 mod bombs;
 mod files;
+mod flips;
 mod recorded;
 mod subset;
 
 use zvf::{Answer, Dataset, Error, OpenOptions, Query};
 use zvf_testkit::golden::Golden;
-
-use crate::block_on;
 
 /// Keys and bytes of a store.
 type Files = Vec<(String, Vec<u8>)>;

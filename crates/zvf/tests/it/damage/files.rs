@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use zvf::{Answer, Query};
+use zvf::{Answer, Dataset};
 use zvf_testkit::golden::Golden;
 
-use super::{Files, Told, ask, asks::Intact, chain, files, is_same, open, subset::is_part};
+use super::{
+    Files, ask,
+    asks::{Asked, Intact},
+    chain, files, is_same, open,
+    subset::is_part,
+};
 use crate::block_on;
 
 /// A store of each kind: points with attributes, with objects and groups, chunked
@@ -45,31 +50,26 @@ struct Harm {
     bytes: Option<Vec<u8>>,
 }
 
-/// Which lengths a file is cut to.
-#[derive(Clone, Copy)]
-enum Cuts {
-    Few,
-    All,
+/// A file without its end.
+fn cut(bytes: &[u8], length: usize) -> Harm {
+    Harm {
+        what: format!("cut to {length}"),
+        bytes: Some(bytes[..length].to_vec()),
+    }
 }
 
-fn harms(bytes: &[u8], cuts: Cuts) -> Vec<Harm> {
-    let harm = |what: &str, bytes: Option<Vec<u8>>| Harm {
+/// Gone, longer, and cut to nothing, half and all but the last byte.
+fn harms(bytes: &[u8]) -> Vec<Harm> {
+    let longer = [bytes, &[0]].concat();
+    let mut lengths = vec![0, bytes.len() / 2, bytes.len().saturating_sub(1)];
+    lengths.dedup();
+    let cuts = lengths.into_iter().map(|length| cut(bytes, length));
+    let what = |what: &str, bytes| Harm {
         what: what.to_owned(),
         bytes,
     };
-    let mut longer = bytes.to_vec();
-    longer.push(0);
-    let mut harms = vec![harm("removed", None), harm("longer", Some(longer))];
-    let all = matches!(cuts, Cuts::All) && bytes.len() < 300;
-    let lengths: Vec<usize> = match all {
-        true => (0..bytes.len()).collect(),
-        false => vec![0, bytes.len() / 2, bytes.len().saturating_sub(1)],
-    };
-    for length in lengths {
-        let cut = Some(bytes[..length].to_vec());
-        harms.push(harm(&format!("cut to {length}"), cut));
-    }
-    harms
+    let others = [what("removed", None), what("longer", Some(longer))];
+    others.into_iter().chain(cuts).collect()
 }
 
 fn harmed(files: &Files, at: usize, harm: &Harm) -> Files {
@@ -81,109 +81,282 @@ fn harmed(files: &Files, at: usize, harm: &Harm) -> Files {
     files
 }
 
-/// Whether a message names a key of the store.
-fn names_a_key(message: &str, files: &Files) -> bool {
+/// Whether a message says where: names a key of the store below its levels, or,
+/// of what the root and levels themselves say, what is not there.
+fn says_where(message: &str, files: &Files) -> bool {
     let nodes = files.iter().flat_map(|(key, _)| {
         let ends = key.match_indices('/').map(|(at, _)| at);
-        let ends = ends.chain([key.len()]);
-        ends.map(move |end| &key[..end])
+        ends.chain([key.len()]).map(move |end| &key[..end])
     });
     let mut nodes = nodes.filter(|node| node.contains('/') || *node == "zarr.json");
-    nodes.any(|node| message.contains(node))
+    nodes.any(|node| message.contains(node)) || WITHOUT_KEY.iter().any(|m| message.contains(m))
 }
 
-#[derive(Default, Debug)]
+/// What is said where something is gone that need not have been there.
+const WITHOUT_KEY: &[&str] = &[
+    "store has no level",
+    "store is no Zarr store: it has no zarr.json",
+    "there is no level 1",
+    "there is no group 0 in level 0",
+    // Ids are numbers of rows then, which a note says.
+    "there is no object 4 in level 0",
+    // Without the node of its vertices a store of 0.9 looks like a mix.
+    "vertices is as in generation 0.8.1, links as in 0.9",
+];
+
+/// How an answer may differ although nothing was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Known {
+    /// A chunk of a table that is not there stands for its fill value: writers
+    /// leave out chunks that hold nothing else.
+    Fill,
+    /// A note says so.
+    Noted,
+}
+
+/// Whether the difference is a known one.
+fn known(key: &str, harm: &Harm, left: &Answer, whole: &Answer) -> Option<Known> {
+    let mut same = whole.clone();
+    same.notes.clone_from(&left.notes);
+    if left.notes != whole.notes {
+        // Values of links are missing, or objects have other ids.
+        same.link.clone_from(&left.link);
+        same.objects.clone_from(&left.objects);
+        same.object_ids.clone_from(&left.object_ids);
+        if let (Some(same), Some(left)) = (&mut same.parts, &left.parts) {
+            same.objects.clone_from(&left.objects);
+        }
+        return (same == *left).then_some(Known::Noted);
+    }
+    let tables = ["/object_attributes/", "/group_attributes/", "/groups/"];
+    let is_table = tables.iter().any(|table| key.contains(table));
+    if !is_table || harm.bytes.is_some() || key.ends_with("zarr.json") {
+        return None;
+    }
+    same.object.clone_from(&left.object);
+    if key.contains("/groups/") {
+        // Without members nothing is selected.
+        return (left.groups != whole.groups).then_some(Known::Fill);
+    }
+    (same == *left).then_some(Known::Fill)
+}
+
+#[derive(Debug, Default)]
 struct Sums {
     refused: u32,
     same: u32,
+    fill: u32,
+    noted: u32,
+    /// Answers of queries that kept going, with something missing.
     less: u32,
-    left_equal: u32,
+    faults: Vec<String>,
 }
 
-fn explore_store(golden: &Golden, archive: &str, store: &str, sums: &mut Sums) {
-    let intact = block_on(Intact::of(files(golden, store)));
-    let mut faults: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let start = std::time::Instant::now();
-    for at in 0..intact.files.len() {
-        let key = intact.files[at].0.clone();
-        for harm in harms(&intact.files[at].1, Cuts::Few) {
-            let files = harmed(&intact.files, at, &harm);
-            block_on(async {
-                let mut fault = |what: String| {
-                    let what = format!("{store}/{key} {what}");
-                    faults.entry(what).or_default().push(harm.what.clone());
-                };
-                let dataset = match open(&files).await {
-                    Ok(dataset) => dataset,
-                    Err(error) => {
-                        let error = chain(&error);
-                        if !names_a_key(&error, &intact.files) {
-                            fault(format!("OPEN no key: {error}"));
-                        }
-                        sums.refused += 1;
-                        return;
-                    }
-                };
-                for asked in &intact.asked {
-                    match ask(&dataset, &asked.query).await {
-                        Err(error) if names_a_key(&error, &intact.files) => sums.refused += 1,
-                        Err(error) => fault(format!("{} no key: {error}", asked.name)),
-                        Ok(answer) if is_same(&answer, &asked.answer) => sums.same += 1,
-                        Ok(answer) => fault(format!(
-                            "{} {} {} rows of {}",
-                            asked.name,
-                            if answer.notes == asked.answer.notes {
-                                "DIFF"
-                            } else {
-                                "NOTED"
-                            },
-                            answer.positions.len(),
-                            asked.answer.positions.len()
-                        )),
-                    }
-                    let lenient = asked.query.clone().keep_going();
-                    match ask(&dataset, &lenient).await {
-                        Err(error) => {
-                            if !key.ends_with("zarr.json") {
-                                fault(format!("{} KEEP {error}", asked.name));
-                            }
-                        }
-                        Ok(answer) => {
-                            if answer.missing.is_empty() {
-                                if !is_same(&answer, &asked.answer) {
-                                    fault(format!(
-                                        "{} KEEP silent {}",
-                                        asked.name,
-                                        answer.notes != asked.answer.notes
-                                    ));
-                                }
-                                sums.left_equal += 1;
-                            } else {
-                                sums.less += 1;
-                                if let Err(error) = is_part(&answer, &asked.answer) {
-                                    fault(format!(
-                                        "{} KEEP {error} {:?}",
-                                        asked.name, answer.missing
-                                    ));
-                                }
-                            }
-                        }
-                    }
-                }
-            });
+impl Sums {
+    /// Asks a strict query and one that keeps going.
+    async fn ask(&mut self, dataset: &Dataset, asked: &Asked, at: &At<'_>, lenient: bool) {
+        match ask(dataset, &asked.query).await {
+            Err(error) if says_where(&error, at.files) => self.refused += 1,
+            Err(error) => self.fault(at, asked, &format!("names no key: {error}")),
+            Ok(answer) if is_same(&answer, &asked.answer) => self.same += 1,
+            Ok(answer) => match known(at.key, at.harm, &answer, &asked.answer) {
+                Some(Known::Fill) => self.fill += 1,
+                Some(Known::Noted) => self.noted += 1,
+                None => self.fault(at, asked, "differs"),
+            },
+        }
+        if !lenient {
+            return;
+        }
+        let query = asked.query.clone().keep_going();
+        let answer = match ask(dataset, &query).await {
+            // Without metadata nothing can be told apart from damage.
+            Err(_) if at.key.ends_with("zarr.json") => return,
+            Err(error) => return self.fault(at, asked, &format!("goes not on: {error}")),
+            Ok(answer) => answer,
+        };
+        if answer.missing.is_empty() {
+            let same = is_same(&answer, &asked.answer);
+            if !same && known(at.key, at.harm, &answer, &asked.answer).is_none() {
+                self.fault(at, asked, "differs, and nothing is missing");
+            }
+            return;
+        }
+        self.less += 1;
+        if let Err(more) = is_part(&answer, &asked.answer) {
+            let missing = &answer.missing;
+            self.fault(
+                at,
+                asked,
+                &format!("keeps going, and has {more}, {missing:?}"),
+            );
+        }
+        let named = answer
+            .missing
+            .iter()
+            .any(|m| is_near(m.key.as_str(), at.key));
+        if !named && !at.key.ends_with("zarr.json") {
+            let missing = &answer.missing;
+            self.fault(
+                at,
+                asked,
+                &format!("does not name what is missing: {missing:?}"),
+            );
         }
     }
-    eprintln!("{archive} {store}: {:?} {:?}", start.elapsed(), sums);
-    for (what, harms) in faults {
-        eprintln!("{archive} {what}: {harms:?}");
+
+    fn fault(&mut self, at: &At<'_>, asked: &Asked, what: &str) {
+        let (key, harm, name) = (at.key, &at.harm.what, asked.name);
+        self.faults
+            .push(format!("{}/{key} {harm}, {name}: {what}", at.store));
     }
+}
+
+/// Whether what is missing is the file, the array it is of, or the one beside
+/// that contradicts it.
+fn is_near(missing: &str, key: &str) -> bool {
+    let below = |node: &str| key == node || key.starts_with(&format!("{node}/"));
+    let parent = missing
+        .rsplit_once('/')
+        .map_or(missing, |(parent, _)| parent);
+    let fragments = missing.ends_with("/vertices") && key.contains("/vertex_fragments/")
+        || missing.ends_with("/vertex_fragments") && key.contains("/vertices/");
+    below(missing) || (parent.contains('/') && below(parent)) || fragments
+}
+
+/// What was done, and where.
+struct At<'a> {
+    store: &'a str,
+    files: &'a Files,
+    key: &'a str,
+    harm: &'a Harm,
+}
+
+fn each_store(mut each: impl FnMut(&str, &Intact)) {
+    let mut archives: BTreeMap<&str, Golden> = BTreeMap::new();
+    for (archive, store) in STORES {
+        let golden = archives
+            .entry(archive)
+            .or_insert_with(|| Golden::open(archive));
+        let intact = block_on(Intact::of(files(golden, store)));
+        each(&format!("{archive}/{store}"), &intact);
+    }
+}
+
+/// Harms one file and asks.
+fn harm(
+    store: &str,
+    intact: &Intact,
+    number: usize,
+    harm: &Harm,
+    sums: &mut Sums,
+    asks: impl Fn(usize, &str) -> bool,
+) {
+    let key = &intact.files[number].0;
+    let at = At {
+        store,
+        files: &intact.files,
+        key,
+        harm,
+    };
+    let files = harmed(&intact.files, number, harm);
+    block_on(async {
+        let dataset = match open(&files).await {
+            Ok(dataset) => dataset,
+            Err(error) => {
+                let error = chain(&error);
+                if !says_where(&error, &intact.files) {
+                    let what = format!("{store}/{key} {}: names no key: {error}", harm.what);
+                    sums.faults.push(what);
+                }
+                sums.refused += 1;
+                return;
+            }
+        };
+        let is_metadata = key.ends_with("zarr.json");
+        let asked = intact.asked.iter().enumerate();
+        for (_, asked) in asked.filter(|(number, asked)| asks(*number, asked.name)) {
+            let lenient = !is_metadata || asked.name == "whole";
+            sums.ask(&dataset, asked, &at, lenient).await;
+        }
+    });
+}
+
+#[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
+fn told(what: &str, sums: &Sums) {
+    assert_eq!(sums.faults, Vec::<String>::new());
+    let Sums {
+        refused,
+        same,
+        fill,
+        noted,
+        less,
+        ..
+    } = sums;
+    println!(
+        "damage: {what}: {refused} refused, {same} the same, {fill} filled, {noted} noted, \
+         {less} answered in part"
+    );
+    assert!(*refused > 1000 && *same > 100 && *less > 100);
+}
+
+/// Every file harmed in every way. All there is is asked for, and every so many
+/// of the other queries.
+fn every_file(sample: usize) {
+    let mut sums = Sums::default();
+    each_store(|store, intact| {
+        for (number, (key, bytes)) in intact.files.iter().enumerate() {
+            let is_metadata = key.ends_with("zarr.json");
+            for (which, damage) in harms(bytes).iter().enumerate() {
+                // No JSON is cut and still JSON.
+                let few = is_metadata && which > 1;
+                let asks = |at: usize, name: &str| {
+                    let chosen = (at + number + which).is_multiple_of(sample);
+                    name == "whole" || (chosen && !few)
+                };
+                harm(store, intact, number, damage, &mut sums, asks);
+            }
+        }
+    });
+    told(&format!("files, one query in {sample}"), &sums);
+}
+
+/// With a fifth of the queries that make sense.
+#[test]
+fn files_missing_cut_and_longer_are_seen() {
+    every_file(5);
+}
+
+/// Files of less than 300 bytes cut to every length of which `sample` takes one.
+fn lengths(sample: usize) {
+    let mut sums = Sums::default();
+    each_store(|store, intact| {
+        for (number, (key, bytes)) in intact.files.iter().enumerate() {
+            if bytes.len() >= 300 {
+                continue;
+            }
+            let step = match key.ends_with("zarr.json") {
+                true => sample * 4,
+                false => sample,
+            };
+            for length in (number % step..bytes.len()).step_by(step) {
+                let asks = |_: usize, name: &str| name == "whole" || name == "coarser";
+                harm(store, intact, number, &cut(bytes, length), &mut sums, asks);
+            }
+        }
+    });
+    told(&format!("lengths, one in {sample}"), &sums);
+}
+
+/// A tenth of the lengths of cells and a fortieth of those of metadata.
+#[test]
+fn files_cut_to_some_lengths_are_seen() {
+    lengths(10);
 }
 
 #[test]
-fn explore_files() {
-    let mut sums = Sums::default();
-    for (archive, store) in STORES {
-        let golden = Golden::open(archive);
-        explore_store(&golden, archive, store, &mut sums);
-    }
+#[ignore = "takes minutes; the two tests above take some lengths and queries"]
+fn files_harmed_in_any_way_are_seen() {
+    every_file(1);
+    lengths(1);
 }

@@ -1,12 +1,282 @@
-//! The recorded damaged stores: every case with its outcome.
-
-use std::collections::BTreeMap;
+//! The recorded damaged stores: what becomes of every query, case by case.
 
 use serde_json::Value as Json;
 use zvf_testkit::golden::{Golden, unhex};
 
 use super::{Files, ask, asks::Intact, chain, files, is_same, open};
 use crate::block_on;
+
+/// What becomes of queries.
+#[derive(Clone, Copy)]
+enum Told {
+    /// An error that says this.
+    Error(&'static str),
+    /// The answer of the undamaged store.
+    Equal,
+    /// Another answer, of so many vertices, for a reason.
+    Differs(usize, &'static str),
+}
+use Told::{Differs, Equal, Error};
+
+/// Queries by their names, and what becomes of them.
+type Row = (&'static [&'static str], Told);
+
+/// All there are, but for those named before.
+const REST: &[&str] = &[];
+/// Opening the store.
+const OPENING: &[&str] = &["opening"];
+/// Those that look at fragments, which are bins. Others do not: the level claims
+/// that its fragments are all rows in order.
+const BY_BIN: &[&str] = &["box", "clip"];
+/// Those that look at no links.
+const NO_LINKS: &[&str] = &["points", "paths"];
+
+const TWO: &str = "the cell is a valid one of two vertices where five were";
+
+const SAME: &[Row] = &[(REST, Equal)];
+
+const fn opening(error: &'static str) -> [Row; 1] {
+    [(OPENING, Error(error))]
+}
+
+const fn by_bin(error: &'static str) -> [Row; 2] {
+    [(BY_BIN, Error(error)), (REST, Equal)]
+}
+
+const fn with_links(error: &'static str) -> [Row; 2] {
+    [(NO_LINKS, Equal), (REST, Error(error))]
+}
+
+/// Every case and what becomes of it. What shows in metadata alone, such as an
+/// unknown convention, is noted when the store is opened.
+const CASES: &[(&str, &[Row])] = &[
+    (
+        "no_zarr_vectors_block",
+        &opening(".: attributes.zarr_vectors: missing"),
+    ),
+    ("no_ome_block", SAME),
+    ("no_zv_version", SAME),
+    ("old_zv_version", &opening("zv_version 0.5.0")),
+    (
+        "future_zv_version",
+        &opening("format version 9.9.9 is not known"),
+    ),
+    (
+        "no_chunk_shape",
+        &opening(".: attributes.zarr_vectors.chunk_shape: missing"),
+    ),
+    (
+        "no_bounds",
+        &opening(".: attributes.zarr_vectors.bounds: missing"),
+    ),
+    (
+        "no_multiscales",
+        &opening(".: attributes.multiscales: missing"),
+    ),
+    (
+        "chunk_shape_rank",
+        &opening(".: attributes.zarr_vectors.chunk_shape: 3 values, not 2"),
+    ),
+    (
+        "chunk_shape_zero",
+        &opening(".: attributes.zarr_vectors.chunk_shape[0]: 0 is not greater than 0"),
+    ),
+    ("bounds_rank", SAME),
+    ("links_convention", SAME),
+    ("objidx_convention", SAME),
+    ("cross_chunk_strategy", SAME),
+    ("unknown_capability", SAME),
+    ("geometry_types_empty", SAME),
+    ("geometry_type_unknown", SAME),
+    ("bin_not_dividing", SAME),
+    ("bin_rank", SAME),
+    ("level_meta_missing", SAME),
+    ("level_no_vertex_count", SAME),
+    ("no_vertices", &[(REST, Error("0/vertices: is missing"))]),
+    (
+        "no_vertex_fragments",
+        &by_bin("0/vertex_fragments: is missing"),
+    ),
+    ("no_level", &opening("store has no level")),
+    (
+        "nonempty_chunks_missing",
+        &[(REST, Error("0/vertices: does not list its chunks"))],
+    ),
+    (
+        "cell_file_missing",
+        &[(
+            REST,
+            Error("0/vertices, chunk 0.-1: is listed, but missing"),
+        )],
+    ),
+    (
+        "fragment_cell_missing",
+        &by_bin("0/vertex_fragments, chunk 0.-1: is listed, but missing"),
+    ),
+    (
+        "vertices_ragged_length",
+        &[
+            (
+                BY_BIN,
+                Error(
+                    "0/vertices, chunk 0.-1: cannot be read: 0/vertices: is damaged: 0/vertices/c/1/1: bytes 24..32 of a payload of 13",
+                ),
+            ),
+            (
+                REST,
+                Error("0/vertices, chunk 0.-1: 13 bytes are no whole number of 8 byte rows"),
+            ),
+        ],
+    ),
+    (
+        "vertices_nan",
+        &[(BY_BIN, Differs(9, TWO)), (REST, Differs(27, TWO))],
+    ),
+    (
+        "vertices_out_of_bin",
+        &[(BY_BIN, Differs(8, TWO)), (REST, Differs(27, TWO))],
+    ),
+    (
+        "too_many_fragments",
+        &[(BY_BIN, Differs(10, TWO)), (REST, Differs(27, TWO))],
+    ),
+    (
+        "tile_claim_false",
+        &[(BY_BIN, Differs(9, TWO)), (REST, Differs(27, TWO))],
+    ),
+    (
+        "fragment_range_past_end",
+        &[
+            (
+                BY_BIN,
+                Error("0/vertex_fragments, chunk 0.-1: names row 2 of 2"),
+            ),
+            (REST, Differs(27, TWO)),
+        ],
+    ),
+    (
+        "zvfg_bad_magic",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: magic is [00, 00, 00, 00], not \"GFVZ\"",
+        ),
+    ),
+    (
+        "zvfg_bad_version",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: version 2 is not supported, only 1 is",
+        ),
+    ),
+    (
+        "zvfg_bad_flags",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: reserved flags 0x0001 are set",
+        ),
+    ),
+    (
+        "zvfg_r_gt_f",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: range count contradicts the fragment count or the bitmap",
+        ),
+    ),
+    (
+        "zvfg_truncated",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: bytes end inside the range table",
+        ),
+    ),
+    (
+        "zvfg_short",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: bytes end inside the header",
+        ),
+    ),
+    (
+        "zvfg_trailing",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: 2 bytes left after the last part",
+        ),
+    ),
+    (
+        "zvfg_bitmap_popcount",
+        &by_bin(
+            "0/vertex_fragments, chunk 0.-1: is no fragment index: range count contradicts the fragment count or the bitmap",
+        ),
+    ),
+    (
+        "vlen_frame_truncated",
+        &[
+            (
+                BY_BIN,
+                Error(
+                    "0/vertices, chunk 0.-1: cannot be read: 0/vertices: is damaged: 0/vertices/c/1/1: the object ends before bytes 32..40",
+                ),
+            ),
+            (
+                REST,
+                Error(
+                    "0/vertices, chunk 0.-1: cannot be read: 0/vertices: is damaged: 0/vertices/c/1/1: is no frame of items: bytes end inside item 0",
+                ),
+            ),
+        ],
+    ),
+    ("graph_convention", SAME),
+    ("graph_physical_records", SAME),
+    (
+        "links_segment_malformed",
+        &with_links(
+            "0/links/0/1.0: attributes.offsets: \"1.0\": number 0: not a number in its one spelling",
+        ),
+    ),
+    (
+        "links_segment_negative",
+        &with_links("0/links/0/-1.0: attributes.offsets: [[1,0]] disagrees with the array's path"),
+    ),
+    (
+        "links_family_meta_missing",
+        &with_links("0/links/0: does not say how many ends its links have"),
+    ),
+    (
+        "links_missing_chunk",
+        &[
+            (
+                &["vertices alone"],
+                Error("0/links/0/+1.0.0: names chunk 1.0.0, which has no vertices"),
+            ),
+            (
+                BY_BIN,
+                Error("0/vertices: names chunk 1.0.0, which has no vertices"),
+            ),
+            (
+                REST,
+                Error("0/object_index: names chunk 1.0.0, which has no vertices"),
+            ),
+        ],
+    ),
+    (
+        "objidx_layout_unknown",
+        &[(
+            REST,
+            Error("0/object_index: attributes.layout: \"flat\" is not a layout of manifests"),
+        )],
+    ),
+    ("objidx_ids_missing", SAME),
+    (
+        "mesh_link_width",
+        &with_links("0/links/0/+1.0_+1.+1: attributes.offsets: \"+1.0_+1.+1\": 2 offsets, not 1"),
+    ),
+    (
+        "levels_not_contiguous",
+        &[(&["coarser"], Error("there is no level 1")), (REST, Equal)],
+    ),
+    ("level_chunk_shape_not_multiple", SAME),
+    (
+        "level_larger_than_parent",
+        &[
+            (&["coarser"], Equal),
+            (REST, Error("0/vertices, chunk 1.0: is listed, but missing")),
+        ],
+    ),
+];
 
 /// Does to the files what the recorded edit did.
 fn apply(files: &mut Files, edit: &Json) {
@@ -47,42 +317,54 @@ fn apply(files: &mut Files, edit: &Json) {
 }
 
 #[test]
-fn explore() {
+fn every_recorded_case_has_its_outcome() {
     let golden = Golden::open("zvf-09");
     let cases = golden.json("invalid_cases.json");
-    for case in cases.as_array().unwrap() {
-        let name = case["name"].as_str().unwrap();
-        let base = format!("{}/store.zarrvectors", case["base"].as_str().unwrap());
-        block_on(async {
-            let intact = Intact::of(files(&golden, &base)).await;
-            let mut damaged = intact.files.clone();
-            for edit in case["edits"].as_array().unwrap() {
-                apply(&mut damaged, edit);
+    let cases = cases.as_array().unwrap();
+    let names = cases.iter().map(|case| case["name"].as_str().unwrap());
+    assert!(names.eq(CASES.iter().map(|(name, _)| *name)));
+    for (case, (name, rows)) in cases.iter().zip(CASES) {
+        block_on(check(&golden, case, name, rows));
+    }
+}
+
+async fn check(golden: &Golden, case: &Json, name: &str, rows: &[Row]) {
+    let base = format!("{}/store.zarrvectors", case["base"].as_str().unwrap());
+    let intact = Intact::of(files(golden, &base)).await;
+    let mut damaged = intact.files.clone();
+    for edit in case["edits"].as_array().unwrap() {
+        apply(&mut damaged, edit);
+    }
+    let outcome = |asked: &str| {
+        let mut rows = rows.iter();
+        let row = rows.find(|(asks, _)| asks.is_empty() || asks.contains(&asked));
+        row.map(|(_, told)| *told)
+    };
+    let dataset = match (open(&damaged).await, outcome("opening")) {
+        (Err(error), Some(Error(message))) => {
+            let error = chain(&error);
+            assert!(error.contains(message), "{name}: {error}");
+            return;
+        }
+        (dataset, _) => dataset.unwrap_or_else(|error| panic!("{name}: {}", chain(&error))),
+    };
+    assert!(intact.asked.len() >= 7, "{name}");
+    for asked in &intact.asked {
+        let at = format!("{name}, {}", asked.name);
+        match (
+            ask(&dataset, &asked.query).await,
+            outcome(asked.name).unwrap(),
+        ) {
+            (Err(error), Error(message)) => assert!(error.contains(message), "{at}: {error}"),
+            (Ok(answer), Equal) => assert!(is_same(&answer, &asked.answer), "{at}"),
+            (Ok(answer), Differs(rows, reason)) => {
+                assert!(!is_same(&answer, &asked.answer), "{at}: {reason}");
+                assert_eq!(answer.positions.len(), rows, "{at}: {reason}");
             }
-            let dataset = match open(&damaged).await {
-                Ok(dataset) => dataset,
-                Err(error) => {
-                    eprintln!("{name}: OPEN {}", chain(&error));
-                    return;
-                }
-            };
-            let mut out: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-            for asked in &intact.asked {
-                let told = match ask(&dataset, &asked.query).await {
-                    Err(error) => error,
-                    Ok(answer) if is_same(&answer, &asked.answer) => "=".to_owned(),
-                    Ok(answer) => format!(
-                        "DIFF {} rows of {}, {:?}",
-                        answer.positions.len(),
-                        asked.answer.positions.len(),
-                        answer.links.map(|l| l.len())
-                    ),
-                };
-                out.entry(told).or_default().push(asked.name);
+            (Err(error), _) => panic!("{at}: {error}"),
+            (Ok(answer), Error(message)) => {
+                panic!("{at}: {} vertices, not {message}", answer.positions.len())
             }
-            for (told, names) in out {
-                eprintln!("{name}: {names:?}: {told}");
-            }
-        });
+        }
     }
 }

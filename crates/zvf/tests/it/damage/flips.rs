@@ -1,0 +1,324 @@
+//! Bits flipped. Where bytes say how many and where, a flip is an error or
+//! changes nothing; where they are values, that value changes and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value as Json;
+use zvf::Answer;
+use zvf_query::{Column, Values};
+use zvf_testkit::golden::Golden;
+
+use super::{
+    Files, ask,
+    asks::{Asked, Intact},
+    files, is_same, open,
+};
+use crate::block_on;
+
+const STORES: &[&str] = &[
+    "points_attributes",
+    "points_objects_groups",
+    "lines_mixed",
+    "polylines_3d",
+    "graph_3d",
+    "skeleton_multi",
+    "mesh_objects",
+];
+
+fn intact(golden: &Golden, store: &str) -> Intact {
+    block_on(Intact::of(files(
+        golden,
+        &format!("{store}/store.zarrvectors"),
+    )))
+}
+
+/// The store with one bit of one file flipped.
+fn flipped(files: &Files, number: usize, bit: usize) -> Files {
+    let mut files = files.clone();
+    files[number].1[bit / 8] ^= 1 << (bit % 8);
+    files
+}
+
+/// What became of a query.
+#[derive(Debug)]
+enum Told {
+    Refused,
+    Same,
+    Other(Box<Answer>),
+}
+
+fn all_there_is(intact: &Intact) -> impl Iterator<Item = &Asked> {
+    let asked = intact.asked.iter();
+    asked.filter(|asked| ["whole", "links"].contains(&asked.name))
+}
+
+/// Asks the store for all there is, along paths and with links where it has them.
+fn tell(intact: &Intact, files: &Files) -> Vec<Told> {
+    block_on(async {
+        let dataset = open(files).await;
+        let mut told = Vec::new();
+        for asked in all_there_is(intact) {
+            let Ok(dataset) = &dataset else {
+                told.push(Told::Refused);
+                continue;
+            };
+            told.push(match ask(dataset, &asked.query).await {
+                Err(_) => Told::Refused,
+                Ok(answer) if is_same(&answer, &asked.answer) => Told::Same,
+                Ok(answer) => Told::Other(Box::new(answer)),
+            });
+        }
+        told
+    })
+}
+
+/// Bits that differ.
+fn bits(one: &[u8], other: &[u8]) -> Option<u32> {
+    let pairs = one.iter().zip(other);
+    let differ = pairs.map(|(one, other)| (one ^ other).count_ones()).sum();
+    (one.len() == other.len()).then_some(differ)
+}
+
+fn column_bits(one: &[Column], other: &[Column]) -> Option<u32> {
+    let mut sum = 0;
+    for (one, other) in one.iter().zip(other) {
+        sum += match (&one.values, &other.values) {
+            (Values::Numbers(one), Values::Numbers(other)) => bits(&one.bytes, &other.bytes)?,
+            _ if one == other => 0,
+            _ => return None,
+        };
+    }
+    (one.len() == other.len()).then_some(sum)
+}
+
+/// Whether nothing but values of rows of the chunk's buffer changed: as many
+/// vertices as before, of the same objects, linked as before.
+fn only_values(left: &Answer, whole: &Answer) -> bool {
+    let mut same = whole.clone();
+    same.positions.bytes.clone_from(&left.positions.bytes);
+    same.vertex.clone_from(&left.vertex);
+    same.notes.clone_from(&left.notes);
+    let positions = bits(&left.positions.bytes, &whole.positions.bytes);
+    let values = column_bits(&left.vertex, &whole.vertex);
+    // A vertex that is in several paths is there as often.
+    let few = |bits: Option<u32>| bits.is_some_and(|bits| bits <= 4);
+    *left == same && few(positions) && few(values)
+}
+
+/// Whether one link has other ends and all else is as before.
+fn only_a_link(left: &Answer, whole: &Answer) -> bool {
+    let (Some(links), Some(before)) = (&left.links, &whole.links) else {
+        return false;
+    };
+    let width = usize::try_from(before.width).unwrap();
+    // Of skeletons the order of links goes by their child.
+    let all = |ends: &[u64]| {
+        let ends = ends.chunks(width).map(<[u64]>::to_vec);
+        ends.collect::<BTreeSet<_>>()
+    };
+    let (links, before) = (all(&links.ends), all(&before.ends));
+    // One that nothing overrides any more is implied again.
+    links.difference(&before).count() <= 2
+        && left.positions == whole.positions
+        && left.vertex == whole.vertex
+        && left.object_ids == whole.object_ids
+}
+
+/// Whether every vertex is one of those before.
+fn no_new_vertex(left: &Answer, whole: &Answer) -> bool {
+    let size = whole.positions.row_size();
+    let before: BTreeSet<&[u8]> = whole.positions.bytes.chunks(size).collect();
+    let mut now = left.positions.bytes.chunks(size);
+    now.all(|row| before.contains(row))
+}
+
+/// What the bytes of a cell are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Bytes {
+    /// Of how many and where.
+    Structure,
+    /// Coordinates, values of vertices.
+    Values,
+    /// Rows of links.
+    Ends,
+    /// Which rows, which fragments.
+    Numbers,
+    /// Of anything else: values of objects and links, members.
+    Others,
+}
+
+fn kind_of(key: &str, at: usize) -> Bytes {
+    // The frame: number of items and length of the first.
+    if at < 8 && !key.contains("object_attributes") && !key.contains("object_ids") {
+        return Bytes::Structure;
+    }
+    let part = key.split('/').nth(1).unwrap();
+    match part {
+        // Magic, version, flags, number of fragments and of ranges.
+        "vertex_fragments" | "link_fragments" if at < 24 => Bytes::Structure,
+        "vertex_fragments" | "link_fragments" | "object_index" => Bytes::Numbers,
+        "vertices" | "vertex_attributes" => Bytes::Values,
+        "links" => Bytes::Ends,
+        _ => Bytes::Others,
+    }
+}
+
+#[test]
+fn flips_in_cells_are_seen_or_change_one_value() {
+    flips_in_cells(4);
+}
+
+#[test]
+fn flips_in_metadata_are_seen_or_change_a_value_nothing_else_tells() {
+    flips_in_metadata(37);
+}
+
+#[test]
+#[ignore = "takes minutes; the two tests above take some of the bits"]
+fn flips_of_any_bit() {
+    flips_in_cells(1);
+    flips_in_metadata(1);
+}
+
+#[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
+fn flips_in_cells(sample: usize) {
+    let golden = Golden::open("zvf-09");
+    let mut sums: BTreeMap<(Bytes, &str), u32> = BTreeMap::new();
+    for store in STORES {
+        let intact = intact(&golden, store);
+        for (number, (key, bytes)) in intact.files.iter().enumerate() {
+            let is_compressed = bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+            if key.ends_with("zarr.json") || is_compressed {
+                continue;
+            }
+            for byte in 0..bytes.len() {
+                let kind = kind_of(key, byte);
+                // Of structure two bits of each byte, of the rest one of four bytes.
+                let chosen: &[usize] = match kind {
+                    _ if sample == 1 => &[0, 1, 2, 3, 4, 5, 6, 7],
+                    Bytes::Structure => &[0, 5],
+                    _ if (byte + number).is_multiple_of(4) => &[3],
+                    _ => &[],
+                };
+                for bit in chosen {
+                    let bit = byte * 8 + (bit + byte + number) % 8;
+                    let told = tell(&intact, &flipped(&intact.files, number, bit));
+                    for (told, asked) in told.iter().zip(all_there_is(&intact)) {
+                        let what = match told {
+                            Told::Refused => "refused",
+                            Told::Same => "same",
+                            Told::Other(left) => {
+                                let fine = match kind {
+                                    Bytes::Structure => false,
+                                    Bytes::Values => only_values(left, &asked.answer),
+                                    Bytes::Ends => only_a_link(left, &asked.answer),
+                                    Bytes::Numbers | Bytes::Others => {
+                                        no_new_vertex(left, &asked.answer)
+                                    }
+                                };
+                                assert!(fine, "{store}/{key} bit {bit}, {}: {kind:?}", asked.name);
+                                "other"
+                            }
+                        };
+                        *sums.entry((kind, what)).or_default() += 1;
+                    }
+                }
+            }
+        }
+    }
+    println!("damage: flips, sample {sample}: {sums:?}");
+    assert!(sums[&(Bytes::Structure, "refused")] > 1000);
+    assert!(sums[&(Bytes::Values, "other")] > 100);
+}
+
+/// The places in which two documents differ.
+fn places(one: &Json, other: &Json, at: &str, found: &mut BTreeSet<String>) {
+    match (one, other) {
+        (Json::Object(one), Json::Object(other)) => {
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            for name in names {
+                let at = format!("{at}/{name}");
+                match (one.get(name), other.get(name)) {
+                    (Some(one), Some(other)) => places(one, other, &at, found),
+                    // One that was renamed.
+                    (Some(_), None) => drop(found.insert(format!("{at} gone"))),
+                    _ => {}
+                }
+            }
+        }
+        (Json::Array(one), Json::Array(other)) if one.len() == other.len() => {
+            for (one, other) in one.iter().zip(other) {
+                places(one, other, at, found);
+            }
+        }
+        _ if one != other => drop(found.insert(at.to_owned())),
+        _ => {}
+    }
+}
+
+/// Where metadata hold what nothing else tells, so that another legal value is
+/// another answer: by the part of a level, or the root and the levels.
+const VALUES: &[(&str, &str)] = &[
+    // What axes are called, and how what is stored is to be read.
+    ("", "/attributes/multiscales/axes/name"),
+    ("", "/attributes/zarr_vectors/geometry_types"),
+    ("", "/attributes/zarr_vectors/links_convention"),
+    // The format has a default for vertices and their attributes.
+    ("vertices", "/attributes/dtype gone"),
+    ("vertex_attributes", "/attributes/dtype gone"),
+    // Rows past the last have no value, and cells that are not there are fill.
+    ("object_attributes", "/shape"),
+    (
+        "object_attributes",
+        "/chunk_key_encoding/configuration/separator",
+    ),
+];
+
+#[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
+fn flips_in_metadata(sample: usize) {
+    let golden = Golden::open("zvf-09");
+    let mut sums: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut unknown = BTreeSet::new();
+    for (which, store) in STORES.iter().enumerate() {
+        let intact = intact(&golden, store);
+        for (number, (key, bytes)) in intact.files.iter().enumerate() {
+            if !key.ends_with("zarr.json") {
+                continue;
+            }
+            let first = (which + number) % sample;
+            for bit in (first..bytes.len() * 8).step_by(sample) {
+                let damaged = flipped(&intact.files, number, bit);
+                let Ok(json) = serde_json::from_slice::<Json>(&damaged[number].1) else {
+                    *sums.entry("no JSON").or_default() += 1;
+                    continue;
+                };
+                for told in tell(&intact, &damaged) {
+                    let what = match told {
+                        Told::Refused => "refused",
+                        Told::Same => "same",
+                        Told::Other(_) => {
+                            let before = serde_json::from_slice(bytes).unwrap();
+                            let mut found = BTreeSet::new();
+                            places(&before, &json, "", &mut found);
+                            let node = key.strip_suffix("/zarr.json").unwrap_or("");
+                            let node = node.split('/').nth(1).unwrap_or("");
+                            for place in found {
+                                let is_known = VALUES
+                                    .iter()
+                                    .any(|(of, at)| *of == node && place.starts_with(at));
+                                if !is_known {
+                                    unknown.insert(format!("{node}: {place}"));
+                                }
+                            }
+                            "other"
+                        }
+                    };
+                    *sums.entry(what).or_default() += 1;
+                }
+            }
+        }
+    }
+    println!("damage: flips in metadata, one in {sample}: {sums:?}");
+    assert_eq!(unknown, BTreeSet::new());
+    assert!(sums["refused"] > 1000);
+}
