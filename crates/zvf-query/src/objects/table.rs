@@ -82,8 +82,7 @@ impl<F: Fetch> Session<'_, F> {
             ObjectIndexForm::ManifestsWithIds => ObjectIndexLayout::ManifestsWithIds,
         });
         // Where the level does not name it there hardly is one: one request tells.
-        let present = &level.metadata.arrays_present;
-        let guess = match present.iter().any(|name| name == OBJECT_INDEX) {
+        let guess = match level.declares(OBJECT_INDEX) {
             true => guess,
             false => &[],
         };
@@ -93,7 +92,7 @@ impl<F: Fetch> Session<'_, F> {
         }
         let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
         let Some(node) = nodes.next().flatten() else {
-            return match level.declares("object_index") {
+            return match level.declares(OBJECT_INDEX) {
                 true => Err(Damage::new(&key, Fault::Missing).into()),
                 false => Ok(None),
             };
