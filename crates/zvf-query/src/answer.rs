@@ -20,7 +20,8 @@ pub const SEVERAL_OBJECTS: i64 = -2;
 /// * other vertices by chunk, in ascending order of its coordinates, then by
 ///   fragment, then as the fragment has them;
 /// * links by array, cell and row as stored; those of skeletons, some of which
-///   only fragments imply, by child.
+///   only fragments imply, by child;
+/// * the nearest to a place by distance, but vertices of links as always.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
@@ -33,7 +34,8 @@ pub struct Answer {
     pub axes: Vec<String>,
     /// Vertices: a row of coordinates each.
     pub positions: Rows,
-    /// The object of each vertex; `None` when the store has no objects or they
+    /// The object of each vertex, that which it was selected by where objects are
+    /// selected; `None` when the store has no objects or they
     /// were not asked for, and for paths, which have [`parts`](Self::parts).
     pub object_ids: Option<Vec<i64>>,
     /// How vertices make paths; `None` for other geometry.
@@ -47,7 +49,8 @@ pub struct Answer {
     /// Attributes of links: as many rows as there are links.
     pub link: Vec<Column>,
     /// Objects that have something in the answer, each once: in the order they come
-    /// in where vertices are in the order of objects, otherwise in ascending order.
+    /// in where vertices are in the order of objects, otherwise in ascending order,
+    /// without those that have only vertices in it that several objects have.
     pub objects: Vec<i64>,
     /// Attributes of objects: as many rows as there are `objects`.
     pub object: Vec<Column>,

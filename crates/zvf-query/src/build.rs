@@ -385,12 +385,19 @@ impl ColumnView for CellView<'_> {
         self.name
     }
 
-    fn channels(&self) -> u32 {
+    fn channels(&self) -> Option<u32> {
+        let CellAttribute {
+            row_shape,
+            channel_names,
+            ..
+        } = self.metadata;
+        let is_declared = row_shape.is_some() || channel_names.is_some();
         let declared = || self.metadata.declared_columns().unwrap_or(1);
         match (self.cell, &self.words) {
-            (_, Some(_)) => 1,
-            (Some(cell), None) => cell.columns,
-            (None, None) => u32::try_from(declared()).unwrap_or(1),
+            (_, Some(_)) => Some(1),
+            (Some(cell), None) => Some(cell.columns),
+            (None, None) if is_declared => Some(u32::try_from(declared()).unwrap_or(1)),
+            (None, None) => None,
         }
     }
 
@@ -464,10 +471,10 @@ impl ColumnView for FinishedView<'_> {
         &self.column.name
     }
 
-    fn channels(&self) -> u32 {
+    fn channels(&self) -> Option<u32> {
         match &self.column.values {
-            Values::Numbers(rows) => rows.columns,
-            Values::Words { .. } => 1,
+            Values::Numbers(rows) => Some(rows.columns),
+            Values::Words { .. } => Some(1),
         }
     }
 

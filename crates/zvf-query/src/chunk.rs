@@ -19,6 +19,7 @@ use crate::{
     level::Session,
     missing::Ledger,
     schema::{Attribute, Schema},
+    vertices::Entry,
 };
 
 pub(crate) use rows::value_rows;
@@ -241,6 +242,22 @@ impl<F: Fetch> Session<'_, F> {
         open
     }
 
+    /// Rows that many fragments share are many vertices of few bytes.
+    fn check_shared(&self, fragments: &FragmentTable, rows: u64) -> Result<(), QueryError> {
+        let (budget, total) = (self.fetch.budget(), fragments.total());
+        let entry = u64::try_from(size_of::<Entry>()).unwrap_or(u64::MAX);
+        let bytes = total.saturating_mul(entry);
+        if total <= rows || bytes <= budget {
+            return Ok(());
+        }
+        let what = "vertices that fragments share";
+        Err(QueryError::OverBudget {
+            what,
+            bytes,
+            budget,
+        })
+    }
+
     /// Takes the rows out of the answers.
     async fn finish(
         &self,
@@ -258,6 +275,7 @@ impl<F: Fetch> Session<'_, F> {
             Some(table) => table,
             None => FragmentTable::whole(rows),
         };
+        self.check_shared(&fragments, rows)?;
         let mut vertex = Vec::with_capacity(schema.vertex.len());
         for (attribute, pieces) in schema.vertex.iter().zip(&open.vertex) {
             let cell = attribute_rows(attribute, chunk, pieces, rows, &held, answers);

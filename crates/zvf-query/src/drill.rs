@@ -39,9 +39,15 @@ impl<F: Fetch> Plan<'_, F> {
             }
             ControlFlow::Continue(())
         };
+        // The limit is that of the answer, not of where it starts.
+        let start = Query {
+            limit: None,
+            ..self.query.clone()
+        };
+        let start = self.session.plan(&start).await?;
         match &self.query.nearest {
-            Some(nearest) => self.nearest(nearest, ledger, &mut take).await?,
-            None => self.select(ledger, &mut take).await?,
+            Some(nearest) => start.nearest(nearest, ledger, &mut take).await?,
+            None => start.select(ledger, &mut take).await?,
         }
         let from = self.level.id();
         let target = from.offset(levels).ok_or(QueryError::NoScale)?;
@@ -95,7 +101,8 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let (there, back) = (Delta::new(levels), Delta::new(levels.saturating_neg()));
         let session = &self.session;
-        if session.link_deltas(from).await?.contains(&there) {
+        let is_there = session.link_deltas(from).await?.contains(&there);
+        if is_there {
             let set = session.links(from, Some(target), there, &[], View::Logical, ledger);
             if let Some(set) = set.await? {
                 let ends = |ends: &[(u32, u64)]| {
@@ -105,7 +112,8 @@ impl<F: Fetch> Plan<'_, F> {
                 return self.follow(from, &set, rows, &ends, ledger).await.map(Some);
             }
         }
-        if session.link_deltas(target).await?.contains(&back) {
+        let is_back = session.link_deltas(target).await?.contains(&back);
+        if is_back {
             let set = session.links(target, Some(from), back, &[], View::Logical, ledger);
             if let Some(set) = set.await? {
                 let ends = |ends: &[(u32, u64)]| {
@@ -118,7 +126,8 @@ impl<F: Fetch> Plan<'_, F> {
                     .map(Some);
             }
         }
-        Ok(None)
+        // A family without arrays says that nothing is linked.
+        Ok((is_there || is_back).then(RowsOf::new))
     }
 
     /// The ends of links that start at `rows`; `ends` says which ends are the

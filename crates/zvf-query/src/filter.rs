@@ -166,7 +166,9 @@ pub(crate) fn with_scopes<E>(
 pub(crate) trait ColumnView {
     fn scope(&self) -> Scope;
     fn name(&self) -> &str;
-    fn channels(&self) -> u32;
+    /// `None` when nothing tells: older stores do not declare them, and without a
+    /// cell there is nothing to count.
+    fn channels(&self) -> Option<u32>;
     fn values(&self) -> crate::predicate::Values<'_>;
     fn value(&self, row: usize, channel: u32) -> Cell;
 }
@@ -199,9 +201,15 @@ impl Columns for Views<'_> {
         if found.next().is_some() {
             return Err(FindError::Ambiguous);
         }
+        // What has no value has every channel.
+        let named = || {
+            column
+                .channel
+                .map_or(1, |channel| channel.saturating_add(1))
+        };
         Ok(Found {
             id,
-            channels: view.channels(),
+            channels: view.channels().unwrap_or_else(named),
             values: view.values(),
         })
     }

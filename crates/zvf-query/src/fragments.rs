@@ -8,6 +8,7 @@ pub(crate) struct FragmentTable {
     entries: Vec<Entry>,
     pool: Vec<u64>,
     extent: u64,
+    total: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,7 @@ impl FragmentTable {
         };
         table.entries.reserve(index.iter().len());
         for rows in &index {
+            table.total = table.total.saturating_add(rows.len());
             table.entries.push(match rows {
                 Rows::Range(rows) => Entry::Range {
                     start: rows.start,
@@ -51,11 +53,17 @@ impl FragmentTable {
             entries: vec![entry],
             pool: Vec::new(),
             extent: rows,
+            total: rows,
         }
     }
 
     pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Rows of all fragments; one that several have counts for each.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
     }
 
     /// One more than the highest row any fragment names.
@@ -83,6 +91,13 @@ pub(crate) enum FragmentRows<'a> {
 }
 
 impl FragmentRows<'_> {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Range(rows) => rows.end.saturating_sub(rows.start),
+            Self::List(rows) => u64::try_from(rows.len()).unwrap_or(u64::MAX),
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let (range, list): (_, &[u64]) = match self {
             Self::Range(rows) => (rows.clone(), &[]),

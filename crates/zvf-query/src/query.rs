@@ -24,9 +24,10 @@ use crate::{
 /// | links | whole, when the segment or face comes into it; vertices in it and at ends of such links | with all ends in it; vertices in it | the part in it; vertices in it and new ones on its border |
 ///
 /// A predicate selects like a region: a vertex is *in* when it is true for it.
-/// Parts of it that look at links alone select links instead, parts that look at
-/// objects or groups alone select objects. With a region, a path or link must be
-/// selected by both.
+/// Parts of it that look at links alone select links instead, with the vertices at
+/// their ends and no others; parts that look at objects or groups alone select
+/// objects: members of any one group that such a part is true for. With a region, a
+/// path or link must be selected by both.
 ///
 /// ```
 /// use zvf_query::{Query, geometry::{Bbox, Mode}, predicate::Predicate};
@@ -52,15 +53,18 @@ pub struct Query {
     pub mode: Mode,
     /// What clipping does to what crosses the border.
     pub cut: Cut,
-    /// The nearest to a place.
+    /// The nearest to a place, the nearest first and those as near as each other in
+    /// the order they would have otherwise. Of links, with the vertices at their ends
+    /// alone.
     pub nearest: Option<NearestTo>,
-    /// These objects and those of these groups, in this order; an object
-    /// named twice is given twice.
+    /// These objects, in this order, then those of `groups` by ascending id; an
+    /// object named twice is given twice, its links and their vertices once.
     pub objects: Option<Vec<i64>>,
     /// Members of these groups. Together with `objects`, both are selected.
     pub groups: Option<Vec<u64>>,
     /// Only vertices of these chunks. Paths are cut into runs of consecutive
-    /// pieces inside; of links all ends must be inside. Empty selects nothing.
+    /// pieces inside, each selected by itself; of links all ends must be inside.
+    /// Empty selects nothing.
     pub chunks: Option<Vec<ChunkCoord>>,
     /// What must hold of attributes.
     pub filter: Option<Predicate>,
@@ -71,10 +75,14 @@ pub struct Query {
     /// Whether to leave out which object a vertex belongs to, which takes
     /// reading all manifests where vertices are selected by place.
     pub without_objects: bool,
-    /// The first so many vertices, paths or links.
+    /// The first so many vertices, paths or links: of paths that are clipped their
+    /// parts, of links those that are cut and not what becomes of them. Links come
+    /// with the vertices at their ends alone; where no link is selected, vertices
+    /// are limited.
     pub limit: Option<u64>,
     /// Instead of what is selected, the vertices of the level so many levels
-    /// on that it is linked to: up to the coarser for positive numbers.
+    /// on that it is linked to: up to the coarser for positive numbers. Limit and
+    /// columns are those of what is reached.
     pub drill: Option<i32>,
     /// A further geometry of a composite store, by its name.
     pub geometry: Option<String>,
@@ -142,7 +150,8 @@ pub enum Cut {
     /// end otherwise. Boxes only.
     #[default]
     Cut,
-    /// Drops them: only what is between vertices inside stays.
+    /// Drops them: only what is between vertices inside stays, and vertices that
+    /// have nothing inside next to them.
     Drop,
 }
 

@@ -18,12 +18,14 @@ mod kinds;
 mod links;
 mod older;
 mod parts;
+mod pyramid;
 mod random;
 mod recipe;
 mod sketch;
 mod truth;
 mod wide;
 
+pub use pyramid::{CrossLevel, Pyramid, pyramid};
 pub use random::Random;
 pub use recipe::{Cells, Kind, Policy, Profile, Recipe};
 pub use truth::{Attribute, Fragment, Link, Object, Truth, Values, Vertex};
@@ -40,6 +42,15 @@ pub struct Made {
 
 /// Makes the store of the [possible](Recipe::possible) recipe.
 pub fn make(recipe: &Recipe) -> Made {
+    let (truth, files) = finest(recipe);
+    Made {
+        files: files.finish(),
+        truth,
+    }
+}
+
+/// Level 0 of a store.
+fn finest(recipe: &Recipe) -> (Truth, files::Files) {
     let recipe = recipe.clone().possible();
     let mut random = Random::new(recipe.seed);
     let space = sketch::Space::new(&recipe, &mut random);
@@ -54,8 +65,5 @@ pub fn make(recipe: &Recipe) -> Made {
         files.group("0", &parts::level(&truth));
         older::write(&mut truth, &mut files);
     }
-    Made {
-        files: files.finish(),
-        truth,
-    }
+    (truth, files)
 }

@@ -22,6 +22,7 @@ impl<F: Fetch> Plan<'_, F> {
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
+        loaded.check_shared(paths, self.session.fetch.budget())?;
         let is_path = self.shape == Shape::Paths;
         let shows_objects = !is_path && self.shows_objects();
         let mut vertices = self.vertices(work.schema, shows_objects);

@@ -23,6 +23,7 @@ impl<F: Fetch> Plan<'_, F> {
     ) -> Result<(), QueryError> {
         let mut more: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         let mode = self.area_mode;
+        loaded.check_shared(paths, self.session.fetch.budget())?;
         paths.retain_mut(|path| {
             let fate = fate(path, work.objects, loaded, area, mode);
             if fate == Fate::Out {

@@ -18,7 +18,7 @@ pub(super) fn write(truth: &mut Truth, files: &mut Files) {
         files.group(&format!("0/{family}"), &json!({}));
     }
     links::write(truth, files, &grid);
-    objects(truth, files);
+    objects(truth, files, "0");
     if truth.objects.is_some() {
         parts::tables(truth, files);
     }
@@ -37,7 +37,8 @@ pub(super) fn grid(truth: &Truth) -> GridOf {
     }
 }
 
-fn objects(truth: &Truth, files: &mut Files) {
+/// Writes the object index of a level.
+pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
     let Some(objects) = &truth.objects else {
         return;
     };
@@ -54,14 +55,19 @@ fn objects(truth: &Truth, files: &mut Files) {
             json!(objects.iter().filter(|o| !o.fragments.is_empty()).count());
         attributes["object_ids_sorted"] = json!(ids.is_sorted());
     }
-    files.group("0/object_index", &attributes);
+    files.group(&format!("{level}/object_index"), &attributes);
     let manifests = parts::manifests(truth, files.random());
     let chunk = if files.random().chance(50) {
         objects.len()
     } else {
         1 + files.random().below(5)
     };
-    files.strings("0/object_index/manifests", json!({}), &manifests, chunk);
+    files.strings(
+        &format!("{level}/object_index/manifests"),
+        json!({}),
+        &manifests,
+        chunk,
+    );
     if with_ids {
         let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let numbers = Numbers {
@@ -71,7 +77,11 @@ fn objects(truth: &Truth, files: &mut Files) {
             fill: (json!(0), vec![0; 8]),
             bytes: &bytes,
         };
-        files.numbers("0/object_index/object_ids", json!({}), &numbers);
+        files.numbers(
+            &format!("{level}/object_index/object_ids"),
+            json!({}),
+            &numbers,
+        );
     }
 }
 

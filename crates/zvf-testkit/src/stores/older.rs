@@ -31,7 +31,15 @@ pub(super) fn write(truth: &mut Truth, files: &mut Files) {
         }
     }
     links(truth, files);
-    objects(truth, files);
+    objects(truth, files, "0");
+    if truth.objects.is_none() {
+        return;
+    }
+    if truth.recipe.profile == Profile::V081 {
+        parts::tables(truth, files);
+    } else {
+        tables(truth, files);
+    }
 }
 
 /// What numbers of a part are, and how many in a row, where it is one array.
@@ -243,7 +251,8 @@ fn cells(truth: &Truth, files: &mut Files, width: LinkWidth, links: &[usize]) ->
         .collect()
 }
 
-fn objects(truth: &Truth, files: &mut Files) {
+/// Writes the object index of a level.
+pub(super) fn objects(truth: &Truth, files: &mut Files, level: &str) {
     let Some(objects) = &truth.objects else {
         return;
     };
@@ -254,24 +263,23 @@ fn objects(truth: &Truth, files: &mut Files) {
     if !open {
         says["layout"] = json!("vlen_manifests_v1");
     }
-    files.group("0/object_index", &says);
+    files.group(&format!("{level}/object_index"), &says);
     let manifests = parts::manifests(truth, files.random());
     if open {
         let rows = open_rows::encode(&manifests);
-        files.blob("0/object_index/data", json!({}), &rows.data);
-        files.blob("0/object_index/offsets", json!({}), &rows.offsets);
+        files.blob(&format!("{level}/object_index/data"), json!({}), &rows.data);
+        files.blob(
+            &format!("{level}/object_index/offsets"),
+            json!({}),
+            &rows.offsets,
+        );
     } else {
         files.strings(
-            "0/object_index/manifests",
+            &format!("{level}/object_index/manifests"),
             json!({}),
             &manifests,
             manifests.len(),
         );
-    }
-    if truth.recipe.profile == Profile::V081 {
-        parts::tables(truth, files);
-    } else {
-        tables(truth, files);
     }
 }
 

@@ -235,8 +235,9 @@ pub(super) fn whole(number: i64) -> f64 {
     number as f64
 }
 
+/// The whole number below.
 #[expect(clippy::cast_possible_truncation, reason = "numbers here are small")]
-fn floor(value: f64) -> i64 {
+pub(super) fn floor(value: f64) -> i64 {
     value.floor() as i64
 }
 

@@ -7,11 +7,17 @@ mod columns;
 mod compare;
 mod expect;
 mod filter;
+mod levels;
+mod pieces;
 mod render;
 
 use proptest::prelude::*;
 use zvf::Error;
-use zvf_query::{Answer, Cut, Query, QueryError, geometry::Mode};
+use zvf_query::{
+    Answer, Cut, Query, QueryError,
+    geometry::{Mode, Sphere},
+    predicate::Predicate,
+};
 use zvf_testkit::stores::{Kind, Made, Profile, Random, Recipe, make};
 
 use self::compare::Comparison;
@@ -20,20 +26,54 @@ use crate::{
     stores::{open, recipes},
 };
 
-/// What the engine answers; `None` when it says that it does not know how to.
+/// What the engine answers; `None` when it says that it does not know how to: only the
+/// nearest of what something else selects as well.
 async fn answer(made: &Made, query: &Query) -> Option<Answer> {
     match open(made).await.query(query).await {
         Ok(answer) => Some(answer),
-        Err(Error::Query(QueryError::Unsupported(_))) => None,
+        Err(Error::Query(QueryError::Unsupported(_))) if is_nearest_of_some(query) => None,
         Err(error) => panic!("{error:?}\n{query:?}\n{:?}", made.truth.recipe),
     }
+}
+
+fn is_nearest_of_some(query: &Query) -> bool {
+    let by_object = query.objects.is_some() || query.groups.is_some();
+    query.nearest.is_some() && (by_object || query.region.is_some() || query.filter.is_some())
 }
 
 fn check(made: &Made, query: &Query) {
     let Some(answer) = block_on(answer(made, query)) else {
         return;
     };
-    if let Err(fault) = verdict(made, query, &answer) {
+    let verdict = verdict(made, query, &answer).and_then(|()| {
+        block_on(async {
+            let counts = open(made).await.count(query).await;
+            let counts = counts.map_err(|error| format!("counting: {error:?}"))?;
+            pieces::counts(&answer, &counts)?;
+            let budget = 4096 << (made.truth.recipe.seed % 3);
+            pieces::batches(made, query, &answer, budget).await
+        })
+    });
+    if let Err(fault) = verdict {
+        panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
+    }
+}
+
+/// Asks for objects of which only some are there.
+fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
+    query.without_objects = false;
+    let strict = block_on(async { open(made).await.query(&query).await });
+    let is_absent = matches!(&strict, Err(Error::Query(QueryError::NoObject { .. })));
+    assert!(is_absent, "{strict:?}\n{query:?}\n{:?}", made.truth.recipe);
+    let going = query.clone().keep_going();
+    let mut answer = block_on(answer(made, &going)).unwrap();
+    let missing: Vec<&str> = answer.missing.iter().map(|m| m.reason.as_str()).collect();
+    let names = |id: &str| missing.iter().any(|reason| reason.contains(id));
+    let both = missing.len() == 2 && names("-7") && names(&(1_i64 << 60).to_string());
+    assert!(both, "{missing:?}\n{query:?}\n{:?}", made.truth.recipe);
+    answer.missing.clear();
+    query.objects = Some(known);
+    if let Err(fault) = verdict(made, &query, &answer) {
         panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
     }
 }
@@ -56,7 +96,7 @@ fn rendered(made: &Made, seed: u64) -> Vec<(Query, Answer)> {
     let queries = (0..4).map(|_| {
         let query = ask::ask(&made.truth, &mut random);
         let expected = expect::expect(&made.truth, &query);
-        let answer = render::render(&made.truth, &query, &expected[0]);
+        let answer = render::render(&made.truth, &query, &expected);
         (query, answer)
     });
     queries.collect()
@@ -70,7 +110,7 @@ fn verdict(made: &Made, query: &Query, answer: &Answer) -> Result<(), String> {
         query,
         answer,
     };
-    comparison.any(&expected)
+    comparison.with(&expected)
 }
 
 /// Whether parts of geometry are given, which may be so in many ways.
@@ -86,8 +126,20 @@ fn check_some(recipe: &Recipe, seed: u64) {
     }
 }
 
+/// What a minute is enough for, unless the environment says how many.
+fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig {
+            cases: 80,
+            ..config
+        },
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
+    #![proptest_config(config())]
 
     #[test]
     fn what_is_expected_is_accepted(recipe in any_recipe(|_| true), seed in any::<u64>()) {
@@ -129,10 +181,49 @@ proptest! {
         check_some(&recipe, seed);
     }
 
+    /// Strictly an error; otherwise they are missing, and the rest is there.
+    #[test]
+    fn objects_that_are_not_there_are_missed(
+        recipe in any_recipe(|_| true),
+        seed in any::<u64>(),
+    ) {
+        let made = make(&recipe);
+        let mut random = Random::new(seed);
+        let mut query = ask::ask(&made.truth, &mut random);
+        if made.truth.objects.is_some() && query.nearest.is_none() {
+            let ids = query.objects.get_or_insert_default();
+            let known: Vec<i64> = ids.clone();
+            for id in [-7, 1 << 60] {
+                ids.insert(random.below(ids.len() + 1), id);
+            }
+            check_without(&made, query, known);
+        }
+    }
+
     #[test]
     fn links_are_answered(recipe in any_recipe(Kind::is_linked), seed in any::<u64>()) {
         check_some(&recipe, seed);
     }
+}
+
+/// Nothing in an old store says how many channels an attribute has that no link
+/// near has a value of.
+#[test]
+fn channels_of_links_without_values_are_not_counted() {
+    let made = make(&Recipe {
+        seed: 5_361_853_626_081_567_481,
+        kind: Kind::Skeleton,
+        profile: Profile::V06,
+        axes: 1,
+        size: 52,
+        double: true,
+        shuffled: true,
+        ..Recipe::default()
+    });
+    let sphere = Sphere::new(&[-0.2], 0.1).unwrap();
+    let filter = Predicate::parse("link.flow[1] not in (3, 0)").unwrap();
+    let query = Query::new().region(sphere).mode(Mode::Within);
+    check(&made, &query.filter(filter));
 }
 
 /// Tests with queries that select nothing or everything would find little.
@@ -150,7 +241,7 @@ fn random_queries_select_some_of_a_store() {
             for _ in 0..5 {
                 let query = ask::ask(&made.truth, &mut random);
                 let expected = expect::expect(&made.truth, &query);
-                let rows = expected[0].rows.len();
+                let rows = expected.rows.len();
                 some += usize::from((1..made.truth.vertices.len()).contains(&rows));
             }
         }

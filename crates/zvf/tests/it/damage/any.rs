@@ -105,7 +105,7 @@ fn any_profile() -> impl Strategy<Value = Recipe> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn any_bytes_in_a_made_store_are_no_panic(
@@ -141,11 +141,11 @@ fn any_number_in_cells_is_no_panic() {
                 continue;
             }
             for at in (0..bytes.len().saturating_sub(7)).step_by(8) {
-                for new in [i64::MAX, i64::MIN, 1 << 62, u32::MAX.into(), -1] {
-                    let mut files = intact.clone();
-                    files[number].1[at..at + 8].copy_from_slice(&new.to_le_bytes());
-                    block_on(ask_all(&files));
-                }
+                let absurd = [i64::MAX, 1 << 62, u32::MAX.into(), -1, i64::MIN, 1 << 20];
+                let new = absurd[(at / 8 + number) % absurd.len()];
+                let mut files = intact.clone();
+                files[number].1[at..at + 8].copy_from_slice(&new.to_le_bytes());
+                block_on(ask_all(&files));
             }
         }
     }

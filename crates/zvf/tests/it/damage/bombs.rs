@@ -218,7 +218,7 @@ const BOMBS: &[Bomb] = &[
             let rest = [bits, ranges, vec![0; 4]].concat();
             vertex_index(files, index(MANY, MANY, &rest));
         },
-        says: "",
+        says: "vertices that fragments share",
     },
     Bomb {
         name: "a manifest of 2^32 blocks",
@@ -245,7 +245,7 @@ const BOMBS: &[Bomb] = &[
             bytes.extend(words(&[0, (1 << 32) - 2]));
             manifests(files, 6, bytes);
         },
-        says: "0/object_index",
+        says: "the objects of the level",
     },
     Bomb {
         name: "one chunk a million times",
@@ -275,6 +275,29 @@ const BOMBS: &[Bomb] = &[
             manifests(files, usize::try_from(objects).unwrap(), first);
         },
         says: "",
+    },
+    Bomb {
+        name: "a long fragment as often as fits in a path",
+        archive: "zvf-09",
+        store: "polylines_2d",
+        arm: |files| {
+            let json = |key: &str| -> Json {
+                let (_, bytes) = files.iter().find(|(path, _)| path == key).unwrap();
+                serde_json::from_slice(bytes).unwrap()
+            };
+            let objects = &json("0/object_index/manifests/zarr.json")["shape"][0];
+            let objects = usize::try_from(objects.as_u64().unwrap()).unwrap();
+            let origin = &json("0/vertices/zarr.json")["attributes"]["chunk_grid_origin"];
+            let cell = [0, 1].map(|axis| -origin[axis].as_i64().unwrap_or(0));
+            let [x, y] = cell;
+            manifests(files, objects, manifest(1 << 16, &[0, 0], 0, 1 << 16));
+            let rest = [words(&[1, 0, 1 << 16]), vec![0; 4]].concat();
+            let index = frame(&[index(1, 1, &rest)]);
+            put(files, &format!("0/vertex_fragments/c/{x}/{y}"), index);
+            let vertices = frame(&[vec![0; 8 << 16]]);
+            put(files, &format!("0/vertices/c/{x}/{y}"), vertices);
+        },
+        says: "budget",
     },
     Bomb {
         name: "as many chunks as fit",
@@ -588,7 +611,7 @@ fn peak() -> u64 {
 #[test]
 #[expect(clippy::print_stdout, reason = "what was seen is worth showing")]
 fn bombs_stay_within_the_budget() {
-    let mut most = (0, "");
+    let (mut most, mut faults) = ((0, ""), Vec::new());
     for bomb in BOMBS {
         let asks = [
             "damage::bombs::asks_a_bomb",
@@ -606,12 +629,17 @@ fn bombs_stay_within_the_budget() {
         assert!(output.status.success(), "{}: {text}{errors}", bomb.name);
         let peak = text.lines().find_map(|line| line.strip_prefix("peak: "));
         let peak: u64 = peak.unwrap().parse().unwrap();
-        assert!(peak < MOST, "{}: {peak} bytes", bomb.name);
+        if peak > MOST {
+            faults.push(format!("{}: {peak} bytes", bomb.name));
+        }
         most = most.max((peak, bomb.name));
         let mut told = text.lines().filter_map(|line| line.strip_prefix("told: "));
         let is_said = bomb.says.is_empty() || told.any(|told| told.contains(bomb.says));
-        assert!(is_said, "{}: {text}", bomb.name);
+        if !is_said {
+            faults.push(format!("{}: {text}", bomb.name));
+        }
     }
+    assert_eq!(faults, Vec::<String>::new());
     let (bytes, name) = most;
     println!(
         "damage: {} bombs within {MOST} bytes, at most {bytes} for {name}",

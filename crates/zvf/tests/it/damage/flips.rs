@@ -267,6 +267,7 @@ const VALUES: &[(&str, &str)] = &[
     ("vertices", "/attributes/dtype gone"),
     ("vertex_attributes", "/attributes/dtype gone"),
     // Rows past the last have no value, and cells that are not there are fill.
+    ("object_index", "/fill_value"),
     ("object_attributes", "/shape"),
     (
         "object_attributes",

@@ -10,13 +10,11 @@ use zvf_query::{
 };
 use zvf_testkit::stores::{Attribute, Random, Truth, Values};
 
-use super::filter::{attributes, value};
+use super::filter::{all_attributes, attributes, value};
 
-/// A query. Selections of which the documentation does not say what they mean
-/// together are not asked for together.
+/// A query.
 pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
     let mut query = Query::new();
-    let kind = truth.recipe.kind;
     let by_chunk = random.chance(20);
     if !by_chunk {
         query.mode = *random.pick(&Mode::ALL);
@@ -37,13 +35,7 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
     let objects = truth.objects.as_deref().unwrap_or_default();
     if random.chance(20) && !objects.is_empty() {
         let ids = (0..random.below(8)).map(|_| random.pick(objects).id);
-        let mut ids: Vec<i64> = ids.collect();
-        if kind.is_linked() {
-            ids.sort_unstable();
-            ids.dedup();
-            random.shuffle(&mut ids);
-        }
-        query.objects = Some(ids);
+        query.objects = Some(ids.collect());
     }
     if let Some(groups) = &truth.groups
         && random.chance(12)
@@ -51,13 +43,11 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
         let group = random.below(groups.len());
         query.groups = Some(vec![u64::try_from(group).unwrap()]);
     }
-    let alone = query.region.is_none() && query.filter.is_none() && query.mode == Mode::Touch;
-    if (by_chunk || random.chance(8)) && (alone || !kind.is_paths()) {
+    if by_chunk || random.chance(8) {
         query.chunks = Some(chunks(truth, random));
     }
     if let Some((_, values)) = &truth.chunked_by
         && random.chance(30)
-        && (alone || !kind.is_paths())
     {
         let value = if random.chance(85) {
             *random.pick(values)
@@ -66,8 +56,7 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
         };
         query.chunked_by = Some(value.into());
     }
-    let cuts = query.mode == Mode::Clip;
-    if random.chance(15) && !cuts && !truth.vertices.is_empty() {
+    if random.chance(15) && !truth.vertices.is_empty() {
         let place = if random.chance(50) {
             random.pick(&truth.vertices).position.clone()
         } else {
@@ -75,7 +64,7 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
         };
         query = query.nearest(Position::new(&place).unwrap(), random.below(10));
     }
-    if random.chance(20) && (!cuts || kind.is_points()) {
+    if random.chance(20) {
         query.limit = Some(u64::try_from(random.below(30)).unwrap());
     }
     if random.chance(30) {
@@ -165,13 +154,14 @@ fn columns(truth: &Truth, random: &mut Random) -> Selection {
 /// Parts that look at links, or at objects, or at vertices and what they belong
 /// to. `None` when there is nothing to look at.
 fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
-    let all = attributes(truth);
+    let all = all_attributes(truth);
     let parts: Vec<String> = (0..=random.below(2))
         .filter_map(|_| {
-            let scopes = match random.below(6) {
+            let scopes = match random.below(7) {
                 0 if truth.recipe.kind.is_linked() => vec![Scope::Link],
                 1 => vec![Scope::Object],
                 2 => vec![Scope::Vertex, Scope::Fragment, Scope::Object],
+                3 => vec![Scope::Group],
                 _ => vec![Scope::Vertex, Scope::Fragment],
             };
             // Of what has no value, an old store does not say how many channels it has.
@@ -196,24 +186,7 @@ fn filter(truth: &Truth, random: &mut Random) -> Option<Predicate> {
         })
         .collect();
     let text = parts.join(" and ");
-    let predicate = (!text.is_empty()).then(|| Predicate::parse(&text).unwrap())?;
-    on_one_side(truth, predicate)
-}
-
-/// Links and vertices at once are not asked for: which vertices are then given is
-/// not said.
-fn on_one_side(truth: &Truth, predicate: Predicate) -> Option<Predicate> {
-    let links: Vec<&str> = truth
-        .link_attributes
-        .iter()
-        .map(|a| a.name.as_str())
-        .collect();
-    let columns = predicate.columns();
-    let on_links = columns
-        .iter()
-        .filter(|column| links.contains(&column.name.as_str()));
-    let on_links = on_links.count();
-    (on_links == 0 || on_links == columns.len()).then_some(predicate)
+    (!text.is_empty()).then(|| Predicate::parse(&text).unwrap())
 }
 
 fn test((scope, attribute): &(Scope, &Attribute), random: &mut Random) -> String {

@@ -1,14 +1,11 @@
 //! What a query must answer, from what the documentation says and what is known
 //! to be in the store: every vertex, path and link is looked at, nothing is skipped.
-//!
-//! Where the documentation leaves open which of two things is meant, both are
-//! expected, the natural one first.
 
-use std::{cmp::Ordering, ops::Range};
+use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 
 use zvf_query::{
-    Cut, NearestTo, Query, Region,
-    geometry::{Bbox, Mode, Primitive, squared_to_point, squared_to_segment, squared_to_triangle},
+    Cut, NearestTo, Query, Region, SEVERAL_OBJECTS,
+    geometry::{Mode, Primitive, squared_to_point, squared_to_segment, squared_to_triangle},
 };
 use zvf_testkit::stores::{Object, Truth};
 
@@ -57,95 +54,43 @@ pub(super) struct Asked<'a> {
     pub(super) truth: &'a Truth,
     pub(super) query: &'a Query,
     filter: Filter<'a>,
-    reading: Reading,
 }
 
-/// One of two things that the documentation can mean.
-#[derive(Clone, Copy, Default)]
-struct Reading {
-    /// Paths are in the order of rows of the object index, rather than of ids.
-    by_row: bool,
-    /// What is nearest comes first, rather than as it would without a place.
-    nearest_first: bool,
-}
-
-/// All that may be answered; any one will do.
-pub(super) fn expect(truth: &Truth, query: &Query) -> Vec<Expected> {
-    let ids = truth.objects.iter().flatten().map(|object| object.id);
-    let rows: &[bool] = if ids.is_sorted() {
-        &[false]
-    } else {
-        &[false, true]
+/// What must be answered.
+pub(super) fn expect(truth: &Truth, query: &Query) -> Expected {
+    let asked = Asked {
+        truth,
+        query,
+        filter: Filter::new(truth, query.filter.as_ref()),
     };
-    let places: &[bool] = if query.nearest.is_some() {
-        &[false, true]
+    let ids = asked.ids();
+    let ids = ids.as_deref();
+    let kind = truth.recipe.kind;
+    if kind.is_points() {
+        asked.points(ids)
+    } else if kind.is_paths() {
+        asked.paths(ids)
     } else {
-        &[false]
-    };
-    let mut all = Vec::new();
-    for by_row in rows {
-        for nearest_first in places {
-            let asked = Asked {
-                truth,
-                query,
-                filter: Filter::new(truth, query.filter.as_ref()),
-                reading: Reading {
-                    by_row: *by_row,
-                    nearest_first: *nearest_first,
-                },
-            };
-            asked.expect(&mut all);
-        }
+        asked.linked(ids)
     }
-    all.dedup();
-    all
 }
 
 impl Asked<'_> {
-    fn expect(&self, all: &mut Vec<Expected>) {
-        let kind = self.truth.recipe.kind;
-        for ids in self.ids() {
-            let ids = ids.as_deref();
-            if kind.is_points() {
-                all.push(self.points(ids));
-            } else if kind.is_paths() {
-                all.push(self.paths(ids, true));
-                if self.query.mode == Mode::Clip {
-                    all.push(self.paths(ids, false));
-                }
-            } else {
-                all.extend(self.linked(ids));
-            }
-        }
-    }
-
-    /// The ids that are asked for; `None` when none are.
-    fn ids(&self) -> Vec<Option<Vec<i64>>> {
+    /// The ids that are asked for, `None` when none are: objects as named, then
+    /// members of groups by ascending id.
+    fn ids(&self) -> Option<Vec<i64>> {
         if self.query.objects.is_none() && self.query.groups.is_none() {
-            return vec![None];
+            return None;
         }
-        let named = self.query.objects.clone().unwrap_or_default();
+        let mut ids = self.query.objects.clone().unwrap_or_default();
         let groups = self.query.groups.iter().flatten();
         let members = groups.flat_map(|group| {
             let groups = self.truth.groups.as_deref().unwrap_or_default();
             groups[usize::try_from(*group).unwrap()].clone()
         });
-        let members: Vec<i64> = members.collect();
-        let mut once: Vec<i64> = Vec::new();
-        for member in &members {
-            if !once.contains(member) && !named.contains(member) {
-                once.push(*member);
-            }
-        }
-        let mut ascending = once.clone();
-        ascending.sort_unstable();
-        let orders = [once, ascending, members];
-        let mut all: Vec<_> = orders
-            .into_iter()
-            .map(|members| Some([named.clone(), members].concat()))
-            .collect();
-        all.dedup();
-        all
+        let members: BTreeSet<i64> = members.filter(|member| !ids.contains(member)).collect();
+        ids.extend(members);
+        Some(ids)
     }
 
     fn object(&self, id: i64) -> Option<&Object> {
@@ -153,16 +98,12 @@ impl Asked<'_> {
         objects.find(|object| object.id == id)
     }
 
-    /// Objects by ascending id, or as asked for.
+    /// Objects by row of the index, or as asked for.
     fn objects(&self, ids: Option<&[i64]>) -> Vec<&Object> {
-        if let Some(ids) = ids {
-            return ids.iter().filter_map(|id| self.object(*id)).collect();
+        match ids {
+            Some(ids) => ids.iter().filter_map(|id| self.object(*id)).collect(),
+            None => self.truth.objects.iter().flatten().collect(),
         }
-        let mut all: Vec<&Object> = self.truth.objects.iter().flatten().collect();
-        if !self.reading.by_row {
-            all.sort_by_key(|object| object.id);
-        }
-        all
     }
 
     fn position(&self, vertex: usize) -> &[f64] {
@@ -203,7 +144,7 @@ impl Asked<'_> {
         self.chunk(&vertex.chunk) && self.filter.object(vertex.object)
     }
 
-    /// Those of `items` that are nearest, as they were; all without a place.
+    /// Those of `items` that are nearest, the nearest first; all without a place.
     fn nearest<T>(&self, items: Vec<T>, squared: impl Fn(&T, &NearestTo) -> f64) -> Vec<T> {
         let Some(nearest) = &self.query.nearest else {
             return items;
@@ -212,13 +153,9 @@ impl Asked<'_> {
         let mut order: Vec<(usize, f64)> = distances.collect();
         order.sort_by(|(_, a), (_, b)| a.partial_cmp(b).unwrap_or(Ordering::Equal));
         order.truncate(nearest.count);
-        let mut kept: Vec<usize> = order.into_iter().map(|(at, _)| at).collect();
-        if !self.reading.nearest_first {
-            kept.sort_unstable();
-        }
         let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
-        let kept = kept.into_iter();
-        kept.filter_map(|at| items[at].take()).collect()
+        let kept = order.into_iter();
+        kept.filter_map(|(at, _)| items[at].take()).collect()
     }
 
     fn limited<T>(&self, mut items: Vec<T>) -> Vec<T> {
@@ -229,7 +166,8 @@ impl Asked<'_> {
     }
 
     fn points(&self, ids: Option<&[i64]>) -> Expected {
-        let all: Vec<usize> = if ids.is_some() {
+        let by_object = ids.is_some() || self.filter.is_on_objects();
+        let all: Vec<usize> = if by_object {
             let objects = self.objects(ids).into_iter();
             let vertices = objects.flat_map(|object| self.truth.vertices_of(object));
             vertices.collect()
@@ -244,7 +182,10 @@ impl Asked<'_> {
             squared_to_point(self.position(*vertex), &nearest.place)
         });
         let rows = self.limited(selected);
-        let objects = self.objects_of(&rows, ids);
+        let mut objects = self.objects_of(&rows);
+        if !by_object {
+            objects.sort_unstable();
+        }
         let rows = rows.into_iter().map(Spot::Vertex).collect();
         Expected {
             rows,
@@ -253,25 +194,21 @@ impl Asked<'_> {
         }
     }
 
-    /// Objects that vertices are of.
-    fn objects_of(&self, vertices: &[usize], ids: Option<&[i64]>) -> Vec<i64> {
+    /// Objects that vertices are of, in the order they come in.
+    fn objects_of(&self, vertices: &[usize]) -> Vec<i64> {
         let found = vertices
             .iter()
             .filter_map(|at| self.truth.vertices[*at].object);
-        let mut found: Vec<i64> = found.collect();
-        found.sort_unstable();
-        found.dedup();
-        match ids {
-            Some(ids) => {
-                let ids = ids.iter().copied();
-                ids.filter(|id| found.contains(id)).collect()
+        let mut objects = Vec::new();
+        for id in found {
+            if id != SEVERAL_OBJECTS && !objects.contains(&id) {
+                objects.push(id);
             }
-            None => found,
         }
+        objects
     }
 
-    /// Paths; a cut one may keep vertices that stand alone.
-    fn paths(&self, ids: Option<&[i64]>, lone: bool) -> Expected {
+    fn paths(&self, ids: Option<&[i64]>) -> Expected {
         let mut runs: Vec<(i64, Vec<Spot>)> = Vec::new();
         for object in self.objects(ids) {
             if !self.filter.object(Some(object.id)) {
@@ -279,7 +216,7 @@ impl Asked<'_> {
             }
             for path in self.runs(object) {
                 if self.query.mode == Mode::Clip {
-                    let parts = self.clipped(&path, lone);
+                    let parts = self.clipped(&path);
                     runs.extend(parts.into_iter().map(|part| (object.id, part)));
                 } else if self.selects_path(&path) {
                     let path = path.into_iter().map(Spot::Vertex).collect();
@@ -305,13 +242,9 @@ impl Asked<'_> {
             expected.rows.extend(path);
             let range = start..expected.rows.len();
             expected.parts.as_mut().unwrap().push((id, range));
-            // Runs of one path are of one object, a path that is asked for twice is of two.
-            if expected.objects.last() != Some(&id) {
+            if !expected.objects.contains(&id) {
                 expected.objects.push(id);
             }
-        }
-        if ids.is_none() {
-            expected.objects.sort_unstable();
         }
         expected
     }
@@ -351,7 +284,7 @@ impl Asked<'_> {
     }
 
     /// What of a path is selected.
-    fn clipped(&self, path: &[usize], lone: bool) -> Vec<Vec<Spot>> {
+    fn clipped(&self, path: &[usize]) -> Vec<Vec<Spot>> {
         let is_true: Vec<bool> = path
             .iter()
             .map(|vertex| self.filter.vertex(*vertex))
@@ -366,126 +299,98 @@ impl Asked<'_> {
             let run = &path[range];
             match bbox {
                 Some(bbox) => parts.extend(clip::path(self.truth, run, bbox)),
-                None if run.len() > 1 || path.len() == 1 || lone => {
-                    parts.push(run.iter().copied().map(Spot::Vertex).collect());
-                }
-                None => {}
+                None => parts.push(run.iter().copied().map(Spot::Vertex).collect()),
             }
         }
         parts
     }
 
     /// Graphs, skeletons and meshes.
-    fn linked(&self, ids: Option<&[i64]>) -> Vec<Expected> {
-        let order: Vec<usize> = (0..self.truth.vertices.len()).collect();
+    fn linked(&self, ids: Option<&[i64]>) -> Expected {
         let chosen = |vertex: &usize| {
             let object = self.truth.vertices[*vertex].object;
             ids.is_none_or(|ids| object.is_some_and(|id| ids.contains(&id)))
         };
-        let eligible: Vec<usize> = order
-            .iter()
-            .copied()
+        let eligible: Vec<usize> = (0..self.truth.vertices.len())
             .filter(|vertex| chosen(vertex) && self.eligible(*vertex))
             .collect();
         let is_in = |vertex: &usize| self.has(*vertex) && self.filter.vertex(*vertex);
         let inside: Vec<usize> = eligible.iter().copied().filter(is_in).collect();
-        let of_eligible = |link: &usize| {
+        let is_selected = |link: &usize| {
             let mut ends = self.truth.links[*link].ends.iter();
-            ends.all(|end| eligible.contains(end)) && self.filter.link(*link)
+            let there = ends.all(|end| eligible.contains(end)) && self.filter.link(*link);
+            there && self.selects_link(*link)
         };
-        let links: Vec<usize> = self.link_order().into_iter().filter(of_eligible).collect();
-        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
-        if let (true, Some(Region::Box(bbox))) = (cuts, &self.query.region) {
-            return self.cut_links(links, inside, bbox);
-        }
-        let links = links
-            .into_iter()
-            .filter(|link| self.selects_link(*link))
-            .collect();
+        let links: Vec<usize> = self.link_order().into_iter().filter(is_selected).collect();
+        // When links are selected, vertices are there for their sake.
+        let picks = self.query.limit.is_some() && !links.is_empty();
+        let by_links = picks || self.query.nearest.is_some() || self.filter.is_on_links();
         let links = self.nearest(links, |link, nearest| self.squared_to_link(*link, nearest));
         let links = self.limited(links);
-        let ends = links
+        let ends: BTreeSet<usize> = links
             .iter()
-            .flat_map(|link| self.truth.links[*link].ends.clone());
-        let ends: Vec<usize> = ends.collect();
-        // When links are selected, vertices are there for their sake.
-        let picks = self.query.nearest.is_some() || self.query.limit.is_some();
-        let alone = if picks || self.filter.is_on_links() {
-            vec![Vec::new(), self.limited(inside.clone()), inside]
-        } else {
-            vec![inside]
-        };
-        // By chunk, or by object as asked for.
-        let mut orders = vec![(order, None)];
-        if ids.is_some() {
-            let objects = self.objects(ids).into_iter();
-            let vertices = objects.flat_map(|object| self.truth.vertices_of(object));
-            orders.push((vertices.collect(), ids));
+            .flat_map(|link| self.truth.links[*link].ends.clone())
+            .collect();
+        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        if let (true, Some(Region::Box(bbox))) = (cuts, &self.query.region) {
+            let rows = inside
+                .into_iter()
+                .filter(|vertex| !by_links || ends.contains(vertex));
+            let rows = match links.is_empty() {
+                true => self.limited(rows.collect()),
+                false => rows.collect(),
+            };
+            let cut = clip::links(self.truth, &links, bbox);
+            return Expected {
+                rows: rows.into_iter().map(Spot::Vertex).collect(),
+                links: Some(Vec::new()),
+                cut: Some(cut),
+                ..Expected::default()
+            };
         }
-        let mut all = Vec::new();
-        for inside in &alone {
-            for (order, ids) in &orders {
-                let order = order.iter().copied();
-                let rows = order.filter(|vertex| inside.contains(vertex) || ends.contains(vertex));
-                all.push(self.with_links(&links, rows.collect(), *ids));
+        let rows = match by_links {
+            true => ends.into_iter().collect(),
+            false => {
+                let rows = ends.into_iter().chain(inside).collect::<BTreeSet<usize>>();
+                self.limited(rows.into_iter().collect())
             }
-        }
-        all
+        };
+        self.with_links(&links, rows)
     }
 
-    fn cut_links(&self, links: Vec<usize>, inside: Vec<usize>, bbox: &Bbox) -> Vec<Expected> {
-        let by_filter = |link: &usize| self.selects_link_by_filter(*link);
-        let links: Vec<usize> = links.into_iter().filter(by_filter).collect();
-        let cut = clip::links(self.truth, &links, bbox);
-        let ends = links.iter().flat_map(|link| &self.truth.links[*link].ends);
-        let ends: Vec<&usize> = ends.collect();
-        let linked = inside
-            .iter()
-            .copied()
-            .filter(|vertex| ends.contains(&vertex));
-        let linked: Vec<usize> = linked.collect();
-        let all = if self.filter.is_on_links() {
-            vec![linked, inside]
-        } else {
-            vec![inside]
-        };
-        let expected = |inside: Vec<usize>| Expected {
-            objects: self.objects_of(&inside, None),
-            rows: inside.into_iter().map(Spot::Vertex).collect(),
-            links: Some(Vec::new()),
-            cut: Some(cut.clone()),
-            ..Expected::default()
-        };
-        all.into_iter().map(expected).collect()
-    }
-
-    fn with_links(&self, links: &[usize], rows: Vec<usize>, ids: Option<&[i64]>) -> Expected {
+    fn with_links(&self, links: &[usize], rows: Vec<usize>) -> Expected {
         let row_of = |end: &usize| rows.iter().position(|row| row == end).unwrap();
         let ends = |link: &usize| {
             let ends = self.truth.links[*link].ends.iter();
             (*link, ends.map(row_of).collect())
         };
+        let mut objects = self.objects_of(&rows);
+        objects.sort_unstable();
         Expected {
             links: Some(links.iter().map(ends).collect()),
-            objects: self.objects_of(&rows, ids),
+            objects,
             rows: rows.into_iter().map(Spot::Vertex).collect(),
             ..Expected::default()
         }
     }
 
-    /// Links that fragments imply by child, then the stored ones.
+    /// Links as stored; those of skeletons by child.
     fn link_order(&self) -> Vec<usize> {
+        let mut order = self.truth.link_order.clone();
         let implied = self.truth.links.iter().enumerate();
         let implied = implied.filter(|(_, link)| !link.stored);
-        let mut order: Vec<usize> = implied.map(|(number, _)| number).collect();
-        order.sort_by_key(|link| self.truth.links[*link].ends[0]);
-        order.extend(&self.truth.link_order);
+        order.extend(implied.map(|(number, _)| number));
+        if self.truth.recipe.kind.is_skeleton() {
+            order.sort_by_key(|link| self.truth.links[*link].ends[0]);
+        }
         order
     }
 
     fn selects_link(&self, link: usize) -> bool {
         let corners = self.corners(link);
-        let all = self.query.mode != Mode::Touch;
+        // A link that is cut is in when some of it is.
+        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let all = self.query.mode != Mode::Touch && !cuts;
         let primitive = match corners.as_slice() {
             [a, b] => Primitive::Segment([a, b]),
             corners => Primitive::Polygon(corners),

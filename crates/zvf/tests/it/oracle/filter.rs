@@ -15,6 +15,8 @@ pub(super) struct Filter<'a> {
     vertices: Vec<BoundPredicate>,
     objects: Vec<BoundPredicate>,
     links: Vec<BoundPredicate>,
+    /// Each for itself: they need not hold of one group.
+    groups: Vec<BoundPredicate>,
 }
 
 /// What a row is.
@@ -23,6 +25,7 @@ enum Rows {
     Vertices,
     Objects,
     Links,
+    Groups,
 }
 
 impl<'a> Filter<'a> {
@@ -32,6 +35,7 @@ impl<'a> Filter<'a> {
             vertices: Vec::new(),
             objects: Vec::new(),
             links: Vec::new(),
+            groups: Vec::new(),
         };
         let parts = match predicate {
             None => &[],
@@ -48,6 +52,8 @@ impl<'a> Filter<'a> {
                 (Rows::Links, &mut filter.links)
             } else if scopes == BTreeSet::from([Scope::Object]) {
                 (Rows::Objects, &mut filter.objects)
+            } else if scopes == BTreeSet::from([Scope::Group]) {
+                (Rows::Groups, &mut filter.groups)
             } else {
                 (Rows::Vertices, &mut filter.vertices)
             };
@@ -60,6 +66,11 @@ impl<'a> Filter<'a> {
         !self.links.is_empty()
     }
 
+    /// Whether a part of it is about objects or groups alone.
+    pub(super) fn is_on_objects(&self) -> bool {
+        !self.objects.is_empty() || !self.groups.is_empty()
+    }
+
     pub(super) fn vertex(&self, vertex: usize) -> bool {
         self.holds(&self.vertices, Rows::Vertices, vertex)
     }
@@ -70,12 +81,22 @@ impl<'a> Filter<'a> {
 
     /// Of what has no object, nothing holds.
     pub(super) fn object(&self, id: Option<i64>) -> bool {
-        if self.objects.is_empty() {
+        if !self.is_on_objects() {
             return true;
         }
         let mut objects = self.truth.objects.iter().flatten();
         let row = objects.position(|object| Some(object.id) == id);
-        row.is_some_and(|row| self.holds(&self.objects, Rows::Objects, row))
+        let Some((row, id)) = row.zip(id) else {
+            return false;
+        };
+        let groups = || self.truth.groups.iter().flatten().enumerate();
+        let has_group = |part: &BoundPredicate| {
+            let part = std::slice::from_ref(part);
+            groups().any(|(group, members)| {
+                members.contains(&id) && self.holds(part, Rows::Groups, group)
+            })
+        };
+        self.holds(&self.objects, Rows::Objects, row) && self.groups.iter().all(has_group)
     }
 
     fn holds(&self, parts: &[BoundPredicate], rows: Rows, row: usize) -> bool {
@@ -90,7 +111,7 @@ impl<'a> Filter<'a> {
 
 /// Whose attribute a column is.
 fn scope(truth: &Truth, column: &Column) -> Scope {
-    let mut all = attributes(truth).into_iter();
+    let mut all = all_attributes(truth).into_iter();
     let found = all.find(|(scope, attribute)| {
         column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
     });
@@ -122,6 +143,13 @@ pub(super) fn attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
         .collect()
 }
 
+/// Those of groups as well.
+pub(super) fn all_attributes(truth: &Truth) -> Vec<(Scope, &Attribute)> {
+    let groups = truth.group_attributes.iter();
+    let groups = groups.map(|attribute| (Scope::Group, attribute));
+    attributes(truth).into_iter().chain(groups).collect()
+}
+
 struct Table<'a> {
     truth: &'a Truth,
     rows: Rows,
@@ -129,7 +157,7 @@ struct Table<'a> {
 
 impl Columns for Table<'_> {
     fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
-        let all = attributes(self.truth).into_iter().enumerate();
+        let all = all_attributes(self.truth).into_iter().enumerate();
         let mut found = all.filter(|(_, (scope, attribute))| {
             column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
         });
@@ -154,7 +182,7 @@ impl Columns for Table<'_> {
     }
 
     fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
-        let (scope, attribute) = attributes(self.truth)[id];
+        let (scope, attribute) = all_attributes(self.truth)[id];
         let row = match (self.rows, scope) {
             (Rows::Vertices, Scope::Fragment) => Some(self.truth.vertices[row].fragment),
             (Rows::Vertices, Scope::Object) => {

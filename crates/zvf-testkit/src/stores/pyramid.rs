@@ -1,0 +1,415 @@
+//! Stores with a coarser level, and links between the two.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use zvf_format::{
+    links::{AxisScales, LinkRowsBuilder, LinkWidth, Permutation, RowForm},
+    path::ChunkCoords,
+};
+
+use super::{
+    Fragment, Kind, Made, Object, Profile, Recipe, Truth, Vertex, current,
+    files::{Files, Payloads},
+    older, parts,
+    random::Random,
+    sketch::{floor, whole},
+};
+use crate::filing::{LinkFamily, Record};
+
+/// No object: of several, see `zvf_query::SEVERAL_OBJECTS`.
+const SEVERAL: i64 = -2;
+
+/// Which links between levels are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossLevel {
+    /// Those from the finer level to the coarser.
+    Implicit,
+    /// Those back as well.
+    Explicit,
+}
+
+/// A store of two levels.
+#[derive(Debug)]
+pub struct Pyramid {
+    /// The store, and what is in level 0.
+    pub fine: Made,
+    /// What is in level 1. It has neither attributes nor links; a vertex that
+    /// several objects have is of object -2.
+    pub coarse: Truth,
+    /// For each vertex of level 0 the one of level 1 that it went into.
+    pub parents: Vec<Option<usize>>,
+    /// How many times coarser the bins of level 1 are.
+    pub factor: f64,
+}
+
+/// Makes a store of two levels. The recipe must be of 0.9 or 0.8.0; chunks are
+/// those of space alone.
+///
+/// # Panics
+///
+/// When the recipe is of another generation.
+pub fn pyramid(recipe: &Recipe, links: CrossLevel) -> Pyramid {
+    let known = [Profile::V09, Profile::V080];
+    assert!(known.contains(&recipe.profile), "{:?}", recipe.profile);
+    let recipe = Recipe {
+        chunked: false,
+        ..recipe.clone()
+    };
+    let (fine, mut files) = super::finest(&recipe);
+    let mut random = Random::new(recipe.seed ^ 0x5eed);
+    let factor = *random.pick(&[1.5, 2.0, 3.0]);
+    let scale = *random.pick(&[1, 1, 2, 3]);
+    let (coarse, parents) = coarsened(&fine, (factor, scale), &mut random);
+    files.group("", &root(&fine, factor, links));
+    files.group("1", &level(&fine, &coarse));
+    write_level(&coarse, &mut files);
+    let up = parents.iter().enumerate();
+    let up: Vec<[Record; 2]> = up
+        .filter_map(|(child, parent)| {
+            let parent = parts::record(&coarse, &[(*parent)?]);
+            Some([parts::record(&fine, &[child]), parent])
+        })
+        .collect();
+    let records: Vec<Record> = up
+        .iter()
+        .map(|[a, b]| [a.clone(), b.clone()].concat())
+        .collect();
+    let step = Step {
+        delta: 1,
+        scales: [1, scale],
+    };
+    step.write(&fine, &mut files, &records);
+    if links == CrossLevel::Explicit {
+        let records: Vec<Record> = up.into_iter().map(|[a, b]| [b, a].concat()).collect();
+        let step = Step {
+            delta: -1,
+            scales: [scale, 1],
+        };
+        step.write(&coarse, &mut files, &records);
+    }
+    Pyramid {
+        fine: Made {
+            files: files.finish(),
+            truth: fine,
+        },
+        coarse,
+        parents,
+        factor,
+    }
+}
+
+/// Numbers as bytes, by which bins are in order.
+type Bytes = Vec<[u8; 8]>;
+
+/// Vertices of a bin become one, in the middle of them.
+fn coarsened(
+    fine: &Truth,
+    (factor, scale): (f64, u32),
+    random: &mut Random,
+) -> (Truth, Vec<Option<usize>>) {
+    let shape = fine.chunk_shape.iter();
+    let chunk_shape: Vec<f64> = shape.map(|extent| extent * f64::from(scale)).collect();
+    let bin: Vec<f64> = fine
+        .chunk_shape
+        .iter()
+        .zip(&fine.bins_per_chunk)
+        .map(|(extent, bins)| extent / f64::from(*bins) * factor)
+        .collect();
+    let bins = fine.vertices.iter().map(|vertex| {
+        let bin = cell_of(&vertex.position, &bin).into_iter();
+        bin.map(i64::to_le_bytes).collect()
+    });
+    let bins: Vec<Bytes> = bins.collect();
+    let some = random.chance(40);
+    let mut kept = fine.objects.clone();
+    for object in kept.iter_mut().flatten() {
+        if some && random.chance(40) {
+            object.fragments.clear();
+        }
+    }
+    let members: Vec<usize> = match &kept {
+        None => (0..fine.vertices.len()).collect(),
+        Some(kept) => {
+            let kept = kept.iter();
+            kept.flat_map(|object| fine.vertices_of(object)).collect()
+        }
+    };
+    let (vertices, by_bin) = middles(fine, &members, &bins, &chunk_shape);
+    let parents = bins.iter().map(|bin| by_bin.get(bin).copied());
+    let parents: Vec<Option<usize>> = parents.collect();
+    let mut coarse = level_of(fine, chunk_shape, vertices);
+    coarse.objects = kept.map(|kept| {
+        let chains = kept.into_iter().map(|object| {
+            let mut chain: Vec<usize> = fine
+                .vertices_of(&object)
+                .filter_map(|at| parents[at])
+                .collect();
+            chain.dedup();
+            Object {
+                id: object.id,
+                fragments: chain,
+            }
+        });
+        chains.collect()
+    });
+    for object in coarse.objects.iter().flatten() {
+        for at in object.fragments.iter().collect::<BTreeSet<_>>() {
+            let owner = &mut coarse.vertices[*at].object;
+            *owner = Some(owner.map_or(object.id, |_| SEVERAL));
+        }
+    }
+    (coarse, parents)
+}
+
+fn cell_of(position: &[f64], shape: &[f64]) -> Vec<i64> {
+    let axes = position.iter().zip(shape);
+    axes.map(|(value, extent)| floor(value / extent)).collect()
+}
+
+/// The vertices that bins become, and which bin became which.
+fn middles(
+    fine: &Truth,
+    members: &[usize],
+    bins: &[Bytes],
+    chunk_shape: &[f64],
+) -> (Vec<Vertex>, BTreeMap<Bytes, usize>) {
+    let mut of_bins: BTreeMap<&Bytes, Vec<usize>> = BTreeMap::new();
+    for vertex in members {
+        of_bins.entry(&bins[*vertex]).or_default().push(*vertex);
+    }
+    let mut middles: Vec<(Vec<i64>, &Bytes, Vec<f64>)> = Vec::new();
+    for (bin, members) in of_bins {
+        let count = whole(i64::try_from(members.len()).unwrap_or(1));
+        let mean = |axis: usize| {
+            let values = members.iter().map(|at| fine.vertices[*at].position[axis]);
+            values.sum::<f64>() / count
+        };
+        let mean: Vec<f64> = (0..fine.axes.len()).map(mean).collect();
+        middles.push((cell_of(&mean, chunk_shape), bin, mean));
+    }
+    middles.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    let (mut vertices, mut by_bin): (Vec<Vertex>, _) = (Vec::new(), BTreeMap::new());
+    for (chunk, bin, mean) in middles {
+        by_bin.insert(bin.clone(), vertices.len());
+        let last = vertices.last().filter(|last| last.chunk == chunk);
+        vertices.push(Vertex {
+            position: mean.into_iter().map(single).collect(),
+            row: last.map_or(0, |last| last.row + 1),
+            chunk,
+            fragment: vertices.len(),
+            object: None,
+        });
+    }
+    (vertices, by_bin)
+}
+
+/// A level of these vertices, each of which is a fragment.
+fn level_of(fine: &Truth, chunk_shape: Vec<f64>, vertices: Vec<Vertex>) -> Truth {
+    let kind = match fine.recipe.kind {
+        // No face is left, and nothing says how many ends it had.
+        Kind::Triangles | Kind::Quads => Kind::Graph,
+        kind => kind,
+    };
+    let fragments = vertices.iter().enumerate();
+    let fragments = fragments.map(|(at, vertex)| Fragment {
+        chunk: vertex.chunk.clone(),
+        number: u32::try_from(vertex.row).unwrap_or(u32::MAX),
+        vertices: at..at + 1,
+    });
+    Truth {
+        recipe: Recipe {
+            kind,
+            double: false,
+            shuffled: false,
+            attributes: false,
+            ..fine.recipe.clone()
+        },
+        axes: fine.axes.clone(),
+        chunk_shape,
+        bins_per_chunk: vec![1; fine.axes.len()],
+        chunked_by: None,
+        fragments: fragments.collect(),
+        vertices,
+        objects: None,
+        links: Vec::new(),
+        link_order: Vec::new(),
+        groups: None,
+        vertex_attributes: Vec::new(),
+        fragment_attributes: Vec::new(),
+        link_attributes: Vec::new(),
+        object_attributes: Vec::new(),
+        group_attributes: Vec::new(),
+    }
+}
+
+fn root(fine: &Truth, factor: f64, links: CrossLevel) -> Value {
+    let mut root = parts::root(fine);
+    let half = fine.chunk_shape.iter().zip(&fine.bins_per_chunk);
+    let half = half.map(|(extent, bins)| extent / f64::from(*bins) * factor / 2.0);
+    let half: Vec<f64> = half.collect();
+    let datasets = root["multiscales"][0]["datasets"].as_array_mut();
+    datasets.expect("a list").push(json!({
+        "path": "1", "coordinateTransformations": [
+            {"type": "scale", "scale": vec![factor; fine.axes.len()]},
+            {"type": "translation", "translation": half},
+        ],
+    }));
+    let block = &mut root["zarr_vectors"];
+    block["cross_level_depth"] = json!(1);
+    block["cross_level_storage"] = match links {
+        CrossLevel::Implicit => json!("implicit"),
+        CrossLevel::Explicit => json!("explicit"),
+    };
+    block["format_capabilities"] = json!(["shared_fragments", "multiscale_links"]);
+    root
+}
+
+fn level(fine: &Truth, coarse: &Truth) -> Value {
+    let mut block = json!({
+        "level": 1, "object_sparsity": 1.0, "vertex_count": coarse.vertices.len(),
+        "coarsening_method": "per_object", "parent_level": 0,
+        "arrays_present": ["vertices"], "preserves_object_ids": true,
+        "inherited_num_objects": fine.objects.as_ref().map_or(0, Vec::len),
+        "shared_fragments": true,
+    });
+    if coarse.chunk_shape != fine.chunk_shape {
+        block["chunk_shape"] = json!(coarse.chunk_shape);
+    }
+    json!({"zarr_vectors_level": block})
+}
+
+fn write_level(coarse: &Truth, files: &mut Files) {
+    let is_current = coarse.recipe.profile == Profile::V09;
+    let grid = current::grid(coarse);
+    for (part, attributes, cells) in parts::per_chunk(coarse) {
+        let path = format!("1/{part}");
+        match is_current {
+            true => files.per_chunk(&path, attributes, &cells, &grid),
+            false => files.children(&path, &attributes, &cells),
+        }
+    }
+    match is_current {
+        true => current::objects(coarse, files, "1"),
+        false => older::objects(coarse, files, "1"),
+    }
+}
+
+/// Links from a level to the next.
+struct Step {
+    delta: i64,
+    /// How many chunks of the store a chunk of each of them is long.
+    scales: [u32; 2],
+}
+
+impl Step {
+    fn write(&self, from: &Truth, files: &mut Files, records: &[Record]) {
+        match from.recipe.profile {
+            Profile::V09 => self.write_current(from, files, records),
+            _ => self.write_older(from, files, records),
+        }
+    }
+
+    fn path(&self, part: &str) -> String {
+        let level = i64::from(self.delta < 0);
+        format!("{level}/{part}/{:+}", self.delta)
+    }
+
+    fn write_current(&self, from: &Truth, files: &mut Files, records: &[Record]) {
+        let width = LinkWidth::new(2).expect("a width");
+        let arity = parts::arity(from);
+        let mut filing = LinkFamily::of_level(width, arity, true, false);
+        let [source, target] = self.scales.map(|n| n.try_into().expect("not none"));
+        filing.delta = self.delta;
+        filing.scales = vec![AxisScales { source, target }; arity];
+        let mut arrays: BTreeMap<String, (Value, BTreeMap<Vec<i64>, LinkRowsBuilder>)> =
+            BTreeMap::new();
+        for record in records {
+            let filed = filing.file(record).expect("small offsets").remove(0);
+            let axes = filing.scales.iter().zip(&record[0].0).zip(&record[1].0);
+            let offset = axes.map(|((scales, a), b)| scales.offset(*a, *b).expect("small"));
+            let offset: Vec<i64> = offset.collect();
+            let array = arrays.entry(filed.segment);
+            let (_, cells) = array.or_insert_with(|| (json!([offset]), BTreeMap::new()));
+            let cell = cells.entry(filed.source);
+            let cell = cell.or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Plain));
+            cell.push(filed.order, &filed.vertices).expect("a row");
+        }
+        let level = i64::from(self.delta < 0);
+        files.group(&format!("{level}/links"), &json!({}));
+        let path = self.path("links");
+        files.group(
+            &path,
+            &json!({
+                "zv_array": "links_family", "level_delta": self.delta, "link_width": 2,
+                "directed": true, "store": "canonical", "sid_ndim": arity,
+                "num_links": records.len(), "num_physical_records": records.len(),
+            }),
+        );
+        for (segment, (offsets, cells)) in arrays {
+            let cells = cells.into_iter();
+            let cells: Payloads = cells
+                .map(|(chunk, rows)| (chunk, rows.finish_ragged()))
+                .collect();
+            let says = json!({
+                "zv_array": "links", "dtype": "int64", "offsets": offsets, "has_perm": false,
+                "link_width": 2, "level_delta": self.delta,
+            });
+            let path = format!("{path}/{segment}");
+            files.per_chunk(&path, says, &cells, &current::grid(from));
+        }
+    }
+
+    /// Where both chunks are of the same number they are left out.
+    fn write_older(&self, from: &Truth, files: &mut Files, records: &[Record]) {
+        let width = LinkWidth::new(2).expect("a width");
+        let mut inside: BTreeMap<Vec<i64>, LinkRowsBuilder> = BTreeMap::new();
+        let mut between: BTreeMap<String, LinkRowsBuilder> = BTreeMap::new();
+        let mut count = 0;
+        for record in records {
+            let rows = |order: &Permutation| -> Vec<u64> {
+                let slots = order.slots().iter();
+                slots.map(|slot| record[usize::from(*slot)].1).collect()
+            };
+            if record[0].0 == record[1].0 {
+                let order = Permutation::identity(width);
+                let cell = inside.entry(record[0].0.clone());
+                let cell = cell.or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Plain));
+                let rows = rows(&order);
+                cell.push(order, &rows).expect("a row");
+                continue;
+            }
+            count += 1;
+            let order = Permutation::sorting(record).expect("two ends");
+            let slots = order.slots().iter();
+            let chunks = slots.flat_map(|slot| record[usize::from(*slot)].0.iter().copied());
+            let key = ChunkCoords(&chunks.collect::<Vec<i64>>()).to_string();
+            let cell = between.entry(key);
+            let cell = cell.or_insert_with(|| LinkRowsBuilder::new(width, RowForm::Permuted));
+            let rows = rows(&order);
+            cell.push(order, &rows).expect("a row");
+        }
+        let cells = inside.into_iter();
+        let cells: Payloads = cells
+            .map(|(chunk, rows)| (chunk, rows.finish_ragged()))
+            .collect();
+        let says = json!({
+            "zv_array": "links", "dtype": "int64", "link_width": 2, "level_delta": self.delta,
+        });
+        files.children(&self.path("links"), &says, &cells);
+        let path = self.path("cross_chunk_links");
+        let says = json!({
+            "zv_array": "cross_chunk_links", "level_delta": self.delta, "link_width": 2,
+            "num_links": count, "sid_ndim": parts::arity(from),
+        });
+        files.group(&path, &says);
+        for (key, rows) in between {
+            files.blob(&format!("{path}/{key}"), json!({}), &rows.finish_cell());
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
+fn single(value: f64) -> f64 {
+    f64::from(value as f32) + 0.0
+}

@@ -1,0 +1,226 @@
+//! Stores of two levels: which is chosen, and what the vertices of one are linked to
+//! in the other.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use zvf_model::level::LevelId;
+use zvf_query::{Answer, Cut, LevelChoice, Query, Selection};
+use zvf_testkit::stores::{CrossLevel, Kind, Profile, Pyramid, Random, Recipe, Truth, pyramid};
+
+use super::{
+    ask, block_on,
+    columns::{Verdict, ensure},
+    compare::Comparison,
+    config,
+    expect::{self, Expected, Spot},
+    open,
+};
+use crate::stores::recipes;
+
+fn any_pyramid() -> impl Strategy<Value = (Recipe, CrossLevel)> {
+    let profile = proptest::sample::select(vec![Profile::V09, Profile::V080]);
+    let links = proptest::sample::select(vec![CrossLevel::Implicit, CrossLevel::Explicit]);
+    (profile.prop_flat_map(recipes), links)
+}
+
+/// A query on level 0 or 1, of a kind that says which vertices of the store it selects.
+fn ask(truth: &Truth, level: u32, random: &mut Random) -> Query {
+    let mut query = ask::ask(truth, random);
+    query.level = LevelChoice::Number(LevelId::new(level));
+    query.columns = Selection::All;
+    query.cut = Cut::Drop;
+    // A vertex of several objects is that of the one it was asked for by.
+    if level == 1 && !truth.recipe.kind.is_paths() {
+        query.objects = None;
+        query.groups = None;
+    }
+    query
+}
+
+fn answer(made: &Pyramid, query: &Query) -> Option<Answer> {
+    block_on(super::answer(&made.fine, query))
+}
+
+fn panic_at(made: &Pyramid, query: &Query, verdict: Verdict) {
+    if let Err(fault) = verdict {
+        panic!("{fault}\n{query:?}\n{:?}", made.fine.truth.recipe);
+    }
+}
+
+/// Vertices of a level alone, as what is linked to comes.
+fn as_points(truth: &Truth) -> Truth {
+    let mut truth = truth.clone();
+    truth.recipe.kind = Kind::ObjectPoints;
+    truth.link_attributes.clear();
+    truth
+}
+
+/// These vertices as an answer, by chunk and row.
+fn vertices(truth: &Truth, at: &BTreeSet<usize>, limit: Option<u64>) -> Expected {
+    let mut at: Vec<usize> = at.iter().copied().collect();
+    at.sort_by_key(|at| (&truth.vertices[*at].chunk, truth.vertices[*at].row));
+    at.truncate(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap()));
+    let owners = at.iter().filter_map(|at| truth.vertices[*at].object);
+    let owners: BTreeSet<i64> = owners
+        .filter(|id| *id != zvf_query::SEVERAL_OBJECTS)
+        .collect();
+    Expected {
+        rows: at.into_iter().map(Spot::Vertex).collect(),
+        objects: owners.into_iter().collect(),
+        ..Expected::default()
+    }
+}
+
+fn check_drill(made: &Pyramid, up: bool, seed: u64) {
+    let (from, to) = match up {
+        true => (&made.fine.truth, &made.coarse),
+        false => (&made.coarse, &made.fine.truth),
+    };
+    let mut random = Random::new(seed);
+    let mut query = ask(from, u32::from(!up), &mut random);
+    // Which of several objects a vertex is of does not matter here.
+    query.without_objects = false;
+    let limit = query.limit.take();
+    let start = expect::expect(from, &query);
+    let start: BTreeSet<usize> = start
+        .rows
+        .iter()
+        .map(|spot| match spot {
+            Spot::Vertex(vertex) => *vertex,
+            Spot::Between { .. } => panic!("{query:?}"),
+        })
+        .collect();
+    let pairs = made.parents.iter().enumerate();
+    let pairs = pairs.filter_map(|(child, parent)| Some((child, (*parent)?)));
+    let reached: BTreeSet<usize> = pairs
+        .filter_map(|(child, parent)| match up {
+            true => start.contains(&child).then_some(parent),
+            false => start.contains(&parent).then_some(child),
+        })
+        .collect();
+    let mut query = query.drill(if up { 1 } else { -1 });
+    query.limit = limit;
+    let Some(answer) = answer(made, &query) else {
+        return;
+    };
+    let mut to = as_points(to);
+    to.groups.clone_from(&from.groups);
+    let expected = vertices(&to, &reached, limit);
+    // What was asked of the level it starts at is not asked of where it leads.
+    let mut plain = Query::new();
+    plain.groups.clone_from(&query.groups);
+    let comparison = Comparison {
+        truth: &to,
+        query: &plain,
+        answer: &answer,
+    };
+    panic_at(made, &query, comparison.with(&expected));
+}
+
+/// The level that is counted.
+fn counted(made: &Pyramid, choice: LevelChoice) -> Result<u32, String> {
+    let query = Query::new().level(choice);
+    let counts = block_on(async { open(&made.fine).await.count(&query).await });
+    let counts = counts.map_err(|error| format!("{error:?}"))?;
+    let (fine, coarse) = (&made.fine.truth.vertices, &made.coarse.vertices);
+    let level = u32::from(counts.level == LevelId::new(1));
+    // Vertices of paths are counted as often as paths have them.
+    if !made.fine.truth.recipe.kind.is_paths() {
+        let expected = [fine.len(), coarse.len()][level as usize];
+        if counts.vertices != expected as u64 {
+            return Err(format!("{counts:?}, expected {expected}"));
+        }
+    }
+    Ok(level)
+}
+
+fn check_choice(made: &Pyramid) -> Verdict {
+    let found = |choice| counted(made, choice);
+    ensure!(
+        found(LevelChoice::Scale(0.5)).is_err(),
+        "no level is that fine"
+    );
+    for (most, level) in [(1.0, 0), (made.factor - 0.1, 0), (made.factor, 1), (9.0, 1)] {
+        let found = found(LevelChoice::Scale(most))?;
+        ensure!(found == level, "level {found} up to {most} times");
+    }
+    let (fine, coarse) = (&made.fine.truth.vertices, &made.coarse.vertices);
+    for most in [0, coarse.len(), fine.len().saturating_sub(1), fine.len()] {
+        let found = found(LevelChoice::Vertices(most as u64))?;
+        let level = u32::from(most < fine.len());
+        ensure!(found == level, "level {found} for {most} vertices");
+    }
+    ensure!(
+        found(LevelChoice::Number(LevelId::new(2))).is_err(),
+        "level 2 is there"
+    );
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn coarse_levels_are_answered((recipe, links) in any_pyramid(), seed in any::<u64>()) {
+        let made = pyramid(&recipe, links);
+        let mut random = Random::new(seed);
+        for _ in 0..2 {
+            let query = ask(&made.coarse, 1, &mut random);
+            let Some(answer) = answer(&made, &query) else {
+                continue;
+            };
+            let expected = expect::expect(&made.coarse, &query);
+            let comparison = Comparison {
+                truth: &made.coarse,
+                query: &query,
+                answer: &answer,
+            };
+            panic_at(&made, &query, comparison.with(&expected));
+        }
+    }
+
+    #[test]
+    fn coarser_vertices_are_reached((recipe, links) in any_pyramid(), seed in any::<u64>()) {
+        check_drill(&pyramid(&recipe, links), true, seed);
+    }
+
+    #[test]
+    fn finer_vertices_are_reached((recipe, links) in any_pyramid(), seed in any::<u64>()) {
+        check_drill(&pyramid(&recipe, links), false, seed);
+    }
+
+    #[test]
+    fn levels_are_chosen((recipe, links) in any_pyramid()) {
+        let made = pyramid(&recipe, links);
+        panic_at(&made, &Query::new(), check_choice(&made));
+    }
+}
+
+#[test]
+fn a_limit_on_what_is_linked_to_is_none_on_where_it_starts() {
+    let made = pyramid(&Recipe::default(), CrossLevel::Implicit);
+    let coarse = made.coarse.vertices.len() as u64;
+    assert!(coarse < made.fine.truth.vertices.len() as u64);
+    let query = Query::new().limit(coarse).drill(1);
+    let answer = answer(&made, &query).unwrap();
+    assert_eq!(answer.positions.len() as u64, coarse);
+}
+
+/// All objects were left out of the coarser level.
+#[test]
+fn nothing_is_linked_where_a_family_has_no_arrays() {
+    let mut seeds = 0_u64..;
+    let made = seeds.find_map(|seed| {
+        let recipe = Recipe {
+            seed,
+            kind: Kind::Graph,
+            size: 1,
+            ..Recipe::default()
+        };
+        let made = pyramid(&recipe, CrossLevel::Explicit);
+        made.coarse.vertices.is_empty().then_some(made)
+    });
+    let answer = answer(&made.unwrap(), &Query::new().drill(1)).unwrap();
+    assert_eq!(answer.positions.len(), 0);
+}

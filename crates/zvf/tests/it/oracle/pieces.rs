@@ -1,0 +1,169 @@
+//! The same answer in pieces, and counted.
+
+use std::ops::ControlFlow;
+
+use zvf::{Error, OpenOptions};
+use zvf_query::{Answer, Column, Counts, Query, Rows, Values};
+use zvf_testkit::stores::Made;
+
+use super::columns::{Verdict, ensure};
+
+/// Opens a store with little memory; `None` when it is too little for metadata.
+async fn open(made: &Made, budget: u64) -> Option<zvf::Dataset> {
+    let files = made.files.iter().cloned();
+    let options = OpenOptions::default().budget(budget);
+    let store = options.from_memory(files).unwrap();
+    zvf::Dataset::from_store("made", store).await.ok()
+}
+
+/// Whether batches are what is answered at once. Less memory than a chunk takes is
+/// no fault.
+pub(super) async fn batches(made: &Made, query: &Query, answer: &Answer, budget: u64) -> Verdict {
+    let Some(dataset) = open(made, budget).await else {
+        return Ok(());
+    };
+    let mut pieces = Vec::new();
+    let outcome = dataset.batches(query, |piece| {
+        pieces.push(piece);
+        ControlFlow::Continue(())
+    });
+    let outcome = match outcome.await {
+        Ok(outcome) => outcome,
+        Err(Error::Query(error)) if format!("{error:?}").contains("OverBudget") => return Ok(()),
+        Err(error) => return Err(format!("in batches: {error:?}")),
+    };
+    ensure!(outcome.missing == answer.missing, "{outcome:?}");
+    ensure!(outcome.notes == answer.notes, "{outcome:?}");
+    let count = pieces.len();
+    let mut whole = Answer::default();
+    for (number, piece) in pieces.into_iter().enumerate() {
+        let rows = whole.positions.len() as u64;
+        ensure!(
+            piece.first_row == rows,
+            "piece {number} starts at {}, expected {rows}",
+            piece.first_row
+        );
+        add(&mut whole, piece, number)?;
+    }
+    whole.missing = outcome.missing;
+    whole.notes = outcome.notes;
+    let (found, expected) = (plain(whole), plain(answer.clone()));
+    ensure!(
+        found == expected,
+        "{count} pieces are\n{found:?}\n{expected:?}"
+    );
+    Ok(())
+}
+
+/// Whether as much is counted as is answered.
+pub(super) fn counts(answer: &Answer, counts: &Counts) -> Verdict {
+    let length = |length: usize| length as u64;
+    let tells_objects = answer.object_ids.is_some() || answer.parts.is_some();
+    let mut expected = Counts::default();
+    expected.level = answer.level;
+    expected.vertices = length(answer.positions.len());
+    expected.parts = answer.parts.as_ref().map(|p| length(p.objects.len()));
+    expected.objects = tells_objects.then_some(length(answer.objects.len()));
+    expected.links = answer.links.as_ref().map(|links| length(links.len()));
+    expected.missing.clone_from(&answer.missing);
+    expected.notes.clone_from(&answer.notes);
+    ensure!(*counts == expected, "{counts:?}, expected {expected:?}");
+    Ok(())
+}
+
+/// Appends a piece; numbers of rows count from the start.
+fn add(whole: &mut Answer, piece: Answer, number: usize) -> Verdict {
+    if number == 0 {
+        *whole = piece;
+        return Ok(());
+    }
+    let rows = whole.positions.len() as u64;
+    add_rows(&mut whole.positions, piece.positions);
+    match (&mut whole.object_ids, piece.object_ids) {
+        (Some(ids), Some(more)) => ids.extend(more),
+        (ids, None) => {
+            let is_empty = rows == whole.positions.len() as u64;
+            ensure!(
+                ids.is_none() || is_empty,
+                "piece {number} has no object ids"
+            );
+        }
+        (None, Some(_)) => return Err(format!("piece {number} has object ids")),
+    }
+    match (&mut whole.parts, piece.parts) {
+        (Some(parts), Some(more)) => {
+            ensure!(more.offsets[0] == rows, "parts start at {:?}", more.offsets);
+            parts.offsets.extend(&more.offsets[1..]);
+            parts.objects.extend(more.objects);
+        }
+        (parts, more) => {
+            ensure!(parts.is_some() == more.is_some(), "parts of {number}");
+        }
+    }
+    match (&mut whole.links, piece.links) {
+        (Some(links), Some(more)) if links.ends.is_empty() => *links = more,
+        (Some(links), Some(more)) => links.ends.extend(more.ends),
+        (links, more) => {
+            ensure!(links.is_some() == more.is_some(), "links of {number}");
+        }
+    }
+    add_columns(&mut whole.vertex, piece.vertex);
+    add_columns(&mut whole.fragment, piece.fragment);
+    add_columns(&mut whole.link, piece.link);
+    add_columns(&mut whole.object, piece.object);
+    whole.objects.extend(piece.objects);
+    whole.groups.extend(piece.groups);
+    Ok(())
+}
+
+fn add_rows(rows: &mut Rows, more: Rows) {
+    if rows.is_empty() {
+        *rows = more;
+    } else {
+        assert!(more.is_empty() || (rows.kind, rows.columns) == (more.kind, more.columns));
+        rows.bytes.extend(more.bytes);
+    }
+}
+
+fn add_columns(columns: &mut Vec<Column>, more: Vec<Column>) {
+    for more in more {
+        let found = columns.iter_mut().find(|column| column.name == more.name);
+        let Some(column) = found else {
+            columns.push(more);
+            continue;
+        };
+        let mut missing = flags(column);
+        missing.extend(flags(&more));
+        column.missing = Some(missing);
+        match (&mut column.values, more.values) {
+            (values, more) if values.is_empty() => *values = more,
+            (Values::Numbers(rows), Values::Numbers(more)) => add_rows(rows, more),
+            (Values::Words { codes, .. }, Values::Words { codes: more, .. }) => codes.extend(more),
+            (values, more) => panic!("{values:?} and {more:?}"),
+        }
+    }
+}
+
+fn flags(column: &Column) -> Vec<bool> {
+    let none = vec![false; column.values.len()];
+    column.missing.clone().unwrap_or(none)
+}
+
+/// Without what may differ: flags that say nothing, columns of no rows, and the order
+/// of columns.
+fn plain(mut answer: Answer) -> Answer {
+    answer.first_row = 0;
+    for columns in [
+        &mut answer.vertex,
+        &mut answer.fragment,
+        &mut answer.link,
+        &mut answer.object,
+    ] {
+        columns.retain(|column| !column.values.is_empty());
+        columns.sort_by(|a, b| a.name.cmp(&b.name));
+        for column in columns {
+            column.missing = Some(flags(column));
+        }
+    }
+    answer
+}
