@@ -133,7 +133,8 @@ impl<F: Fetch> Session<'_, F> {
             then.push("manifests of the members of the groups");
         }
         if plan.shape == Shape::Links && plan.selects_objects() {
-            then.push("the chunks that the objects are in, and links between these");
+            then.push("fragment indexes of the chunks the objects are in, and links between these");
+            then.push("their rows there");
         }
         match plan.shape {
             _ if query.nearest.is_some() => {

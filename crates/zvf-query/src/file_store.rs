@@ -53,7 +53,10 @@ impl FileStore {
             budget: 1 << 20,
             rounds: Mutex::default(),
         };
-        store.group("0", &json!({"zarr_vectors_level": {}}));
+        store.group(
+            "0",
+            &json!({"zarr_vectors_level": {"arrays_present": ["object_index"]}}),
+        );
         store
     }
 

@@ -1,7 +1,8 @@
 //! Random stores with known content, in memory.
 //!
 //! A [`Recipe`] says what to make; [`make`] gives the files of a store and the
-//! [`Truth`], which is what is in it. Equal recipes give equal stores.
+//! [`Truth`], which is what is in it. Equal recipes give equal stores. [`wide`]
+//! makes one of many chunks.
 //!
 //! ```
 //! use zvf_testkit::stores::{Kind, Recipe, make};

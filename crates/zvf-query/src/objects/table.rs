@@ -18,6 +18,9 @@ use crate::{
     tables::{ItemArray, RowArray},
 };
 
+/// As levels name it.
+const OBJECT_INDEX: &str = "object_index";
+
 /// What the object index of a level says, and the arrays in it.
 #[derive(Debug)]
 pub(crate) struct ObjectTable<A> {
@@ -46,7 +49,7 @@ pub(super) enum Manifests<A> {
 
 impl<F: Fetch> Session<'_, F> {
     /// The object index of a level; `None` when it has none. One round trip when
-    /// it is asked for first.
+    /// it is asked for first, two when the level does not name it.
     pub(crate) async fn object_index(
         &self,
         level: &Level<F::Array>,
@@ -78,13 +81,18 @@ impl<F: Fetch> Session<'_, F> {
             ObjectIndexForm::Manifests => ObjectIndexLayout::Manifests,
             ObjectIndexForm::ManifestsWithIds => ObjectIndexLayout::ManifestsWithIds,
         });
+        // Where the level does not name it there hardly is one: one request tells.
+        let guess = match level.declares(OBJECT_INDEX) {
+            true => guess,
+            false => &[],
+        };
         let mut keys = vec![key.clone()];
         for name in guess {
             keys.push(child(&key, name)?);
         }
         let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
         let Some(node) = nodes.next().flatten() else {
-            return match level.declares("object_index") {
+            return match level.declares(OBJECT_INDEX) {
                 true => Err(Damage::new(&key, Fault::Missing).into()),
                 false => Ok(None),
             };

@@ -66,10 +66,12 @@ pub(super) fn root(truth: &Truth) -> Value {
 
 /// What a level says.
 pub(super) fn level(truth: &Truth) -> Value {
+    let mut present = vec!["vertices"];
+    present.extend(truth.objects.is_some().then_some("object_index"));
     let mut block = json!({
         "level": 0, "object_sparsity": 1.0, "vertex_count": truth.vertices.len(),
         "coarsening_method": "none", "parent_level": null,
-        "arrays_present": ["vertices"],
+        "arrays_present": present,
     });
     if let Some((name, values)) = &truth.chunked_by {
         let dims: Vec<&String> = [name].into_iter().chain(&truth.axes).collect();

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use zvf::{
-    Dataset, Error, OpenOptions,
+    Dataset, Error, OpenOptions, Query,
     model::{fetch::FetchProblem, level::LevelId},
     query::{QueryError, Shape},
 };

@@ -32,12 +32,12 @@ pub(super) fn of(truth: &Truth) -> Vec<Ask> {
     let bbox = around(place, &truth.chunk_shape, 0.3);
     let sphere = Sphere::new(place, truth.chunk_shape[0] * 0.4).unwrap();
     let some = || Query::new().columns(radius());
-    let boxed = || some().region(bbox.clone());
+    let boxed = || some().region(bbox);
     let chunk = ChunkCoord::new(middle.chunk.clone());
     let filter = Predicate::parse("vertex.radius > 0").unwrap();
     let mut asks = vec![
         ("whole level", Query::new()),
-        ("box, all columns", Query::new().region(bbox.clone())),
+        ("box, all columns", Query::new().region(bbox)),
         ("box", boxed()),
         ("box, within", boxed().mode(Mode::Within)),
         ("box, clipped", boxed().mode(Mode::Clip)),

@@ -45,9 +45,11 @@ pub(super) struct Cost {
 impl Ask {
     async fn run(&self, session: Session<'_, Rounds>) -> Result<Found, QueryError> {
         if self.counts {
-            return session.count(&self.query).await.map(Found::Counts);
+            return Box::pin(session.count(&self.query))
+                .await
+                .map(Found::Counts);
         }
-        let answer = session.query(&self.query).await?;
+        let answer = Box::pin(session.query(&self.query)).await?;
         Ok(Found::Answer(Box::new(answer)))
     }
 
@@ -89,7 +91,9 @@ impl Ask {
         metadata.sort_by(order);
         lists.sort();
         cold_data.sort_by(order);
-        data.values_mut().for_each(|reads| reads.sort_by(order));
+        for reads in data.values_mut() {
+            reads.sort_by(order);
+        }
         let mut warm_data = data.values().flatten().cloned().collect::<Vec<_>>();
         warm_data.sort_by(order);
         assert_eq!(cold_data, warm_data, "{self:?}");

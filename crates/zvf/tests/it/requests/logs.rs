@@ -130,7 +130,8 @@ fn most_rounds(kind: Kind, ask: &Ask) -> usize {
     let of_kind = match kind {
         // Groups, manifests, fragments, rows.
         _ if query.groups.is_some() => 4,
-        // Manifests, fragments, rows.
+        // Manifests, fragments, rows; with a region then the other ends of links.
+        _ if query.objects.is_some() && query.region.is_some() && kind.is_linked() => 4,
         _ if query.objects.is_some() => 3,
         _ if query.nearest.is_some() => 5,
         // Fragments and the rows of bins.

@@ -15,12 +15,11 @@ pub(super) fn check(name: &str, found: &str) {
         return;
     }
     let kept = fs::read_to_string(&file).unwrap_or_default();
-    if kept != found {
-        panic!(
-            "{name} is not what is kept; {UPDATE}=1 keeps this instead:\n{}",
-            difference(&kept, found)
-        );
-    }
+    let difference = difference(&kept, found);
+    assert!(
+        kept == found,
+        "{name} is not what is kept; {UPDATE}=1 keeps this instead:\n{difference}"
+    );
 }
 
 /// Lines that are only in one of them, below the heading they follow.

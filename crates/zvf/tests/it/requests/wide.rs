@@ -1,5 +1,7 @@
 //! What a box with one point costs in a store of a thousand chunks.
 
+use core::fmt::Write;
+
 use zvf::{OpenOptions, Query};
 use zvf_query::Selection;
 use zvf_testkit::stores::{Cells, Kind, Recipe, Truth, wide};
@@ -49,9 +51,10 @@ fn check(name: &str, kind: Kind, size: usize, most: Option<u64>) {
         let made = wide(&recipe(kind, cells, size), SIDE);
         let files = kinds::files(&made);
         let (chunks, vertices) = (made.truth.chunks().len(), made.truth.vertices.len());
-        all.push_str(&format!(
-            "{name}, {cells_name}: {chunks} chunks, {vertices} vertices\n"
-        ));
+        let _ = writeln!(
+            all,
+            "{name}, {cells_name}: {chunks} chunks, {vertices} vertices"
+        );
         for ask in asks(&made.truth) {
             let cost = ask.cost(&files, &OpenOptions::default());
             if ask.name.starts_with("box around a vertex") && kind.is_points() {
