@@ -259,8 +259,10 @@ fn a_predicate_sees_missing_values() {
         let truths = [0, 1, 2].map(|row| predicate.evaluate(&table, row));
         assert_eq!(truths, expected, "{text}");
     };
-    use Truth::{False, True, Unknown};
-    check("i = 1", [True, Unknown, False]);
-    check("f is null", [False, True, False]);
-    check("object.v[1] >= 1 and u != 1", [False, Unknown, True]);
+    check("i = 1", [Truth::True, Truth::Unknown, Truth::False]);
+    check("f is null", [Truth::False, Truth::True, Truth::False]);
+    check(
+        "object.v[1] >= 1 and u != 1",
+        [Truth::False, Truth::Unknown, Truth::True],
+    );
 }
