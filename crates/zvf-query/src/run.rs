@@ -145,7 +145,8 @@ impl<F: Fetch> Session<'_, F> {
             first_row = first_row.saturating_add(rows);
             each(batch)
         };
-        plan.run(&ledger, &mut emit).await?;
+        // Plans are large; who asks should not have to carry them.
+        Box::pin(plan.run(&ledger, &mut emit)).await?;
         let (missing, notes) = ledger.finish();
         Ok(Outcome { missing, notes })
     }
