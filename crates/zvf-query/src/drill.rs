@@ -7,7 +7,7 @@ use zvf_format::path::Delta;
 use zvf_model::{fetch::Fetch, grid::ChunkCoord};
 
 use crate::{
-    answer::{Answer, NO_OBJECT},
+    answer::Answer,
     chunk::{Rows, Wish},
     error::{Damage, Fault, QueryError},
     level::Level,
@@ -218,10 +218,7 @@ impl<F: Fetch> Plan<'_, F> {
             entries.dedup_by_key(|entry| entry.row);
             entries.truncate(left);
             left = left.saturating_sub(entries.len());
-            let object = |fragment| match &objects {
-                Some(objects) => owners.id(fragment, |place| objects.id(place)),
-                None => NO_OBJECT,
-            };
+            let object = |fragment| owners.id(fragment, objects.as_deref());
             vertices.push(&schema, &chunk, &entries, object, ledger)?;
         }
         let mut answer = self.empty_answer();

@@ -16,7 +16,7 @@ use zvf_format::path::Delta;
 use zvf_model::{fetch::Fetch, grid::ChunkCoord, root::LinksConvention};
 
 use crate::{
-    answer::{Links, NO_OBJECT},
+    answer::Links,
     chunk::{Rows, Wish},
     error::{Damage, QueryError},
     links::{LinkCell, LinkSet, View},
@@ -25,7 +25,6 @@ use crate::{
     plan::{Emit, Plan},
     points::{Groups, is_over_budget},
     schema::Schema,
-    vertices::Owners,
 };
 
 use builder::LinkBuilder;
@@ -150,7 +149,7 @@ impl<F: Fetch> Plan<'_, F> {
                     set.note_fragments(&chunk.chunk, chunk.fragments.len(), ledger);
                 }
                 map.add(chunk, &entries, work.implied);
-                let object = |fragment| object_id(objects.as_ref(), &owners, fragment);
+                let object = |fragment| owners.id(fragment, objects.as_deref());
                 vertices.push(schema, chunk, &entries, object, ledger)?;
                 if vertices.size() >= most {
                     let done = core::mem::replace(&mut vertices, builder());
@@ -305,11 +304,6 @@ impl<F: Fetch> LinkWork<F> {
             false => chunks.iter().all(looked_at),
         }
     }
-}
-
-fn object_id(objects: Option<&Arc<Objects>>, owners: &Owners, fragment: u32) -> i64 {
-    let id = |objects: &Arc<Objects>| owners.id(fragment, |place| objects.id(place));
-    objects.map_or(NO_OBJECT, id)
 }
 
 fn no_links<A>(set: Option<&LinkSet<A>>) -> Links {

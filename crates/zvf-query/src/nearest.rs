@@ -10,7 +10,7 @@ use zvf_format::numeric::{ByteOrder, Dtype};
 use zvf_model::fetch::Fetch;
 
 use crate::{
-    answer::{Answer, NO_OBJECT, Parts},
+    answer::{Answer, Parts},
     chunk::{Chunk, Rows, Wish},
     coordinates::Coordinates,
     error::QueryError,
@@ -281,10 +281,7 @@ impl<F: Fetch> Plan<'_, F> {
                 continue;
             };
             let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
-            let object = |fragment| match &objects {
-                Some(objects) => owners.id(fragment, |place| objects.id(place)),
-                None => NO_OBJECT,
-            };
+            let object = |fragment| owners.id(fragment, objects.as_deref());
             let entry = entries.get(at..at.saturating_add(1)).unwrap_or_default();
             vertices.push(&schema, chunk, entry, object, ledger)?;
         }

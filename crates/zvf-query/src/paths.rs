@@ -200,13 +200,11 @@ impl<F: Fetch> Plan<'_, F> {
                         .insert(piece.fragment);
                 }
             }
-            if in_part {
-                self.load_fragments(work, wanted, &mut loaded, ledger)
-                    .await?;
-            } else {
-                self.load_whole(work, wanted.into_keys().collect(), &mut loaded, ledger)
-                    .await?;
-            }
+            let wanted = wanted.into_iter().map(|wanted| match in_part {
+                true => load::of_fragments(wanted),
+                false => (wanted.0, Rows::All),
+            });
+            self.load(work, wanted, &mut loaded, ledger).await?;
             first = first.saturating_add(count);
             let flow = self
                 .emit_paths(work, now, &loaded, (&mut left, &mut given), ledger, emit)

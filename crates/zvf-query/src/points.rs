@@ -13,7 +13,6 @@ use zvf_model::{
 };
 
 use crate::{
-    answer::NO_OBJECT,
     chunk::{Chunk, Rows, Wish},
     error::{Damage, Fault, QueryError},
     family::child,
@@ -100,10 +99,7 @@ impl<F: Fetch> Plan<'_, F> {
                 self.retain_selected(&schema, chunk, &mut entries, &filter, &owners)?;
                 entries.truncate(usize::try_from(left).unwrap_or(usize::MAX));
                 left = left.saturating_sub(u64::try_from(entries.len()).unwrap_or(u64::MAX));
-                let object = |fragment| match &objects {
-                    Some(objects) => owners.id(fragment, |row| objects.id(row)),
-                    None => NO_OBJECT,
-                };
+                let object = |fragment| owners.id(fragment, objects.as_deref());
                 vertices.push(&schema, chunk, &entries, object, ledger)?;
                 if vertices.size() >= most {
                     let done = core::mem::replace(&mut vertices, builder());

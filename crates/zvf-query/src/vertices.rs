@@ -8,6 +8,7 @@ use crate::{
     chunk::Chunk,
     error::QueryError,
     missing::Ledger,
+    objects::Objects,
     schema::{Names, Schema},
 };
 
@@ -95,11 +96,13 @@ impl Owners {
         owner.copied().unwrap_or_default()
     }
 
-    /// The id to give for a fragment.
-    pub(crate) fn id(&self, fragment: u32, id: impl Fn(usize) -> Option<i64>) -> i64 {
+    /// The id to give for a fragment, [`NO_OBJECT`] where objects are not known.
+    pub(crate) fn id(&self, fragment: u32, objects: Option<&Objects>) -> i64 {
         match self.of(fragment) {
             Owner::None => NO_OBJECT,
-            Owner::One(row) => id(row).unwrap_or(NO_OBJECT),
+            Owner::One(place) => objects
+                .and_then(|objects| objects.id(place))
+                .unwrap_or(NO_OBJECT),
             Owner::Several => SEVERAL_OBJECTS,
         }
     }

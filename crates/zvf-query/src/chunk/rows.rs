@@ -1,18 +1,15 @@
 //! Rows of a chunk out of what was answered.
 
-use bytes::Bytes;
-use bytes::BytesMut;
-use zvf_format::numeric;
-use zvf_format::numeric::NumericRows;
-use zvf_model::array::CellAttribute;
-use zvf_model::fetch::CellSource;
-use zvf_model::grid::ChunkCoord;
-use zvf_model::key::Key;
+use bytes::{Bytes, BytesMut};
+use zvf_format::numeric::{NumericRows, columns_of};
+use zvf_model::{array::CellAttribute, fetch::CellSource, grid::ChunkCoord, key::Key};
 
 use super::{Answers, CellRows, Open, Pieces, declared_row, take};
 use crate::{
-    error::Damage, error::Fault, fragments::FragmentTable, held::Held, schema::Attribute,
-    schema::Schema,
+    error::{Damage, Fault},
+    fragments::FragmentTable,
+    held::Held,
+    schema::{Attribute, Schema},
 };
 
 /// How many rows the chunk has, which are held, and their positions.
@@ -210,7 +207,7 @@ pub(crate) fn value_rows(
         let columns = u32::try_from(columns).unwrap_or(1);
         return Ok(CellRows { bytes, columns });
     }
-    let columns = numeric::columns_of(bytes.len(), dtype, rows);
+    let columns = columns_of(bytes.len(), dtype, rows);
     let columns = columns.ok_or_else(|| {
         let fault = Fault::Uneven { bytes: size, rows };
         Damage::in_chunk(key, chunk, fault)

@@ -3,8 +3,11 @@
 use zvf_format::links::LinkWidth;
 
 use crate::{
-    answer::Answer, answer::Links, build::ColumnBuilder, chunk::CellRows, error::Damage,
-    error::QueryError, links::LinkRecords, links::LinkSet,
+    answer::{Answer, Links},
+    build::ColumnBuilder,
+    chunk::CellRows,
+    error::{Damage, QueryError},
+    links::{LinkRecords, LinkSet},
 };
 
 /// Links on their way into an answer.

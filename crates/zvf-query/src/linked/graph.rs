@@ -1,6 +1,7 @@
 //! Chunks and links that were read and may be selected.
 
 use std::collections::BTreeMap;
+
 use zvf_model::grid::ChunkCoord;
 
 use crate::{chunk::Chunk, coordinates::Coordinates, schema::Schema, vertices::Entry};

@@ -1,17 +1,28 @@
 //! The answer, put together out of what is selected.
 
-use std::collections::BTreeSet;
-use std::collections::HashMap;
-use std::sync::Arc;
-use zvf_format::links::LinkWidth;
-use zvf_model::fetch::Fetch;
-use zvf_model::grid::ChunkCoord;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use super::{LinkWork, builder::LinkBuilder, graph::Graph, graph::Link, object_id};
+use zvf_format::links::LinkWidth;
+use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+
+use super::{
+    LinkWork,
+    builder::LinkBuilder,
+    graph::{Graph, Link},
+};
 use crate::{
-    error::QueryError, geometry::Bbox, geometry::Mode, links::LinkRecords, missing::Ledger,
-    objects::Objects, plan::Emit, plan::Plan, query::Cut, schema::Schema, vertices::Entry,
-    vertices::Owners, vertices::VertexBuilder,
+    error::QueryError,
+    geometry::{Bbox, Mode},
+    links::LinkRecords,
+    missing::Ledger,
+    objects::Objects,
+    plan::{Emit, Plan},
+    query::Cut,
+    schema::Schema,
+    vertices::{Entry, Owners, VertexBuilder},
 };
 
 impl<F: Fetch> Plan<'_, F> {
@@ -92,7 +103,7 @@ impl<F: Fetch> Plan<'_, F> {
             }
             let none = Owners::default();
             let owners = owners.get(coord).unwrap_or(&none);
-            let object = |fragment| object_id(objects.as_ref(), owners, fragment);
+            let object = |fragment| owners.id(fragment, objects.as_deref());
             vertices.push(schema, &node.chunk, &entries, object, ledger)?;
         }
         let width = work.set.as_ref().and_then(|set| set.width().ok().flatten());

@@ -8,11 +8,19 @@ use std::{
 use futures_util::future::try_join;
 use zvf_model::{fetch::Fetch, grid::ChunkCoord};
 
-use super::{LinkWork, graph::Graph, graph::Node};
+use super::{
+    LinkWork,
+    graph::{Graph, Node},
+};
 use crate::{
-    chunk::Rows, error::Damage, error::Fault, error::QueryError, geometry::Mode,
-    links::LinkRecords, missing::Ledger, objects::Objects, plan::Emit, plan::Plan,
-    plan::VertexFilter, vertices::Owners,
+    chunk::Rows,
+    error::{Damage, Fault, QueryError},
+    geometry::Mode,
+    links::LinkRecords,
+    missing::Ledger,
+    objects::Objects,
+    plan::{Emit, Plan, VertexFilter},
+    vertices::Owners,
 };
 
 /// Fragments of selected objects, by chunk.

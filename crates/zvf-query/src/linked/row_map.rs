@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 use std::collections::HashMap;
+
 use zvf_model::grid::ChunkCoord;
 
 use crate::{chunk::Chunk, error::Fault, links::LinkRecords, vertices::Entry};

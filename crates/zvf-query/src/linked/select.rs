@@ -1,15 +1,26 @@
 //! Which vertices and links are selected of what was read.
 
-use std::collections::BTreeSet;
-use std::collections::HashMap;
-use zvf_model::fetch::Fetch;
-use zvf_model::grid::ChunkCoord;
+use std::collections::{BTreeSet, HashMap};
 
-use super::{LinkWork, graph::Graph, graph::Link, graph::Node, lost::Lost};
+use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+
+use super::{
+    LinkWork,
+    graph::{Graph, Link, Node},
+    lost::Lost,
+};
 use crate::{
-    build::CellView, error::Damage, error::Fault, error::QueryError, filter::ColumnView,
-    filter::Views, geometry::Mode, geometry::Primitive, links::LinkRecords, missing::Ledger,
-    plan::Plan, plan::VertexFilter, predicate::Scope, query::Cut, schema::Schema, vertices::Owners,
+    build::CellView,
+    error::{Damage, Fault, QueryError},
+    filter::{ColumnView, Views},
+    geometry::{Mode, Primitive},
+    links::LinkRecords,
+    missing::Ledger,
+    plan::{Plan, VertexFilter},
+    predicate::Scope,
+    query::Cut,
+    schema::Schema,
+    vertices::Owners,
 };
 
 impl<F: Fetch> Plan<'_, F> {

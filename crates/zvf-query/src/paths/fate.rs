@@ -3,7 +3,11 @@
 use zvf_model::grid::ChunkCoord;
 
 use super::{Path, loaded::Loaded};
-use crate::{area::Area, geometry::Mode, geometry::Primitive, objects::Objects, objects::Piece};
+use crate::{
+    area::Area,
+    geometry::{Mode, Primitive},
+    objects::{Objects, Piece},
+};
 
 /// What is known of a path before all of it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

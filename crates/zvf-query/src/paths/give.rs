@@ -1,14 +1,23 @@
 //! Paths on their way into an answer.
 
-use core::ops::ControlFlow;
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use std::collections::BTreeSet;
+
 use zvf_model::fetch::Fetch;
 
-use super::{Path, PathVertex, Work, loaded::Loaded, select::Between, select::Ends};
+use super::{
+    Path, PathVertex, Work,
+    loaded::Loaded,
+    select::{Between, Ends},
+};
 use crate::{
-    answer::Parts, area::Area, error::Damage, error::Fault, error::QueryError, missing::Ledger,
-    plan::Emit, plan::Plan, query::Shape, vertices::VertexBuilder,
+    answer::Parts,
+    area::Area,
+    error::{Damage, Fault, QueryError},
+    missing::Ledger,
+    plan::{Emit, Plan},
+    query::Shape,
+    vertices::VertexBuilder,
 };
 
 impl<F: Fetch> Plan<'_, F> {

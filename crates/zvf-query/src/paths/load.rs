@@ -1,13 +1,21 @@
 //! Reading the chunks that paths go through.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
 use zvf_model::fetch::Fetch;
 
-use super::{Path, Work, fate::Fate, fate::fate, fate::may_cross, loaded::Loaded};
+use super::{
+    Path, Work,
+    fate::{Fate, fate, may_cross},
+    loaded::Loaded,
+};
 use crate::{
-    area::Area, chunk::Rows, chunk::Wish, error::Damage, error::Fault, error::QueryError,
-    geometry::Mode, missing::Ledger, plan::Plan,
+    area::Area,
+    chunk::{Rows, Wish},
+    error::{Damage, Fault, QueryError},
+    geometry::Mode,
+    missing::Ledger,
+    plan::Plan,
 };
 
 impl<F: Fetch> Plan<'_, F> {
@@ -39,19 +47,20 @@ impl<F: Fetch> Plan<'_, F> {
             }
             true
         });
-        self.load_fragments(work, more, loaded, ledger).await
+        let more = more.into_iter().map(of_fragments);
+        self.load(work, more, loaded, ledger).await
     }
 
-    pub(super) async fn load_fragments(
+    /// Reads chunks by their numbers, each as far as it is wanted.
+    pub(super) async fn load(
         &self,
         work: &Work<'_, F>,
-        wanted: BTreeMap<u32, BTreeSet<u32>>,
+        wanted: impl IntoIterator<Item = (u32, Rows)>,
         loaded: &mut Loaded,
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
-        let mut numbers = Vec::with_capacity(wanted.len());
-        let mut wishes = Vec::with_capacity(wanted.len());
-        for (number, fragments) in wanted {
+        let (mut numbers, mut wishes) = (Vec::new(), Vec::new());
+        for (number, rows) in wanted {
             let Some(chunk) = work.objects.chunk(number) else {
                 continue;
             };
@@ -65,7 +74,7 @@ impl<F: Fetch> Plan<'_, F> {
             wishes.push(Wish {
                 chunk: chunk.clone(),
                 fragments: true,
-                rows: Rows::Fragments(fragments.into_iter().collect()),
+                rows,
             });
         }
         let chunks = self.read_chunks(work.schema, wishes, ledger).await?;
@@ -74,37 +83,9 @@ impl<F: Fetch> Plan<'_, F> {
         }
         Ok(())
     }
+}
 
-    pub(super) async fn load_whole(
-        &self,
-        work: &Work<'_, F>,
-        numbers: Vec<u32>,
-        loaded: &mut Loaded,
-        ledger: &Ledger,
-    ) -> Result<(), QueryError> {
-        let mut there = Vec::with_capacity(numbers.len());
-        let mut wishes = Vec::with_capacity(numbers.len());
-        for number in numbers {
-            let Some(chunk) = work.objects.chunk(number) else {
-                continue;
-            };
-            if !work.schema.vertices.has(chunk) {
-                let fault = Fault::NoChunk(chunk.clone());
-                ledger.missing(Damage::new(&work.manifests, fault))?;
-                loaded.add(number, None, work.schema);
-                continue;
-            }
-            there.push(number);
-            wishes.push(Wish {
-                chunk: chunk.clone(),
-                fragments: true,
-                rows: Rows::All,
-            });
-        }
-        let chunks = self.read_chunks(work.schema, wishes, ledger).await?;
-        for (number, chunk) in there.into_iter().zip(chunks) {
-            loaded.add(number, chunk, work.schema);
-        }
-        Ok(())
-    }
+/// The rows of fragments.
+pub(super) fn of_fragments((number, fragments): (u32, BTreeSet<u32>)) -> (u32, Rows) {
+    (number, Rows::Fragments(fragments.into_iter().collect()))
 }

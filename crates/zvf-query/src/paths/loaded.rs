@@ -1,7 +1,6 @@
 //! Chunks of paths in memory.
 
-use std::collections::BTreeSet;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Path, PathVertex};
 use crate::{chunk::Chunk, coordinates::Coordinates, error::QueryError, schema::Schema};

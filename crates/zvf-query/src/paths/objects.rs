@@ -1,6 +1,7 @@
 //! Which objects a query is about.
 
 use std::collections::BTreeSet;
+
 use zvf_model::fetch::Fetch;
 
 use super::Selected;

@@ -1,11 +1,15 @@
 //! Which parts of paths are selected.
 
 use core::ops::Range;
+
 use zvf_model::fetch::Fetch;
 
 use super::{Path, PathVertex, Work, loaded::Loaded, position};
 use crate::{
-    error::QueryError, geometry::Mode, geometry::Primitive, plan::Plan, query::Cut,
+    error::QueryError,
+    geometry::{Mode, Primitive},
+    plan::Plan,
+    query::Cut,
     vertices::Owners,
 };
 
