@@ -23,6 +23,7 @@ use zvf::{
 
 use super::{
     Table, WriteError,
+    staged::{Fault, Sink, Staged},
     table::{Cells, TableColumn},
 };
 
@@ -46,10 +47,7 @@ struct Typed<'a> {
 }
 
 impl<'a> Batches<'a> {
-    pub(super) fn of(
-        table: &'a Table<'a>,
-        metadata: HashMap<String, String>,
-    ) -> Result<Self, WriteError> {
+    fn of(table: &'a Table<'a>, metadata: HashMap<String, String>) -> Result<Self, WriteError> {
         let columns = table.columns.iter().map(Typed::of);
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let fields: Vec<Field> = columns.iter().map(Typed::field).collect();
@@ -77,8 +75,27 @@ impl<'a> Batches<'a> {
     }
 }
 
+/// Writes vertices, and beside them links and objects, with what `fill` makes of
+/// a table.
+pub(super) fn write_batches(
+    answer: &Answer,
+    geometry: &str,
+    staged: &mut Staged,
+    fill: fn(&Batches<'_>, &mut Sink<'_>) -> Result<(), Fault>,
+) -> Result<Vec<String>, WriteError> {
+    let about = metadata(answer, geometry);
+    let vertices = Table::vertices(answer)?;
+    let vertices = Batches::of(&vertices, about.clone())?;
+    staged.write(|sink| fill(&vertices, sink))?;
+    for (part, table) in Table::beside(answer)? {
+        let batches = Batches::of(&table, about.clone())?;
+        staged.write_beside(part, |sink| fill(&batches, sink))?;
+    }
+    Ok(Vec::new())
+}
+
 /// What the schema says of the answer.
-pub(super) fn metadata(answer: &Answer, geometry: &str) -> HashMap<String, String> {
+fn metadata(answer: &Answer, geometry: &str) -> HashMap<String, String> {
     let axes = serde_json::Value::from(answer.axes.clone());
     let entries = [
         ("level", answer.level.to_string()),

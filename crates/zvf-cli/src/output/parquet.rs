@@ -10,8 +10,8 @@ use parquet::{
 use zvf::query::Answer;
 
 use super::{
-    Table, WriteError,
-    columnar::{Batches, metadata},
+    WriteError,
+    columnar::{Batches, write_batches},
     staged::{Fault, Sink, Staged},
 };
 
@@ -20,15 +20,7 @@ pub(super) fn write(
     geometry: &str,
     staged: &mut Staged,
 ) -> Result<Vec<String>, WriteError> {
-    let about = metadata(answer, geometry);
-    let vertices = Table::vertices(answer)?;
-    let vertices = Batches::of(&vertices, about.clone())?;
-    staged.write(|sink| fill(&vertices, sink))?;
-    for (part, table) in Table::beside(answer)? {
-        let batches = Batches::of(&table, about.clone())?;
-        staged.write_beside(part, |sink| fill(&batches, sink))?;
-    }
-    Ok(Vec::new())
+    write_batches(answer, geometry, staged, fill)
 }
 
 fn fill(batches: &Batches<'_>, sink: &mut Sink<'_>) -> Result<(), Fault> {
