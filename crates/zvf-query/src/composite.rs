@@ -9,6 +9,7 @@ use crate::{
     error::{Damage, Fault, QueryError},
     missing::Ledger,
     plan::{Emit, Plan, VertexFilter},
+    query::Selection,
     schema::Schema,
     vertices::Owners,
 };
@@ -22,6 +23,17 @@ impl<F: Fetch> Plan<'_, F> {
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
+        let query = self.query;
+        let beyond_place = query.filter.is_some()
+            || self.selects_objects()
+            || query.nearest.is_some()
+            || query.drill.is_some()
+            || matches!(&query.columns, Selection::Named(names) if !names.is_empty());
+        if beyond_place {
+            return Err(QueryError::Unsupported(
+                "a further geometry has no objects, attributes or levels: ask for it by place alone",
+            ));
+        }
         let part = Part::CompositeVertices(name);
         let vertices = self.session.family(&self.level, &part).await?;
         let vertices = vertices.ok_or_else(|| QueryError::NoGeometry(name.to_owned()))?;

@@ -185,10 +185,7 @@ impl<F: Fetch> Plan<'_, F> {
             let _ = emit(answer);
             return Ok(());
         };
-        let objects = match shows_objects {
-            true => self.session.objects(&self.level, ledger).await?,
-            false => None,
-        };
+        let objects = self.objects_if(shows_objects, ledger).await?;
         let mut wishes = Vec::with_capacity(rows.len());
         for (chunk, rows) in rows {
             if !schema.vertices.has(chunk) {

@@ -9,7 +9,7 @@ mod row_map;
 mod select;
 
 use core::ops::ControlFlow;
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use futures_util::future::try_join;
 use zvf_format::path::Delta;
@@ -21,7 +21,6 @@ use crate::{
     error::{Damage, QueryError},
     links::{LinkCell, LinkSet, View},
     missing::Ledger,
-    objects::Objects,
     plan::{Emit, Plan},
     points::{Groups, is_over_budget},
     schema::Schema,
@@ -105,17 +104,6 @@ impl<F: Fetch> Plan<'_, F> {
         }
     }
 
-    async fn objects_of(
-        &self,
-        work: &LinkWork<F>,
-        ledger: &Ledger,
-    ) -> Result<Option<Arc<Objects>>, QueryError> {
-        match work.needs_objects {
-            true => self.session.objects(&self.level, ledger).await,
-            false => Ok(None),
-        }
-    }
-
     /// The whole level: vertices chunk by chunk, then links cell by cell. Of a
     /// chunk only where its rows went is kept.
     #[expect(
@@ -134,7 +122,8 @@ impl<F: Fetch> Plan<'_, F> {
         let wish = |chunk: &ChunkCoord| Self::wish(work, chunk, Rows::All);
         let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len()));
         let first = groups.read(self, schema, &wish, ledger);
-        let (objects, mut group) = try_join(self.objects_of(work, ledger), first).await?;
+        let (objects, mut group) =
+            try_join(self.objects_if(work.needs_objects, ledger), first).await?;
         self.check_chunks(schema, objects.as_ref(), ledger)?;
         let builder = || self.vertices(schema, work.shows_objects);
         let mut map = RowMap::default();

@@ -16,7 +16,7 @@ use crate::{
     error::QueryError,
     geometry::{Mode, Nearest, Sphere, squared_to_point, squared_to_segment, squared_to_triangle},
     missing::Ledger,
-    plan::{Emit, Kept, Plan, VertexFilter},
+    plan::{Emit, Kept, Plan},
     query::{NearestTo, Query, Shape},
     vertices::Entry,
 };
@@ -129,10 +129,8 @@ impl<F: Fetch> Plan<'_, F> {
         let furthest = nearest.place.iter().zip(hull.lo().iter().zip(hull.hi()));
         let furthest = furthest.map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
         let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
-        let objects = match self.shape {
-            Shape::Paths => self.session.objects(&self.level, ledger).await?,
-            _ => None,
-        };
+        let by_object = self.shape == Shape::Paths;
+        let objects = self.objects_if(by_object, ledger).await?;
         let mut reading = self.session.plan(self.query).await?;
         reading.kept = Some(Arc::clone(kept));
         // The nearest vertex of each object, or all vertices.
@@ -207,17 +205,8 @@ impl<F: Fetch> Plan<'_, F> {
             let _ = emit(answer);
             return Ok(());
         };
-        let objects = match needs_objects {
-            true => self.session.objects(&self.level, ledger).await?,
-            false => None,
-        };
-        let filter = VertexFilter {
-            predicate: self.filter.vertex.as_ref(),
-            object_columns: match self.filter.vertex_needs_objects() {
-                true => self.object_columns_of_filter(None, ledger).await?,
-                false => Vec::new(),
-            },
-        };
+        let objects = self.objects_if(needs_objects, ledger).await?;
+        let filter = self.vertex_filter(None, ledger).await?;
         let chunks = self.chunks(&schema)?;
         let mut order: Vec<(f64, usize)> = chunks
             .iter()

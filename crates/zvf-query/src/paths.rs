@@ -102,7 +102,7 @@ impl<F: Fetch> Plan<'_, F> {
         if self.filter.is_never {
             paths.clear();
         }
-        let filter = self.vertex_filter(&objects, ledger).await?;
+        let filter = self.vertex_filter(Some(&objects), ledger).await?;
         let mut loaded = Loaded::new();
         for chunk in nearby.into_iter().flatten() {
             if let Some(number) = objects.number_of(&chunk.chunk) {
@@ -154,12 +154,12 @@ impl<F: Fetch> Plan<'_, F> {
     /// What tests vertices, with the columns of objects it looks at.
     pub(crate) async fn vertex_filter(
         &self,
-        objects: &Objects,
+        objects: Option<&Objects>,
         ledger: &Ledger,
     ) -> Result<VertexFilter<'_>, QueryError> {
         let predicate = self.filter.vertex.as_ref();
         let object_columns = match self.filter.vertex_needs_objects() {
-            true => self.object_columns_of_filter(Some(objects), ledger).await?,
+            true => self.object_columns_of_filter(objects, ledger).await?,
             false => Vec::new(),
         };
         Ok(VertexFilter {

@@ -57,18 +57,8 @@ impl<F: Fetch> Plan<'_, F> {
         if self.filter.is_never {
             chunks.clear();
         }
-        let objects = async {
-            match needs_objects {
-                true => self.session.objects(&self.level, ledger).await,
-                false => Ok(None),
-            }
-        };
-        let filter = async {
-            Ok::<_, QueryError>(VertexFilter {
-                predicate: self.filter.vertex.as_ref(),
-                object_columns: self.object_columns_of_filter(None, ledger).await?,
-            })
-        };
+        let objects = self.objects_if(needs_objects, ledger);
+        let filter = self.vertex_filter(None, ledger);
         let wish = |chunk: &ChunkCoord| {
             let bins = bins.then_some(self.area.as_ref()).flatten();
             let bins = bins.and_then(|area| area.bins_of(chunk));
@@ -218,6 +208,18 @@ impl<F: Fetch> Plan<'_, F> {
             }
         }
         Ok(())
+    }
+
+    /// All objects, if they are needed.
+    pub(crate) async fn objects_if(
+        &self,
+        needed: bool,
+        ledger: &Ledger,
+    ) -> Result<Option<Arc<Objects>>, QueryError> {
+        match needed {
+            true => self.session.objects(&self.level, ledger).await,
+            false => Ok(None),
+        }
     }
 
     /// Who owns the fragments of a chunk.

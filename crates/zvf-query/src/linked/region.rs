@@ -19,7 +19,7 @@ use crate::{
     links::LinkRecords,
     missing::Ledger,
     objects::Objects,
-    plan::{Emit, Plan, VertexFilter},
+    plan::{Emit, Plan},
     vertices::Owners,
 };
 
@@ -73,23 +73,12 @@ impl<F: Fetch> Plan<'_, F> {
                 None => Ok(Vec::new()),
             }
         };
-        let filter = async {
-            Ok::<_, QueryError>(VertexFilter {
-                predicate: self.filter.vertex.as_ref(),
-                object_columns: match self.filter.vertex_needs_objects() {
-                    true => {
-                        let objects = named.as_deref();
-                        self.object_columns_of_filter(objects, ledger).await?
-                    }
-                    false => Vec::new(),
-                },
-            })
-        };
+        let filter = self.vertex_filter(named.as_deref(), ledger);
         // Vertices of objects that are selected are theirs: nobody else is asked for.
         let objects = async {
             match &named {
                 Some(objects) => Ok(Some(Arc::clone(objects))),
-                None => self.objects_of(work, ledger).await,
+                None => self.objects_if(work.needs_objects, ledger).await,
             }
         };
         let objects = try_join(objects, filter);

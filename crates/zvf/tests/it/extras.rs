@@ -175,3 +175,39 @@ fn golden_extras_08() {
 fn golden_extras_09() {
     check("zvf-09");
 }
+
+/// What a further geometry has none of is not left out of the question.
+#[test]
+fn further_geometries_are_asked_for_by_place_alone() {
+    use zvf_query::{
+        Query, QueryError, Selection,
+        predicate::{Predicate, Scope},
+    };
+
+    let golden = Golden::open("zvf-09");
+    let (name, _) = stores(&golden)
+        .into_iter()
+        .find(|(name, _)| name.contains("composite"))
+        .unwrap();
+    let dataset = open(&golden, &name);
+    let of = |query: Query| {
+        let mut query = query;
+        query.geometry = Some("mesh".to_owned());
+        block_on(dataset.query(&query))
+    };
+    assert!(!of(Query::new()).unwrap().positions.is_empty());
+    let radius = Predicate::parse("vertex.radius > 1").unwrap();
+    let column = vec![(Some(Scope::Vertex), "radius".to_owned())];
+    for query in [
+        Query::new().filter(radius),
+        Query::new().objects([1]),
+        Query::new().drill(1),
+        Query::new().columns(Selection::Named(column)),
+    ] {
+        let refused = matches!(
+            of(query.clone()),
+            Err(zvf::Error::Query(QueryError::Unsupported(_)))
+        );
+        assert!(refused, "{query:?}");
+    }
+}
