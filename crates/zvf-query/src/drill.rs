@@ -181,9 +181,7 @@ impl<F: Fetch> Plan<'_, F> {
         let shows_objects = self.shows_objects() && index.is_some();
         let with_fragments = shows_objects || !self.read.fragment.is_empty();
         let Some(schema) = self.schema(with_fragments).await? else {
-            let answer = self.without_vertices().await?;
-            let _ = emit(answer);
-            return Ok(());
+            return self.no_vertices(emit).await;
         };
         let objects = self.objects_if(shows_objects, ledger).await?;
         let mut wishes = Vec::with_capacity(rows.len());

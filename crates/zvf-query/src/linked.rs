@@ -52,8 +52,7 @@ impl<F: Fetch> Plan<'_, F> {
             ledger,
         );
         let (index, set) = try_join(index, set).await?;
-        let needs_objects =
-            index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
+        let needs_objects = index.is_some() && self.needs_objects();
         let implied = self.convention == LinksConvention::ImplicitWithBranches;
         // Objects have fragments, also where they are only selected and not shown.
         let with_fragments = needs_objects

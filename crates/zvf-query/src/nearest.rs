@@ -85,7 +85,7 @@ impl<F: Fetch> Plan<'_, F> {
                 ControlFlow::Continue(())
             };
             Box::pin(plan.select(ledger, &mut take)).await?;
-            let mut answer = whole.unwrap_or_default();
+            let mut answer = whole.unwrap_or_else(|| self.empty_answer());
             let distances = distances(&answer, &nearest.place);
             let mut best = Nearest::new(count);
             for (at, squared) in distances.into_iter().enumerate() {
@@ -197,13 +197,10 @@ impl<F: Fetch> Plan<'_, F> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let index = self.session.object_index(&self.level).await?;
-        let needs_objects =
-            index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
+        let needs_objects = index.is_some() && self.needs_objects();
         let with_fragments = needs_objects || !self.tiles() || !self.read.fragment.is_empty();
         let Some(schema) = self.schema(with_fragments).await? else {
-            let answer = self.without_vertices().await?;
-            let _ = emit(answer);
-            return Ok(());
+            return self.no_vertices(emit).await;
         };
         let objects = self.objects_if(needs_objects, ledger).await?;
         let filter = self.vertex_filter(None, ledger).await?;

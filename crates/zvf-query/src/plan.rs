@@ -347,6 +347,18 @@ impl<F: Fetch> Plan<'_, F> {
         }
     }
 
+    /// Whether the objects of vertices are shown, or asked for by a predicate.
+    pub(crate) fn needs_objects(&self) -> bool {
+        self.shows_objects() || self.filter.vertex_needs_objects()
+    }
+
+    /// Gives the only answer of a level without vertices.
+    pub(crate) async fn no_vertices(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
+        let answer = self.without_vertices().await?;
+        let _ = emit(answer);
+        Ok(())
+    }
+
     /// The type of positions, of an answer without any.
     pub(crate) async fn without_vertices(&self) -> Result<Answer, QueryError> {
         let mut answer = self.empty_answer();

@@ -40,15 +40,12 @@ impl<F: Fetch> Plan<'_, F> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let index = self.session.object_index(&self.level).await?;
-        let needs_objects =
-            index.is_some() && (self.shows_objects() || self.filter.vertex_needs_objects());
+        let needs_objects = index.is_some() && self.needs_objects();
         let bins = index.is_none() && self.has_bins();
         let with_fragments =
             needs_objects || bins || !self.tiles() || !self.read.fragment.is_empty();
         let Some(schema) = self.schema(with_fragments).await? else {
-            let answer = self.without_vertices().await?;
-            let _ = emit(answer);
-            return Ok(());
+            return self.no_vertices(emit).await;
         };
         let mut chunks = self.chunks(&schema)?;
         if let Some(area) = &self.area {

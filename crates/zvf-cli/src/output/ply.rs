@@ -9,6 +9,7 @@
 use std::{
     collections::HashSet,
     io::{self, Write},
+    num::TryFromIntError,
 };
 
 use zvf::{
@@ -85,7 +86,7 @@ pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>,
         } else {
             for step in steps {
                 for end in [step, step.saturating_add(1)] {
-                    sink.write_all(&i32::try_from(end).unwrap_or(i32::MAX).to_le_bytes())?;
+                    put_end(end, sink)?;
                 }
             }
         }
@@ -128,15 +129,23 @@ fn put_ends(ends: &TableColumn<'_>, row: usize, sink: &mut Sink<'_>) -> io::Resu
         if let Ok(count) = u8::try_from(width) {
             sink.write_all(&[count])?;
         } else {
-            let count = u32::try_from(width).unwrap_or(u32::MAX);
+            let count = u32::try_from(width).map_err(io::Error::other)?;
             sink.write_all(&count.to_le_bytes())?;
         }
     }
     for channel in 0..width {
-        let end = integer(ends.value(row, channel));
-        sink.write_all(&i32::try_from(end).unwrap_or(i32::MAX).to_le_bytes())?;
+        put_end(integer(ends.value(row, channel)), sink)?;
     }
     Ok(())
+}
+
+/// There are no more vertices than this can say; an end beyond them is none.
+fn put_end<T>(end: T, sink: &mut Sink<'_>) -> io::Result<()>
+where
+    i32: TryFrom<T, Error = TryFromIntError>,
+{
+    let end = i32::try_from(end).map_err(io::Error::other)?;
+    sink.write_all(&end.to_le_bytes())
 }
 
 /// The properties of vertices, or of links.

@@ -11,7 +11,7 @@ use super::{
     select::{Between, Ends},
 };
 use crate::{
-    answer::Parts,
+    answer::{NO_OBJECT, Parts},
     area::Area,
     error::{Damage, Fault, QueryError},
     missing::Ledger,
@@ -44,7 +44,7 @@ impl<F: Fetch> Plan<'_, F> {
         // new vertices are made from.
         let mut keep: Vec<usize> = Vec::new();
         for path in paths {
-            let id = work.objects.id(path.place).unwrap_or_default();
+            let id = work.objects.id(path.place).unwrap_or(NO_OBJECT);
             for run in Self::whole_runs(work, path, loaded, ledger)? {
                 let selected = match is_path {
                     true => self.selected_runs(work, path, &run, loaded)?,
