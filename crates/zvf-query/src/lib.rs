@@ -27,8 +27,6 @@ mod error;
 mod explain;
 mod extras;
 mod family;
-#[cfg(test)]
-mod file_store;
 mod filter;
 mod fragments;
 mod held;

@@ -6,29 +6,30 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
+use zvf_format::vlen::{self, VlenFrame};
 use zvf_model::{
     fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
     generation::Generation,
     key::Key,
     layout::Layout,
     root::RootMetadata,
-    zarr::{Array, Node},
+    zarr::{Array, DataType, Node},
 };
 
 use crate::level::{Levels, Session};
 
-/// Nodes and payloads by key, and what was asked of them.
+/// Files by path, as they would lie on a disk, of arrays without compression; and
+/// what each round trip asked for. Nothing that was opened outlasts a change.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) layout: Layout,
     pub(crate) lists: bool,
     pub(crate) budget: u64,
     root: RootMetadata,
-    nodes: BTreeMap<String, Json>,
-    cells: BTreeMap<(String, Vec<u64>), Vec<u8>>,
-    /// One word for each round trip.
-    rounds: Mutex<Vec<&'static str>>,
+    files: BTreeMap<String, Vec<u8>>,
+    rounds: Mutex<Vec<Vec<String>>>,
     levels: Levels<MemoryArray>,
 }
 
@@ -45,7 +46,7 @@ impl CellSource for MemoryArray {
     }
 
     fn is_plain(&self) -> bool {
-        true
+        self.1.codecs.plain().is_some()
     }
 }
 
@@ -69,17 +70,7 @@ impl Memory {
                 "datasets": [dataset("0"), dataset("1")],
             }],
         });
-        let root = RootMetadata::parse(&Key::root(), root.as_object().unwrap()).unwrap();
-        let mut memory = Self {
-            layout: Layout::of(generation),
-            lists: true,
-            budget: u64::MAX,
-            root,
-            nodes: BTreeMap::new(),
-            cells: BTreeMap::new(),
-            rounds: Mutex::default(),
-            levels: Levels::default(),
-        };
+        let mut memory = Self::of(generation, &root);
         for level in [0, 1] {
             let shape = [10.0 * f64::from(level + 1); 2];
             let attributes = json!({"level": level, "chunk_shape": shape});
@@ -91,11 +82,30 @@ impl Memory {
         memory
     }
 
-    /// The same with nothing opened yet.
-    pub(crate) fn reopened(self) -> Self {
+    /// A store of 0.9 of one axis, whose level has objects.
+    pub(crate) fn of_objects() -> Self {
+        let root = json!({
+            "zarr_vectors": {"zv_version": "0.9.2", "chunk_shape": [10], "bounds": [[0], [99]],
+                "geometry_types": ["polyline"]},
+            "multiscales": [{"axes": [{"name": "x"}], "datasets": []}],
+        });
+        let mut memory = Self::of(Generation::V0_9, &root);
+        memory.group(
+            "0",
+            json!({"zarr_vectors_level": {"arrays_present": ["object_index"]}}),
+        );
+        memory
+    }
+
+    fn of(generation: Generation, root: &Json) -> Self {
         Self {
+            layout: Layout::of(generation),
+            lists: true,
+            budget: 1 << 20,
+            root: RootMetadata::parse(&Key::root(), root.as_object().unwrap()).unwrap(),
+            files: BTreeMap::new(),
+            rounds: Mutex::default(),
             levels: Levels::default(),
-            ..self
         }
     }
 
@@ -103,6 +113,7 @@ impl Memory {
     pub(crate) fn with_root_of(self, other: Self) -> Self {
         Self {
             root: other.root,
+            levels: Levels::default(),
             ..self
         }
     }
@@ -116,100 +127,134 @@ impl Memory {
         }
     }
 
+    pub(crate) fn put(&mut self, path: &str, bytes: &[u8]) {
+        self.levels = Levels::default();
+        self.files.insert(path.to_owned(), bytes.to_vec());
+    }
+
     pub(crate) fn group(&mut self, key: &str, attributes: Json) {
         let node = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
-        self.nodes.insert(key.to_owned(), node);
+        self.put(&node_path(key), node.to_string().as_bytes());
     }
 
-    /// An array of any numbers.
-    pub(crate) fn numbers(&mut self, key: &str, kind: &str, shape: &[u64], chunk: &[u64]) {
-        self.put(key, kind, shape, chunk, json!({}));
-    }
-
-    fn put(&mut self, key: &str, kind: &str, shape: &[u64], chunk: &[u64], attributes: Json) {
-        let codec = match kind {
-            "variable_length_bytes" => json!({"name": "vlen-bytes", "configuration": {}}),
-            _ => json!({"name": "bytes", "configuration": {"endian": "little"}}),
-        };
-        let fill = match kind {
-            "variable_length_bytes" => json!(""),
-            _ => json!(0),
-        };
-        let node = json!({
-            "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": kind,
+    /// An array of int64, unless there is more to say.
+    pub(crate) fn array(&mut self, key: &str, shape: &[u64], chunk: &[u64], more: &Json) {
+        let mut node = json!({
+            "zarr_format": 3, "node_type": "array", "shape": shape, "attributes": {},
+            "data_type": "int64", "fill_value": 0, "codecs": ["bytes"],
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": fill, "codecs": [codec], "attributes": attributes,
+            "chunk_key_encoding": {"name": "default"},
         });
-        self.nodes.insert(key.to_owned(), node);
+        let (fields, more) = (node.as_object_mut().unwrap(), more.as_object().unwrap());
+        fields.extend(more.clone());
+        self.put(&node_path(key), node.to_string().as_bytes());
     }
 
-    /// The attributes of a node.
-    pub(crate) fn attributes(&mut self, key: &str) -> &mut Json {
-        &mut self.nodes.get_mut(key).unwrap()["attributes"]
+    /// The attributes of a node from now on.
+    pub(crate) fn attributes(&mut self, key: &str, attributes: Json) {
+        let mut node = self.node(key);
+        node["attributes"] = attributes;
+        self.put(&node_path(key), node.to_string().as_bytes());
+    }
+
+    fn node(&self, key: &str) -> Json {
+        serde_json::from_slice(&self.files[&node_path(key)]).unwrap()
     }
 
     /// An array of 4 × 4 chunks of byte strings.
     pub(crate) fn cells(&mut self, key: &str, mut attributes: Json, cells: &[([u64; 2], Vec<u8>)]) {
         let names = cells.iter().map(|([x, y], _)| format!("{x}.{y}"));
         attributes["nonempty_chunks"] = names.collect();
-        self.put(key, "variable_length_bytes", &[4, 4], &[1, 1], attributes);
+        let more = json!({"data_type": "variable_length_bytes", "fill_value": "",
+            "codecs": ["vlen-bytes"], "attributes": attributes});
+        self.array(key, &[4, 4], &[1, 1], &more);
         for (chunk, payload) in cells {
-            self.cell(key, chunk, payload.clone());
+            self.cell(key, chunk, payload);
         }
     }
 
     /// An array of its own for a cell.
     pub(crate) fn child(&mut self, key: &str, payload: Vec<u8>) {
         let size = [u64::try_from(payload.len()).unwrap()];
-        self.numbers(key, "uint8", &size, &size);
-        self.cell(key, &[0], payload);
+        self.array(key, &size, &size, &json!({"data_type": "uint8"}));
+        self.cell(key, &[0], &payload);
     }
 
-    pub(crate) fn cell(&mut self, key: &str, element: &[u64], payload: Vec<u8>) {
-        self.cells
-            .insert((key.to_owned(), element.to_vec()), payload);
+    /// The chunk of an element.
+    pub(crate) fn cell(&mut self, key: &str, element: &[u64], payload: &[u8]) {
+        let path = cell_path(key, element);
+        match self.node(key)["data_type"] == "variable_length_bytes" {
+            true => self.put(&path, &vlen::encode(&[payload]).unwrap()),
+            false => self.put(&path, payload),
+        }
     }
 
     /// Takes a node away, and all below it.
     pub(crate) fn remove(&mut self, key: &str) {
+        self.levels = Levels::default();
         let below = format!("{key}/");
-        self.nodes
-            .retain(|node, _| node != key && !node.starts_with(&below));
+        self.files.retain(|path, _| !path.starts_with(&below));
     }
 
     pub(crate) fn without_cell(&mut self, key: &str, element: &[u64]) {
-        self.cells.remove(&(key.to_owned(), element.to_vec()));
+        self.levels = Levels::default();
+        self.files.remove(&cell_path(key, element)).unwrap();
     }
 
-    /// The rounds since this was last asked.
-    pub(crate) fn take_rounds(&self) -> Vec<&'static str> {
+    /// What was asked for since the last time, round by round.
+    pub(crate) fn rounds(&self) -> Vec<Vec<String>> {
         core::mem::take(&mut self.rounds.lock().unwrap())
     }
 
+    fn round(&self, asked: impl Iterator<Item = String>) {
+        self.rounds.lock().unwrap().push(asked.collect());
+    }
+
     fn one(&self, wanted: &Wanted<MemoryArray>) -> Result<Option<Fetched>, FetchError> {
-        let (key, element) = match &wanted.cell {
-            CellOf::Element(array, element) => (array.0.clone(), element.clone()),
-            CellOf::Child(key) => (key.clone(), vec![0]),
-        };
-        let Some(payload) = self.cells.get(&(key.as_str().to_owned(), element)) else {
+        let path = path_of(wanted);
+        let Some(bytes) = self.files.get(&path) else {
             return Ok(None);
         };
-        let size = u64::try_from(payload.len()).unwrap();
-        let part = wanted.part.clone().unwrap_or(0..size);
-        if part.end > size {
-            return Err(failed(&key, FetchProblem::Damaged));
+        let damaged = || failed(Key::parse(&path).unwrap(), FetchProblem::Damaged);
+        if bytes == b"broken" {
+            return Err(damaged());
         }
-        let (start, end): (usize, usize) =
-            (part.start.try_into().unwrap(), part.end.try_into().unwrap());
-        let bytes = Bytes::copy_from_slice(payload.get(start..end).unwrap());
+        let mut bytes = bytes.as_slice();
+        if let CellOf::Element(array, _) = &wanted.cell
+            && array.1.data_type == DataType::VariableBytes
+            && array.1.chunk_shape.iter().all(|rows| *rows == 1)
+        {
+            bytes = VlenFrame::parse(bytes).unwrap().only().unwrap();
+        }
+        let size = u64::try_from(bytes.len()).unwrap();
+        let part = wanted.part.clone().unwrap_or(0..size);
+        let part = usize::try_from(part.start).unwrap()..usize::try_from(part.end).unwrap();
+        let bytes = Bytes::copy_from_slice(bytes.get(part).ok_or_else(damaged)?);
         Ok(Some(Fetched { bytes, size }))
     }
 }
 
-fn failed(key: &Key, problem: FetchProblem) -> FetchError {
+fn node_path(key: &str) -> String {
+    format!("{key}/zarr.json")
+}
+
+fn cell_path(key: &str, element: &[u64]) -> String {
+    let coords = element.iter().map(|number| format!("/{number}"));
+    format!("{key}/c{}", coords.collect::<String>())
+}
+
+fn path_of(wanted: &Wanted<MemoryArray>) -> String {
+    match &wanted.cell {
+        CellOf::Element(array, element) => {
+            array.1.chunk_key(&array.0, element).unwrap().to_string()
+        }
+        CellOf::Child(key) => cell_path(key.as_str(), &[0]),
+    }
+}
+
+fn failed(key: Key, problem: FetchProblem) -> FetchError {
     FetchError {
-        key: key.clone(),
+        key,
         problem,
         source: "made so".into(),
     }
@@ -223,10 +268,10 @@ impl Fetch for Memory {
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
-        self.rounds.lock().unwrap().push("nodes");
+        self.round(keys.iter().map(ToString::to_string));
         let nodes = keys.iter().map(|key| {
-            let node = self.nodes.get(key.as_str())?;
-            Some(Node::parse(key, node.to_string().as_bytes()).unwrap())
+            let file = self.files.get(key.metadata().unwrap().as_str());
+            file.map(|bytes| Node::parse(key, bytes).unwrap())
         });
         Ok(nodes.collect())
     }
@@ -235,31 +280,42 @@ impl Fetch for Memory {
         &self,
         wanted: &[Wanted<MemoryArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.rounds.lock().unwrap().push("cells");
+        self.round(wanted.iter().map(|wanted| match &wanted.part {
+            Some(part) => format!("{} {part:?}", path_of(wanted)),
+            None => path_of(wanted),
+        }));
         wanted.iter().map(|wanted| self.one(wanted)).collect()
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
-        self.rounds.lock().unwrap().push("children");
-        if !self.lists {
-            return Err(failed(key, FetchProblem::Unlistable));
-        }
         let prefix = format!("{key}/");
-        let below = self
-            .nodes
+        self.round([prefix.clone()].into_iter());
+        if !self.lists {
+            return Err(failed(key.clone(), FetchProblem::Unlistable));
+        }
+        let nodes = self
+            .files
             .keys()
-            .filter_map(|key| key.strip_prefix(&prefix));
+            .filter_map(|path| path.strip_suffix("/zarr.json"));
+        let below = nodes.filter_map(|node| node.strip_prefix(&prefix));
         let names = below.filter_map(|rest| rest.split('/').next());
         let names: BTreeSet<String> = names.map(str::to_owned).collect();
         Ok(names.into_iter().collect())
     }
 
     async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
-        self.rounds.lock().unwrap().push("sizes");
-        Ok(vec![None; keys.len()])
+        self.round(keys.iter().map(ToString::to_string));
+        let files = keys.iter().map(|key| self.files.get(key.as_str()));
+        let sizes = files.map(|file| Some(u64::try_from(file?.len()).unwrap()));
+        Ok(sizes.collect())
     }
 
     fn budget(&self) -> u64 {
         self.budget
     }
+}
+
+/// Files in memory never make anybody wait.
+pub(crate) fn now<F: Future>(future: F) -> F::Output {
+    future.now_or_never().unwrap()
 }

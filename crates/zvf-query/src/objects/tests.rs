@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use zvf_format::{manifest::ObjectManifestBuilder, vlen};
-use zvf_model::{generation::Generation, level::LevelId};
+use zvf_model::level::LevelId;
 
 use super::Objects;
 use crate::{
     error::{Fault, QueryError},
-    file_store::{FileStore, Open, now},
+    memory::{Memory, now},
     missing::Ledger,
 };
 
@@ -21,11 +21,11 @@ fn manifest(number: i64) -> Vec<u8> {
 }
 
 /// Twelve objects in six cells of two, whose manifests name their rows.
-fn store(ids: &[i64], sorted: bool) -> FileStore {
-    let mut memory = FileStore::new();
+fn store(ids: &[i64], sorted: bool) -> Memory {
+    let mut memory = Memory::of_objects();
     memory.group(
         "0/object_index",
-        &json!({"num_objects": 12, "num_present": 12, "sid_ndim": 1,
+        json!({"num_objects": 12, "num_present": 12, "sid_ndim": 1,
             "layout": "vlen_manifests_v2", "object_ids_sorted": sorted}),
     );
     let strings = json!({"data_type": "variable_length_bytes", "fill_value": "",
@@ -55,8 +55,7 @@ fn row(objects: &Objects, place: usize) -> Vec<i64> {
 #[test]
 fn a_numbered_object_takes_eight_bytes_and_a_cell() {
     let memory = store(&numbered(), true);
-    let open = Open::of(Generation::V0_9);
-    let session = open.session(&memory);
+    let session = memory.session();
     let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
     assert_eq!(row(&some.objects, some.places[0].unwrap()), [7]);
     let rounds = memory.rounds();
@@ -76,8 +75,7 @@ fn other_ids_are_looked_up() {
     // Row 7 has id 14, and id 7 is none.
     let ids: Vec<i64> = (0..12).map(|id| 2 * id).collect();
     let memory = store(&ids, true);
-    let open = Open::of(Generation::V0_9);
-    let session = open.session(&memory);
+    let session = memory.session();
     let some = now(session.object_list_of(LEVEL, &[6])).unwrap();
     let place = some.places[0].unwrap();
     assert_eq!(
@@ -100,14 +98,12 @@ fn other_ids_are_looked_up() {
 fn ids_may_be_in_any_order_but_only_once() {
     let mut ids = numbered();
     ids.swap(2, 9);
-    let open = Open::of(Generation::V0_9);
     let memory = store(&ids, false);
-    let some = now(open.session(&memory).object_list_of(LEVEL, &[9])).unwrap();
+    let some = now(memory.session().object_list_of(LEVEL, &[9])).unwrap();
     assert_eq!(row(&some.objects, some.places[0].unwrap()), [2]);
     let fault = |ids: &[i64], sorted| {
-        let open = Open::of(Generation::V0_9);
         let memory = store(ids, sorted);
-        match now(open.session(&memory).object_list(LEVEL)) {
+        match now(memory.session().object_list(LEVEL)) {
             Err(QueryError::Damaged(damage)) => {
                 assert_eq!(damage.key.as_str(), "0/object_index/object_ids");
                 damage.fault
@@ -128,8 +124,7 @@ fn damage_is_left_out_when_going_on() {
     let frame = vlen::encode(&[b"no manifest".to_vec(), manifest(3)]).unwrap();
     memory.put("0/object_index/manifests/c/1", &frame);
     memory.put("0/object_index/manifests/c/4", b"broken");
-    let open = Open::of(Generation::V0_9);
-    let session = open.session(&memory);
+    let session = memory.session();
     let level = now(session.level(LEVEL)).unwrap();
     let strict = now(session.objects(&level, &Ledger::new(false)));
     assert!(matches!(strict, Err(QueryError::Damaged(damage))
@@ -168,8 +163,7 @@ fn a_manifest_cannot_take_more_than_the_budget() {
     builder.push_range(&[0], 0..u32::MAX).unwrap();
     let frame = vlen::encode(&[builder.finish(), manifest(1)]).unwrap();
     memory.put("0/object_index/manifests/c/0", &frame);
-    let open = Open::of(Generation::V0_9);
-    let session = open.session(&memory);
+    let session = memory.session();
     let level = now(session.level(LEVEL)).unwrap();
     for keep_going in [false, true] {
         let objects = now(session.objects(&level, &Ledger::new(keep_going)));
@@ -179,11 +173,10 @@ fn a_manifest_cannot_take_more_than_the_budget() {
 
 #[test]
 fn what_does_not_fit_the_index_is_refused() {
-    let check = |change: &dyn Fn(&mut FileStore), key: &str| {
+    let check = |change: &dyn Fn(&mut Memory), key: &str| {
         let mut memory = store(&numbered(), true);
         change(&mut memory);
-        let open = Open::of(Generation::V0_9);
-        match now(open.session(&memory).object_list(LEVEL)) {
+        match now(memory.session().object_list(LEVEL)) {
             Err(QueryError::Damaged(damage)) => assert_eq!(damage.key.as_str(), key),
             other => unreachable!("{key}: {other:?}"),
         }
@@ -203,7 +196,7 @@ fn what_does_not_fit_the_index_is_refused() {
         &|memory| memory.array(manifests, &[12], &[4], &strings),
         "0/object_index/manifests/c/0",
     );
-    check(&|memory| memory.group(manifests, &json!({})), manifests);
+    check(&|memory| memory.group(manifests, json!({})), manifests);
     let ids = "0/object_index/object_ids";
     check(&|memory| memory.array(ids, &[13], &[13], &json!({})), ids);
     let cut = "0/object_index/object_ids/c/0";
@@ -212,7 +205,7 @@ fn what_does_not_fit_the_index_is_refused() {
     check(&|memory| memory.array(ids, &[12], &[12], &unsigned), ids);
     let index = json!({"num_objects": 12, "sid_ndim": 3, "layout": "vlen_manifests_v2"});
     check(
-        &|memory| memory.group("0/object_index", &index),
+        &|memory| memory.group("0/object_index", index.clone()),
         "0/object_index",
     );
 }

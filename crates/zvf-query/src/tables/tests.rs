@@ -2,12 +2,12 @@
 
 use serde_json::{Value as Json, json};
 use zvf_format::{numeric::Value, vlen};
-use zvf_model::{generation::Generation, level::LevelId};
+use zvf_model::level::LevelId;
 
 use crate::{
     answer::{Column, Values},
     error::QueryError,
-    file_store::{FileStore, Open, now},
+    memory::{Memory, now},
     missing::Ledger,
 };
 
@@ -18,9 +18,8 @@ fn absent() -> Json {
     json!({"fill_sentinel_meaning": "absent"})
 }
 
-fn read(memory: &FileStore, rows: Option<&[u64]>) -> Result<Column, QueryError> {
-    let open = Open::of(Generation::V0_9);
-    now(open.session(memory).object_values(LEVEL, "a", rows))
+fn read(memory: &Memory, rows: Option<&[u64]>) -> Result<Column, QueryError> {
+    now(memory.session().object_values(LEVEL, "a", rows))
 }
 
 /// Rows as numbers or text, or none.
@@ -45,7 +44,7 @@ fn shown(column: &Column) -> Vec<Option<Json>> {
 
 #[test]
 fn few_rows_of_a_plain_array_are_read_alone() {
-    let mut memory = FileStore::new();
+    let mut memory = Memory::of_objects();
     let more = json!({"data_type": "int16", "fill_value": -32768, "attributes": absent()});
     memory.array(AT, &[70000], &[65536], &more);
     let cell: Vec<u8> = (0..65536_u32)
@@ -68,7 +67,7 @@ fn few_rows_of_a_plain_array_are_read_alone() {
 
 #[test]
 fn big_numbers_come_first_or_last() {
-    let mut memory = FileStore::new();
+    let mut memory = Memory::of_objects();
     let more = json!({"data_type": "int32", "fill_value": 5, "attributes": absent(),
         "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]});
     memory.array(AT, &[3], &[4], &more);
@@ -82,7 +81,7 @@ fn big_numbers_come_first_or_last() {
 
 #[test]
 fn text_is_words() {
-    let mut memory = FileStore::new();
+    let mut memory = Memory::of_objects();
     let fixed = json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}});
     let more = json!({"data_type": fixed, "fill_value": "", "attributes": absent()});
     memory.array(AT, &[4], &[4], &more);
@@ -113,7 +112,7 @@ fn text_is_words() {
 
 #[test]
 fn damaged_cells_have_no_values_when_going_on() {
-    let mut memory = FileStore::new();
+    let mut memory = Memory::of_objects();
     memory.array(
         AT,
         &[4],
@@ -126,8 +125,7 @@ fn damaged_cells_have_no_values_when_going_on() {
         matches!(read(&memory, None), Err(QueryError::Damaged(damage))
         if damage.key.as_str() == format!("{AT}/c/0"))
     );
-    let open = Open::of(Generation::V0_9);
-    let session = open.session(&memory);
+    let session = memory.session();
     let level = now(session.level(LEVEL)).unwrap();
     let ledger = Ledger::new(true);
     let column = now(session.object_column(&level, "a", None, &ledger)).unwrap();
@@ -138,7 +136,7 @@ fn damaged_cells_have_no_values_when_going_on() {
 
 #[test]
 fn an_attribute_cannot_take_more_than_the_budget() {
-    let mut memory = FileStore::new();
+    let mut memory = Memory::of_objects();
     memory.array(AT, &[1 << 40], &[1 << 40], &json!({}));
     assert!(matches!(
         read(&memory, None),
@@ -148,23 +146,20 @@ fn an_attribute_cannot_take_more_than_the_budget() {
     assert!(matches!(read(&memory, None), Err(QueryError::Damaged(_))));
     memory.array(AT, &[4], &[4], &json!({"fill_value": "none"}));
     assert!(matches!(read(&memory, None), Err(QueryError::Damaged(_))));
-    let absent = read(&FileStore::new(), None);
+    let absent = read(&Memory::of_objects(), None);
     assert!(matches!(absent, Err(QueryError::NoAttribute { .. })));
 }
 
 #[test]
 fn groups_may_be_ranges_beyond_memory() {
-    let mut memory = FileStore::new();
+    let mut memory = Memory::of_objects();
     let more = json!({"data_type": "variable_length_bytes", "fill_value": "",
         "codecs": ["vlen-bytes"], "attributes": {"zv_array": "groups", "num_groups": 2,
         "group_ranges": {"1": [0, i64::MAX]}}});
     memory.array("0/groups", &[2], &[2], &more);
     let three = 3_i64.to_le_bytes();
     memory.put("0/groups/c/0", &vlen::encode(&[&three[..], &[]]).unwrap());
-    let open = Open::of(Generation::V0_9);
-    let groups = now(open.session(&memory).group_list(LEVEL))
-        .unwrap()
-        .unwrap();
+    let groups = now(memory.session().group_list(LEVEL)).unwrap().unwrap();
     assert_eq!(groups.len(), 2);
     assert!(groups.members(0).unwrap().iter().eq([3]));
     assert!(groups.members(1).unwrap().contains(1 << 60));

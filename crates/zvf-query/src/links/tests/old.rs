@@ -100,7 +100,7 @@ fn links_in_shards_of_old_are_found() {
     let packed = rows(RowForm::Plain, &[(0, &[8, 9]), (0, &[7, 6])]).finish_rows();
     memory.child("0/links/0/__shard_000000", packed);
     let index = json!({"3.0": [0, 16], "2.0": [16, 16]});
-    *memory.attributes("0/links/0/__shard_000000") = json!({"shard_index": index});
+    memory.attributes("0/links/0/__shard_000000", json!({"shard_index": index}));
     // A chunk of its own hides what was packed of it.
     let expected = ["2.0:2 2.0:0", "3.0:8 3.0:9", "10.0:0 10.0:1", "2.0:4 1.0:3"];
     assert_eq!(all(&memory, View::Logical), expected);
@@ -114,7 +114,6 @@ fn cells_of_other_layouts_are_refused() {
     memory.child("0/cross_chunk_links/0/1.0.2.0", blob);
     assert_eq!(all(&memory, View::Logical), ["2.0:4 1.0:3"]);
     memory.child("0/cross_chunk_links/0/k2", Vec::new());
-    let memory = memory.reopened();
     let error = open(&memory, 0, &[], View::Logical, &Ledger::new(false)).unwrap_err();
     assert_eq!(error.to_string(), "0/cross_chunk_links/0/k2");
 }
@@ -123,9 +122,14 @@ fn cells_of_other_layouts_are_refused() {
 fn padded(kind: &str, rows: &[u8], used: Option<u64>) -> Memory {
     let mut memory = Memory::new(Generation::V0_8_0, "graph", "explicit");
     memory.layout = Layout::PADDED;
-    memory.numbers("0/links/0", kind, &[4, 4, 3, 2], &[1, 1, 3, 2]);
-    *memory.attributes("0/links/0") = inside_family(2);
-    memory.cell("0/links/0", &[1, 0, 0, 0], rows.to_vec());
+    memory.array(
+        "0/links/0",
+        &[4, 4, 3, 2],
+        &[1, 1, 3, 2],
+        &json!({"data_type": kind}),
+    );
+    memory.attributes("0/links/0", inside_family(2));
+    memory.cell("0/links/0", &[1, 0, 0, 0], rows);
     let mut index = FragmentIndexBuilder::default();
     index.push_range(0..9).unwrap();
     for chunk in ["1.0", "2.0"] {
@@ -189,7 +193,7 @@ fn links_in_native_shards_of_0_8_1_are_elements() {
     attributes["chunk_grid_origin"] = json!([-2, 0]);
     attributes["nonempty_chunks"] = json!(["-1.1", "-2.0"]);
     memory.cells("0/links/0", json!({}), &[([0, 0], near), ([1, 1], far)]);
-    *memory.attributes("0/links/0") = attributes;
+    memory.attributes("0/links/0", attributes);
     let expected = ["-2.0:0 -2.0:1", "-1.1:3 -1.1:2", "-1.1:1 -1.1:2"];
     assert_eq!(all(&memory, View::Logical), expected);
 }
@@ -205,7 +209,7 @@ fn cells_cut_between_records_are_noted() {
     assert!(notes(&edges()).is_empty() && notes(&copies()).is_empty());
     let mut memory = edges();
     let cut = rows(RowForm::Plain, &[(0, &[0, 1])]).finish_rows();
-    memory.cell("0/links/0/0.0", &[1, 1], cut);
+    memory.cell("0/links/0/0.0", &[1, 1], &cut);
     assert_eq!(notes(&memory), ["0/links/0: 3 links, where 4 are declared"]);
 }
 
@@ -284,7 +288,6 @@ fn values_of_both_kinds_of_links_are_one_attribute() {
     // Writers of that time dropped those of links between chunks.
     assert_eq!(columns(&some), [Some(2), None, None]);
     assert_eq!(ledger.finish().1.len(), 1);
-    let mut memory = memory.reopened();
     memory.group("0/cross_chunk_link_attributes/w/0", values);
     memory.child("0/cross_chunk_link_attributes/w/0/data", vec![3, 0, 4, 0]);
     let ledger = Ledger::new(false);
