@@ -1,11 +1,56 @@
 //! Geometry in, the cells and metadata of a store out, without I/O.
 //!
-//! [`Geometry`] is what comes in, [`Design`] how it is to be stored.
+//! [`Geometry`] is what comes in, [`Design`] how it is to be stored. [`Plan::new`]
+//! refuses what does not fit together before anything is written, decides which
+//! chunk, row and fragment every vertex becomes, and gives the work as tasks that
+//! can run in any order on any machine: [`Plan::run`] makes the cells of one,
+//! [`Plan::rest`] all that belongs to no chunk.
+//!
+//! ```
+//! use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, Plan};
+//!
+//! let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 1.0, 1.0]);
+//! let mut design = Design::new(GeometryKind::Points);
+//! design.chunk_shape = Some(vec![10.0; 3]);
+//! let plan = Plan::new(Geometry::new(positions), design)?;
+//! assert_eq!(plan.summary().chunks, 2);
+//! let cells = plan.run(0)?;
+//! assert!(matches!(&cells[0], Output::Cell { array, .. } if array == "0/vertices"));
+//! # Ok::<(), zvf_build::Refusal>(())
+//! ```
+//!
+//! # What comes back in which order
+//!
+//! Vertices of paths come back as they came. Those of other geometry come by
+//! chunk, then by bin or object, then as they came; links by array, cell and then
+//! as they came, with their ends in the order they came; objects by id. The
+//! format has no place for more.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "numbers of vertices, fragments and links are below 2^32, which `check` makes sure of"
+)]
 
+mod arrange;
+mod check;
+mod columns;
+mod coordinates;
 mod design;
+mod filing;
 mod geometry;
+mod layout;
+mod nodes;
+mod objects;
+mod outside;
+mod plan;
 mod refusal;
+mod sizing;
+mod space;
 
 pub use design::{Axis, Compression, Design, OutOfBounds, Profile, Purpose, Sharding};
 pub use geometry::{Attribute, Geometry, GeometryKind, Numbers, Values};
+pub use nodes::group;
+pub use plan::{Output, Plan, Summary};
 pub use refusal::Refusal;
+pub use space::Space;

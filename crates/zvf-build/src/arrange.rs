@@ -1,0 +1,398 @@
+//! Which row of which chunk each vertex becomes, and what fragments there are.
+
+use rayon::prelude::*;
+
+use crate::{
+    geometry::{Geometry, GeometryKind},
+    refusal::Refusal,
+    space::Assigned,
+};
+
+/// Vertices in the order they are stored in, and fragments over them.
+#[derive(Debug, Default)]
+pub(crate) struct Arranged {
+    /// The chunks there are, ascending.
+    pub(crate) chunks: Vec<Vec<i64>>,
+    /// Where each chunk starts in `order`, and where the last ends.
+    pub(crate) starts: Vec<usize>,
+    /// Vertices by chunk and row.
+    pub(crate) order: Vec<u32>,
+    /// The chunk of each vertex.
+    pub(crate) chunk_of: Vec<u32>,
+    /// Where each chunk's fragments start in `fragments`, and where the last end.
+    pub(crate) fragment_starts: Vec<usize>,
+    /// Fragments by chunk.
+    pub(crate) fragments: Vec<Fragment>,
+    /// The fragments of each object in its order, as numbers into `fragments`;
+    /// empty without objects.
+    pub(crate) manifests: Manifests,
+}
+
+/// Consecutive rows of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fragment {
+    /// The number of its chunk.
+    pub(crate) chunk: u32,
+    /// How many rows.
+    pub(crate) rows: u32,
+    /// The object's row; [`NOBODY`] without objects.
+    pub(crate) object: u32,
+}
+
+/// No object's row.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// Lists of fragments, one for each object.
+#[derive(Debug, Default)]
+pub(crate) struct Manifests {
+    starts: Vec<usize>,
+    entries: Vec<u32>,
+}
+
+impl Manifests {
+    /// The fragments of an object.
+    pub(crate) fn of(&self, object: usize) -> &[u32] {
+        match (self.starts.get(object), self.starts.get(object + 1)) {
+            (Some(&start), Some(&end)) => self.entries.get(start..end).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// Entries in the order given, brought together by object.
+    fn by_object(objects: usize, entries: &[(u32, u32)]) -> Self {
+        let mut starts = vec![0usize; objects + 1];
+        for (object, _) in entries {
+            starts[*object as usize + 1] += 1;
+        }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        let mut next = starts.clone();
+        let mut sorted = vec![0; entries.len()];
+        for (object, fragment) in entries {
+            let slot = &mut next[*object as usize];
+            sorted[*slot] = *fragment;
+            *slot += 1;
+        }
+        Self {
+            starts,
+            entries: sorted,
+        }
+    }
+}
+
+/// How fragments come about.
+pub(crate) enum Grouping<'a> {
+    /// One for each bin; empty ones too, where the profile has them.
+    Bins { count: u32, empty: bool },
+    /// One for each object in a chunk: the object's row of each vertex.
+    Owners { objects: usize, rows: &'a [u32] },
+    /// One for each stretch of a path in a chunk: the object's row of each path.
+    Paths { objects: usize, rows: &'a [u32] },
+    /// As owners, in the order of the trees; a root starts one of its own.
+    Trees {
+        objects: usize,
+        rows: &'a [u32],
+        trees: &'a Trees,
+    },
+}
+
+/// Vertices of trees, parents before children and a child after its parent where
+/// that is possible.
+pub(crate) struct Trees {
+    /// Where each vertex comes.
+    pub(crate) rank: Vec<u32>,
+    /// The parent of each vertex; itself for roots.
+    pub(crate) parent: Vec<u32>,
+}
+
+impl Arranged {
+    /// Sorts vertices into chunks, and in each chunk into fragments.
+    pub(crate) fn new(
+        assigned: Assigned,
+        geometry: &Geometry,
+        grouping: &Grouping<'_>,
+    ) -> Self {
+        let Assigned {
+            chunks,
+            chunk_of,
+            bin_of,
+        } = assigned;
+        let (starts, mut order) = by_chunk(chunks.len(), &chunk_of);
+        // Equal keys keep the order of the input.
+        let key: Option<Box<dyn Fn(u32) -> u32 + Sync>> = match grouping {
+            Grouping::Bins { count: 1, .. } | Grouping::Paths { .. } => None,
+            Grouping::Bins { .. } => Some(Box::new(|vertex| bin_of[vertex as usize])),
+            Grouping::Owners { rows, .. } => Some(Box::new(|vertex| rows[vertex as usize])),
+            Grouping::Trees { trees, .. } => Some(Box::new(|vertex| trees.rank[vertex as usize])),
+        };
+        if let Some(key) = &key {
+            slices(&mut order, &starts)
+                .into_par_iter()
+                .for_each(|vertices| vertices.sort_by_key(|vertex| key(*vertex)));
+        }
+        drop(key);
+        let parts = geometry.part_offsets.as_deref().unwrap_or_default();
+        let part_of = part_starts(parts, geometry.vertices());
+        let cut = |chunk: usize| {
+            let vertices = &order[starts[chunk]..starts[chunk + 1]];
+            let number = chunk as u32;
+            match grouping {
+                Grouping::Bins { count, empty } => {
+                    let bin = |vertex: &u32| bin_of.get(*vertex as usize).copied().unwrap_or(0);
+                    bins(number, vertices.iter().map(bin), *count, *empty)
+                }
+                Grouping::Owners { rows, .. } => {
+                    let breaks = |a: u32, b: u32| rows[a as usize] != rows[b as usize];
+                    runs(number, vertices, breaks, |vertex| rows[vertex as usize])
+                }
+                Grouping::Trees { rows, trees, .. } => {
+                    let breaks = |a: u32, b: u32| {
+                        rows[a as usize] != rows[b as usize] || trees.parent[b as usize] == b
+                    };
+                    runs(number, vertices, breaks, |vertex| rows[vertex as usize])
+                }
+                Grouping::Paths { rows, .. } => {
+                    let breaks = |a: u32, b: u32| b != a + 1 || part_of.starts(b);
+                    runs(number, vertices, breaks, |vertex| rows[part_of.part(vertex)])
+                }
+            }
+        };
+        let cut: Vec<Vec<Fragment>> = (0..chunks.len()).into_par_iter().map(cut).collect();
+        let mut fragment_starts = Vec::with_capacity(chunks.len() + 1);
+        let mut total = 0;
+        for fragments in &cut {
+            fragment_starts.push(total);
+            total += fragments.len();
+        }
+        fragment_starts.push(total);
+        let fragments = cut.concat();
+        let mut arranged = Self {
+            chunks,
+            starts,
+            order,
+            chunk_of,
+            fragment_starts,
+            fragments,
+            manifests: Manifests::default(),
+        };
+        arranged.manifests = match grouping {
+            Grouping::Bins { .. } => Manifests::default(),
+            Grouping::Owners { objects, .. } | Grouping::Trees { objects, .. } => {
+                let entries = arranged.fragments.iter().zip(0..);
+                let entries: Vec<_> = entries.map(|(at, number)| (at.object, number)).collect();
+                Manifests::by_object(*objects, &entries)
+            }
+            Grouping::Paths { objects, rows } => {
+                let entries = arranged.stretches(geometry, rows);
+                Manifests::by_object(*objects, &entries)
+            }
+        };
+        arranged
+    }
+
+    /// The fragments of paths, in the order the paths go through them.
+    fn stretches(&self, geometry: &Geometry, rows: &[u32]) -> Vec<(u32, u32)> {
+        let mut next: Vec<u32> = self.fragment_starts.iter().map(|at| *at as u32).collect();
+        let mut entries = Vec::with_capacity(self.fragments.len());
+        let offsets = geometry.part_offsets.as_deref().unwrap_or_default();
+        for (part, ends) in offsets.windows(2).enumerate() {
+            let mut last = None;
+            for vertex in ends[0]..ends[1] {
+                let chunk = self.chunk_of[vertex as usize];
+                if last != Some(chunk) {
+                    entries.push((rows[part], next[chunk as usize]));
+                    next[chunk as usize] += 1;
+                    last = Some(chunk);
+                }
+            }
+        }
+        entries
+    }
+
+    /// The row of each vertex in its chunk.
+    pub(crate) fn rows(&self) -> Vec<u32> {
+        let mut rows = vec![0; self.order.len()];
+        for ends in self.starts.windows(2) {
+            for (vertex, row) in self.order[ends[0]..ends[1]].iter().zip(0..) {
+                rows[*vertex as usize] = row;
+            }
+        }
+        rows
+    }
+
+    /// The vertices of a chunk by row.
+    pub(crate) fn vertices(&self, chunk: usize) -> &[u32] {
+        &self.order[self.starts[chunk]..self.starts[chunk + 1]]
+    }
+
+    /// The fragments of a chunk.
+    pub(crate) fn fragments(&self, chunk: usize) -> &[Fragment] {
+        &self.fragments[self.fragment_starts[chunk]..self.fragment_starts[chunk + 1]]
+    }
+
+    /// The number of a fragment in its chunk.
+    pub(crate) fn number(&self, fragment: u32) -> u32 {
+        let chunk = self.fragments[fragment as usize].chunk;
+        fragment - self.fragment_starts[chunk as usize] as u32
+    }
+}
+
+/// A counting sort: where chunks start, and vertices by chunk in input order.
+fn by_chunk(chunks: usize, chunk_of: &[u32]) -> (Vec<usize>, Vec<u32>) {
+    let mut starts = vec![0usize; chunks + 1];
+    for chunk in chunk_of {
+        starts[*chunk as usize + 1] += 1;
+    }
+    for at in 1..starts.len() {
+        starts[at] += starts[at - 1];
+    }
+    let mut next = starts.clone();
+    let mut order = vec![0; chunk_of.len()];
+    for (vertex, chunk) in (0..).zip(chunk_of) {
+        let slot = &mut next[*chunk as usize];
+        order[*slot] = vertex;
+        *slot += 1;
+    }
+    (starts, order)
+}
+
+/// The part of `order` that belongs to each chunk.
+fn slices<'a>(mut order: &'a mut [u32], starts: &[usize]) -> Vec<&'a mut [u32]> {
+    let mut slices = Vec::with_capacity(starts.len());
+    for ends in starts.windows(2) {
+        let (first, rest) = order.split_at_mut(ends[1] - ends[0]);
+        slices.push(first);
+        order = rest;
+    }
+    slices
+}
+
+/// A fragment for each bin, or for each that is not empty.
+fn bins(chunk: u32, sorted: impl Iterator<Item = u32>, count: u32, empty: bool) -> Vec<Fragment> {
+    let mut rows = vec![0u32; count as usize];
+    for bin in sorted {
+        rows[bin as usize] += 1;
+    }
+    let rows = rows.into_iter().filter(|rows| empty || *rows != 0);
+    rows.map(|rows| Fragment {
+        chunk,
+        rows,
+        object: NOBODY,
+    })
+    .collect()
+}
+
+/// Fragments of vertices that belong together.
+fn runs(
+    chunk: u32,
+    vertices: &[u32],
+    breaks: impl Fn(u32, u32) -> bool,
+    owner: impl Fn(u32) -> u32,
+) -> Vec<Fragment> {
+    let runs = vertices.chunk_by(|a, b| !breaks(*a, *b));
+    runs.map(|run| Fragment {
+        chunk,
+        rows: run.len() as u32,
+        object: owner(run[0]),
+    })
+    .collect()
+}
+
+/// Which path a vertex is of.
+struct PartOf<'a> {
+    offsets: &'a [u64],
+    /// Bit by bit whether a path starts at a vertex.
+    starts: Vec<u64>,
+}
+
+fn part_starts(offsets: &[u64], vertices: usize) -> PartOf<'_> {
+    let words = match offsets.is_empty() {
+        true => 0,
+        false => vertices / 64 + 1,
+    };
+    let mut starts = vec![0u64; words];
+    for &start in offsets {
+        starts[(start / 64) as usize] |= 1 << (start % 64);
+    }
+    PartOf { offsets, starts }
+}
+
+impl PartOf<'_> {
+    fn starts(&self, vertex: u32) -> bool {
+        self.starts[(vertex / 64) as usize] >> (vertex % 64) & 1 == 1
+    }
+
+    fn part(&self, vertex: u32) -> usize {
+        // The last that starts at or before the vertex; empty ones end before it.
+        let after = self.offsets.partition_point(|at| *at <= u64::from(vertex));
+        after.saturating_sub(1)
+    }
+}
+
+impl Trees {
+    /// Follows links (child, parent) of the objects `rows`.
+    pub(crate) fn new(geometry: &Geometry, rows: &[u32], ids: &[i64]) -> Result<Self, Refusal> {
+        let vertices = geometry.vertices();
+        let mut parent: Vec<u32> = (0..vertices as u32).collect();
+        let mut children: Vec<u32> = vec![0; vertices + 1];
+        for link in geometry.links.chunks_exact(2) {
+            // Checked to be vertices.
+            let (child, of) = (link[0] as usize, link[1] as usize);
+            if child == of {
+                return Err(Refusal::Cycle(child));
+            }
+            if parent[child] as usize != child {
+                return Err(Refusal::Parents {
+                    vertex: child,
+                    first: parent[child] as usize,
+                    second: of,
+                });
+            }
+            if rows[child] != rows[of] {
+                return Err(Refusal::Limb {
+                    child,
+                    object: ids[rows[child] as usize],
+                    other: ids[rows[of] as usize],
+                });
+            }
+            parent[child] = of as u32;
+            children[of + 1] += 1;
+        }
+        for at in 1..children.len() {
+            children[at] += children[at - 1];
+        }
+        let mut next = children.clone();
+        let mut list = vec![0u32; geometry.links.len() / 2];
+        for link in geometry.links.chunks_exact(2) {
+            let slot = &mut next[link[1] as usize];
+            list[*slot as usize] = link[0] as u32;
+            *slot += 1;
+        }
+        let mut rank = vec![u32::MAX; vertices];
+        let mut roots: Vec<u32> = (0..vertices as u32)
+            .filter(|vertex| parent[*vertex as usize] == *vertex)
+            .collect();
+        roots.sort_by_key(|root| rows[*root as usize]);
+        let (mut count, mut open) = (0u32, Vec::new());
+        for root in roots {
+            open.push(root);
+            while let Some(vertex) = open.pop() {
+                rank[vertex as usize] = count;
+                count += 1;
+                let at = vertex as usize;
+                let own = &list[children[at] as usize..children[at + 1] as usize];
+                open.extend(own.iter().rev());
+            }
+        }
+        match rank.iter().position(|rank| *rank == u32::MAX) {
+            Some(vertex) => Err(Refusal::Cycle(vertex)),
+            None => Ok(Self { rank, parent }),
+        }
+    }
+}
+
+/// Whether fragments of the kind follow from chunks alone.
+pub(crate) fn is_tree(kind: GeometryKind) -> bool {
+    kind == GeometryKind::Skeletons
+}

@@ -1,0 +1,250 @@
+//! What is refused before anything is decided.
+
+use std::collections::HashSet;
+
+use crate::{
+    design::{Design, Profile},
+    geometry::{Attribute, Geometry, GeometryKind, Values},
+    refusal::Refusal,
+};
+
+/// The most objects: what readers take.
+const MOST_OBJECTS: i64 = 1 << 26;
+
+/// Refuses geometry that does not fit together, or that the design has no place
+/// for.
+pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
+    let kind = design.kind.name();
+    let positions = &geometry.positions;
+    let size = positions.row_size();
+    if positions.bytes.len() % size != 0 {
+        return Err(Refusal::Positions {
+            bytes: positions.bytes.len(),
+            axes: positions.columns,
+            kind: positions.kind,
+        });
+    }
+    let vertices = geometry.vertices();
+    if vertices == 0 {
+        return Err(Refusal::Empty);
+    }
+    if u32::try_from(vertices).is_err() {
+        return Err(Refusal::Batch(vertices));
+    }
+    let paths = design.kind.is_paths();
+    match (&geometry.part_offsets, paths) {
+        (None, true) => return Err(needs(kind, "part_offsets")),
+        (Some(_), false) => return Err(no_place(kind, "part_offsets")),
+        (Some(offsets), true) => check_offsets(offsets, vertices, design.kind)?,
+        (None, false) => {}
+    }
+    let parts = geometry.part_offsets.as_ref().map_or(0, |all| all.len() - 1);
+    match (&geometry.part_objects, paths) {
+        (Some(_), false) => return Err(no_place(kind, "part_objects")),
+        (Some(ids), true) => {
+            length("column", "part_objects", parts, ids.len())?;
+            distinct(ids)?;
+        }
+        (None, _) => {}
+    }
+    match (&geometry.object_ids, paths) {
+        (Some(_), true) => {
+            return Err(no_place(kind, "object_ids: the object of a path is in part_objects"));
+        }
+        (Some(ids), false) => length("column", "object_ids", vertices, ids.len())?,
+        (None, _) => {}
+    }
+    check_links(geometry, design)?;
+    attributes("vertex attribute", &geometry.vertex, vertices)?;
+    attributes("link attribute", &geometry.link, geometry.link_count())?;
+    if let Some(objects) = &geometry.objects {
+        distinct(objects)?;
+    }
+    for attribute in &geometry.fragment {
+        if attribute.name == "object_id" {
+            let (what, name) = ("fragment attribute", attribute.name.clone());
+            return Err(Refusal::Reserved { what, name });
+        }
+    }
+    let ids = geometry.part_objects.iter().chain(&geometry.object_ids);
+    let ids = ids.chain(&geometry.objects).flatten();
+    for &id in ids {
+        check_id(id, design.profile)?;
+    }
+    if design.profile != Profile::V09 && (design.directed || design.duplicate) {
+        return Err(Refusal::Policy(design.profile.name()));
+    }
+    if let Some(axes) = &design.axes {
+        let (expected, found) = (geometry.axes(), axes.len());
+        if expected != found {
+            let what = "the list of axes";
+            return Err(Refusal::Axes {
+                what,
+                expected,
+                found,
+            });
+        }
+        let names: HashSet<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+        if names.len() != axes.len() || names.contains("") {
+            return Err(Refusal::AxisNames);
+        }
+    }
+    Ok(())
+}
+
+fn needs(kind: &'static str, what: &'static str) -> Refusal {
+    Refusal::Needs { kind, what }
+}
+
+fn no_place(kind: &'static str, what: &'static str) -> Refusal {
+    Refusal::NoPlace { kind, what }
+}
+
+fn length(
+    what: &'static str,
+    name: &str,
+    expected: usize,
+    found: usize,
+) -> Result<(), Refusal> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(Refusal::Length {
+            what,
+            name: name.to_owned(),
+            expected,
+            found,
+        }),
+    }
+}
+
+fn check_offsets(offsets: &[u64], vertices: usize, kind: GeometryKind) -> Result<(), Refusal> {
+    let refused = |at: usize, found: u64| {
+        Err(Refusal::Offsets {
+            vertices,
+            at,
+            found,
+        })
+    };
+    let end = vertices as u64;
+    match (offsets.first(), offsets.last()) {
+        (Some(0), Some(last)) if *last == end => {}
+        (Some(0), Some(&last)) => return refused(offsets.len() - 1, last),
+        (first, _) => return refused(0, first.copied().unwrap_or(end)),
+    }
+    for (at, pair) in offsets.windows(2).enumerate() {
+        if pair[1] < pair[0] {
+            return refused(at + 1, pair[1]);
+        }
+        if kind == GeometryKind::Lines && pair[1] - pair[0] != 2 {
+            let vertices = usize::try_from(pair[1] - pair[0]).unwrap_or(usize::MAX);
+            return Err(Refusal::Line { line: at, vertices });
+        }
+    }
+    Ok(())
+}
+
+fn check_links(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
+    let kind = design.kind.name();
+    let width = geometry.link_width;
+    if !design.kind.is_linked() {
+        if !geometry.links.is_empty() {
+            return Err(no_place(kind, "links"));
+        }
+        return match geometry.link.is_empty() {
+            true => Ok(()),
+            false => Err(no_place(kind, "link attributes")),
+        };
+    }
+    let expected = match design.kind {
+        GeometryKind::Mesh if (3..=8).contains(&width) => None,
+        GeometryKind::Mesh => Some("3 to 8"),
+        _ if width == 2 => None,
+        _ => Some("2"),
+    };
+    if let Some(expected) = expected {
+        return Err(Refusal::LinkWidth {
+            kind,
+            expected,
+            found: width,
+        });
+    }
+    let ends = geometry.links.len();
+    if ends % width != 0 {
+        return Err(Refusal::LinkEnds { ends, width });
+    }
+    let vertices = geometry.vertices();
+    let inside = |end: &i64| usize::try_from(*end).is_ok_and(|end| end < vertices);
+    if let Some(at) = geometry.links.iter().position(|end| !inside(end)) {
+        return Err(Refusal::LinkEnd {
+            link: at / width,
+            vertex: geometry.links[at],
+            vertices,
+        });
+    }
+    if design.kind == GeometryKind::Skeletons && !geometry.link.is_empty() {
+        // Links that follow from fragments have no cell to keep a value in.
+        return Err(no_place(kind, "link attributes; keep them with the child vertex"));
+    }
+    Ok(())
+}
+
+/// Refuses names that are no identifiers or there twice, and columns of another
+/// length.
+pub(crate) fn attributes(
+    what: &'static str,
+    attributes: &[Attribute],
+    rows: usize,
+) -> Result<(), Refusal> {
+    let mut names = HashSet::new();
+    for Attribute { name, values } in attributes {
+        identifier(what, name)?;
+        if !names.insert(name) {
+            let name = name.clone();
+            return Err(Refusal::Twice { what, name });
+        }
+        if let Values::Numbers(numbers) = values
+            && numbers.bytes.len() % numbers.row_size() != 0
+        {
+            let name = name.clone();
+            return Err(Refusal::Rows { what, name });
+        }
+        length(what, name, rows, values.len())?;
+    }
+    Ok(())
+}
+
+/// Refuses what is no identifier of ASCII letters.
+fn identifier(what: &'static str, name: &str) -> Result<(), Refusal> {
+    let mut letters = name.bytes();
+    let first = letters.next();
+    let starts = first.is_some_and(|letter| letter.is_ascii_alphabetic() || letter == b'_');
+    let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
+    match starts && goes_on && name.len() <= 200 {
+        true => Ok(()),
+        false => Err(Refusal::Name {
+            what,
+            name: name.to_owned(),
+        }),
+    }
+}
+
+fn distinct(ids: &[i64]) -> Result<(), Refusal> {
+    let mut seen = HashSet::with_capacity(ids.len());
+    match ids.iter().find(|id| !seen.insert(**id)) {
+        None => Ok(()),
+        Some(&id) => Err(Refusal::ObjectTwice(id)),
+    }
+}
+
+/// Refuses ids that stand for something else, and in older profiles those that
+/// are no rows.
+pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), Refusal> {
+    let why = match id {
+        -1 => "it stands for no object",
+        -2 => "it stands for several objects",
+        _ if profile == Profile::V09 => return Ok(()),
+        0..MOST_OBJECTS => return Ok(()),
+        _ => "ids are rows of the index before 0.9, from 0 to 67108863",
+    };
+    Err(Refusal::ObjectId { id, why })
+}

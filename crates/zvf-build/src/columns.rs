@@ -1,0 +1,292 @@
+//! Attributes as they are stored: numbers, and what their nodes say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use zvf_format::{
+    dictionary::{Code, CodeDtype},
+    numeric::Kind,
+};
+
+use crate::{
+    geometry::{Attribute, Numbers, Values},
+    refusal::Refusal,
+};
+
+/// An attribute whose values lie in cells.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// Values, or codes of words.
+    pub(crate) numbers: Numbers,
+    /// What its node says of type and meaning.
+    pub(crate) says: Map<String, Value>,
+}
+
+impl Column {
+    /// The column of an attribute: text becomes codes of the words there are.
+    pub(crate) fn of(attribute: &Attribute, tag: &str, current: bool) -> Result<Self, Refusal> {
+        let name = attribute.name.clone();
+        let mut says = Map::new();
+        says.insert("zv_array".to_owned(), json!(tag));
+        says.insert("name".to_owned(), json!(name));
+        let numbers = match &attribute.values {
+            Values::Numbers(numbers) => {
+                says.insert("dtype".to_owned(), json!(numbers.kind.name()));
+                let columns = numbers.columns;
+                if columns > 1 {
+                    let names: Vec<String> = (0..columns).map(|at| format!("ch{at}")).collect();
+                    says.insert("channel_names".to_owned(), json!(names));
+                }
+                if current {
+                    let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
+                    says.insert("row_shape".to_owned(), json!(shape));
+                }
+                numbers.clone()
+            }
+            Values::Text(texts) => coded(&name, texts, &mut says, current)?,
+        };
+        Ok(Self {
+            name,
+            numbers,
+            says,
+        })
+    }
+
+    /// Bytes of the rows, in this order.
+    pub(crate) fn gather(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(rows.len() * self.numbers.row_size());
+        rows.for_each(|row| bytes.extend_from_slice(self.numbers.row(row)));
+        bytes
+    }
+}
+
+/// Text as codes, the words in the order of their letters.
+fn coded(
+    name: &str,
+    texts: &[Option<String>],
+    says: &mut Map<String, Value>,
+    current: bool,
+) -> Result<Numbers, Refusal> {
+    let words: BTreeSet<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let too_many = || Refusal::Kind {
+        what: "text attribute",
+        name: name.to_owned(),
+        kind: format!("{} words", words.len()),
+        profile: "any",
+    };
+    let count = u32::try_from(words.len()).map_err(|_| too_many())?;
+    let dtype = match texts.iter().any(Option::is_none) {
+        true => CodeDtype::with_missing(count).map_err(|_| too_many())?,
+        false => CodeDtype::new(count),
+    };
+    let numbers: BTreeMap<&str, u32> = words.iter().copied().zip(0..).collect();
+    let code = |text: &Option<String>| {
+        let text = text.as_deref().and_then(|text| numbers.get(text));
+        text.map_or(Code::Missing, |number| Code::Category(*number))
+    };
+    let codes: Vec<Code> = texts.iter().map(code).collect();
+    let bytes = dtype.encode(&codes).map_err(|_| too_many())?;
+    let kind = dtype.dtype().kind();
+    says.insert("dtype".to_owned(), json!(kind.name()));
+    if current {
+        says.insert("row_shape".to_owned(), json!([]));
+    }
+    says.insert("encoding".to_owned(), json!("dictionary"));
+    says.insert("categories".to_owned(), json!(words));
+    says.insert("ordered".to_owned(), json!(false));
+    if let Some(missing) = dtype.missing() {
+        says.insert("_FillValue".to_owned(), json!(missing));
+    }
+    Ok(Numbers {
+        bytes,
+        ..Numbers::new(kind, 1)
+    })
+}
+
+/// A column of a table of objects or groups.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TableColumn {
+    pub(crate) name: String,
+    /// As metadata name the type.
+    pub(crate) data_type: Value,
+    /// As the attributes name it.
+    pub(crate) dtype: String,
+    /// Bytes of one value.
+    pub(crate) size: usize,
+    pub(crate) columns: usize,
+    /// A row each, absent ones filled.
+    pub(crate) bytes: Vec<u8>,
+    /// What absent values are, as JSON and in bytes.
+    pub(crate) fill: (Value, Vec<u8>),
+    /// Which rows are there.
+    pub(crate) present: Vec<bool>,
+}
+
+impl TableColumn {
+    /// The column of an attribute with the row `rows` names for each object, absent
+    /// where it names none.
+    pub(crate) fn of(attribute: &Attribute, rows: &[Option<usize>]) -> Result<Self, Refusal> {
+        match &attribute.values {
+            Values::Numbers(numbers) => Self::numbers(&attribute.name, numbers, rows),
+            Values::Text(texts) => Ok(Self::text(&attribute.name, texts, rows)),
+        }
+    }
+
+    fn numbers(name: &str, numbers: &Numbers, rows: &[Option<usize>]) -> Result<Self, Refusal> {
+        // No truth value is left to stand for absent ones.
+        let kind = match numbers.kind {
+            Kind::Bool => Kind::UInt8,
+            kind => kind,
+        };
+        let given: Vec<&[u8]> = rows.iter().flatten().map(|row| numbers.row(*row)).collect();
+        let size = kind.size();
+        let fill = fills(kind).into_iter().find(|(_, fill)| {
+            let is_fill = |row: &&[u8]| row.chunks_exact(size).all(|value| same(kind, value, fill));
+            !given.iter().any(is_fill)
+        });
+        let (json, fill) = fill.ok_or_else(|| Refusal::NoFill(name.to_owned()))?;
+        let absent = fill.repeat(numbers.columns);
+        let mut bytes = Vec::with_capacity(rows.len() * absent.len());
+        for row in rows {
+            bytes.extend_from_slice(row.map_or(&absent, |row| numbers.row(row)));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            data_type: json!(kind.name()),
+            dtype: kind.name().to_owned(),
+            size,
+            columns: numbers.columns,
+            bytes,
+            fill: (json, fill),
+            present: rows.iter().map(Option::is_some).collect(),
+        })
+    }
+
+    fn text(name: &str, texts: &[Option<String>], rows: &[Option<usize>]) -> Self {
+        let of = |row: &Option<usize>| row.and_then(|row| texts.get(row)?.as_deref());
+        let longest = rows.iter().filter_map(of).map(|text| text.chars().count());
+        let letters = longest.max().unwrap_or(0).max(1);
+        let size = letters * 4;
+        let mut bytes = Vec::with_capacity(rows.len() * size);
+        for row in rows {
+            let end = bytes.len() + size;
+            for letter in of(row).unwrap_or_default().chars() {
+                bytes.extend_from_slice(&u32::from(letter).to_le_bytes());
+            }
+            bytes.resize(end, 0);
+        }
+        Self {
+            name: name.to_owned(),
+            data_type: json!({
+                "name": "fixed_length_utf32", "configuration": {"length_bytes": size},
+            }),
+            dtype: format!("<U{letters}"),
+            size,
+            columns: 1,
+            bytes,
+            fill: (json!(""), vec![0; size]),
+            present: rows.iter().map(|row| of(row).is_some()).collect(),
+        }
+    }
+
+    /// Whether it holds text.
+    pub(crate) fn is_text(&self) -> bool {
+        self.data_type.is_object()
+    }
+}
+
+/// Whether two values are the same; any NaN is any other.
+fn same(kind: Kind, a: &[u8], b: &[u8]) -> bool {
+    a == b || (is_nan(kind, a) && is_nan(kind, b))
+}
+
+fn is_nan(kind: Kind, bytes: &[u8]) -> bool {
+    match (kind, bytes) {
+        (Kind::Float16, &[a, b]) => half::f16::from_le_bytes([a, b]).is_nan(),
+        (Kind::Float32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]).is_nan(),
+        (Kind::Float64, bytes) => {
+            <[u8; 8]>::try_from(bytes).is_ok_and(|bytes| f64::from_le_bytes(bytes).is_nan())
+        }
+        _ => false,
+    }
+}
+
+/// What may stand for absent values, the format's own choice first.
+fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
+    macro_rules! whole {
+        ($number:ty, $first:expr, $second:expr) => {{
+            let mut all: Vec<$number> = vec![$first, $second];
+            // Whatever is not there will do.
+            all.extend((0..=u8::MAX).filter_map(|n| <$number>::try_from(n).ok()));
+            let all = all.into_iter();
+            all.map(|n| (json!(n), n.to_le_bytes().to_vec())).collect()
+        }};
+    }
+    macro_rules! float {
+        ($number:ty) => {{
+            let others = [<$number>::MIN, <$number>::MAX, 0.0, -1.0];
+            let others = others.into_iter();
+            let nan = (json!("NaN"), <$number>::NAN.to_le_bytes().to_vec());
+            let others = others.map(|n| (json!(n), n.to_le_bytes().to_vec()));
+            [nan].into_iter().chain(others).collect()
+        }};
+    }
+    match kind {
+        Kind::Float16 => {
+            let nan = half::f16::NAN.to_le_bytes().to_vec();
+            let least = half::f16::MIN;
+            let least = (json!(least.to_f64()), least.to_le_bytes().to_vec());
+            vec![(json!("NaN"), nan), least]
+        }
+        Kind::Float32 => float!(f32),
+        Kind::Float64 => float!(f64),
+        Kind::Int8 => whole!(i8, i8::MIN, i8::MAX),
+        Kind::Int16 => whole!(i16, i16::MIN, i16::MAX),
+        Kind::Int32 => whole!(i32, i32::MIN, i32::MAX),
+        Kind::Int64 => whole!(i64, i64::MIN, i64::MAX),
+        Kind::UInt16 => whole!(u16, u16::MAX, 0),
+        Kind::UInt32 => whole!(u32, u32::MAX, 0),
+        Kind::UInt64 => whole!(u64, u64::MAX, 0),
+        Kind::Complex64 => complex::<4>(&f32::NAN.to_le_bytes()),
+        Kind::Complex128 => complex::<8>(&f64::NAN.to_le_bytes()),
+        _ => whole!(u8, u8::MAX, 0),
+    }
+}
+
+fn complex<const N: usize>(nan: &[u8; N]) -> Vec<(Value, Vec<u8>)> {
+    vec![(json!(["NaN", "NaN"]), nan.repeat(2))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(kind: Kind, bytes: &[u8]) -> Attribute {
+        Attribute {
+            name: "a".to_owned(),
+            values: Values::Numbers(Numbers {
+                bytes: bytes.to_vec(),
+                ..Numbers::new(kind, 1)
+            }),
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_never_what_stands_for_absent() {
+        let check = |kind, bytes: &[u8], expected: Option<Value>| {
+            let rows: Vec<_> = (0..bytes.len() / kind.size()).map(Some).chain([None]).collect();
+            let column = TableColumn::of(&attribute(kind, bytes), &rows);
+            assert_eq!(column.ok().map(|column| column.fill.0), expected, "{kind:?}");
+        };
+        check(Kind::UInt8, &[1, 2], Some(json!(255)));
+        check(Kind::UInt8, &[255, 2], Some(json!(0)));
+        check(Kind::UInt8, &[255, 0, 1], Some(json!(2)));
+        let all: Vec<u8> = (0..=255).collect();
+        check(Kind::UInt8, &all, None);
+        check(Kind::Bool, &[0, 1], Some(json!(255)));
+        check(Kind::Float32, &1f32.to_le_bytes(), Some(json!("NaN")));
+        check(Kind::Float32, &(-f32::NAN).to_le_bytes(), Some(json!(f32::MIN)));
+        check(Kind::Int32, &i32::MIN.to_le_bytes(), Some(json!(i32::MAX)));
+    }
+}

@@ -1,0 +1,225 @@
+//! Positions as 64-bit floats, which chunks are decided in, and as what they are
+//! stored as.
+
+use core::ops::Range;
+
+use half::f16;
+use rayon::prelude::*;
+use zvf_format::numeric::Kind;
+
+use crate::{geometry::Numbers, refusal::Refusal};
+
+/// Rows that are converted at a time.
+pub(crate) const BLOCK: usize = 4096;
+
+/// Whether positions may be of this kind.
+fn is_coordinate(kind: Kind) -> bool {
+    !matches!(kind, Kind::Bool | Kind::Complex64 | Kind::Complex128)
+}
+
+/// The numbers of some rows, widened.
+pub(crate) fn block(positions: &Numbers, rows: Range<usize>, out: &mut Vec<f64>) {
+    out.clear();
+    let size = positions.row_size();
+    let bytes = positions.bytes.get(rows.start * size..rows.end * size);
+    let bytes = bytes.unwrap_or_default();
+    macro_rules! widen {
+        ($number:ty, $widen:expr) => {
+            out.extend(bytes.chunks_exact(size_of::<$number>()).map(|bytes| {
+                let mut number = [0; size_of::<$number>()];
+                number.copy_from_slice(bytes);
+                #[expect(clippy::redundant_closure_call, reason = "one form for all")]
+                $widen(<$number>::from_le_bytes(number))
+            }))
+        };
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "readers divide 64-bit integers as floats too"
+    )]
+    match positions.kind {
+        Kind::Float32 => widen!(f32, f64::from),
+        Kind::Float64 => widen!(f64, |x| x),
+        Kind::Float16 => widen!(f16, f16::to_f64),
+        Kind::Int8 => widen!(i8, f64::from),
+        Kind::Int16 => widen!(i16, f64::from),
+        Kind::Int32 => widen!(i32, f64::from),
+        Kind::Int64 => widen!(i64, |x| x as f64),
+        Kind::UInt16 => widen!(u16, f64::from),
+        Kind::UInt32 => widen!(u32, f64::from),
+        Kind::UInt64 => widen!(u64, |x| x as f64),
+        _ => widen!(u8, f64::from),
+    }
+}
+
+/// The rows of each block.
+pub(crate) fn blocks(rows: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
+    let count = rows.div_ceil(BLOCK);
+    (0..count)
+        .into_par_iter()
+        .map(move |at| at * BLOCK..((at + 1) * BLOCK).min(rows))
+}
+
+/// The least and the greatest of each axis; refuses what is no place.
+pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), Refusal> {
+    if !is_coordinate(positions.kind) {
+        return Err(Refusal::PositionKind(positions.kind));
+    }
+    let axes = positions.columns;
+    let of = |rows: Range<usize>| {
+        let first = rows.start;
+        let mut values = Vec::new();
+        block(positions, rows, &mut values);
+        let mut lower = vec![f64::INFINITY; axes];
+        let mut upper = vec![f64::NEG_INFINITY; axes];
+        for (row, values) in values.chunks_exact(axes).enumerate() {
+            for (axis, &value) in values.iter().enumerate() {
+                if !value.is_finite() {
+                    let vertex = first + row;
+                    return Err(Refusal::NotFinite {
+                        vertex,
+                        axis,
+                        value,
+                    });
+                }
+                lower[axis] = lower[axis].min(value);
+                upper[axis] = upper[axis].max(value);
+            }
+        }
+        Ok((lower, upper))
+    };
+    // Collected first, so that the first refusal is named whatever runs first.
+    let parts: Vec<_> = blocks(positions.len()).map(of).collect();
+    let mut all = (vec![f64::INFINITY; axes], vec![f64::NEG_INFINITY; axes]);
+    for part in parts {
+        let (lower, upper) = part?;
+        for axis in 0..axes {
+            all.0[axis] = all.0[axis].min(lower[axis]);
+            all.1[axis] = all.1[axis].max(upper[axis]);
+        }
+    }
+    Ok(all)
+}
+
+/// The positions as numbers of another kind.
+pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, Refusal> {
+    if !is_coordinate(kind) {
+        return Err(Refusal::PositionKind(kind));
+    }
+    if !is_coordinate(positions.kind) {
+        return Err(Refusal::PositionKind(positions.kind));
+    }
+    let axes = positions.columns;
+    let of = |rows: Range<usize>| {
+        let first = rows.start;
+        let (mut values, mut bytes) = (Vec::new(), Vec::new());
+        block(positions, rows, &mut values);
+        for (at, &value) in values.iter().enumerate() {
+            if !push(&mut bytes, value, kind) {
+                let (vertex, axis) = (first + at / axes, at % axes);
+                return Err(match value.is_finite() {
+                    true => Refusal::OutOfType {
+                        vertex,
+                        axis,
+                        value,
+                        kind,
+                    },
+                    false => Refusal::NotFinite {
+                        vertex,
+                        axis,
+                        value,
+                    },
+                });
+            }
+        }
+        Ok(bytes)
+    };
+    let parts: Vec<_> = blocks(positions.len()).map(of).collect();
+    let parts = parts.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(Numbers {
+        bytes: parts.concat(),
+        ..Numbers::new(kind, axes)
+    })
+}
+
+/// Appends a number, rounded to a float of fewer digits; `false` when it is no
+/// number of the kind.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "what does not come back equal is refused"
+)]
+fn push(bytes: &mut Vec<u8>, value: f64, kind: Kind) -> bool {
+    macro_rules! whole {
+        ($number:ty) => {{
+            let number = value as $number;
+            bytes.extend_from_slice(&number.to_le_bytes());
+            number as f64 == value
+        }};
+    }
+    match kind {
+        Kind::Float64 => {
+            bytes.extend_from_slice(&value.to_le_bytes());
+            value.is_finite()
+        }
+        Kind::Float32 => {
+            let number = value as f32;
+            bytes.extend_from_slice(&number.to_le_bytes());
+            number.is_finite()
+        }
+        Kind::Float16 => {
+            let number = f16::from_f64(value);
+            bytes.extend_from_slice(&number.to_le_bytes());
+            number.is_finite()
+        }
+        Kind::Int8 => whole!(i8),
+        Kind::Int16 => whole!(i16),
+        Kind::Int32 => whole!(i32),
+        Kind::Int64 => whole!(i64),
+        Kind::UInt16 => whole!(u16),
+        Kind::UInt32 => whole!(u32),
+        Kind::UInt64 => whole!(u64),
+        _ => whole!(u8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_type_cannot_hold_is_refused() {
+        let doubles = |values: &[f64]| Numbers::float64(1, values.iter().copied());
+        let check = |value: f64, kind, holds: bool| {
+            assert_eq!(
+                converted(&doubles(&[value]), kind).is_ok(),
+                holds,
+                "{value} as {kind:?}"
+            );
+        };
+        check(1e300, Kind::Float32, false);
+        check(0.1, Kind::Float32, true);
+        check(70_000.0, Kind::Float16, false);
+        check(0.5, Kind::Int32, false);
+        check(-1.0, Kind::UInt8, false);
+        check(16_777_217.0, Kind::Int32, true);
+        check(f64::NAN, Kind::Float64, false);
+        check(9.3e18, Kind::Int64, false);
+        check(1.0, Kind::Bool, false);
+    }
+
+    #[test]
+    fn extents_name_the_first_vertex_that_is_no_place() {
+        let mut values = vec![0.0; 3 * BLOCK * 3];
+        values[BLOCK * 3 + 7] = f64::NAN;
+        values[BLOCK * 6] = f64::INFINITY;
+        let found = extent(&Numbers::float64(3, values));
+        let vertex = BLOCK + 2;
+        assert!(
+            matches!(&found, Err(Refusal::NotFinite { vertex: at, axis: 1, .. }) if *at == vertex),
+            "{found:?}"
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Cells and nodes of a plan, in the form of its profile.
+
+mod between;
+mod current;
+mod older;
+mod tables;
+
+use crate::{
+    design::Profile,
+    plan::{Output, Plan},
+    refusal::Refusal,
+};
+
+/// The cells of some chunks.
+pub(crate) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal> {
+    match plan.design.profile {
+        Profile::V09 => current::cells(plan, chunks),
+        Profile::V08 | Profile::Padded => older::cells(plan, chunks),
+    }
+}
+
+/// All else but the root.
+pub(crate) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
+    match plan.design.profile {
+        Profile::V09 => current::rest(plan),
+        Profile::V08 | Profile::Padded => older::rest(plan),
+    }
+}
+
+/// Refuses cells that 32 bits cannot count, before any is made.
+pub(crate) fn check_cells(plan: &Plan) -> Result<(), Refusal> {
+    let positions = plan.geometry.positions.row_size();
+    let widths = plan.vertex.iter().map(|column| (&*column.name, column.numbers.row_size()));
+    let widths: Vec<_> = widths.chain([("vertices", positions)]).collect();
+    let check = |chunk: u32, array: &str, bytes: u64| match u32::try_from(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Refusal::CellSize {
+            chunk: plan.name(chunk),
+            array: array.to_owned(),
+            bytes,
+        }),
+    };
+    for chunk in 0..plan.arranged.chunks.len() as u32 {
+        let rows = plan.arranged.vertices(chunk as usize).len() as u64;
+        for (array, width) in &widths {
+            check(chunk, array, rows.saturating_mul(*width as u64))?;
+        }
+        let fragments = plan.arranged.fragments(chunk as usize).len() as u64;
+        check(chunk, "vertex_fragments", fragments.saturating_mul(17).saturating_add(32))?;
+    }
+    let Some(links) = &plan.links else {
+        return Ok(());
+    };
+    let row = links.width.get() as u64 * 8 + 16;
+    let inside = links.inside.iter().map(|(chunk, cell)| (*chunk, cell));
+    let between = links.between.iter().filter_map(|(chunks, cell)| Some((*chunks.first()?, cell)));
+    for (chunk, cell) in inside.chain(between) {
+        check(chunk, "links", (cell.links.len() as u64).saturating_mul(row))?;
+    }
+    Ok(())
+}

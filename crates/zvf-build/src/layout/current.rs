@@ -1,0 +1,236 @@
+//! Generation 0.9: arrays with an element for each chunk.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use zvf_format::{fragment::FragmentIndexBuilder, links::RowForm};
+
+use crate::{
+    columns::Column,
+    filing::{self, Cell, Filed},
+    layout::tables,
+    nodes::{self, ArrayNode},
+    plan::{Output, Plan, bare, group, node, says},
+    refusal::Refusal,
+};
+
+/// Links of one array by the chunk of their cell.
+pub(super) struct LinkArray<'a> {
+    pub(super) segment: String,
+    pub(super) offsets: Vec<Vec<i64>>,
+    pub(super) cells: BTreeMap<u32, &'a Cell>,
+}
+
+/// The arrays of links between chunks.
+fn link_arrays<'a>(plan: &Plan, links: &'a Filed) -> Vec<LinkArray<'a>> {
+    let mut arrays: BTreeMap<String, LinkArray<'a>> = BTreeMap::new();
+    for (chunks, cell) in &links.between {
+        let Some(source) = chunks.first() else {
+            continue;
+        };
+        let coords: Vec<&[i64]> = chunks
+            .iter()
+            .map(|chunk| plan.arranged.chunks[*chunk as usize].as_slice())
+            .collect();
+        let (segment, offsets) = filing::offsets(&coords);
+        let array = arrays.entry(segment.clone()).or_insert_with(|| LinkArray {
+            segment,
+            offsets,
+            cells: BTreeMap::new(),
+        });
+        array.cells.insert(*source, cell);
+    }
+    arrays.into_values().collect()
+}
+
+/// The array of links inside chunks, which graphs and meshes have even when
+/// there are none.
+fn inside<'a>(plan: &Plan, links: &'a Filed) -> Option<LinkArray<'a>> {
+    if !plan.design.kind.is_linked() {
+        return None;
+    }
+    let zeros = vec![0; plan.geometry.axes()];
+    let chunks = vec![zeros.as_slice(); links.width.get()];
+    let (segment, offsets) = filing::offsets(&chunks);
+    let cells = links.inside.iter().map(|(chunk, cell)| (*chunk, cell));
+    Some(LinkArray {
+        segment,
+        offsets,
+        cells: cells.collect(),
+    })
+}
+
+pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal> {
+    let mut outputs = Vec::new();
+    for &chunk in chunks {
+        let mut put = |array: String, payload: Vec<u8>| {
+            if !payload.is_empty() {
+                let index = plan.index(chunk);
+                outputs.push(Output::Cell {
+                    array,
+                    index,
+                    payload,
+                });
+            }
+        };
+        put("0/vertices".to_owned(), plan.positions(chunk));
+        put("0/vertex_fragments".to_owned(), plan.fragment_index(chunk));
+        for column in &plan.vertex {
+            let path = format!("0/vertex_attributes/{}", column.name);
+            put(path, column.gather(plan.input(chunk)));
+        }
+        for column in &plan.fragment {
+            let path = format!("0/fragment_attributes/{}", column.name);
+            put(path, super::between::of_fragments(plan, column, chunk));
+        }
+        let Some(links) = &plan.links else {
+            continue;
+        };
+        if let Some(cell) = links.inside.get(&chunk)
+            && let Some(array) = inside(plan, links)
+        {
+            let rows = cell.rows(links.width, RowForm::Plain)?;
+            put(format!("0/links/0/{}", array.segment), rows.finish_rows());
+            put("0/link_fragments".to_owned(), one_group(cell.links.len()));
+            for column in &plan.link {
+                let path = format!("0/link_attributes/{}/0/{}", column.name, array.segment);
+                put(path, gathered(column, cell));
+            }
+        }
+        // Keys are tuples of chunks: those that start with this one are together.
+        let own = links.between.range(vec![chunk]..vec![chunk + 1]);
+        for (others, cell) in own {
+            let coords: Vec<&[i64]> = others
+                .iter()
+                .map(|chunk| plan.arranged.chunks[*chunk as usize].as_slice())
+                .collect();
+            let (segment, _) = filing::offsets(&coords);
+            let rows = cell.rows(links.width, plan.form(true))?;
+            put(format!("0/links/0/{segment}"), rows.finish_ragged());
+            for column in &plan.link {
+                let path = format!("0/link_attributes/{}/0/{segment}", column.name);
+                put(path, gathered(column, cell));
+            }
+        }
+    }
+    Ok(outputs)
+}
+
+/// The fragment index of links that are all in one group.
+pub(super) fn one_group(links: usize) -> Vec<u8> {
+    let mut builder = FragmentIndexBuilder::default();
+    let pushed = builder.push_range(0..links as u64);
+    debug_assert!(pushed.is_ok());
+    builder.finish()
+}
+
+pub(super) fn gathered(column: &Column, cell: &Cell) -> Vec<u8> {
+    column.gather(cell.links.iter().map(|link| *link as usize))
+}
+
+pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
+    let mut outputs = vec![node("0", nodes::group(level(plan)))];
+    let chunks: Vec<u32> = (0..plan.arranged.chunks.len() as u32).collect();
+    let names: Vec<String> = chunks.iter().map(|chunk| plan.name(*chunk)).collect();
+    let array = |path: String, keys: &[String], attributes: Map<String, Value>| {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        let shard = plan.shard.as_deref();
+        let array = ArrayNode::per_chunk(&plan.encoding, &plan.grid, shard, &keys, attributes);
+        node(path, array.json())
+    };
+    let dtype = plan.geometry.positions.kind.name();
+    let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": "raw"});
+    outputs.push(array("0/vertices".to_owned(), &names, says(vertices)));
+    let index = |name: &str| says(json!({"zv_array": name, "encoding": "fragment_index_v1"}));
+    let path = "0/vertex_fragments".to_owned();
+    outputs.push(array(path, &names, index("vertex_fragments")));
+    for (family, columns) in [
+        ("vertex_attributes", &plan.vertex),
+        ("fragment_attributes", &plan.fragment),
+    ] {
+        if !columns.is_empty() {
+            outputs.push(bare(format!("0/{family}")));
+        }
+        for column in columns {
+            let path = format!("0/{family}/{}", column.name);
+            outputs.push(array(path, &names, column.says.clone()));
+        }
+    }
+    if let Some(links) = &plan.links {
+        outputs.push(bare("0/links"));
+        let family = json!({
+            "zv_array": "links_family",
+            "level_delta": 0,
+            "link_width": links.width.get(),
+            "directed": plan.design.directed,
+            "store": if plan.design.duplicate { "duplicate" } else { "canonical" },
+            "sid_ndim": plan.geometry.axes(),
+            "num_links": links.logical,
+            "num_physical_records": links.physical(),
+        });
+        outputs.push(group("0/links/0", family));
+        if !plan.link.is_empty() {
+            outputs.push(bare("0/link_attributes"));
+        }
+        for column in &plan.link {
+            let family = json!({
+                "zv_array": "link_attribute_family",
+                "name": column.name,
+                "level_delta": 0,
+                "num_links": links.logical,
+            });
+            outputs.push(bare(format!("0/link_attributes/{}", column.name)));
+            outputs.push(group(format!("0/link_attributes/{}/0", column.name), family));
+        }
+        let inside = inside(plan, links);
+        if let Some(inside) = &inside {
+            let keys: Vec<String> = inside.cells.keys().map(|at| plan.name(*at)).collect();
+            let path = "0/link_fragments".to_owned();
+            outputs.push(array(path, &keys, index("link_fragments")));
+        }
+        let flat = inside.into_iter().map(|array| (array, false));
+        let crossing = link_arrays(plan, links).into_iter();
+        for (links_of, crosses) in flat.chain(crossing.map(|array| (array, true))) {
+            let keys = links_of.cells.keys().map(|chunk| plan.name(*chunk));
+            let keys: Vec<String> = keys.collect();
+            let node = json!({
+                "zv_array": "links",
+                "dtype": "int64",
+                "offsets": links_of.offsets,
+                "has_perm": plan.form(crosses) == RowForm::Permuted,
+                "link_width": links.width.get(),
+                "level_delta": 0,
+            });
+            let path = format!("0/links/0/{}", links_of.segment);
+            outputs.push(array(path, &keys, says(node)));
+            for column in &plan.link {
+                let mut attributes = column.says.clone();
+                attributes.insert("offsets".to_owned(), json!(links_of.offsets));
+                attributes.insert("level_delta".to_owned(), json!(0));
+                let path = format!("0/link_attributes/{}/0/{}", column.name, links_of.segment);
+                outputs.push(array(path, &keys, attributes));
+            }
+        }
+    }
+    tables::current(plan, &mut outputs)?;
+    for (format, header) in &plan.design.headers {
+        outputs.push(node(format!("headers/{format}"), nodes::group(header.clone())));
+    }
+    if !plan.design.headers.is_empty() {
+        outputs.push(bare("headers"));
+    }
+    Ok(outputs)
+}
+
+/// What the level says is there.
+pub(super) fn level(plan: &Plan) -> Map<String, Value> {
+    let mut present = vec!["vertices"];
+    let mut also = |there: bool, name| present.extend(there.then_some(name));
+    also(!plan.vertex.is_empty(), "vertex_attributes");
+    also(!plan.fragment.is_empty(), "fragment_attributes");
+    also(plan.design.kind.is_linked(), "links");
+    also(plan.objects.is_some(), "object_index");
+    let current = plan.design.profile == crate::Profile::V09;
+    nodes::level(plan.geometry.vertices(), &present, current)
+}

@@ -1,0 +1,300 @@
+//! The object index, attributes of objects, groups.
+
+use serde_json::{Map, Value, json};
+use zvf_format::{groups, open_rows, vlen};
+
+use crate::{
+    columns::TableColumn,
+    geometry::Attribute,
+    layout::between,
+    nodes::{self, ArrayNode, Encoding},
+    plan::{Output, Plan, bare, group, node, says},
+    refusal::Refusal,
+};
+
+/// Manifests of a chunk of the index.
+const MANIFESTS: usize = 16_384;
+/// Rows of a chunk of a table.
+const ROWS: usize = 65_536;
+
+/// The tables of 0.9.
+pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusal> {
+    let encoding = Encoding::of_tables(&plan.design);
+    let Some(objects) = &plan.objects else {
+        return Ok(());
+    };
+    let manifests = between::manifests(plan)?;
+    let present = (0..objects.ids.len()).filter(|row| !plan.arranged.manifests.of(*row).is_empty());
+    let index = json!({
+        "zv_array": "object_index",
+        "num_objects": objects.ids.len(),
+        "num_present": present.count(),
+        "sid_ndim": plan.geometry.axes(),
+        "layout": "vlen_manifests_v2",
+        "object_ids_sorted": true,
+    });
+    outputs.push(group("0/object_index", index));
+    strings(outputs, &encoding, "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
+    let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    let numbers = Rows {
+        data_type: json!("int64"),
+        size: 8,
+        tail: None,
+        fill: (json!(0), vec![0; 8]),
+        bytes: &ids,
+    };
+    rows(outputs, &encoding, "0/object_index/object_ids", Map::new(), &numbers);
+    if !plan.geometry.object.is_empty() {
+        outputs.push(bare("0/object_attributes"));
+    }
+    for attribute in &plan.geometry.object {
+        let column = TableColumn::of(attribute, &objects.given)?;
+        let attributes = json!({
+            "zv_array": "object_attribute",
+            "name": column.name,
+            "dtype": column.dtype,
+            "shape": shape(&column),
+            "fill_sentinel_meaning": "absent",
+        });
+        table(outputs, &encoding, "0/object_attributes", &column, says(attributes));
+    }
+    let groups = group_count(plan);
+    if groups == 0 {
+        return Ok(());
+    }
+    let members = members(plan, groups);
+    let attributes = json!({"zv_array": "groups", "num_groups": groups});
+    strings(outputs, &encoding, "0/groups", says(attributes), &members, groups)?;
+    if !plan.geometry.group.is_empty() {
+        outputs.push(bare("0/group_attributes"));
+    }
+    for attribute in &plan.geometry.group {
+        let column = of_groups(attribute, groups)?;
+        let attributes = json!({
+            "zv_array": "groupings_attribute",
+            "name": column.name,
+            "dtype": column.dtype,
+            "shape": shape(&column),
+        });
+        table(outputs, &encoding, "0/group_attributes", &column, says(attributes));
+    }
+    Ok(())
+}
+
+/// The tables of 0.8: bytes in one piece.
+pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusal> {
+    let encoding = Encoding::of_tables(&plan.design);
+    let Some(objects) = &plan.objects else {
+        return Ok(());
+    };
+    let manifests = between::manifests(plan)?;
+    let index = json!({
+        "zv_array": "object_index",
+        "num_objects": objects.ids.len(),
+        "sid_ndim": plan.geometry.axes(),
+        "layout": "vlen_manifests_v1",
+    });
+    outputs.push(group("0/object_index", index));
+    strings(outputs, &encoding, "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
+    if !plan.geometry.object.is_empty() {
+        outputs.push(bare("0/object_attributes"));
+    }
+    for attribute in &plan.geometry.object {
+        let column = TableColumn::of(attribute, &objects.given)?;
+        let path = format!("0/object_attributes/{}", column.name);
+        let masked = column.present.contains(&false);
+        let mut attributes = says(numbers_only(plan, "object attribute", &column)?);
+        attributes.insert("zv_array".to_owned(), json!("object_attribute"));
+        attributes.insert("has_present_mask".to_owned(), json!(masked));
+        outputs.push(node(&path, nodes::group(attributes)));
+        let row = column.size * column.columns;
+        let mut bytes = column.bytes.clone();
+        for (at, present) in column.present.iter().enumerate() {
+            if !present {
+                bytes[at * row..(at + 1) * row].fill(0);
+            }
+        }
+        blob(outputs, &encoding, format!("{path}/data"), bytes);
+        if masked {
+            let mask = column.present.iter().map(|present| u8::from(*present));
+            blob(outputs, &encoding, format!("{path}/present_mask"), mask.collect());
+        }
+    }
+    let groups = group_count(plan);
+    if groups == 0 {
+        return Ok(());
+    }
+    let members = open_rows::encode(&members(plan, groups));
+    outputs.push(group("0/groups", json!({"zv_array": "groups", "num_groups": groups})));
+    blob(outputs, &encoding, "0/groups/data".to_owned(), members.data);
+    blob(outputs, &encoding, "0/groups/offsets".to_owned(), members.offsets);
+    if !plan.geometry.group.is_empty() {
+        outputs.push(bare("0/group_attributes"));
+    }
+    for attribute in &plan.geometry.group {
+        let column = of_groups(attribute, groups)?;
+        let path = format!("0/group_attributes/{}", column.name);
+        let mut attributes = says(numbers_only(plan, "group attribute", &column)?);
+        attributes.insert("zv_array".to_owned(), json!("groupings_attribute"));
+        outputs.push(node(&path, nodes::group(attributes)));
+        blob(outputs, &encoding, format!("{path}/data"), column.bytes);
+    }
+    Ok(())
+}
+
+/// What a column of 0.8 says; refuses text, which has no form there.
+fn numbers_only(plan: &Plan, what: &'static str, column: &TableColumn) -> Result<Value, Refusal> {
+    if column.is_text() {
+        return Err(Refusal::Kind {
+            what,
+            name: column.name.clone(),
+            kind: "text".to_owned(),
+            profile: plan.design.profile.name(),
+        });
+    }
+    Ok(json!({
+        "name": column.name,
+        "dtype": column.dtype,
+        "num_channels": column.columns,
+        "shape": shape(column),
+    }))
+}
+
+/// Bytes in one piece, as an array.
+pub(super) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String, bytes: Vec<u8>) {
+    outputs.push(node(&path, ArrayNode::blob(encoding, bytes.len()).json()));
+    if !bytes.is_empty() {
+        outputs.push(Output::Cell {
+            array: path,
+            index: vec![0],
+            payload: bytes,
+        });
+    }
+}
+
+/// Numbers of groups that have members or attributes.
+fn group_count(plan: &Plan) -> usize {
+    let last = plan.geometry.groups.keys().next_back();
+    let members = last.map_or(0, |last| *last as usize + 1);
+    let attributes = plan.geometry.group.iter().map(|attribute| attribute.values.len());
+    attributes.max().unwrap_or(0).max(members)
+}
+
+fn members(plan: &Plan, count: usize) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new(); count];
+    for (number, members) in &plan.geometry.groups {
+        all[*number as usize] = groups::encode_list(members);
+    }
+    all
+}
+
+fn of_groups(attribute: &Attribute, count: usize) -> Result<TableColumn, Refusal> {
+    let rows: Vec<Option<usize>> = (0..count).map(Some).collect();
+    TableColumn::of(attribute, &rows)
+}
+
+fn shape(column: &TableColumn) -> Value {
+    let rows = column.present.len();
+    match column.columns {
+        1 => json!([rows]),
+        columns => json!([rows, columns]),
+    }
+}
+
+fn table(
+    outputs: &mut Vec<Output>,
+    encoding: &Encoding,
+    family: &str,
+    column: &TableColumn,
+    attributes: Map<String, Value>,
+) {
+    let numbers = Rows {
+        data_type: column.data_type.clone(),
+        size: column.size,
+        tail: (column.columns > 1).then_some(column.columns),
+        fill: column.fill.clone(),
+        bytes: &column.bytes,
+    };
+    let path = format!("{family}/{}", column.name);
+    rows(outputs, encoding, &path, attributes, &numbers);
+}
+
+/// Rows of values.
+struct Rows<'a> {
+    data_type: Value,
+    /// Bytes of a value.
+    size: usize,
+    /// Values of a row, when there are several.
+    tail: Option<usize>,
+    fill: (Value, Vec<u8>),
+    bytes: &'a [u8],
+}
+
+fn rows(
+    outputs: &mut Vec<Output>,
+    encoding: &Encoding,
+    path: &str,
+    attributes: Map<String, Value>,
+    values: &Rows<'_>,
+) {
+    let row = values.size * values.tail.unwrap_or(1);
+    let count = values.bytes.len() / row;
+    let chunk = count.clamp(1, ROWS);
+    let tail: Vec<u64> = values.tail.iter().map(|tail| *tail as u64).collect();
+    let with = |rows: usize| [&[rows as u64][..], &tail].concat();
+    let node = ArrayNode {
+        shape: with(count),
+        data_type: values.data_type.clone(),
+        chunk_shape: with(chunk),
+        fill: values.fill.0.clone(),
+        codecs: encoding.codecs(nodes::bytes(values.size), values.size),
+        attributes,
+    };
+    outputs.push(crate::plan::node(path, node.json()));
+    for (at, part) in values.bytes.chunks(chunk * row).enumerate() {
+        let mut payload = part.to_vec();
+        // A chunk is stored whole.
+        let missing = (chunk * row - part.len()) / values.size;
+        payload.extend(values.fill.1.repeat(missing));
+        let mut index = vec![at as u64];
+        index.extend(tail.iter().map(|_| 0));
+        outputs.push(Output::Cell {
+            array: path.to_owned(),
+            index,
+            payload,
+        });
+    }
+}
+
+/// Byte strings, framed by chunk.
+fn strings(
+    outputs: &mut Vec<Output>,
+    encoding: &Encoding,
+    path: &str,
+    attributes: Map<String, Value>,
+    items: &[Vec<u8>],
+    most: usize,
+) -> Result<(), Refusal> {
+    let chunk = items.len().clamp(1, most);
+    let array = ArrayNode::strings(encoding, items.len() as u64, chunk as u64, attributes);
+    outputs.push(node(path, array.json()));
+    for (at, part) in items.chunks(chunk).enumerate() {
+        let mut part: Vec<&[u8]> = part.iter().map(Vec::as_slice).collect();
+        part.resize(chunk, &[]);
+        let payload = match part.as_slice() {
+            // The frame of one is added with the codecs.
+            [one] => one.to_vec(),
+            part => vlen::encode(part).map_err(|_| Refusal::CellSize {
+                chunk: at.to_string(),
+                array: path.to_owned(),
+                bytes: part.iter().map(|item| item.len() as u64).sum(),
+            })?,
+        };
+        outputs.push(Output::Cell {
+            array: path.to_owned(),
+            index: vec![at as u64],
+            payload,
+        });
+    }
+    Ok(())
+}

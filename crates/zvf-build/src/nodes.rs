@@ -1,0 +1,277 @@
+//! What the nodes of a store say.
+
+use serde_json::{Map, Value, json};
+use zvf_format::numeric::Kind;
+
+use crate::{
+    design::{Axis, Compression, Design, Profile},
+    space::Space,
+};
+
+/// The attributes of the root of a new store.
+pub(crate) fn root(design: &Design, space: &Space, axes: &[Axis]) -> Map<String, Value> {
+    let mut block = Map::new();
+    let mut put = |key: &str, value: Value| {
+        block.insert(key.to_owned(), value);
+    };
+    put("zv_version", json!(design.profile.version()));
+    put("format_capabilities", json!([]));
+    put("chunk_shape", json!(space.chunk.extents()));
+    put("bounds", json!([space.lower, space.upper]));
+    put("geometry_types", json!([design.kind.geometry_type()]));
+    if let Some(crs) = &design.crs {
+        put("crs", crs.clone());
+    }
+    put("links_convention", json!(design.kind.convention()));
+    put("object_index_convention", json!("standard"));
+    put("cross_chunk_strategy", json!("explicit_links"));
+    if let Some(bins) = &space.bins {
+        put("base_bin_shape", json!(bins.shape().extents()));
+    }
+    let bins = space.bins.as_ref();
+    let bin = bins.map_or(space.chunk.extents(), |bins| bins.shape().extents());
+    let half: Vec<f64> = bin.iter().map(|extent| extent / 2.0).collect();
+    let axes: Vec<Value> = axes.iter().map(axis).collect();
+    let ones = vec![1.0; axes.len()];
+    let mut attributes = Map::new();
+    attributes.insert("zarr_vectors".to_owned(), Value::Object(block));
+    let scales = json!([{
+        "version": "0.4",
+        "name": "default",
+        "axes": axes,
+        "datasets": [{"path": "0", "coordinateTransformations": [
+            {"type": "scale", "scale": ones},
+            {"type": "translation", "translation": half},
+        ]}],
+        "metadata": {"format": "zarr_vectors"},
+    }]);
+    attributes.insert("multiscales".to_owned(), scales);
+    if design.profile == Profile::V09 {
+        let name = design.name.as_deref().unwrap_or("zarr_vectors");
+        let ome = json!({
+            "version": "0.6",
+            "type": "collection",
+            "name": name,
+            "attributes": {"scene": {
+                "coordinateSystems": [{"name": "world", "axes": axes}],
+                "coordinateTransformations": [],
+            }},
+            "nodes": [{"type": "zv:level", "name": "0"}],
+        });
+        attributes.insert("ome".to_owned(), ome);
+    }
+    attributes
+}
+
+fn axis(axis: &Axis) -> Value {
+    let mut says = json!({"name": axis.name, "type": axis.kind});
+    if let (Some(unit), Some(says)) = (&axis.unit, says.as_object_mut()) {
+        says.insert("unit".to_owned(), json!(unit));
+    }
+    says
+}
+
+/// Axes in space, by the names writers give them.
+pub(crate) fn default_axes(count: usize) -> Vec<Axis> {
+    let name = |at: usize| match ["x", "y", "z", "w"].get(at) {
+        Some(name) => (*name).to_owned(),
+        None => format!("x{at}"),
+    };
+    let axis = |at| Axis {
+        name: name(at),
+        kind: "space".to_owned(),
+        unit: None,
+    };
+    (0..count).map(axis).collect()
+}
+
+/// The attributes of level 0.
+pub(crate) fn level(vertices: usize, present: &[&str], tiles: bool) -> Map<String, Value> {
+    let mut says = json!({
+        "level": 0,
+        "object_sparsity": 1.0,
+        "vertex_count": vertices,
+        "coarsening_method": "none",
+        "parent_level": null,
+        "arrays_present": present,
+    });
+    if let (true, Some(says)) = (tiles, says.as_object_mut()) {
+        says.insert("fragments_tile".to_owned(), json!(true));
+    }
+    Map::from_iter([("zarr_vectors_level".to_owned(), says)])
+}
+
+/// A group's `zarr.json`.
+pub fn group(attributes: Map<String, Value>) -> Value {
+    json!({"attributes": attributes, "zarr_format": 3, "node_type": "group"})
+}
+
+/// How the values of a chunk become bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Encoding {
+    compression: Compression,
+    checksum: bool,
+}
+
+impl Encoding {
+    /// Of cells.
+    pub(crate) fn of_cells(design: &Design) -> Self {
+        Self {
+            compression: design.compression,
+            checksum: design.has_checksums(),
+        }
+    }
+
+    /// Of tables, which are small and compress well.
+    pub(crate) fn of_tables(design: &Design) -> Self {
+        let compression = match design.compression {
+            Compression::None => Compression::Zstd(1),
+            compression => compression,
+        };
+        Self {
+            compression,
+            checksum: design.has_checksums(),
+        }
+    }
+
+    /// The codecs after the one that makes bytes, for values of so many bytes.
+    pub(crate) fn codecs(&self, serialiser: Value, size: usize) -> Vec<Value> {
+        let mut codecs = vec![serialiser];
+        match self.compression {
+            Compression::None => {}
+            Compression::Zstd(level) => codecs.push(json!({
+                "name": "zstd", "configuration": {"level": level, "checksum": false},
+            })),
+            Compression::Gzip(level) => codecs.push(json!({
+                "name": "gzip", "configuration": {"level": level},
+            })),
+            Compression::Blosc => codecs.push(json!({
+                "name": "blosc",
+                "configuration": {
+                    "typesize": size, "cname": "zstd", "clevel": 5, "shuffle": "bitshuffle",
+                    "blocksize": 0,
+                },
+            })),
+        }
+        if self.checksum {
+            codecs.push(json!({"name": "crc32c"}));
+        }
+        codecs
+    }
+}
+
+/// The codec that frames byte strings.
+pub(crate) fn vlen() -> Value {
+    json!({"name": "vlen-bytes", "configuration": {}})
+}
+
+/// The codec that puts the least significant byte first.
+pub(crate) fn bytes(size: usize) -> Value {
+    match size {
+        1 => json!({"name": "bytes"}),
+        _ => json!({"name": "bytes", "configuration": {"endian": "little"}}),
+    }
+}
+
+/// An array's `zarr.json`.
+pub(crate) struct ArrayNode {
+    pub(crate) shape: Vec<u64>,
+    pub(crate) data_type: Value,
+    pub(crate) chunk_shape: Vec<u64>,
+    pub(crate) fill: Value,
+    pub(crate) codecs: Vec<Value>,
+    pub(crate) attributes: Map<String, Value>,
+}
+
+impl ArrayNode {
+    pub(crate) fn json(self) -> Value {
+        json!({
+            "shape": self.shape,
+            "data_type": self.data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": self.chunk_shape}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": self.fill,
+            "codecs": self.codecs,
+            "attributes": self.attributes,
+            "zarr_format": 3,
+            "node_type": "array",
+            "storage_transformers": [],
+        })
+    }
+
+    /// An array with one element for each chunk of the grid.
+    pub(crate) fn per_chunk(
+        encoding: &Encoding,
+        grid: &(Vec<i64>, Vec<u64>),
+        shard: Option<&[u64]>,
+        keys: &[String],
+        mut attributes: Map<String, Value>,
+    ) -> Self {
+        let (origin, shape) = grid;
+        // First, as other writers have them.
+        let rest = std::mem::take(&mut attributes);
+        attributes.insert("nonempty_chunks".to_owned(), json!(keys));
+        if origin.iter().any(|at| *at != 0) {
+            attributes.insert("chunk_grid_origin".to_owned(), json!(origin));
+        }
+        attributes.extend(rest);
+        let ones = vec![1; shape.len()];
+        let cell = encoding.codecs(vlen(), 4);
+        let (chunk_shape, codecs) = match shard {
+            None => (ones, cell),
+            Some(shard) => {
+                let codec = json!({
+                    "name": "sharding_indexed",
+                    "configuration": {
+                        "chunk_shape": ones,
+                        "codecs": cell,
+                        "index_codecs": [
+                            {"name": "bytes", "configuration": {"endian": "little"}},
+                            {"name": "crc32c"},
+                        ],
+                        "index_location": "end",
+                    },
+                });
+                (shard.to_vec(), vec![codec])
+            }
+        };
+        Self {
+            shape: shape.clone(),
+            data_type: json!("variable_length_bytes"),
+            chunk_shape,
+            fill: json!(""),
+            codecs,
+            attributes,
+        }
+    }
+
+    /// A row of byte strings.
+    pub(crate) fn strings(
+        encoding: &Encoding,
+        rows: u64,
+        chunk: u64,
+        attributes: Map<String, Value>,
+    ) -> Self {
+        Self {
+            shape: vec![rows],
+            data_type: json!("variable_length_bytes"),
+            chunk_shape: vec![chunk.max(1)],
+            fill: json!(""),
+            codecs: encoding.codecs(vlen(), 1),
+            attributes,
+        }
+    }
+
+    /// Bytes in one piece.
+    pub(crate) fn blob(encoding: &Encoding, length: usize) -> Self {
+        let length = length as u64;
+        Self {
+            shape: vec![length],
+            data_type: json!(Kind::UInt8.name()),
+            chunk_shape: vec![length.max(1)],
+            fill: json!(0),
+            codecs: encoding.codecs(bytes(1), 4),
+            attributes: Map::new(),
+        }
+    }
+}

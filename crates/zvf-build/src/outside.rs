@@ -1,0 +1,149 @@
+//! Vertices outside the bounds.
+
+use crate::{
+    coordinates,
+    geometry::{Attribute, Geometry, Numbers},
+    refusal::Refusal,
+};
+
+/// The first vertex that is outside.
+pub(crate) fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> Refusal {
+    let mut values = Vec::new();
+    for vertex in 0..positions.len() {
+        coordinates::block(positions, vertex..vertex + 1, &mut values);
+        for (axis, &value) in values.iter().enumerate() {
+            if !(lower[axis] <= value && value <= upper[axis]) {
+                return Refusal::OutOfBounds {
+                    vertex,
+                    axis,
+                    value,
+                    lower: lower[axis],
+                    upper: upper[axis],
+                };
+            }
+        }
+    }
+    Refusal::AllOutside
+}
+
+/// The geometry without what is outside: vertices, whole paths that leave the
+/// bounds, links that lost an end, and objects of which nothing is left.
+pub(crate) fn without(
+    mut geometry: Geometry,
+    lower: &[f64],
+    upper: &[f64],
+) -> Result<Geometry, Refusal> {
+    let positions = &geometry.positions;
+    let axes = positions.columns;
+    let (mut keep, mut values) = (Vec::with_capacity(positions.len()), Vec::new());
+    for start in (0..positions.len()).step_by(coordinates::BLOCK) {
+        let end = (start + coordinates::BLOCK).min(positions.len());
+        coordinates::block(positions, start..end, &mut values);
+        keep.extend(values.chunks_exact(axes).map(|position| {
+            let inside = |axis: usize| lower[axis] <= position[axis] && position[axis] <= upper[axis];
+            (0..axes).all(inside)
+        }));
+    }
+    let before = ids(&geometry);
+    if let Some(offsets) = geometry.part_offsets.take() {
+        let mut kept = vec![0];
+        let mut parts = Vec::new();
+        let mut end = 0;
+        for (part, ends) in offsets.windows(2).enumerate() {
+            let vertices = &mut keep[ends[0] as usize..ends[1] as usize];
+            if vertices.iter().all(|keep| *keep) {
+                end += ends[1] - ends[0];
+                kept.push(end);
+                parts.push(part);
+            } else {
+                vertices.fill(false);
+            }
+        }
+        // Paths without ids have those of the input: they keep them.
+        let objects = geometry.part_objects.take();
+        let id = |part: &usize| match &objects {
+            Some(objects) => objects[*part],
+            None => *part as i64,
+        };
+        geometry.part_objects = Some(parts.iter().map(id).collect());
+        geometry.part_offsets = Some(kept);
+    } else if geometry.object_ids.is_none() && before.is_some() {
+        geometry.object_ids.clone_from(&before);
+    }
+    let rows: Vec<usize> = keep.iter().enumerate().filter_map(|(at, keep)| keep.then_some(at)).collect();
+    if rows.is_empty() {
+        return Err(Refusal::AllOutside);
+    }
+    let mut number = vec![-1i64; keep.len()];
+    for (at, row) in rows.iter().enumerate() {
+        number[*row] = at as i64;
+    }
+    let width = geometry.link_width;
+    let mut links = Vec::new();
+    let mut kept_links = Vec::new();
+    for (link, ends) in geometry.links.chunks_exact(width).enumerate() {
+        let ends = ends.iter().map(|end| number[*end as usize]);
+        if ends.clone().all(|end| end >= 0) {
+            links.extend(ends);
+            kept_links.push(link);
+        }
+    }
+    geometry.links = links;
+    let mut bytes = Vec::with_capacity(rows.len() * geometry.positions.row_size());
+    rows.iter().for_each(|row| bytes.extend_from_slice(geometry.positions.row(*row)));
+    geometry.positions.bytes = bytes;
+    gather(&mut geometry.vertex, &rows);
+    gather(&mut geometry.link, &kept_links);
+    if let Some(ids) = &mut geometry.object_ids {
+        *ids = rows.iter().map(|row| ids[*row]).collect();
+    }
+    without_objects(&mut geometry, before);
+    Ok(geometry)
+}
+
+/// The object of each vertex or path as it came, where there are objects.
+fn ids(geometry: &Geometry) -> Option<Vec<i64>> {
+    let speaks = !geometry.object.is_empty() || !geometry.groups.is_empty();
+    match (&geometry.part_offsets, &geometry.part_objects, &geometry.object_ids) {
+        (Some(offsets), None, _) => Some((0..offsets.len() as i64 - 1).collect()),
+        (Some(_), ids, _) => ids.clone(),
+        (None, _, Some(ids)) => Some(ids.clone()),
+        (None, _, None) if speaks && geometry.links.is_empty() => {
+            Some((0..geometry.vertices() as i64).collect())
+        }
+        (None, _, None) => None,
+    }
+}
+
+/// Leaves out rows of objects of which nothing is left, and their names in groups.
+fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
+    let Some(before) = before else {
+        return;
+    };
+    let listed = geometry.objects.clone().unwrap_or_else(|| {
+        let mut ids = before.clone();
+        if geometry.part_offsets.is_none() {
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        ids
+    });
+    let now = geometry.part_objects.iter().chain(&geometry.object_ids).flatten();
+    let now: std::collections::HashSet<i64> = now.copied().collect();
+    let had: std::collections::HashSet<i64> = before.into_iter().collect();
+    // An object that never had a vertex is none that was left out.
+    let stays = |id: &i64| now.contains(id) || !had.contains(id);
+    let rows: Vec<usize> = (0..listed.len()).filter(|row| stays(&listed[*row])).collect();
+    geometry.objects = Some(rows.iter().map(|row| listed[*row]).collect());
+    gather(&mut geometry.object, &rows);
+    gather(&mut geometry.fragment, &rows);
+    for members in geometry.groups.values_mut() {
+        members.retain(stays);
+    }
+}
+
+fn gather(attributes: &mut [Attribute], rows: &[usize]) {
+    for attribute in attributes {
+        attribute.values = attribute.values.gather(rows.iter().copied());
+    }
+}

@@ -1,0 +1,194 @@
+//! How large chunks and bins become when nobody says.
+
+use std::collections::HashMap;
+
+use crate::{coordinates, design::Purpose, geometry::Numbers};
+
+/// Bytes of a cell of vertices where objects are read one by one.
+const LOOKUP: f64 = 128.0 * 1024.0;
+/// Bytes of a cell where all is read.
+const SCAN: f64 = 1024.0 * 1024.0;
+/// Vertices of a bin.
+const BIN: f64 = 100.0;
+/// Vertices that are looked at.
+const SAMPLE: usize = 50_000;
+/// Bins of a chunk at most: their fragment index has 16 bytes each.
+const MOST_BINS: f64 = 4096.0;
+
+/// What was chosen, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chosen {
+    /// Extent of a chunk along each axis.
+    pub(crate) chunk: Vec<f64>,
+    /// Bins of a chunk along each axis.
+    pub(crate) bins: u32,
+    /// The reason, for people.
+    pub(crate) why: String,
+}
+
+/// Chunks of equal edges whose vertices take about as many bytes as suits the
+/// purpose, as most vertices see it: clusters decide, not empty space.
+pub(crate) fn choose(
+    positions: &Numbers,
+    (lower, upper): (&[f64], &[f64]),
+    purpose: Purpose,
+    has_objects: bool,
+) -> Chosen {
+    let target = match purpose {
+        Purpose::Scan => SCAN,
+        Purpose::Lookup => LOOKUP,
+        Purpose::Auto if has_objects => LOOKUP,
+        Purpose::Auto => SCAN,
+    };
+    let most = lower
+        .iter()
+        .zip(upper)
+        .fold(0.0, |most: f64, (lo, hi)| most.max(hi - lo));
+    let axes = positions.columns;
+    let sample = Sample::of(positions);
+    let bytes = as_float(positions.row_size());
+    let mut edge = above(most.max(f64::MIN_POSITIVE));
+    let mut shared = sample.neighbours(edge);
+    // An edge that is half as long is tried while cells are too full; coordinates
+    // that are all the same end it.
+    for _ in 0..128 {
+        if shared * bytes <= target * std::f64::consts::SQRT_2 {
+            break;
+        }
+        let next = above(edge / std::f64::consts::SQRT_2 * 0.95);
+        let found = sample.neighbours(next);
+        if next >= edge || next <= most * 1e-9 {
+            break;
+        }
+        (edge, shared) = (next, found);
+    }
+    let bins = if has_objects {
+        1.0
+    } else {
+        let per_axis = (shared / BIN).powf(1.0 / as_float(axes)).round();
+        per_axis.clamp(1.0, MOST_BINS.powf(1.0 / as_float(axes)).floor())
+    };
+    let kind = match has_objects || purpose == Purpose::Lookup {
+        true => "read one by one",
+        false => "read at once",
+    };
+    let why = format!(
+        "edge {edge}: about {shared:.0} vertices ({:.0} kB) to a chunk, for what is {kind}",
+        shared * bytes / 1024.0
+    );
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped"
+    )]
+    let bins = bins as u32;
+    Chosen {
+        chunk: vec![edge; axes],
+        bins,
+        why,
+    }
+}
+
+/// Some vertices of all.
+struct Sample {
+    values: Vec<f64>,
+    axes: usize,
+    /// How many each stands for.
+    scale: f64,
+}
+
+impl Sample {
+    fn of(positions: &Numbers) -> Self {
+        let rows = positions.len();
+        let step = rows.div_ceil(SAMPLE).max(1);
+        let (mut values, mut row) = (Vec::new(), Vec::new());
+        let mut count = 0usize;
+        for at in (0..rows).step_by(step) {
+            coordinates::block(positions, at..at + 1, &mut row);
+            values.extend_from_slice(&row);
+            count += 1;
+        }
+        let scale = as_float(rows.saturating_sub(1)) / as_float(count.saturating_sub(1)).max(1.0);
+        Self {
+            values,
+            axes: positions.columns,
+            scale,
+        }
+    }
+
+    /// Vertices in the chunk of a vertex, on average over vertices.
+    fn neighbours(&self, edge: f64) -> f64 {
+        let mut chunks: HashMap<Vec<i64>, usize> = HashMap::new();
+        for position in self.values.chunks_exact(self.axes) {
+            #[expect(clippy::cast_possible_truncation, reason = "an estimate; it saturates")]
+            let chunk = position.iter().map(|x| (x / edge).floor() as i64);
+            *chunks.entry(chunk.collect()).or_default() += 1;
+        }
+        let all: usize = chunks.values().sum();
+        let pairs: usize = chunks.values().map(|n| n * (n - 1)).sum();
+        1.0 + as_float(pairs) / as_float(all.max(1)) * self.scale
+    }
+}
+
+/// The next number that takes few digits: 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times
+/// a power of ten.
+fn above(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    let step = steps.iter().find(|step| *step * power >= value * (1.0 - 1e-9));
+    let edge = step.unwrap_or(&10.0) * power;
+    // 3.0 * 0.1 is not 0.3; text of few digits is.
+    let short: Option<f64> = format!("{edge:.3e}").parse().ok();
+    match short.unwrap_or(edge) {
+        edge if edge.is_finite() && edge > 0.0 => edge,
+        _ => 1.0,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts for estimates")]
+fn as_float(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_short_numbers_above() {
+        let check = |value: f64, expected: f64| {
+            assert!((above(value) - expected).abs() <= expected * 1e-12, "{value}");
+        };
+        check(100.0, 100.0);
+        check(101.0, 120.0);
+        check(0.21, 0.25);
+        check(9.0, 10.0);
+        check(0.0, 1.0);
+    }
+
+    #[test]
+    fn chunks_hold_what_the_purpose_asks() {
+        // A lattice of 100^3 vertices: 12 MB.
+        let values = (0..1_000_000u32).flat_map(|at| {
+            [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32)
+        });
+        let positions = Numbers::float32(3, values);
+        let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
+        for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
+            let chosen = choose(&positions, bounds, purpose, false);
+            let bytes = chosen.chunk[0].powi(3) * 12.0;
+            assert!(
+                (0.3..2.0).contains(&(bytes / target)),
+                "{bytes} for {target}: {chosen:?}"
+            );
+            assert!(chosen.bins > 1);
+        }
+    }
+
+    #[test]
+    fn vertices_at_one_place_end_the_search() {
+        let positions = Numbers::float32(2, vec![5.0; 600_000]);
+        let chosen = choose(&positions, (&[5.0; 2], &[5.0; 2]), Purpose::Auto, false);
+        assert!(chosen.chunk[0] > 0.0);
+    }
+}

@@ -1,0 +1,315 @@
+//! Which chunk and which bin each vertex is in.
+
+use core::ops::Range;
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use zvf_model::grid::{Bins, ChunkShape};
+
+use crate::{
+    coordinates,
+    design::Design,
+    geometry::Numbers,
+    refusal::Refusal,
+    sizing,
+};
+
+/// Chunks, bins and bounds of a level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    /// Extent of a chunk.
+    pub chunk: ChunkShape,
+    /// Bins of a chunk, where points are sorted into them.
+    pub bins: Option<Bins>,
+    /// The least of each axis.
+    pub lower: Vec<f64>,
+    /// The greatest of each axis.
+    pub upper: Vec<f64>,
+    /// Why the shapes are what they are, where they were chosen.
+    pub why: Vec<String>,
+}
+
+impl Space {
+    /// As the design says, or as suits the positions; `has_objects` when fragments
+    /// are objects and not bins.
+    pub(crate) fn of(
+        design: &Design,
+        positions: &Numbers,
+        (lower, upper): (Vec<f64>, Vec<f64>),
+        has_objects: bool,
+    ) -> Result<Self, Refusal> {
+        let axes = positions.columns;
+        let same = |what, found: usize| match found == axes {
+            true => Ok(()),
+            false => Err(Refusal::Axes {
+                what,
+                expected: axes,
+                found,
+            }),
+        };
+        let mut why = Vec::new();
+        let (chunk, bins) = match (&design.chunk_shape, &design.bin_shape) {
+            (Some(chunk), bins) => {
+                same("the chunk shape", chunk.len())?;
+                (chunk.clone(), bins.clone())
+            }
+            (None, Some(bin)) => {
+                same("the bin shape", bin.len())?;
+                ChunkShape::new(bin)?;
+                // Whole bins to each chunk, about as many as would be chosen.
+                let chosen =
+                    sizing::choose(positions, (&lower, &upper), design.purpose, has_objects);
+                let edges = chosen.chunk.iter().zip(bin);
+                let chunk = edges.map(|(edge, bin)| (edge / bin).round().max(1.0) * bin);
+                why.push(chosen.why);
+                (chunk.collect(), Some(bin.clone()))
+            }
+            (None, None) => {
+                let chosen =
+                    sizing::choose(positions, (&lower, &upper), design.purpose, has_objects);
+                let bins = (chosen.bins > 1).then(|| {
+                    let edges = chosen.chunk.iter();
+                    edges.map(|edge| edge / f64::from(chosen.bins)).collect()
+                });
+                why.push(chosen.why);
+                (chosen.chunk, bins)
+            }
+        };
+        if let Some(bins) = &bins {
+            same("the bin shape", bins.len())?;
+        }
+        let chunk = ChunkShape::new(&chunk)?;
+        let bins = bins.map(|bins| Bins::new(&chunk, ChunkShape::new(&bins)?).map_err(Refusal::from));
+        let bins = bins.transpose()?;
+        Ok(Self {
+            chunk,
+            bins,
+            lower,
+            upper,
+            why,
+        })
+    }
+
+    /// Number of axes.
+    pub fn axes(&self) -> usize {
+        self.chunk.axes()
+    }
+
+    /// The chunks that the bounds touch: the first along each axis, and how many.
+    pub(crate) fn grid(&self) -> Result<(Vec<i64>, Vec<u64>), Refusal> {
+        let lower = self.chunk.chunk_of(&self.lower).ok_or(Refusal::Grid)?;
+        let upper = self.chunk.chunk_of(&self.upper).ok_or(Refusal::Grid)?;
+        let shape = lower.coords().iter().zip(upper.coords());
+        let shape = shape.map(|(lo, hi)| hi.checked_sub(*lo).and_then(|n| u64::try_from(n).ok()));
+        let shape: Option<Vec<u64>> = shape.map(|n| n?.checked_add(1)).collect();
+        Ok((lower.coords().to_vec(), shape.ok_or(Refusal::Grid)?))
+    }
+}
+
+/// The chunk of each vertex, and the bin in it.
+#[derive(Debug)]
+pub(crate) struct Assigned {
+    /// The chunks there are, ascending.
+    pub(crate) chunks: Vec<Vec<i64>>,
+    /// For each vertex the number of its chunk in `chunks`.
+    pub(crate) chunk_of: Vec<u32>,
+    /// For each vertex the number of its bin; empty without bins.
+    pub(crate) bin_of: Vec<u32>,
+}
+
+/// Finds the chunk of each vertex, and the bin where `bins` are asked for.
+pub(crate) fn assign(
+    positions: &Numbers,
+    space: &Space,
+    binned: bool,
+) -> Result<Assigned, Refusal> {
+    let axes = space.axes();
+    let bins = space.bins.as_ref().filter(|_| binned);
+    let rule = Rule::of(space, binned);
+    let rows = positions.len();
+    // What chunks there are, as a box around all.
+    let boxes: Vec<Option<(Vec<i64>, Vec<i64>)>> = coordinates::blocks(rows)
+        .map(|block| rule.around(positions, block))
+        .collect();
+    let (mut least, mut most) = (vec![i64::MAX; axes], vec![i64::MIN; axes]);
+    for found in boxes {
+        let (lower, upper) = found.ok_or(Refusal::Grid)?;
+        for axis in 0..axes {
+            least[axis] = least[axis].min(lower[axis]);
+            most[axis] = most[axis].max(upper[axis]);
+        }
+    }
+    let mut extents = Vec::with_capacity(axes);
+    let mut cells = 1u64;
+    for axis in 0..axes {
+        let extent = most[axis].checked_sub(least[axis]);
+        let extent = extent.and_then(|n| u64::try_from(n).ok()?.checked_add(1));
+        let extent = extent.ok_or(Refusal::Grid)?;
+        cells = cells.checked_mul(extent).ok_or(Refusal::Grid)?;
+        extents.push(extent);
+    }
+    let place = |block: Range<usize>| rule.place(positions, block, &least, &extents);
+    let places: Vec<(Vec<u64>, Vec<u32>)> = coordinates::blocks(rows).map(place).collect();
+    let (numbers, chunk_of) = number(&places, cells);
+    let chunks = numbers.into_iter().map(|mut number| {
+        let mut coords = vec![0; axes];
+        for axis in (0..axes).rev() {
+            let at = number % extents[axis];
+            number /= extents[axis];
+            coords[axis] = least[axis].wrapping_add_unsigned(at);
+        }
+        coords
+    });
+    let chunks = chunks.collect();
+    let bin_of = match bins {
+        Some(_) => places.into_iter().flat_map(|(_, bins)| bins).collect(),
+        None => Vec::new(),
+    };
+    Ok(Assigned {
+        chunks,
+        chunk_of,
+        bin_of,
+    })
+}
+
+/// Numbers the cells that occur from 0 on, ascending.
+fn number(places: &[(Vec<u64>, Vec<u32>)], cells: u64) -> (Vec<u64>, Vec<u32>) {
+    let all = || places.iter().flat_map(|(cells, _)| cells);
+    let count: usize = places.iter().map(|(cells, _)| cells.len()).sum();
+    let small = usize::try_from(cells).ok();
+    // A table where it is no larger than what it is looked up for.
+    if let Some(cells) = small.filter(|cells| *cells <= count.saturating_mul(2).max(1 << 16)) {
+        let mut table = vec![u32::MAX; cells];
+        for &cell in all() {
+            table[index(cell)] = 0;
+        }
+        let mut numbers = Vec::new();
+        for (cell, slot) in (0u64..).zip(&mut table) {
+            if *slot == 0 {
+                *slot = narrow(numbers.len());
+                numbers.push(cell);
+            }
+        }
+        let chunk_of = places.par_iter().flat_map_iter(|(cells, _)| cells);
+        let chunk_of = chunk_of.map(|&cell| table[index(cell)]).collect();
+        return (numbers, chunk_of);
+    }
+    let mut numbers: Vec<u64> = Vec::new();
+    for (cells, _) in places {
+        let mut cells = cells.clone();
+        cells.sort_unstable();
+        cells.dedup();
+        numbers.extend(cells);
+        if numbers.len() > 1 << 22 {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    let table: HashMap<u64, u32> = numbers.iter().copied().zip(0..).collect();
+    let chunk_of = places.par_iter().flat_map_iter(|(cells, _)| cells);
+    let chunk_of = chunk_of.map(|cell| table.get(cell).copied().unwrap_or_default());
+    let chunk_of = chunk_of.collect();
+    (numbers, chunk_of)
+}
+
+/// How a coordinate becomes a chunk: by itself, or through its bin.
+struct Rule<'a> {
+    extents: &'a [f64],
+    /// Bins of a chunk along each axis; 1 where chunks are decided alone.
+    per_chunk: Vec<i64>,
+}
+
+impl<'a> Rule<'a> {
+    fn of(space: &'a Space, binned: bool) -> Self {
+        match space.bins.as_ref().filter(|_| binned) {
+            Some(bins) => Self {
+                extents: bins.shape().extents(),
+                per_chunk: bins
+                    .per_chunk()
+                    .iter()
+                    .map(|n| i64::from(n.get()))
+                    .collect(),
+            },
+            None => Self {
+                extents: space.chunk.extents(),
+                per_chunk: vec![1; space.axes()],
+            },
+        }
+    }
+
+    /// The bin (or chunk) along an axis.
+    #[expect(clippy::cast_possible_truncation, reason = "checked by `around`")]
+    fn step(&self, axis: usize, value: f64) -> i64 {
+        (value / self.extents[axis]).floor() as i64
+    }
+
+    /// The least and greatest chunks of a block; `None` when one does not fit.
+    fn around(&self, positions: &Numbers, rows: Range<usize>) -> Option<(Vec<i64>, Vec<i64>)> {
+        let axes = self.extents.len();
+        let mut values = Vec::new();
+        coordinates::block(positions, rows, &mut values);
+        let (mut least, mut most) = (vec![f64::INFINITY; axes], vec![f64::NEG_INFINITY; axes]);
+        for position in values.chunks_exact(axes) {
+            for (axis, value) in position.iter().enumerate() {
+                least[axis] = least[axis].min(*value);
+                most[axis] = most[axis].max(*value);
+            }
+        }
+        let limit = 2f64.powi(62);
+        let mut found = (Vec::new(), Vec::new());
+        for axis in 0..axes {
+            for (value, into) in [(least[axis], &mut found.0), (most[axis], &mut found.1)] {
+                if (value / self.extents[axis]).abs() >= limit {
+                    return None;
+                }
+                into.push(self.step(axis, value).div_euclid(self.per_chunk[axis]));
+            }
+        }
+        Some(found)
+    }
+
+    /// Numbers of cells in the box, and of bins in them.
+    fn place(
+        &self,
+        positions: &Numbers,
+        rows: Range<usize>,
+        least: &[i64],
+        extents: &[u64],
+    ) -> (Vec<u64>, Vec<u32>) {
+        let axes = self.extents.len();
+        let binned = self.per_chunk.iter().any(|n| *n != 1);
+        let mut values = Vec::new();
+        let mut cells = Vec::with_capacity(rows.len());
+        let mut bins = Vec::with_capacity(rows.len());
+        coordinates::block(positions, rows, &mut values);
+        for position in values.chunks_exact(axes) {
+            let (mut cell, mut bin) = (0u64, 0i64);
+            for (axis, value) in position.iter().enumerate() {
+                let step = self.step(axis, *value);
+                let chunk = if binned {
+                    let count = self.per_chunk[axis];
+                    bin = bin * count + step.rem_euclid(count);
+                    step.div_euclid(count)
+                } else {
+                    step
+                };
+                // Inside the box, which was found with the same numbers.
+                cell = cell * extents[axis] + chunk.wrapping_sub(least[axis]).unsigned_abs();
+            }
+            cells.push(cell);
+            bins.push(u32::try_from(bin).unwrap_or(u32::MAX));
+        }
+        (cells, bins)
+    }
+}
+
+fn index(cell: u64) -> usize {
+    usize::try_from(cell).unwrap_or(usize::MAX)
+}
+
+/// Chunks are as many as vertices at most, and those are below 2^32.
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
