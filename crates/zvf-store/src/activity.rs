@@ -19,6 +19,12 @@ pub struct Activity {
     pub bytes_read: u64,
     /// Requests for the children of a prefix.
     pub lists: u64,
+    /// Requests that put an object or moved one.
+    pub writes: u64,
+    /// Bytes these put, whether or not they were taken.
+    pub bytes_written: u64,
+    /// Requests that deleted an object.
+    pub deletes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -26,6 +32,9 @@ pub(crate) struct Recorder {
     requests: AtomicU64,
     bytes_read: AtomicU64,
     lists: AtomicU64,
+    writes: AtomicU64,
+    bytes_written: AtomicU64,
+    deletes: AtomicU64,
     log: Option<Mutex<Vec<Read>>>,
 }
 
@@ -54,11 +63,24 @@ impl Recorder {
         self.lists.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn write(&self, bytes: usize) {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn delete(&self) {
+        self.deletes.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn activity(&self) -> Activity {
         Activity {
             requests: self.requests.load(Ordering::Relaxed),
             bytes_read: self.bytes_read.load(Ordering::Relaxed),
             lists: self.lists.load(Ordering::Relaxed),
+            writes: self.writes.load(Ordering::Relaxed),
+            bytes_written: self.bytes_written.load(Ordering::Relaxed),
+            deletes: self.deletes.load(Ordering::Relaxed),
         }
     }
 

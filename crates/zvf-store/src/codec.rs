@@ -1,20 +1,28 @@
-//! Undoing the codecs of one chunk.
+//! The codecs of one chunk: undoing and applying them.
 //!
 //! A chain is read from metadata once and undone for each chunk. zstd, gzip and
 //! the checksum go through the libraries that zarrs itself uses, because zarrs
 //! decodes without a bound; blosc goes through zarrs. `docs/adr/0005` says why.
+//! Encoding goes through the same libraries, so that what is written is what
+//! was tested to be read.
 
 #[cfg(feature = "blosc")]
 mod blosc;
 mod compression;
+mod encode;
+mod settings;
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use zvf_format::numeric::ByteOrder;
 use zvf_model::zarr::Codecs;
 
 pub use compression::{DecodeError, DecodedSize};
+pub use encode::EncodeError;
 
 pub(crate) use compression::{Compression, crc32c};
+pub(crate) use encode::crc32c as with_crc32c;
 
 /// The codecs of a chunk that is no shard: how values become bytes, and what
 /// happens to the bytes then.
@@ -140,6 +148,27 @@ impl ChunkCodecs {
         }
         size.check(&bytes)?;
         Ok(bytes)
+    }
+
+    /// The chunk that [`undo`](Self::undo) makes `payload` of: compressions and
+    /// checksums in their order, as the configuration says. Of the form it is
+    /// only told, see [`CellArray::encode`](crate::CellArray::encode).
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`] for a configuration that no encoder follows and for more
+    /// bytes than a codec takes.
+    pub fn encode(&self, payload: &[u8]) -> Result<Bytes, EncodeError> {
+        self.apply(Cow::Borrowed(payload))
+    }
+
+    /// Copies nothing of an owned payload without compressions.
+    pub(crate) fn apply(&self, payload: Cow<'_, [u8]>) -> Result<Bytes, EncodeError> {
+        let mut bytes = payload;
+        for compression in &self.compressions {
+            bytes = Cow::Owned(compression.apply(bytes)?);
+        }
+        Ok(bytes.into_owned().into())
     }
 }
 

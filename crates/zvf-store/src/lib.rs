@@ -1,5 +1,6 @@
 //! Reads stores of the Zarr Vectors Format from disks, zip files, memory, web
-//! servers and buckets, with few requests.
+//! servers and buckets, with few requests, and writes them to disks, memory and
+//! buckets.
 //!
 //! [`Store::open`] takes an address, [`Store::read`] a batch of keys and ranges.
 //! What goes out is decided before anything does: equal reads are one, near
@@ -37,6 +38,17 @@
 //! keeps the indexes of shards. It is what plans ask through the port
 //! [`Fetch`](zvf_model::fetch::Fetch), where each cell fails alone.
 //!
+//! [`CellArray::encode`] makes of a payload what is stored, and
+//! [`CellArray::encode_shard`] of many the object they share;
+//! [`CellArray::object_of`] says where it goes. What zarr-python writes, these
+//! write byte for byte, but for gzip.
+//!
+//! # Writing
+//!
+//! [`Store::create`] opens a store to write to it. [`Store::put_each`],
+//! [`Store::put_new`] and [`Store::delete_each`] change single objects, each of
+//! which is there whole or not at all.
+//!
 //! # Kinds of store
 //!
 //! | address | feature | ranges merged within | most of a merged request | requests at once |
@@ -49,7 +61,9 @@
 //! | `gs:` | `gcp` | as `http` | | |
 //! | `az:`, `abfs:` | `azure` | as `http` | | |
 //!
-//! Reading is async and needs a tokio runtime for the network; the other kinds
+//! Web servers and zip files can only be read.
+//!
+//! All is async and needs a tokio runtime for the network; the other kinds
 //! also work without one, on the calling thread.
 #![deny(
     clippy::arithmetic_side_effects,
@@ -65,6 +79,7 @@ mod array;
 mod cell;
 mod coalesce;
 mod codec;
+mod encode;
 mod failure;
 mod fetch;
 mod list;
@@ -80,15 +95,17 @@ mod shard;
 mod sizes;
 mod store;
 mod tries;
+mod write;
 
 pub use activity::Activity;
 pub use array::{CellArray, CellArrayError};
 pub use cell::{Cell, CellError, CellReader};
 pub use coalesce::{MergeLimits, Merged, coalesce};
-pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize};
+pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError};
 pub use list::{ListError, ListedFile, Listing};
 pub use open::{OpenError, OpenOptions};
 pub use range::{ByteRange, Read};
 pub use read::ReadError;
 pub use shard::ShardEntryError;
 pub use store::Store;
+pub use write::WriteError;

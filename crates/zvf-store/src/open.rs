@@ -15,6 +15,7 @@ use crate::{
     address::{Address, Scheme},
     coalesce::MergeLimits,
     store::{Backend, Store, Tuning},
+    write::{Called, Hook},
 };
 
 /// Why a store cannot be opened. No request was made: what the network says
@@ -60,6 +61,9 @@ pub enum OpenError {
         /// What is wrong with it.
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A kind of store that nothing can be written to.
+    #[error("{0} can only be read: writing needs a folder, a bucket or memory")]
+    ReadOnly(String),
     /// An option that this kind of store does not know.
     #[error("option {0:?} is not known")]
     Option(String),
@@ -94,6 +98,8 @@ pub struct OpenOptions {
     pub(crate) retry_timeout: Duration,
     pub(crate) timeout: Option<Duration>,
     pub(crate) options: Vec<(String, String)>,
+    pub(crate) durable: bool,
+    pub(crate) hook: Hook,
 }
 
 impl Default for OpenOptions {
@@ -109,6 +115,8 @@ impl Default for OpenOptions {
             retry_timeout: Duration::from_mins(1),
             timeout: None,
             options: Vec::new(),
+            durable: false,
+            hook: Hook::default(),
         }
     }
 }
@@ -185,6 +193,56 @@ impl OpenOptions {
         self
     }
 
+    /// Whether what is written to a folder is on the disk before it counts as
+    /// written, files and folders both. Off at first: a killed process loses
+    /// nothing either way, but without this a power cut may lose the last
+    /// transactions, and then also what they replaced. Buckets always are.
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
+    /// For tests of crashes: called with the name of the operation and the key
+    /// before each one that changes the store, and again after it. A process
+    /// that ends itself in there, or a panic, is a crash at that place.
+    ///
+    /// Operations are `put`, `put-new`, `put-over`, `rename` and `delete`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn before_each_write(mut self, hook: Arc<Called>) -> Self {
+        self.hook = Hook::new(hook);
+        self
+    }
+
+    /// Opens the store at `address` to write to it, as [`open`](Self::open);
+    /// a folder that is not there is made, with those around it.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; [`OpenError::ReadOnly`] for web servers and zip files.
+    pub fn create(&self, address: &str) -> Result<Store, OpenError> {
+        let read_only = || OpenError::ReadOnly(address.to_owned());
+        match Address::parse(address)? {
+            Address::Network(Scheme::Http, _) => Err(read_only()),
+            Address::Memory | Address::Network(..) => self.open(address),
+            Address::Path(path) => {
+                if is_zip(&path) && !path.is_dir() {
+                    return Err(read_only());
+                }
+                if path.is_file() {
+                    return Err(OpenError::NotAFolder(address.to_owned()));
+                }
+                let made = std::fs::create_dir_all(&path);
+                made.map_err(|source| OpenError::Io {
+                    path: address.to_owned(),
+                    source,
+                })?;
+                self.open_path(address, &path)
+            }
+        }
+    }
+
     /// Opens the store at `address`: a path, or a URL with `file`, `memory`,
     /// `http`, `https`, `s3`, `gs` or `az`. A path to a `.zip` file is a store
     /// of its entries.
@@ -254,10 +312,7 @@ impl OpenOptions {
             },
         };
         let found = std::fs::metadata(path).map_err(io)?;
-        let zip = path
-            .extension()
-            .is_some_and(|end| end.eq_ignore_ascii_case("zip"));
-        if found.is_file() && zip {
+        if found.is_file() && is_zip(path) {
             return self.open_zip(address, path);
         }
         if !found.is_dir() {
@@ -268,6 +323,8 @@ impl OpenOptions {
             address: address.to_owned(),
             source: Box::new(source),
         })?;
+        // A folder without objects is none in a bucket either.
+        let files = files.with_automatic_cleanup(true).with_fsync(self.durable);
         let backend = Backend::Objects(Arc::new(files));
         let name = address.to_owned();
         Ok(Store::new(
@@ -332,6 +389,11 @@ impl OpenOptions {
     }
 }
 
+fn is_zip(path: &FilePath) -> bool {
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("zip"))
+}
+
 /// What is in memory is there at once.
 fn put(memory: &InMemory, path: &Path, bytes: Bytes) {
     let done = memory.put(path, bytes.into()).now_or_never();
@@ -360,6 +422,15 @@ impl Store {
     /// [`OpenError`], as [`OpenOptions::open`].
     pub fn open(address: &str) -> Result<Self, OpenError> {
         OpenOptions::default().open(address)
+    }
+
+    /// Opens a store to write to it, with the default [`OpenOptions`].
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], as [`OpenOptions::create`].
+    pub fn create(address: &str) -> Result<Self, OpenError> {
+        OpenOptions::default().create(address)
     }
 
     /// A store of objects at hand, with the default [`OpenOptions`].

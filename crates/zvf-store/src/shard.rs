@@ -6,7 +6,9 @@ use bytes::Bytes;
 use zvf_model::zarr::{Array, Codecs, IndexLocation};
 
 use crate::{
-    codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, crc32c, field},
+    codec::{
+        ChunkCodecs, ChunkForm, CodecsError, DecodeError, EncodeError, crc32c, field, with_crc32c,
+    },
     range::ByteRange,
 };
 
@@ -82,6 +84,82 @@ impl Sharding {
         }
     }
 
+    /// Chunks of a shard.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// A shard of these encoded chunks by their numbers, in any order.
+    pub(crate) fn encode(&self, mut chunks: Vec<(u64, Bytes)>) -> Result<Bytes, EncodeError> {
+        chunks.sort_by_cached_key(|(number, _)| self.morton(*number));
+        let checksum = if self.checksum { 4 } else { 0 };
+        let index_size = self.count.saturating_mul(ENTRY).saturating_add(checksum);
+        let index_size = usize::try_from(index_size).map_err(|_| EncodeError::ShardSize)?;
+        let sizes = chunks.iter().map(|(_, chunk)| chunk.len());
+        let size = sizes.fold(index_size, usize::saturating_add);
+        let mut index = Vec::new();
+        let mut shard = Vec::new();
+        let reserved = index.try_reserve_exact(index_size);
+        let reserved = reserved.and_then(|()| shard.try_reserve_exact(size));
+        reserved.map_err(|_| EncodeError::ShardSize)?;
+
+        let entries = usize::try_from(self.count.saturating_mul(ENTRY));
+        index.resize(entries.unwrap_or(index_size), u8::MAX);
+        let mut offset = match self.location {
+            IndexLocation::Start => u64::try_from(index_size).unwrap_or(u64::MAX),
+            IndexLocation::End => 0,
+        };
+        for (number, chunk) in &chunks {
+            let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+            let entry = entry_at(*number).filter(|_| *number < self.count);
+            let entry = entry.and_then(|range| index.get_mut(range));
+            let Some(([at, len], _)) = entry.map(<[u8]>::as_chunks_mut::<8>) else {
+                let (number, cells) = (*number, self.count);
+                return Err(EncodeError::NoSuchCell { number, cells });
+            };
+            if *at != ABSENT.to_le_bytes() {
+                return Err(EncodeError::CellTwice(*number));
+            }
+            *at = offset.to_le_bytes();
+            *len = length.to_le_bytes();
+            offset = offset.saturating_add(length);
+        }
+        if self.checksum {
+            index = with_crc32c(index);
+        }
+        if self.location == IndexLocation::Start {
+            shard.extend_from_slice(&index);
+        }
+        for (_, chunk) in &chunks {
+            shard.extend_from_slice(chunk);
+        }
+        if self.location == IndexLocation::End {
+            shard.extend_from_slice(&index);
+        }
+        Ok(shard.into())
+    }
+
+    /// Where a chunk comes in the order in which zarr-python writes a shard: the
+    /// bits of its coordinates interleaved, of the first axis the lowest. Two
+    /// chunks of a shard never have the same, unless they are one.
+    fn morton(&self, number: u64) -> Vec<u64> {
+        let mut left = number;
+        let along = self.chunks.iter().rev().map(|chunks| {
+            let at = left.checked_rem(*chunks).unwrap_or(0);
+            left = left.checked_div(*chunks).unwrap_or(0);
+            at
+        });
+        // The last axis first: of bits of the same place it decides.
+        let coordinates: Vec<u64> = along.collect();
+        let most = self.chunks.iter().max().copied().unwrap_or(0);
+        let places = u64::BITS.saturating_sub(most.leading_zeros());
+        let code = |place: u32| {
+            let bits = coordinates.iter().map(|at| at.wrapping_shr(place) & 1);
+            bits.fold(0_u64, |code, bit| code.wrapping_shl(1) | bit)
+        };
+        (0..places).rev().map(code).collect()
+    }
+
     /// Checks an index read from [`index_range`](Self::index_range).
     pub(crate) fn index(&self, bytes: Bytes) -> Result<ShardIndex, DecodeError> {
         let bytes = if self.checksum {
@@ -93,6 +171,13 @@ impl Sharding {
         crate::codec::DecodedSize::Exactly(expected).check(&bytes)?;
         Ok(ShardIndex(bytes))
     }
+}
+
+/// Where in the index the entry of a chunk is.
+fn entry_at(number: u64) -> Option<Range<usize>> {
+    let start = number.checked_mul(ENTRY)?;
+    let end = start.checked_add(ENTRY)?;
+    Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
 }
 
 /// Whether an index has a checksum; `None` when it is not two numbers a chunk.

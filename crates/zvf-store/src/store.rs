@@ -12,9 +12,11 @@ use crate::{
     open::OpenOptions,
     range::Read,
     tries::Tries,
+    write::Hook,
 };
 
-/// A store to read from: a folder, a bucket, a web server, memory, a zip file.
+/// A store: a folder, a bucket, memory; or, to read from only, a web server or a
+/// zip file.
 ///
 /// Cloning is cheap; clones share connections, counters and the log.
 #[derive(Clone)]
@@ -29,6 +31,7 @@ struct Inner {
     tries: Tries,
     recorder: Recorder,
     lacks: Lacks,
+    hook: Hook,
 }
 
 /// What the bytes come from.
@@ -108,6 +111,7 @@ impl Store {
             },
             recorder: Recorder::new(options.recording),
             lacks: Lacks::default(),
+            hook: options.hook.clone(),
         }))
     }
 
@@ -156,6 +160,10 @@ impl Store {
 
     pub(crate) fn recorder(&self) -> &Recorder {
         &self.0.recorder
+    }
+
+    pub(crate) fn hook(&self) -> &Hook {
+        &self.0.hook
     }
 
     pub(crate) fn lacks(&self) -> &Lacks {

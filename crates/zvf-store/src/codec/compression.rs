@@ -9,15 +9,18 @@ use std::{
 use bytes::Bytes;
 use zvf_model::zarr::Codec;
 
-use super::{CodecsError, field};
+use super::{
+    CodecsError, field,
+    settings::{self, Settings},
+};
 
-/// A codec from bytes to bytes.
+/// A codec from bytes to bytes, and what its encoder is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
-    Zstd,
-    Gzip,
+    Zstd(Settings<settings::Zstd>),
+    Gzip(Settings<settings::Gzip>),
     #[cfg(feature = "blosc")]
-    Blosc,
+    Blosc(Settings<settings::Blosc>),
     Crc32c,
 }
 
@@ -91,10 +94,10 @@ const CHECKSUM: usize = 4;
 impl Compression {
     pub(crate) fn new(codec: &Codec) -> Result<Self, CodecsError> {
         match &*codec.name {
-            "zstd" => Ok(Self::Zstd),
-            "gzip" => Ok(Self::Gzip),
+            "zstd" => Ok(Self::Zstd(settings::Zstd::of(codec))),
+            "gzip" => Ok(Self::Gzip(settings::Gzip::of(codec))),
             #[cfg(feature = "blosc")]
-            "blosc" => Ok(Self::Blosc),
+            "blosc" => Ok(Self::Blosc(settings::Blosc::of(codec))),
             #[cfg(not(feature = "blosc"))]
             name @ "blosc" => Err(CodecsError::Feature {
                 codec: name.to_owned(),
@@ -120,13 +123,13 @@ impl Compression {
     /// The bytes before this codec; no more than `limit` are allocated.
     pub(crate) fn undo(self, bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         match self {
-            Self::Zstd => zstd(bytes, limit),
-            Self::Gzip => {
+            Self::Zstd(_) => zstd(bytes, limit),
+            Self::Gzip(_) => {
                 let stream = flate2::bufread::MultiGzDecoder::new(&**bytes);
                 inflate("gzip", stream, limit)
             }
             #[cfg(feature = "blosc")]
-            Self::Blosc => super::blosc::undo(bytes, limit),
+            Self::Blosc(_) => super::blosc::undo(bytes, limit),
             Self::Crc32c => crc32c(bytes),
         }
     }

@@ -8,6 +8,7 @@
 mod cell;
 mod coalesce;
 mod codec;
+mod encode;
 #[cfg(feature = "blosc")]
 mod golden;
 #[cfg(feature = "http")]
@@ -21,5 +22,6 @@ mod sizes;
 mod support;
 #[cfg(feature = "http")]
 mod unlistable;
+mod write;
 #[cfg(feature = "zip")]
 mod zip;
