@@ -25,7 +25,7 @@
 //! chunk, then by bin or object, then as they came; links by array, cell and then
 //! as they came, with their ends in the order they came; objects by id. The
 //! format has no place for more.
-#![allow(
+#![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,

@@ -103,6 +103,7 @@ pub use cell::{Cell, CellError, CellReader};
 pub use coalesce::{MergeLimits, Merged, coalesce};
 pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError};
 pub use list::{ListError, ListedFile, Listing};
+pub use off_thread::beside;
 pub use open::{OpenError, OpenOptions};
 pub use range::{ByteRange, Read};
 pub use read::ReadError;

@@ -17,3 +17,10 @@ pub(crate) async fn off_thread<T: Send + 'static>(
         _ => Ok(work()),
     }
 }
+
+/// Runs `work` beside what waits for the store: on a thread of its own where there
+/// is a runtime, here otherwise. `None` when the runtime is shutting down or the
+/// work panicked.
+pub async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    off_thread(true, work).await.ok()
+}

@@ -11,8 +11,11 @@ use zvf_model::{
     metadata::MetadataError,
     zarr::IndexError,
 };
+use zvf_build::Refusal;
 use zvf_query::QueryError;
-use zvf_store::{CellArrayError, CellError, ListError, OpenError, ReadError};
+use zvf_store::{
+    CellArrayError, CellError, EncodeError, ListError, OpenError, ReadError, WriteError,
+};
 
 /// Why a store cannot be opened or counted. What happened below is the source.
 #[derive(Debug, thiserror::Error)]
@@ -221,4 +224,27 @@ pub enum Error {
     /// A cell cannot be read.
     #[error(transparent)]
     Cell(#[from] CellError),
+    /// Geometry that is not written as it is.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// An object cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A cell cannot be encoded.
+    #[error("{key} cannot be encoded")]
+    Encode {
+        /// The object.
+        key: Key,
+        /// Why.
+        source: EncodeError,
+    },
+    /// There is a store where one is to be made.
+    #[error("{address} is a store already; append to it, or make the new one elsewhere")]
+    AlreadyThere {
+        /// The address.
+        address: String,
+    },
+    /// Work was given up because the program is ending.
+    #[error("the work was interrupted")]
+    Interrupted,
 }

@@ -29,11 +29,14 @@ mod level;
 mod nodes;
 mod objects;
 mod opening;
+mod writing;
 
 pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use writing::{Progress, Written, create};
+pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
-pub use zvf_store::OpenOptions;
+pub use zvf_store::{OpenOptions, Store};

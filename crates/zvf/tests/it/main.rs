@@ -24,6 +24,7 @@ mod stores;
 mod tables;
 #[cfg(feature = "http")]
 mod web;
+mod written;
 
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {

@@ -1,0 +1,142 @@
+//! What a plan makes, as objects of a store.
+
+use core::ops::Range;
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use rayon::prelude::*;
+use serde_json::Value;
+use zvf_build::{Output, Plan};
+use zvf_model::{
+    key::{Key, KeyError},
+    zarr::Node,
+};
+use zvf_store::CellArray;
+
+use crate::{error::Error, nodes::cell_array};
+
+/// Arrays by path.
+pub(crate) struct Arrays(HashMap<String, CellArray>);
+
+impl Arrays {
+    /// The arrays among nodes.
+    pub(crate) fn of(outputs: &[Output]) -> Result<Self, Error> {
+        let mut arrays = HashMap::new();
+        for output in outputs {
+            if let Output::Node { path, json } = output
+                && let Some(array) = array(path, json)?
+            {
+                arrays.insert(path.clone(), array);
+            }
+        }
+        Ok(Self(arrays))
+    }
+
+    fn get(&self, path: &str) -> Result<&CellArray, Error> {
+        let key = || named(Key::parse(path), path);
+        match self.0.get(path) {
+            Some(array) => Ok(array),
+            None => Err(Error::NoCells { node: key()? }),
+        }
+    }
+}
+
+/// The array that a node is.
+fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Error> {
+    if json.get("node_type").and_then(Value::as_str) != Some("array") {
+        return Ok(None);
+    }
+    let key = named(Key::parse(path), path)?;
+    match Node::from_json(&named(key.metadata(), path)?, json.clone())? {
+        Node::Array(array) => cell_array(&key, array).map(Some),
+        Node::Group(_) => Ok(None),
+    }
+}
+
+/// The cells of some tasks, on all cores and in the order of the tasks.
+pub(crate) fn of_tasks(
+    plan: &Plan,
+    arrays: &Arrays,
+    tasks: Range<usize>,
+) -> Result<Vec<(Key, Bytes)>, Error> {
+    let made = tasks.into_par_iter().map(|task| {
+        let outputs = plan.run(task)?;
+        encoded(arrays, outputs)
+    });
+    let made: Vec<Result<Vec<_>, Error>> = made.collect();
+    let mut objects = Vec::new();
+    for part in made {
+        objects.extend(part?);
+    }
+    Ok(objects)
+}
+
+/// Nodes and cells as objects. All cells of a shard must be among them.
+pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key, Bytes)>, Error> {
+    let mut objects = Vec::with_capacity(outputs.len());
+    // Arrays of one cell come with their nodes.
+    let mut own: HashMap<String, CellArray> = HashMap::new();
+    let mut shards: BTreeMap<Key, (CellArray, Vec<(u64, Bytes)>)> = BTreeMap::new();
+    for output in outputs {
+        match output {
+            Output::Node { path, json } => {
+                if let Some(array) = array(&path, &json)? {
+                    own.insert(path.clone(), array);
+                }
+                let key = named(Key::parse(&path).and_then(|key| key.metadata()), &path)?;
+                objects.push((key, text(&json)));
+            }
+            Output::Cell {
+                array,
+                index,
+                payload,
+            } => {
+                let cells = match own.get(&array) {
+                    Some(cells) => cells,
+                    None => arrays.get(&array)?,
+                };
+                let place = cells.object_of(&index).map_err(|source| Error::Index {
+                    node: cells.node().clone(),
+                    source,
+                })?;
+                match place {
+                    (key, None) => {
+                        let bytes = cells.encode(&payload).map_err(|source| Error::Encode {
+                            key: key.clone(),
+                            source,
+                        })?;
+                        objects.push((key, bytes));
+                    }
+                    (key, Some(number)) => {
+                        let shard = shards.entry(key);
+                        let (_, cells) = shard.or_insert_with(|| (cells.clone(), Vec::new()));
+                        cells.push((number, Bytes::from(payload)));
+                    }
+                }
+            }
+        }
+    }
+    for (key, (array, cells)) in shards {
+        let bytes = array.encode_shard(&cells);
+        let bytes = bytes.map_err(|source| Error::Encode {
+            key: key.clone(),
+            source,
+        })?;
+        objects.push((key, bytes));
+    }
+    Ok(objects)
+}
+
+/// A node's text, as other writers lay it out.
+pub(crate) fn text(json: &Value) -> Bytes {
+    // A value has no map with keys that are not text.
+    let text = serde_json::to_vec_pretty(json).unwrap_or_default();
+    Bytes::from(text)
+}
+
+pub(crate) fn named<T>(key: Result<T, KeyError>, name: &str) -> Result<T, Error> {
+    key.map_err(|source| Error::Name {
+        name: name.to_owned(),
+        source,
+    })
+}

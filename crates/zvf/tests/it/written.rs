@@ -1,0 +1,5 @@
+//! Stores that were written here, read back.
+
+mod content;
+mod random;
+mod round_trip;

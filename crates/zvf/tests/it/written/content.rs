@@ -1,0 +1,217 @@
+//! What is in a store, whatever its chunks: vertices go by their attribute `tag`,
+//! which no two of them share.
+
+use std::collections::BTreeMap;
+
+use zvf::{Dataset, Query};
+use zvf_build::{Attribute, Design, Geometry, Numbers, Values};
+use zvf_model::level::LevelId;
+use zvf_query::{
+    Column,
+    predicate::Scope,
+};
+
+/// All there is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Content {
+    /// By tag: coordinates, and attributes by name.
+    pub(super) vertices: BTreeMap<u64, (Vec<u8>, Row)>,
+    /// The object of each vertex, where there are objects and no paths.
+    pub(super) owners: BTreeMap<u64, i64>,
+    /// Tags of paths by object.
+    pub(super) paths: BTreeMap<i64, Vec<u64>>,
+    /// Tags of the ends of each link and its attributes, sorted.
+    pub(super) links: Vec<(Vec<u64>, Row)>,
+    /// Attributes by object: every object, also those without vertices.
+    pub(super) objects: BTreeMap<i64, Row>,
+    /// Members and attributes by group.
+    pub(super) groups: BTreeMap<u64, (Vec<i64>, Row)>,
+}
+
+/// Values by name; those that are missing are not there.
+pub(super) type Row = BTreeMap<String, String>;
+
+fn number(bytes: &[u8]) -> String {
+    format!("{bytes:02x?}")
+}
+
+fn row(attributes: &[Attribute], at: usize) -> Row {
+    let value = |attribute: &Attribute| match &attribute.values {
+        Values::Numbers(numbers) => Some(number(numbers.row(at))),
+        Values::Text(texts) => texts[at].clone(),
+    };
+    let row = attributes.iter();
+    row.filter_map(|attribute| Some((attribute.name.clone(), value(attribute)?)))
+        .collect()
+}
+
+fn read(columns: &[Column], at: usize) -> Row {
+    let value = |column: &Column| {
+        if column.is_missing(at) {
+            return None;
+        }
+        Some(match &column.values {
+            zvf_query::Values::Numbers(rows) => {
+                let size = rows.row_size();
+                number(&rows.bytes[at * size..(at + 1) * size])
+            }
+            zvf_query::Values::Words { codes, words } => words[codes[at] as usize].clone(),
+        })
+    };
+    let row = columns.iter();
+    row.filter_map(|column| Some((column.name.clone(), value(column)?)))
+        .collect()
+}
+
+/// The tag of each vertex.
+fn tags(values: &Values) -> Vec<u64> {
+    match values {
+        Values::Numbers(Numbers { bytes, .. }) => tags_of(bytes),
+        Values::Text(_) => panic!("tags are numbers"),
+    }
+}
+
+fn tags_of(bytes: &[u8]) -> Vec<u64> {
+    bytes
+        .chunks_exact(8)
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+        .collect()
+}
+
+impl Content {
+    /// What geometry holds, as it is to be stored.
+    pub(super) fn of(geometry: &Geometry, design: &Design) -> Self {
+        let attribute = geometry.vertex.iter().find(|attribute| attribute.name == "tag");
+        let tags = tags(&attribute.unwrap().values);
+        let mut content = Self::default();
+        for (at, tag) in tags.iter().enumerate() {
+            let position = geometry.positions.row(at).to_vec();
+            content.vertices.insert(*tag, (position, row(&geometry.vertex, at)));
+        }
+        assert_eq!(content.vertices.len(), tags.len());
+        let mut ids: Vec<i64> = Vec::new();
+        let speaks = !geometry.object.is_empty() || !geometry.groups.is_empty() || geometry.objects.is_some();
+        if let Some(offsets) = &geometry.part_offsets {
+            for (part, ends) in offsets.windows(2).enumerate() {
+                let id = geometry.part_objects.as_ref().map_or(part as i64, |ids| ids[part]);
+                ids.push(id);
+                let rows = ends[0] as usize..ends[1] as usize;
+                if !rows.is_empty() {
+                    content.paths.insert(id, tags[rows].to_vec());
+                }
+            }
+        } else if let Some(own) = &geometry.object_ids {
+            content.owners = tags.iter().copied().zip(own.iter().copied()).collect();
+        } else if design.kind.is_linked() {
+            content.owners = tags.iter().map(|tag| (*tag, 0)).collect();
+        } else if speaks {
+            content.owners = tags.iter().copied().zip(0..).collect();
+        }
+        let width = geometry.link_width;
+        for (at, ends) in geometry.links.chunks_exact(width).enumerate() {
+            let ends = ends.iter().map(|end| tags[*end as usize]).collect();
+            content.links.push((ends, row(&geometry.link, at)));
+        }
+        content.links.sort();
+        let mut known: Vec<i64> = content.owners.values().copied().chain(ids.iter().copied()).collect();
+        if design.kind.is_paths() && geometry.objects.is_none() {
+            known.clone_from(&ids);
+        } else {
+            known.sort_unstable();
+            known.dedup();
+        }
+        let listed = geometry.objects.clone().unwrap_or_else(|| known.clone());
+        for id in known.iter().chain(&listed) {
+            content.objects.entry(*id).or_default();
+        }
+        for (at, id) in listed.iter().enumerate() {
+            content.objects.insert(*id, row(&geometry.object, at));
+        }
+        if design.profile != zvf_build::Profile::V09 {
+            // Ids are rows: there are objects in between.
+            let last = content.objects.keys().next_back().copied();
+            for id in 0..last.unwrap_or(-1) {
+                content.objects.entry(id).or_default();
+            }
+        }
+        let attributes = geometry.group.iter().map(|attribute| attribute.values.len());
+        let count = attributes.max().unwrap_or(0) as u64;
+        let last = geometry.groups.keys().next_back();
+        let count = count.max(last.map_or(0, |last| u64::from(*last) + 1));
+        for group in 0..count {
+            let members = geometry.groups.get(&(group as u32)).cloned();
+            let row = row(&geometry.group, group as usize);
+            content.groups.insert(group, (members.unwrap_or_default(), row));
+        }
+        content
+    }
+
+    /// What a store holds.
+    pub(super) async fn read(dataset: &Dataset) -> Self {
+        let answer = dataset.query(&Query::new()).await.unwrap();
+        assert_eq!(answer.missing, []);
+        let mut content = Self::default();
+        let tags = answer.vertex.iter().find(|column| column.name == "tag").unwrap();
+        let zvf_query::Values::Numbers(tags) = &tags.values else {
+            panic!("tags are numbers")
+        };
+        let tags = tags_of(&tags.bytes);
+        let size = answer.positions.row_size();
+        for (at, tag) in tags.iter().enumerate() {
+            let position = answer.positions.bytes[at * size..(at + 1) * size].to_vec();
+            let mut row = read(&answer.vertex, at);
+            for (name, value) in read(&answer.fragment, at) {
+                row.insert(format!("fragment.{name}"), value);
+            }
+            let before = content.vertices.insert(*tag, (position, row));
+            assert_eq!(before, None, "vertex {tag} is there twice");
+        }
+        if let Some(ids) = &answer.object_ids {
+            content.owners = tags.iter().copied().zip(ids.iter().copied()).collect();
+        }
+        if let Some(parts) = &answer.parts {
+            for (part, ends) in parts.offsets.windows(2).enumerate() {
+                let path = tags[ends[0] as usize..ends[1] as usize].to_vec();
+                if !path.is_empty() {
+                    content.paths.insert(parts.objects[part], path);
+                }
+            }
+        }
+        if let Some(links) = &answer.links {
+            for (at, ends) in links.ends.chunks_exact(links.width as usize).enumerate() {
+                let ends = ends.iter().map(|end| tags[*end as usize]).collect();
+                content.links.push((ends, read(&answer.link, at)));
+            }
+            content.links.sort();
+        }
+        content.tables(dataset).await;
+        content
+    }
+
+    async fn tables(&mut self, dataset: &Dataset) {
+        let session = dataset.session();
+        let level = LevelId::FULL;
+        if let Some(objects) = session.object_list(level).await.unwrap() {
+            let names = session.attribute_list(level, Scope::Object).await.unwrap();
+            let mut columns = Vec::new();
+            for name in names.iter() {
+                columns.push(session.object_values(level, name, None).await.unwrap());
+            }
+            for at in 0..objects.len() {
+                let id = objects.id(at).unwrap();
+                self.objects.insert(id, read(&columns, at));
+            }
+        }
+        if let Some(groups) = session.group_list(level).await.unwrap() {
+            let names = session.attribute_list(level, Scope::Group).await.unwrap();
+            let mut columns = Vec::new();
+            for name in names.iter() {
+                columns.push(session.group_values(level, name, None).await.unwrap());
+            }
+            for group in 0..groups.len() {
+                let members = groups.members(group).unwrap().iter().collect();
+                self.groups.insert(group as u64, (members, read(&columns, group as usize)));
+            }
+        }
+    }
+}

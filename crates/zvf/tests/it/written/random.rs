@@ -1,0 +1,357 @@
+//! Random geometry, and designs to store it in.
+
+use std::collections::BTreeMap;
+
+use zvf_build::{
+    Attribute, Compression, Design, Geometry, GeometryKind, Numbers, Profile, Sharding, Values,
+};
+use zvf_format::numeric::Kind;
+use zvf_testkit::stores::Random;
+
+/// Something random of everything.
+pub(super) struct Case {
+    pub(super) geometry: Geometry,
+    pub(super) design: Design,
+}
+
+/// Vertices from this tag on.
+pub(super) struct Making<'a> {
+    pub(super) random: &'a mut Random,
+    pub(super) design: &'a Design,
+    pub(super) axes: usize,
+    pub(super) double: bool,
+    pub(super) tag: u64,
+    /// Objects have ids from here on.
+    pub(super) first_id: i64,
+    /// Whether there are attributes, objects, groups; what a store has, additions
+    /// have too.
+    pub(super) rich: bool,
+    pub(super) with_ids: bool,
+}
+
+pub(super) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
+    let mut random = Random::new(seed);
+    let design = design(&mut random, kind, profile);
+    let axes = match kind {
+        GeometryKind::Mesh => 2 + random.below(3),
+        _ => 1 + random.below(5),
+    };
+    let mut design = design;
+    design.chunk_shape = random.chance(85).then(|| {
+        let extents = (0..axes).map(|_| 4.0 + random.below(12) as f64);
+        extents.collect()
+    });
+    if random.chance(50) {
+        let chunk = design.chunk_shape.iter().flatten();
+        let bins: Vec<f64> = chunk.map(|extent| extent / (1 + random.below(3)) as f64).collect();
+        design.bin_shape = design.chunk_shape.is_some().then_some(bins);
+    }
+    if profile == Profile::V09 && random.chance(30) {
+        let shape = (0..axes).map(|_| 1 + random.below(3) as u64).collect();
+        design.sharding = match random.chance(70) {
+            true => Sharding::Shape(shape),
+            false => Sharding::Auto,
+        };
+    }
+    let double = random.chance(30);
+    let rich = random.chance(70);
+    let with_ids = random.chance(70);
+    let size = 1 + random.below(120);
+    let mut making = Making {
+        random: &mut random,
+        design: &design,
+        axes,
+        double,
+        tag: 0,
+        first_id: 0,
+        rich,
+        with_ids,
+    };
+    let geometry = making.geometry(size);
+    Case { geometry, design }
+}
+
+fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
+    let mut design = Design::new(kind);
+    design.profile = profile;
+    let compressions = [
+        Compression::None,
+        Compression::None,
+        Compression::Zstd(1),
+        Compression::Gzip(3),
+        Compression::Blosc,
+    ];
+    design.compression = *random.pick(&compressions);
+    design.checksum = random.chance(40).then(|| random.chance(50));
+    if profile == Profile::V09 && matches!(kind, GeometryKind::Graphs | GeometryKind::Mesh) {
+        design.directed = random.chance(25);
+        design.duplicate = random.chance(25);
+    }
+    design
+}
+
+impl Making<'_> {
+    pub(super) fn geometry(&mut self, size: usize) -> Geometry {
+        let kind = self.design.kind;
+        let mut geometry = match kind {
+            GeometryKind::Points => self.points(size),
+            GeometryKind::Lines => self.paths(size, true),
+            GeometryKind::Polylines | GeometryKind::Streamlines => self.paths(size, false),
+            GeometryKind::Skeletons => self.trees(size),
+            GeometryKind::Graphs => self.linked(size, 2),
+            GeometryKind::Mesh => {
+                // Of a store all have the same.
+                let width = 3 + self.design.chunk_shape.iter().flatten().count() % 3;
+                self.linked(size, width)
+            }
+        };
+        self.attributes(&mut geometry);
+        geometry
+    }
+
+    fn place(&mut self) -> f64 {
+        let steps = 8.0;
+        (self.random.between(-160, 240) as f64) / steps
+    }
+
+    fn positions(&mut self, count: usize) -> Numbers {
+        let values: Vec<f64> = (0..count * self.axes).map(|_| self.place()).collect();
+        self.numbers(&values)
+    }
+
+    fn numbers(&self, values: &[f64]) -> Numbers {
+        match self.double {
+            true => Numbers::float64(self.axes, values.iter().copied()),
+            false => Numbers::float32(self.axes, values.iter().map(|value| *value as f32)),
+        }
+    }
+
+    /// Different ids from the first on.
+    fn ids(&mut self, count: usize) -> Vec<i64> {
+        let mut ids = Vec::new();
+        let mut next = self.first_id;
+        let sparse = self.design.profile == Profile::V09;
+        for _ in 0..count {
+            next += match sparse && self.random.chance(40) {
+                true => 1 + self.random.between(0, 1 << 40),
+                false => self.random.between(0, 2),
+            };
+            ids.push(next);
+            next += 1;
+        }
+        if self.random.chance(40) {
+            self.random.shuffle(&mut ids);
+        }
+        ids
+    }
+
+    fn points(&mut self, size: usize) -> Geometry {
+        let mut geometry = Geometry::new(self.positions(size));
+        if self.with_ids {
+            let objects = 1 + self.random.below(size / 3 + 1);
+            let ids = self.ids(objects);
+            geometry.object_ids = Some((0..size).map(|_| *self.random.pick(&ids)).collect());
+        }
+        geometry
+    }
+
+    fn paths(&mut self, size: usize, lines: bool) -> Geometry {
+        let mut offsets = vec![0u64];
+        let mut values: Vec<f64> = Vec::new();
+        let mut end = 0;
+        while end < size as u64 {
+            let length = match lines {
+                true => 2,
+                false => self.random.below(14) as u64,
+            };
+            let mut place: Vec<f64> = (0..self.axes).map(|_| self.place()).collect();
+            for _ in 0..length {
+                values.extend(&place);
+                for value in &mut place {
+                    *value += (self.random.between(-24, 24) as f64) / 8.0;
+                }
+            }
+            end += length;
+            offsets.push(end);
+        }
+        let parts = offsets.len() - 1;
+        let mut geometry = Geometry::new(self.numbers(&values));
+        geometry.part_offsets = Some(offsets);
+        if self.with_ids {
+            geometry.part_objects = Some(self.ids(parts));
+        }
+        geometry
+    }
+
+    /// Vertices of objects; neighbours are near each other.
+    fn clumps(&mut self, size: usize) -> (Geometry, Vec<i64>) {
+        let size = size.max(8);
+        let mut geometry = Geometry::new(self.positions(size));
+        let objects = 1 + self.random.below(6);
+        let ids = match self.with_ids {
+            true => self.ids(objects),
+            false => vec![0],
+        };
+        let owners: Vec<i64> = (0..size).map(|_| *self.random.pick(&ids)).collect();
+        if self.with_ids {
+            geometry.object_ids = Some(owners.clone());
+        }
+        (geometry, owners)
+    }
+
+    fn linked(&mut self, size: usize, width: usize) -> Geometry {
+        let (mut geometry, _) = self.clumps(size);
+        let vertices = geometry.vertices();
+        geometry.link_width = width;
+        for _ in 0..self.random.below(size + 1) {
+            let first = self.random.below(vertices);
+            let mut ends: Vec<i64> = (0..width)
+                .map(|step| match self.random.chance(60) {
+                    true => (first + step) % vertices,
+                    false => self.random.below(vertices),
+                } as i64)
+                .collect();
+            let mut distinct = ends.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            if width > 2 && distinct.len() < width {
+                continue;
+            }
+            self.random.shuffle(&mut ends);
+            geometry.links.extend(ends);
+        }
+        geometry
+    }
+
+    fn trees(&mut self, size: usize) -> Geometry {
+        let (mut geometry, owners) = self.clumps(size);
+        let mut seen: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+        for (vertex, owner) in owners.iter().enumerate() {
+            let before = seen.entry(*owner).or_default();
+            if !before.is_empty() && self.random.chance(93) {
+                let parent = match self.random.chance(70) {
+                    true => before[before.len() - 1],
+                    false => *self.random.pick(before),
+                };
+                geometry.links.extend([vertex as i64, parent as i64]);
+            }
+            before.push(vertex);
+        }
+        geometry
+    }
+
+    fn values(&mut self, rows: usize, text: bool) -> Values {
+        let kinds = [
+            Kind::Float32,
+            Kind::Float64,
+            Kind::UInt8,
+            Kind::Int16,
+            Kind::UInt64,
+            Kind::Int32,
+        ];
+        if text {
+            let words = ["axon", "dendrit\u{e9}", "", "soma \u{1f9e0}"];
+            let some = self.random.chance(50);
+            let missing = |random: &mut Random| some && random.chance(20);
+            let texts = (0..rows).map(|_| match missing(self.random) {
+                true => None,
+                false => Some((*self.random.pick(&words)).to_owned()),
+            });
+            return Values::Text(texts.collect());
+        }
+        let kind = *self.random.pick(&kinds);
+        let columns = 1 + self.random.below(3);
+        self.some(rows, kind, columns)
+    }
+
+    fn some(&mut self, rows: usize, kind: Kind, columns: usize) -> Values {
+        let mut numbers = Numbers::new(kind, columns);
+        for _ in 0..rows * columns {
+            let bytes = match kind {
+                Kind::Float32 => (self.random.unit() as f32).to_le_bytes().to_vec(),
+                Kind::Float64 => self.random.unit().to_le_bytes().to_vec(),
+                _ => self.random.any().to_le_bytes()[..kind.size()].to_vec(),
+            };
+            numbers.bytes.extend(bytes);
+        }
+        Values::Numbers(numbers)
+    }
+
+    fn attributes(&mut self, geometry: &mut Geometry) {
+        let vertices = geometry.vertices();
+        let tags = (0..vertices as u64).map(|at| self.tag + at);
+        let mut tag = Numbers::new(Kind::UInt64, 1);
+        tag.bytes = tags.flat_map(u64::to_le_bytes).collect();
+        self.tag += vertices as u64;
+        geometry.vertex.push(attribute("tag", Values::Numbers(tag)));
+        if !self.rich {
+            return;
+        }
+        let links = geometry.link_count();
+        let words = self.values(vertices, true);
+        geometry.vertex.push(attribute("word", words));
+        let any = self.values(vertices, false);
+        geometry.vertex.push(attribute("any", any));
+        let flag = Values::Numbers(Numbers {
+            bytes: (0..vertices).map(|_| u8::from(self.random.chance(50))).collect(),
+            ..Numbers::new(Kind::Bool, 1)
+        });
+        geometry.vertex.push(attribute("flag", flag));
+        let kind = self.design.kind;
+        if matches!(kind, GeometryKind::Graphs | GeometryKind::Mesh) {
+            let weight = self.values(links, false);
+            geometry.link.push(attribute("weight", weight));
+        }
+        let objects = match (&geometry.part_offsets, &geometry.object_ids) {
+            (Some(offsets), _) => offsets.len() - 1,
+            (None, Some(ids)) => {
+                let mut ids = ids.clone();
+                ids.sort_unstable();
+                ids.dedup();
+                ids.len()
+            }
+            (None, None) => return,
+        };
+        let score = self.some(objects, Kind::Float32, 1);
+        geometry.object.push(attribute("score", score));
+        if self.design.profile == Profile::V09 {
+            let names = self.values(objects, true);
+            // Of objects an empty text is no text.
+            let names = match names {
+                Values::Text(texts) => {
+                    Values::Text(texts.into_iter().map(|text| text.filter(|t| !t.is_empty())).collect())
+                }
+                numbers => numbers,
+            };
+            geometry.object.push(attribute("name", names));
+        }
+        let ids = known(geometry);
+        for group in 0..self.random.below(4) as u32 {
+            if self.random.chance(75) {
+                let members = (0..self.random.below(5)).map(|_| *self.random.pick(&ids));
+                geometry.groups.insert(group, members.collect());
+            }
+        }
+        let count = geometry.groups.keys().next_back().map_or(0, |last| *last as usize + 1);
+        if count > 0 {
+            let weights = self.some(count, Kind::Float64, 1);
+            geometry.group.push(attribute("weight", weights));
+        }
+    }
+}
+
+/// The objects of geometry.
+fn known(geometry: &Geometry) -> Vec<i64> {
+    match (&geometry.part_offsets, &geometry.part_objects, &geometry.object_ids) {
+        (Some(_), Some(ids), _) | (None, _, Some(ids)) => ids.clone(),
+        (Some(offsets), None, _) => (0..offsets.len() as i64 - 1).collect(),
+        (None, _, None) => vec![0],
+    }
+}
+
+pub(super) fn attribute(name: &str, values: Values) -> Attribute {
+    Attribute {
+        name: name.to_owned(),
+        values,
+    }
+}
