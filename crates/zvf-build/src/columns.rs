@@ -212,6 +212,85 @@ fn is_nan(kind: Kind, bytes: &[u8]) -> bool {
     }
 }
 
+/// Whether a value is what a node says stands for absent ones.
+pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &Value) -> bool {
+    let number = |bytes: Vec<u8>| same(kind, value, &bytes);
+    match (kind, fill) {
+        (Kind::Float16, Value::String(_)) => is_nan(kind, value),
+        (Kind::Float32, Value::String(text)) => match text.parse::<f32>() {
+            Ok(fill) => number(fill.to_le_bytes().to_vec()),
+            Err(_) => text.starts_with("0x") && is_nan(kind, value),
+        },
+        (Kind::Float64, Value::String(text)) => match text.parse::<f64>() {
+            Ok(fill) => number(fill.to_le_bytes().to_vec()),
+            Err(_) => text.starts_with("0x") && is_nan(kind, value),
+        },
+        (Kind::Float16, _) => {
+            fill.as_f64().is_some_and(|fill| number(half::f16::from_f64(fill).to_le_bytes().to_vec()))
+        }
+        (Kind::Float32, _) => {
+            fill.as_f64().is_some_and(|fill| number((fill as f32).to_le_bytes().to_vec()))
+        }
+        (Kind::Float64, _) => fill.as_f64().is_some_and(|fill| number(fill.to_le_bytes().to_vec())),
+        (Kind::Bool, _) => fill.as_bool().is_some_and(|fill| value == [u8::from(fill)]),
+        (Kind::Complex64 | Kind::Complex128, _) => {
+            let part = match kind {
+                Kind::Complex64 => Kind::Float32,
+                _ => Kind::Float64,
+            };
+            let parts = fill.as_array().filter(|parts| parts.len() == 2);
+            let values = value.chunks_exact(part.size());
+            parts.is_some_and(|parts| values.zip(parts).all(|(value, fill)| is_fill(part, value, fill)))
+        }
+        (_, fill) => {
+            let bytes = match (fill.as_i64(), fill.as_u64()) {
+                (Some(fill), _) => fill.to_le_bytes(),
+                (None, Some(fill)) => fill.to_le_bytes(),
+                (None, None) => return false,
+            };
+            number(bytes[..kind.size()].to_vec())
+        }
+    }
+}
+
+/// A table's column from rows that are as they are stored, absent ones `None`.
+pub(crate) fn restored(
+    name: &str,
+    kind: Option<Kind>,
+    columns: usize,
+    rows: &[Option<Vec<u8>>],
+) -> Result<TableColumn, Refusal> {
+    let given: Vec<Option<usize>> = (0..rows.len()).map(|at| rows[at].as_ref().map(|_| at)).collect();
+    match kind {
+        Some(kind) => {
+            let mut numbers = Numbers::new(kind, columns);
+            let size = numbers.row_size();
+            for row in rows {
+                match row {
+                    Some(row) => numbers.bytes.extend_from_slice(row),
+                    None => numbers.bytes.resize(numbers.bytes.len() + size, 0),
+                }
+            }
+            TableColumn::numbers(name, &numbers, &given)
+        }
+        None => {
+            let text = |row: &Option<Vec<u8>>| {
+                let letters = row.as_ref()?.chunks_exact(4);
+                let letters = letters.map(|letter| {
+                    let mut bytes = [0; 4];
+                    bytes.copy_from_slice(letter);
+                    u32::from_le_bytes(bytes)
+                });
+                let letters = letters.map(|letter| char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER));
+                let text: String = letters.collect();
+                Some(text.trim_end_matches('\0').to_owned())
+            };
+            let texts: Vec<Option<String>> = rows.iter().map(text).collect();
+            Ok(TableColumn::text(name, &texts, &given))
+        }
+    }
+}
+
 /// What may stand for absent values, the format's own choice first.
 fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
     macro_rules! whole {

@@ -3,7 +3,7 @@
 mod between;
 mod current;
 mod older;
-mod tables;
+pub(crate) mod tables;
 
 use crate::{
     design::Profile,

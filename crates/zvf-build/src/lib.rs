@@ -37,6 +37,7 @@ mod check;
 mod columns;
 mod coordinates;
 mod design;
+pub mod edit;
 mod filing;
 mod geometry;
 mod layout;

@@ -247,7 +247,7 @@ impl ArrayNode {
 
     /// A row of byte strings.
     pub(crate) fn strings(
-        encoding: &Encoding,
+        codecs: Vec<Value>,
         rows: u64,
         chunk: u64,
         attributes: Map<String, Value>,
@@ -257,7 +257,7 @@ impl ArrayNode {
             data_type: json!("variable_length_bytes"),
             chunk_shape: vec![chunk.max(1)],
             fill: json!(""),
-            codecs: encoding.codecs(vlen(), 1),
+            codecs,
             attributes,
         }
     }

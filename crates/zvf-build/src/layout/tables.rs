@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Manifests of a chunk of the index.
-const MANIFESTS: usize = 16_384;
+pub(crate) const MANIFESTS: usize = 16_384;
 /// Rows of a chunk of a table.
 const ROWS: usize = 65_536;
 
@@ -34,16 +34,10 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
         "object_ids_sorted": true,
     });
     outputs.push(group("0/object_index", index));
-    strings(outputs, &encoding, "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
+    strings(outputs, encoding.codecs(nodes::vlen(), 1), "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
     let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-    let numbers = Rows {
-        data_type: json!("int64"),
-        size: 8,
-        tail: None,
-        fill: (json!(0), vec![0; 8]),
-        bytes: &ids,
-    };
-    rows(outputs, &encoding, "0/object_index/object_ids", Map::new(), &numbers);
+    let codecs = encoding.codecs(nodes::bytes(8), 8);
+    rows(outputs, codecs, "0/object_index/object_ids", Map::new(), &Rows::ids(&ids));
     if !plan.geometry.object.is_empty() {
         outputs.push(bare("0/object_attributes"));
     }
@@ -64,7 +58,7 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
     }
     let members = members(plan, groups);
     let attributes = json!({"zv_array": "groups", "num_groups": groups});
-    strings(outputs, &encoding, "0/groups", says(attributes), &members, groups)?;
+    strings(outputs, encoding.codecs(nodes::vlen(), 1), "0/groups", says(attributes), &members, groups)?;
     if !plan.geometry.group.is_empty() {
         outputs.push(bare("0/group_attributes"));
     }
@@ -95,7 +89,7 @@ pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusa
         "layout": "vlen_manifests_v1",
     });
     outputs.push(group("0/object_index", index));
-    strings(outputs, &encoding, "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
+    strings(outputs, encoding.codecs(nodes::vlen(), 1), "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
     if !plan.geometry.object.is_empty() {
         outputs.push(bare("0/object_attributes"));
     }
@@ -193,7 +187,7 @@ fn of_groups(attribute: &Attribute, count: usize) -> Result<TableColumn, Refusal
     TableColumn::of(attribute, &rows)
 }
 
-fn shape(column: &TableColumn) -> Value {
+pub(crate) fn shape(column: &TableColumn) -> Value {
     let rows = column.present.len();
     match column.columns {
         1 => json!([rows]),
@@ -208,19 +202,13 @@ fn table(
     column: &TableColumn,
     attributes: Map<String, Value>,
 ) {
-    let numbers = Rows {
-        data_type: column.data_type.clone(),
-        size: column.size,
-        tail: (column.columns > 1).then_some(column.columns),
-        fill: column.fill.clone(),
-        bytes: &column.bytes,
-    };
     let path = format!("{family}/{}", column.name);
-    rows(outputs, encoding, &path, attributes, &numbers);
+    let codecs = encoding.codecs(nodes::bytes(column.size), column.size);
+    rows(outputs, codecs, &path, attributes, &Rows::of(column));
 }
 
 /// Rows of values.
-struct Rows<'a> {
+pub(crate) struct Rows<'a> {
     data_type: Value,
     /// Bytes of a value.
     size: usize,
@@ -230,9 +218,34 @@ struct Rows<'a> {
     bytes: &'a [u8],
 }
 
-fn rows(
+impl<'a> Rows<'a> {
+    /// Those of a column.
+    pub(crate) fn of(column: &'a TableColumn) -> Self {
+        Self {
+            data_type: column.data_type.clone(),
+            size: column.size,
+            tail: (column.columns > 1).then_some(column.columns),
+            fill: column.fill.clone(),
+            bytes: &column.bytes,
+        }
+    }
+
+    /// Ids of objects.
+    pub(crate) fn ids(bytes: &'a [u8]) -> Self {
+        Self {
+            data_type: json!("int64"),
+            size: 8,
+            tail: None,
+            fill: (json!(0), vec![0; 8]),
+            bytes,
+        }
+    }
+}
+
+/// An array of rows, in chunks that need not be rewritten when others are.
+pub(crate) fn rows(
     outputs: &mut Vec<Output>,
-    encoding: &Encoding,
+    codecs: Vec<Value>,
     path: &str,
     attributes: Map<String, Value>,
     values: &Rows<'_>,
@@ -247,7 +260,7 @@ fn rows(
         data_type: values.data_type.clone(),
         chunk_shape: with(chunk),
         fill: values.fill.0.clone(),
-        codecs: encoding.codecs(nodes::bytes(values.size), values.size),
+        codecs,
         attributes,
     };
     outputs.push(crate::plan::node(path, node.json()));
@@ -267,16 +280,16 @@ fn rows(
 }
 
 /// Byte strings, framed by chunk.
-fn strings(
+pub(crate) fn strings(
     outputs: &mut Vec<Output>,
-    encoding: &Encoding,
+    codecs: Vec<Value>,
     path: &str,
     attributes: Map<String, Value>,
     items: &[Vec<u8>],
     most: usize,
 ) -> Result<(), Refusal> {
     let chunk = items.len().clamp(1, most);
-    let array = ArrayNode::strings(encoding, items.len() as u64, chunk as u64, attributes);
+    let array = ArrayNode::strings(codecs, items.len() as u64, chunk as u64, attributes);
     outputs.push(node(path, array.json()));
     for (at, part) in items.chunks(chunk).enumerate() {
         let mut part: Vec<&[u8]> = part.iter().map(Vec::as_slice).collect();

@@ -1,0 +1,84 @@
+//! What is to change.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    error::EditError,
+    image::{CellKey, Image},
+    links,
+};
+use crate::plan::Plan;
+
+/// What goes from a level and what comes. What comes under the id of an object
+/// that goes replaces it: its place in groups stays, and its attributes do where
+/// no others are given.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// Objects that go.
+    pub remove: BTreeSet<i64>,
+    /// Rows that go, by chunk: vertices of points without objects.
+    pub remove_rows: BTreeMap<Vec<i64>, BTreeSet<u64>>,
+    /// What comes, planned with [`Image::design`].
+    pub add: Option<Plan>,
+    /// Whether fragments without rows go too, and numbers become dense.
+    pub compact: bool,
+}
+
+impl Change {
+    /// The chunks whose vertices change.
+    ///
+    /// # Errors
+    ///
+    /// [`EditError`] when an object that is to go is not there, or the object index
+    /// is damaged.
+    pub fn chunks(&self, image: &Image) -> Result<BTreeSet<Vec<i64>>, EditError> {
+        let mut chunks: BTreeSet<Vec<i64>> = self.remove_rows.keys().cloned().collect();
+        for id in &self.remove {
+            let row = image.tables.row_of.get(id).ok_or(EditError::NoObject(*id))?;
+            let manifest = image.tables.manifest(*row, image.axes)?;
+            chunks.extend(manifest.into_iter().map(|(chunk, _)| chunk));
+        }
+        if let Some(plan) = &self.add {
+            chunks.extend(plan.arranged.chunks.iter().cloned());
+        }
+        if self.compact {
+            chunks.extend(image.chunks().cloned());
+        }
+        Ok(chunks)
+    }
+
+    /// The cells that have to be loaded to apply it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`chunks`](Self::chunks).
+    pub fn needs(&self, image: &Image) -> Result<Vec<CellKey>, EditError> {
+        let chunks = self.chunks(image)?;
+        let mut needs = BTreeSet::new();
+        for (path, array) in &image.arrays {
+            let of_links = path.starts_with("0/link");
+            if of_links {
+                continue;
+            }
+            let own = chunks.iter().filter(|chunk| array.present.contains(*chunk));
+            needs.extend(own.map(|chunk| (path.clone(), chunk.clone())));
+        }
+        for (path, segment, offsets) in links::arrays(image)? {
+            let array = &image.arrays[&path];
+            for source in &array.present {
+                if links::touches(source, &offsets, &chunks) {
+                    needs.extend(links::of_cell(image, &segment, source));
+                }
+            }
+            // What is added goes to cells that exist, whatever they touch.
+            if let Some(plan) = &self.add {
+                for source in &plan.arranged.chunks {
+                    if array.present.contains(source) {
+                        needs.extend(links::of_cell(image, &segment, source));
+                    }
+                }
+            }
+        }
+        Ok(needs.into_iter().collect())
+    }
+}

@@ -1,0 +1,115 @@
+//! What a chunk holds.
+
+use std::collections::BTreeMap;
+
+use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder};
+
+use super::error::{EditError, damaged};
+
+/// The vertices of a chunk and what belongs to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Chunk {
+    /// Number of rows.
+    pub(super) rows: u64,
+    pub(super) positions: Vec<u8>,
+    pub(super) fragments: Vec<Fragment>,
+    /// Attributes of vertices and of fragments by path of their array.
+    pub(super) vertex: BTreeMap<String, Vec<u8>>,
+    pub(super) fragment: BTreeMap<String, Vec<u8>>,
+}
+
+/// Which rows a fragment has.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Fragment {
+    Range(u64, u64),
+    List(Vec<u64>),
+}
+
+impl Fragment {
+    pub(super) fn rows(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        match self {
+            Self::Range(start, end) => Box::new(*start..*end),
+            Self::List(rows) => Box::new(rows.iter().copied()),
+        }
+    }
+
+    fn end(&self) -> u64 {
+        match self {
+            Self::Range(_, end) => *end,
+            Self::List(rows) => rows.iter().max().map_or(0, |row| row + 1),
+        }
+    }
+}
+
+impl Chunk {
+    /// The fragments of an index over `rows` rows.
+    pub(super) fn fragments(
+        path: &str,
+        bytes: &[u8],
+        rows: u64,
+    ) -> Result<Vec<Fragment>, EditError> {
+        let index = FragmentIndex::parse(bytes).map_err(|error| damaged(path, error))?;
+        let mut fragments = Vec::new();
+        for rows_of in index.iter() {
+            let fragment = match rows_of {
+                zvf_format::fragment::Rows::Range(range) => Fragment::Range(range.start, range.end),
+                zvf_format::fragment::Rows::List(list) => Fragment::List(list.iter().collect()),
+            };
+            if fragment.end() > rows && fragment.rows().next().is_some() {
+                let why = format!("a fragment ends at row {} of {rows}", fragment.end());
+                return Err(damaged(path, why));
+            }
+            fragments.push(fragment);
+        }
+        Ok(fragments)
+    }
+
+    /// The fragment index.
+    pub(super) fn index(&self) -> Result<Vec<u8>, EditError> {
+        let mut builder = FragmentIndexBuilder::default();
+        for fragment in &self.fragments {
+            let pushed = match fragment {
+                Fragment::Range(start, end) => builder.push_range(*start..*end),
+                Fragment::List(rows) => builder.push_list(rows),
+            };
+            pushed.map_err(|error| damaged("0/vertex_fragments", error))?;
+        }
+        Ok(builder.finish())
+    }
+
+    /// Leaves out rows: gives for each row its new number, or none.
+    pub(super) fn without(&mut self, gone: &[bool]) -> Vec<Option<u64>> {
+        let mut next = 0;
+        let numbers = gone.iter().map(|gone| {
+            let number = (!gone).then_some(next);
+            next += u64::from(!gone);
+            number
+        });
+        let numbers: Vec<Option<u64>> = numbers.collect();
+        let rows = usize::try_from(self.rows).unwrap_or(0).max(1);
+        let keep = |bytes: &mut Vec<u8>| {
+            let size = bytes.len() / rows;
+            let kept = bytes.chunks_exact(size.max(1)).zip(gone);
+            let kept = kept.filter(|(_, gone)| !**gone).flat_map(|(row, _)| row);
+            *bytes = kept.copied().collect();
+        };
+        keep(&mut self.positions);
+        self.vertex.values_mut().for_each(keep);
+        for fragment in &mut self.fragments {
+            // Where rows in front of an empty range ended.
+            let before = |row: u64| {
+                let row = usize::try_from(row).unwrap_or(usize::MAX).min(gone.len());
+                gone[..row].iter().filter(|gone| !**gone).count() as u64
+            };
+            *fragment = match fragment {
+                Fragment::Range(start, end) => Fragment::Range(before(*start), before(*end)),
+                Fragment::List(rows) => {
+                    let row = |row: &u64| numbers.get(usize::try_from(*row).ok()?).copied().flatten();
+                    Fragment::List(rows.iter().filter_map(row).collect())
+                }
+            };
+        }
+        self.rows = next;
+        numbers
+    }
+}

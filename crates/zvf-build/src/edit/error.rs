@@ -1,0 +1,104 @@
+//! Why a level cannot be changed.
+
+use crate::refusal::Refusal;
+
+/// Why a level cannot be changed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// What is to be added does not fit together.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The store has something that is not changed yet.
+    #[error("{0}; such stores are read, but not changed")]
+    Unsupported(&'static str),
+    /// A part of the store that a change needs is damaged.
+    #[error("{path} is damaged: {why}")]
+    Damaged {
+        /// The node, and the chunk where there is one.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A node that the level cannot be without.
+    #[error("{0} is missing")]
+    Missing(String),
+    /// An object that is to be changed is not there.
+    #[error("there is no object {0}")]
+    NoObject(i64),
+    /// An object that is to be added is there.
+    #[error("object {0} is there already; replace it, or add it under another id")]
+    ObjectThere(i64),
+    /// Another kind of thing than the store holds.
+    #[error("the store holds {expected}, not {found}")]
+    Kind {
+        /// What the store holds.
+        expected: &'static str,
+        /// What is to be added.
+        found: &'static str,
+    },
+    /// An attribute that all rows of the store have.
+    #[error("the store has the {what} {name:?}, and what is added must have it too")]
+    NoAttribute {
+        /// What kind of attribute.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// An attribute that the store's rows do not have.
+    #[error("the store has no {what} {name:?}, and its rows would have no value")]
+    NewAttribute {
+        /// What kind of attribute.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// An attribute of another type.
+    #[error("the {what} {name:?} is {expected} in the store and {found} in what is added")]
+    AttributeType {
+        /// What kind of attribute.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// What the store has.
+        expected: String,
+        /// What is added.
+        found: String,
+    },
+    /// More words than the codes of an attribute can tell apart.
+    #[error("the {what} {name:?} has codes of {dtype}, too few for all words")]
+    Words {
+        /// What kind of attribute.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// What codes are.
+        dtype: String,
+    },
+    /// Links of another width.
+    #[error("links of {found} ends in a store whose links have {expected}")]
+    LinkWidth {
+        /// Ends of the store's links.
+        expected: usize,
+        /// Ends of those that are added.
+        found: usize,
+    },
+    /// A vertex that is not there.
+    #[error("object {object} has no vertex {vertex}; it has {vertices}")]
+    NoVertex {
+        /// The object.
+        object: i64,
+        /// The number in the object.
+        vertex: usize,
+        /// How many it has.
+        vertices: usize,
+    },
+}
+
+/// A part of a store that is damaged.
+pub(super) fn damaged(path: &str, why: impl core::fmt::Display) -> EditError {
+    EditError::Damaged {
+        path: path.to_owned(),
+        why: why.to_string(),
+    }
+}

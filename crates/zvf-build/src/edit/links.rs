@@ -1,0 +1,233 @@
+//! Links of a level: cells whose ends a change moves, and cells it adds to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use zvf_format::{
+    links::{LinkRows, LinkWidth, RaggedLinks, RowForm},
+    path::Offsets,
+    ragged,
+};
+
+use super::{
+    chunk::{Chunk, Fragment},
+    error::{EditError, damaged},
+    image::{CellKey, Image},
+};
+
+/// The arrays of links: path, last segment, and offsets of their ends but the
+/// first.
+pub(super) fn arrays(image: &Image) -> Result<Vec<(String, String, Vec<Vec<i64>>)>, EditError> {
+    let Some(family) = &image.links else {
+        return Ok(Vec::new());
+    };
+    let mut arrays = Vec::new();
+    for path in image.arrays.keys() {
+        if let Some(segment) = path.strip_prefix("0/links/0/") {
+            arrays.push((path.clone(), segment.to_owned(), offsets(path, segment, family.width, image.axes)?));
+        }
+    }
+    Ok(arrays)
+}
+
+fn offsets(
+    path: &str,
+    segment: &str,
+    width: usize,
+    axes: usize,
+) -> Result<Vec<Vec<i64>>, EditError> {
+    let width = LinkWidth::new(width as u64).map_err(|error| damaged(path, error))?;
+    let offsets = Offsets::parse(segment, width, axes).map_err(|error| damaged(path, error))?;
+    Ok(offsets.iter().map(Iterator::collect).collect())
+}
+
+/// The chunk at an offset.
+pub(super) fn at(source: &[i64], offset: &[i64]) -> Vec<i64> {
+    let steps = source.iter().zip(offset);
+    steps.map(|(at, step)| at.saturating_add(*step)).collect()
+}
+
+/// Whether a cell has ends in one of these chunks.
+pub(super) fn touches(
+    source: &[i64],
+    offsets: &[Vec<i64>],
+    chunks: &BTreeSet<Vec<i64>>,
+) -> bool {
+    chunks.contains(source) || offsets.iter().any(|offset| chunks.contains(&at(source, offset)))
+}
+
+/// The cells that belong together: links, groups, attributes.
+pub(super) fn of_cell(image: &Image, segment: &str, source: &[i64]) -> Vec<CellKey> {
+    let mut keys = vec![(format!("0/links/0/{segment}"), source.to_vec())];
+    if is_zero(segment) {
+        keys.push(("0/link_fragments".to_owned(), source.to_vec()));
+    }
+    let attributes = attributes(image, segment);
+    keys.extend(attributes.map(|path| (path, source.to_vec())));
+    keys.retain(|(path, chunk)| {
+        let array = image.arrays.get(path);
+        array.is_some_and(|array| array.present.contains(chunk))
+    });
+    keys
+}
+
+/// Paths of the attributes of an array's links.
+pub(super) fn attributes(image: &Image, segment: &str) -> impl Iterator<Item = String> {
+    let end = format!("/0/{segment}");
+    let paths = image.arrays.keys().filter(move |path| {
+        path.starts_with("0/link_attributes/") && path.ends_with(&end)
+    });
+    paths.cloned().collect::<Vec<_>>().into_iter()
+}
+
+/// Whether all ends are in one chunk.
+pub(super) fn is_zero(segment: &str) -> bool {
+    segment == "self" || segment.bytes().all(|letter| matches!(letter, b'0' | b'.' | b'_'))
+}
+
+/// Whether rows of an array have a column for the order of their ends.
+pub(super) fn form(image: &Image, path: &str) -> RowForm {
+    let node = image.nodes.get(path);
+    match node.and_then(|node| node["attributes"]["has_perm"].as_bool()) {
+        Some(true) => RowForm::Permuted,
+        _ => RowForm::Plain,
+    }
+}
+
+/// A cell of links as rows with fragments: its groups.
+pub(super) fn load(image: &Image, segment: &str, source: &[i64]) -> Result<Chunk, EditError> {
+    let path = format!("0/links/0/{segment}");
+    let width = image.links.as_ref().map_or(2, |family| family.width);
+    let width = LinkWidth::new(width as u64).map_err(|error| damaged(&path, error))?;
+    let form = form(image, &path);
+    let cell = |path: &str| image.cells.get(&(path.to_owned(), source.to_vec()));
+    let Some(bytes) = cell(&path) else {
+        return Ok(Chunk::default());
+    };
+    if image.arrays.get(&path).and_then(|array| array.dtype).is_some_and(|dtype| dtype.size() != 8) {
+        return Err(EditError::Unsupported("links are not stored as int64"));
+    }
+    let mut chunk = Chunk::default();
+    if is_zero(segment) {
+        let rows = LinkRows::parse(bytes, width, form).map_err(|error| damaged(&path, error))?;
+        chunk.rows = rows.len() as u64;
+        chunk.positions.clone_from(bytes);
+        chunk.fragments = match cell("0/link_fragments") {
+            Some(index) => Chunk::fragments("0/link_fragments", index, chunk.rows)?,
+            None => vec![Fragment::Range(0, chunk.rows)],
+        };
+    } else {
+        let links = RaggedLinks::parse(bytes, width, form).map_err(|error| damaged(&path, error))?;
+        let mut start = 0;
+        for group in links.groups() {
+            let end = start + group.len() as u64;
+            chunk.fragments.push(Fragment::Range(start, end));
+            start = end;
+        }
+        chunk.rows = start;
+        let row = (width.get() + usize::from(form == RowForm::Permuted)) * 8;
+        let data = ragged::RaggedBlob::parse(bytes).map_err(|error| damaged(&path, error))?;
+        chunk.positions = data.iter().flatten().copied().collect();
+        if chunk.positions.len() as u64 != start.saturating_mul(row as u64) {
+            return Err(damaged(&path, "groups that do not follow each other"));
+        }
+    }
+    for path in attributes(image, segment) {
+        let bytes = cell(&path).cloned().unwrap_or_default();
+        if chunk.rows > 0 && bytes.len() as u64 % chunk.rows != 0 {
+            return Err(damaged(&path, "no whole number of rows"));
+        }
+        chunk.vertex.insert(path, bytes);
+    }
+    Ok(chunk)
+}
+
+/// Gives the ends of a cell's links their new rows; the links that lost one, and how
+/// many of these have others left.
+pub(super) fn renumber(
+    cell: &mut Chunk,
+    ends: &[Vec<i64>],
+    form: RowForm,
+    moved: &BTreeMap<Vec<i64>, Vec<Option<u64>>>,
+) -> Result<(Vec<bool>, usize), EditError> {
+    let columns = ends.len() + usize::from(form == RowForm::Permuted);
+    let mut gone = Vec::new();
+    let mut severed = 0;
+    for row in cell.positions.chunks_exact_mut(columns * 8) {
+        let first = columns - ends.len();
+        let (mut lost, mut left) = (false, false);
+        for (value, chunk) in row.chunks_exact_mut(8).skip(first).zip(ends) {
+            let Some(rows) = moved.get(chunk) else {
+                left = true;
+                continue;
+            };
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(value);
+            let number = i64::from_le_bytes(bytes);
+            let number = usize::try_from(number).ok().and_then(|at| rows.get(at));
+            let number = number.ok_or_else(|| damaged("0/links/0", "a link to a row that is not there"))?;
+            match number {
+                Some(number) => {
+                    value.copy_from_slice(&number.to_le_bytes());
+                    left = true;
+                }
+                None => lost = true,
+            }
+        }
+        severed += usize::from(lost && left);
+        gone.push(lost);
+    }
+    Ok((gone, severed))
+}
+
+/// A cell as it is stored: the links, and where they are flat their groups.
+pub(super) fn store(cell: &Chunk, segment: &str) -> Result<(Vec<u8>, Option<Vec<u8>>), EditError> {
+    if is_zero(segment) {
+        return Ok((cell.positions.clone(), Some(cell.index()?)));
+    }
+    let rows = usize::try_from(cell.rows).unwrap_or(0).max(1);
+    let size = cell.positions.len() / rows;
+    let groups: Vec<Vec<u8>> = cell
+        .fragments
+        .iter()
+        .map(|group| {
+            let rows = group.rows().map(|row| row as usize * size);
+            rows.flat_map(|at| cell.positions[at..at + size].iter().copied()).collect()
+        })
+        .filter(|group: &Vec<u8>| !group.is_empty())
+        .collect();
+    Ok((ragged::encode(&groups), None))
+}
+
+/// The number a family's node says.
+pub(super) fn count(node: &Value, name: &str) -> u64 {
+    node["attributes"][name].as_u64().unwrap_or(0)
+}
+
+/// Rows of a cell, and how many of them stand for a link alone.
+pub(super) fn counted(
+    bytes: &[u8],
+    segment: &str,
+    family: &super::image::Family,
+    form: RowForm,
+) -> (u64, u64) {
+    let columns = family.width + usize::from(form == RowForm::Permuted);
+    let data: Vec<u8> = match is_zero(segment) {
+        true => bytes.to_vec(),
+        false => match ragged::RaggedBlob::parse(bytes) {
+            Ok(groups) => groups.iter().flatten().copied().collect(),
+            Err(_) => Vec::new(),
+        },
+    };
+    let rows = (data.len() / (columns * 8)) as u64;
+    if !family.duplicate || is_zero(segment) {
+        return (rows, rows);
+    }
+    // The copy that is led by the end that comes first counts. Offsets from its chunk
+    // to the others do not descend.
+    let leads = segment.split('_').all(|offset| {
+        let first = offset.split('.').find(|number| *number != "0");
+        first.is_none_or(|number| number.starts_with('+'))
+    });
+    (rows, if leads { rows } else { 0 })
+}

@@ -1,0 +1,398 @@
+//! The object index, attributes of objects, and groups of a level.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value, json};
+use zvf_format::{groups, int64s::Int64s, manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder}, numeric::Kind, vlen::VlenFrame};
+use zvf_model::zarr::{Array, DataType};
+
+use super::error::{EditError, damaged};
+
+/// Tables by what they are of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tables {
+    /// The id of each object; `None` where there is no object index.
+    pub(super) ids: Option<Vec<i64>>,
+    /// The manifest of each, in its bytes.
+    pub(super) manifests: Vec<Vec<u8>>,
+    pub(super) object: BTreeMap<String, Table>,
+    pub(super) groups: Vec<Vec<i64>>,
+    pub(super) group: BTreeMap<String, Table>,
+    /// Frames of groups as loaded, until ranges are known.
+    loose_groups: Option<Vec<Vec<u8>>>,
+    /// Ids as loaded.
+    loose_ids: Option<Vec<i64>>,
+    pub(super) row_of: HashMap<i64, usize>,
+}
+
+/// A table of values: rows of numbers or of text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Table {
+    pub(super) data_type: Value,
+    pub(super) dtype: String,
+    /// `None` for text.
+    pub(super) kind: Option<Kind>,
+    pub(super) columns: usize,
+    /// Each row's values, `None` for absent ones.
+    pub(super) rows: Vec<Option<Vec<u8>>>,
+    pub(super) attributes: Map<String, Value>,
+}
+
+impl Tables {
+    pub(super) fn load(
+        &mut self,
+        path: &str,
+        array: &Array,
+        chunks: Vec<Option<Vec<u8>>>,
+    ) -> Result<(), EditError> {
+        let part = path.strip_prefix("0/").unwrap_or(path);
+        let rows = array.shape.first().copied().unwrap_or(0);
+        let rows = usize::try_from(rows).map_err(|error| damaged(path, error))?;
+        match part.split_once('/') {
+            None => self.loose_groups = Some(items(path, array, rows, chunks)?),
+            Some(("object_index", "manifests")) => {
+                self.manifests = items(path, array, rows, chunks)?;
+            }
+            Some(("object_index", "object_ids")) => {
+                let bytes = values(path, array, rows, chunks)?.concat();
+                let ids = Int64s::parse(&bytes).map_err(|error| damaged(path, error))?;
+                self.loose_ids = Some(ids.iter().collect());
+            }
+            Some(("object_attributes", name)) => {
+                let table = Table::of(path, array, rows, chunks)?;
+                self.object.insert(name.to_owned(), table);
+            }
+            Some(("group_attributes", name)) => {
+                let table = Table::of(path, array, rows, chunks)?;
+                self.group.insert(name.to_owned(), table);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        index: Option<&Value>,
+        groups: Option<&Value>,
+        axes: usize,
+    ) -> Result<(), EditError> {
+        if let Some(index) = index {
+            let path = "0/object_index";
+            if index["sid_ndim"].as_u64() != Some(axes as u64) {
+                return Err(damaged(path, "chunk keys of another number of axes"));
+            }
+            let objects = self.manifests.len();
+            let ids = match self.loose_ids.take() {
+                Some(ids) => ids,
+                None => (0..objects as i64).collect(),
+            };
+            if ids.len() != objects {
+                let why = format!("{} ids for {objects} manifests", ids.len());
+                return Err(damaged(path, why));
+            }
+            self.row_of = ids.iter().copied().zip(0..).collect();
+            if self.row_of.len() != objects {
+                return Err(damaged(path, "an id is there twice"));
+            }
+            for (name, table) in &mut self.object {
+                if table.rows.len() > objects {
+                    let path = format!("0/object_attributes/{name}");
+                    return Err(damaged(&path, "more rows than there are objects"));
+                }
+                // Writers that add objects may have left rows out.
+                table.rows.resize(objects, None);
+            }
+            self.ids = Some(ids);
+        }
+        if let Some(loose) = self.loose_groups.take() {
+            let ranges = groups.and_then(|groups| groups.get("group_ranges"));
+            for (number, item) in loose.iter().enumerate() {
+                let range = ranges.and_then(|ranges| ranges.get(number.to_string()));
+                let ends = range.and_then(Value::as_array);
+                let ends = ends.and_then(|ends| Some((ends.first()?.as_i64()?, ends.get(1)?.as_i64()?)));
+                let members = match ends {
+                    Some((start, stop)) if stop.saturating_sub(start) <= 1 << 26 => (start..stop).collect(),
+                    Some(_) => return Err(damaged("0/groups", "a range of too many objects")),
+                    None => {
+                        let list = Int64s::parse(item).map_err(|error| damaged("0/groups", error))?;
+                        list.iter().collect()
+                    }
+                };
+                self.groups.push(members);
+            }
+        }
+        Ok(())
+    }
+
+    /// The fragments of an object: chunk and number, in its order.
+    pub(super) fn manifest(
+        &self,
+        row: usize,
+        axes: usize,
+    ) -> Result<Vec<(Vec<i64>, u32)>, EditError> {
+        let bytes = self.manifests.get(row).map_or(&[][..], Vec::as_slice);
+        if bytes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let path = "0/object_index/manifests";
+        let manifest = ObjectManifest::parse(bytes, axes).map_err(|error| damaged(path, error))?;
+        let mut all = Vec::new();
+        for block in manifest.iter() {
+            let chunk: Vec<i64> = block.chunk.iter().collect();
+            match &block.fragments {
+                FragmentRef::Single(one) => all.push((chunk, *one)),
+                fragments => {
+                    if fragments.len() > 1 << 26 {
+                        return Err(damaged(path, "a block of too many fragments"));
+                    }
+                    all.extend(fragments.iter().map(|number| (chunk.clone(), number)));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Takes what is left of chunks without vertices out of manifests: their numbers
+    /// start again at 0 when vertices come back.
+    pub(super) fn forget(
+        &mut self,
+        chunks: &std::collections::BTreeSet<Vec<i64>>,
+        axes: usize,
+    ) -> Result<(), EditError> {
+        for row in 0..self.manifests.len() {
+            let fragments = self.manifest(row, axes)?;
+            let named = |(chunk, _): &(Vec<i64>, u32)| chunks.contains(chunk);
+            if fragments.iter().any(named) {
+                let left: Vec<_> = fragments.into_iter().filter(|entry| !named(entry)).collect();
+                self.manifests[row] = encoded(&left, axes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends an object.
+    pub(super) fn push(&mut self, id: i64, fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<(), EditError> {
+        let manifest = encoded(fragments, axes)?;
+        let ids = self.ids.get_or_insert_default();
+        self.row_of.insert(id, ids.len());
+        ids.push(id);
+        self.manifests.push(manifest);
+        for table in self.object.values_mut() {
+            table.rows.push(None);
+        }
+        Ok(())
+    }
+
+    /// Leaves out objects, and their names in groups.
+    pub(super) fn remove(&mut self, gone: &std::collections::BTreeSet<i64>) {
+        let Some(ids) = &mut self.ids else {
+            return;
+        };
+        let keep: Vec<bool> = ids.iter().map(|id| !gone.contains(id)).collect();
+        let kept = |at: &mut usize| {
+            let keep = keep.get(*at).copied().unwrap_or(true);
+            *at += 1;
+            keep
+        };
+        let mut at = 0;
+        self.manifests.retain(|_| kept(&mut at));
+        for table in self.object.values_mut() {
+            let mut at = 0;
+            table.rows.retain(|_| kept(&mut at));
+        }
+        ids.retain(|id| !gone.contains(id));
+        self.row_of = ids.iter().copied().zip(0..).collect();
+        for members in &mut self.groups {
+            members.retain(|id| !gone.contains(id));
+        }
+    }
+}
+
+/// A manifest: a block for each fragment.
+pub(super) fn encoded(fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<Vec<u8>, EditError> {
+    let mut builder = ObjectManifestBuilder::new(axes);
+    for (chunk, number) in fragments {
+        let pushed = builder.push_single(chunk, *number);
+        pushed.map_err(|error| damaged("0/object_index/manifests", error))?;
+    }
+    Ok(builder.finish())
+}
+
+/// The byte strings of an array of them.
+fn items(
+    path: &str,
+    array: &Array,
+    rows: usize,
+    chunks: Vec<Option<Vec<u8>>>,
+) -> Result<Vec<Vec<u8>>, EditError> {
+    let chunk = array.decoded_shape().first().copied().unwrap_or(1);
+    let chunk = usize::try_from(chunk).map_err(|error| damaged(path, error))?;
+    let mut items = Vec::new();
+    for bytes in chunks {
+        let Some(bytes) = bytes else {
+            items.resize(items.len() + chunk, Vec::new());
+            continue;
+        };
+        if chunk == 1 {
+            // Read without its frame.
+            items.push(bytes);
+            continue;
+        }
+        let frame = VlenFrame::parse(&bytes).map_err(|error| damaged(path, error))?;
+        items.extend(frame.iter().map(<[u8]>::to_vec));
+    }
+    if items.len() < rows {
+        return Err(damaged(path, format!("{} items of {rows}", items.len())));
+    }
+    items.truncate(rows);
+    Ok(items)
+}
+
+/// The rows of an array of numbers or of text.
+fn values(
+    path: &str,
+    array: &Array,
+    rows: usize,
+    chunks: Vec<Option<Vec<u8>>>,
+) -> Result<Vec<Vec<u8>>, EditError> {
+    let (size, columns) = row_of(path, array)?;
+    let mut all: Vec<Vec<u8>> = Vec::with_capacity(rows);
+    let chunk = array.decoded_shape().first().copied().unwrap_or(1);
+    let chunk = usize::try_from(chunk).map_err(|error| damaged(path, error))?;
+    for bytes in chunks {
+        match bytes {
+            Some(bytes) => all.extend(bytes.chunks_exact((size * columns).max(1)).map(<[u8]>::to_vec)),
+            None => return Err(damaged(path, format!("a chunk of {chunk} rows is missing"))),
+        }
+    }
+    if all.len() < rows {
+        return Err(damaged(path, format!("{} rows of {rows}", all.len())));
+    }
+    all.truncate(rows);
+    Ok(all)
+}
+
+/// Bytes of a value, and values of a row.
+fn row_of(path: &str, array: &Array) -> Result<(usize, usize), EditError> {
+    let size = match &array.data_type {
+        DataType::Number(kind) => kind.size(),
+        DataType::FixedText { bytes } => {
+            usize::try_from(*bytes).map_err(|error| damaged(path, error))?
+        }
+        _ => return Err(damaged(path, "neither numbers nor text of a fixed length")),
+    };
+    let columns: u64 = array.shape.get(1..).unwrap_or_default().iter().product();
+    let columns = usize::try_from(columns).map_err(|error| damaged(path, error))?;
+    Ok((size, columns))
+}
+
+impl Table {
+    fn of(
+        path: &str,
+        array: &Array,
+        rows: usize,
+        chunks: Vec<Option<Vec<u8>>>,
+    ) -> Result<Self, EditError> {
+        let (size, columns) = row_of(path, array)?;
+        let kind = match &array.data_type {
+            DataType::Number(kind) => Some(*kind),
+            _ => None,
+        };
+        let of_groups = path.contains("group_attributes");
+        let all = values(path, array, rows, chunks)?;
+        let absent = |row: &Vec<u8>| match kind {
+            Some(kind) => row
+                .chunks_exact(size.max(1))
+                .all(|value| crate::columns::is_fill(kind, value, &array.fill_value)),
+            None => row.iter().all(|byte| *byte == 0),
+        };
+        let rows = all.into_iter();
+        // Groups have no absent values.
+        let rows = rows.map(|row| (of_groups || !absent(&row)).then_some(row));
+        Ok(Self {
+            data_type: match kind {
+                Some(kind) => json!(kind.name()),
+                None => json!({
+                    "name": "fixed_length_utf32", "configuration": {"length_bytes": size},
+                }),
+            },
+            dtype: match kind {
+                Some(kind) => kind.name().to_owned(),
+                None => format!("<U{}", size / 4),
+            },
+            kind,
+            columns: columns.max(1),
+            rows: rows.collect(),
+            attributes: array.attributes.clone(),
+        })
+    }
+}
+
+impl Table {
+    /// The table for an attribute: the one there is, or a new one of absent rows.
+    pub(super) fn like(
+        attribute: &crate::Attribute,
+        there: Option<&Self>,
+        of_groups: bool,
+        rows: usize,
+    ) -> Result<Self, EditError> {
+        let what = match of_groups {
+            true => "group attribute",
+            false => "object attribute",
+        };
+        let (kind, columns, found) = match &attribute.values {
+            crate::Values::Numbers(numbers) => {
+                // As it is stored: see `TableColumn`.
+                let kind = match numbers.kind {
+                    Kind::Bool => Kind::UInt8,
+                    kind => kind,
+                };
+                (Some(kind), numbers.columns, kind.name().to_owned())
+            }
+            crate::Values::Text(_) => (None, 1, "text".to_owned()),
+        };
+        match there {
+            Some(there) if there.kind == kind && there.columns == columns => Ok(there.clone()),
+            Some(there) => Err(EditError::AttributeType {
+                what,
+                name: attribute.name.clone(),
+                expected: format!("{} x {}", there.columns, there.dtype),
+                found: format!("{columns} x {found}"),
+            }),
+            None => {
+                let says = match of_groups {
+                    true => json!({"zv_array": "groupings_attribute", "name": attribute.name}),
+                    false => json!({
+                        "zv_array": "object_attribute", "name": attribute.name,
+                        "fill_sentinel_meaning": "absent",
+                    }),
+                };
+                Ok(Self {
+                    data_type: Value::Null,
+                    dtype: found,
+                    kind,
+                    columns,
+                    rows: vec![None; rows],
+                    attributes: crate::plan::says(says),
+                })
+            }
+        }
+    }
+
+    /// The bytes of one of an attribute's rows.
+    pub(super) fn value(attribute: &crate::Attribute, at: usize) -> Option<Vec<u8>> {
+        match &attribute.values {
+            crate::Values::Numbers(numbers) => Some(numbers.row(at).to_vec()),
+            crate::Values::Text(texts) => {
+                let text = texts.get(at)?.as_deref()?;
+                Some(text.chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect())
+            }
+        }
+    }
+}
+
+/// Members of a group as they are stored.
+pub(super) fn members(ids: &[i64]) -> Vec<u8> {
+    groups::encode_list(ids)
+}
