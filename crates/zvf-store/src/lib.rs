@@ -87,6 +87,7 @@ mod list;
 mod network;
 mod off_thread;
 mod open;
+mod overlay;
 mod plan;
 mod port;
 mod range;
@@ -94,6 +95,7 @@ mod read;
 mod shard;
 mod sizes;
 mod store;
+mod transaction;
 mod tries;
 mod write;
 
@@ -108,4 +110,7 @@ pub use range::{ByteRange, Read};
 pub use read::ReadError;
 pub use shard::ShardEntryError;
 pub use store::Store;
+pub use transaction::{
+    CommitError, Committed, CreateError, Creation, RecordFault, Transaction, TransactionError,
+};
 pub use write::WriteError;

@@ -109,7 +109,6 @@ pub(crate) struct Tag {
 pub(crate) enum Condition {
     Always,
     Absent,
-    #[expect(dead_code, reason = "what transactions put their head with")]
     Is(Tag),
 }
 
@@ -156,12 +155,16 @@ impl Store {
     }
 
     /// Runs all, as many at once as requests may be, up to the first failure.
-    pub(crate) async fn side_by_side<T, E>(&self, all: impl Iterator<Item = T>) -> Result<(), E>
-    where
-        T: Future<Output = Result<(), E>>,
-    {
+    ///
+    /// Collected first: what makes the futures is not held while they run, of
+    /// which the compiler could not tell that it goes to another thread.
+    pub(crate) fn side_by_side<E, T: Future<Output = Result<(), E>>>(
+        &self,
+        all: impl Iterator<Item = T>,
+    ) -> impl Future<Output = Result<(), E>> {
+        let all: Vec<T> = all.collect();
         let all = stream::iter(all).buffer_unordered(self.concurrency());
-        all.try_for_each(|()| async { Ok(()) }).await
+        all.try_for_each(|()| async { Ok(()) })
     }
 
     /// Puts an object under a condition; its new tag, or `None` when the
@@ -220,6 +223,26 @@ impl Store {
         };
         self.hook().call("delete", key);
         outcome
+    }
+
+    /// Moves an object in place of another; whether it was there.
+    pub(crate) async fn rename(&self, from: &Key, to: &Key) -> Result<bool, WriteError> {
+        let (objects, source) = self.writable(from)?;
+        let (_, target) = self.writable(to)?;
+        self.hook().call("rename", to);
+        self.recorder().write(0);
+        let outcome = match objects.rename(&source, &target).await {
+            Ok(()) => Ok(true),
+            Err(Failure::NotFound { .. }) => Ok(false),
+            Err(failure) => Err(sort(to, failure)),
+        };
+        self.hook().call("rename", to);
+        outcome
+    }
+
+    /// That something can be written at all.
+    pub(crate) fn check_writable(&self) -> Result<(), WriteError> {
+        self.writable(&Key::root()).map(drop)
     }
 
     /// What writes, and where an object is in it.
