@@ -121,6 +121,7 @@ fn flawed(flaw: Flaw) -> Store {
         "flawed".to_owned(),
         backend,
         root,
+        None,
         Tuning::NETWORK,
         &options,
     )

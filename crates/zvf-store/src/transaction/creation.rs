@@ -53,7 +53,7 @@ impl Store {
         let id = Id::random();
         if store.folder().is_some() {
             store.check_own_or_empty().await?;
-            let lock = store.try_lock().await?.ok_or(CreateError::Underway)?;
+            let lock = store.try_lock()?.ok_or(CreateError::Underway)?;
             store.check_free().await?;
             store.check_own_or_empty().await?;
             if store.marked_by().await?.is_some() {
@@ -180,7 +180,9 @@ impl Creation {
             }
         }
         store.delete(&marker()?).await?;
-        self.lock.map(FolderLock::remove);
+        if let Some(lock) = self.lock {
+            lock.remove();
+        }
         Ok(())
     }
 
@@ -192,7 +194,9 @@ impl Creation {
     pub async fn abort(self) -> Result<(), CreateError> {
         self.store.clear().await?;
         self.store.delete(&marker()?).await?;
-        self.lock.map(FolderLock::remove);
+        if let Some(lock) = self.lock {
+            lock.remove();
+        }
         Ok(())
     }
 }

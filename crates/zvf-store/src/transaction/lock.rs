@@ -45,7 +45,7 @@ impl Store {
     }
 
     /// The lock, unless somebody holds it.
-    pub(super) async fn try_lock(&self) -> Result<Option<FolderLock>, TransactionError> {
+    pub(super) fn try_lock(&self) -> Result<Option<FolderLock>, TransactionError> {
         let path = self.lock_path();
         FolderLock::take(&path).map_err(|source| lock_error(&path, source))
     }

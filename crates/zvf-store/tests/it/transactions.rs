@@ -755,7 +755,7 @@ fn sweeping_takes_what_is_old_and_nobody_needs() {
                 .put_each(vec![(key("0/p"), "p".into()), (key("0/q"), "q".into())])
                 .await
                 .unwrap();
-            assert_eq!(store.sweep(Duration::from_secs(3600)).await.unwrap(), 0);
+            assert_eq!(store.sweep(Duration::from_hours(1)).await.unwrap(), 0);
             assert_eq!(store.sweep(Duration::ZERO).await.unwrap(), 2);
             // Its writer was not dead at all, and is told.
             let error = abandoned.commit(ROOT).await.unwrap_err();
@@ -821,7 +821,7 @@ fn damaged_records_are_refused() {
         ] {
             match error {
                 TransactionError::Record { key, fault } => {
-                    assert_eq!((key.as_str(), fault), (at, want))
+                    assert_eq!((key.as_str(), fault), (at, want));
                 }
                 error => panic!("{error:?}"),
             }
