@@ -429,3 +429,6 @@ fn check_key(key: &Key) -> Result<(), TransactionError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
