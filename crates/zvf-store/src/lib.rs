@@ -49,6 +49,13 @@
 //! [`Store::put_new`] and [`Store::delete_each`] change single objects, each of
 //! which is there whole or not at all.
 //!
+//! A [`Transaction`], from [`Store::begin`], changes many objects at once or
+//! none, whoever dies in between, and one that began at a state that others
+//! changed since is told. [`Creation`], from [`Store::begin_create`], makes a
+//! store or none. Whoever reads a store that others write to hands the bytes of
+//! its root to [`Store::follow`], and reads what that returns. How all this
+//! works, and what a bucket cannot promise, is in `docs/adr/0007`.
+//!
 //! # Kinds of store
 //!
 //! | address | feature | ranges merged within | most of a merged request | requests at once |

@@ -56,6 +56,8 @@ pub(crate) enum Backend {
 pub(crate) struct Lacks {
     pub(crate) suffixes: AtomicBool,
     pub(crate) ranges: AtomicBool,
+    /// Whether it was seen to compare tags.
+    pub(crate) compares: AtomicBool,
     /// Whether a web server lists, once that had to be found out.
     pub(crate) listing: OnceLock<bool>,
 }

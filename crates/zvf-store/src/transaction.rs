@@ -272,6 +272,9 @@ impl Transaction {
         self.see_what_was().await?;
         let journal = self.journal(&next);
         self.write_journal(&journal).await?;
+        let (key, bytes) = (journal_of(&self.id)?, journal.encode());
+        let checked = self.store.check_compares(&key, bytes).await;
+        checked.map_err(TransactionError::from)?;
         let condition = Condition::Is(self.base.tag.clone());
         let put = self.store.put_if(&Head::key()?, root, &condition).await;
         match put {

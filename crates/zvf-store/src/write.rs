@@ -1,7 +1,7 @@
 //! Putting and deleting objects.
 
 use core::{error::Error, fmt};
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -11,7 +11,7 @@ use object_store::{
 use zvf_model::key::Key;
 
 use crate::{
-    failure::{self, Kind, gave_up_early, is_below_a_file},
+    failure::{self, Kind, gave_up_early, is_below_a_file, status},
     store::{Backend, Store},
 };
 
@@ -204,10 +204,49 @@ impl Store {
                     source: Box::new(failure),
                 })
             }
+            // What S3 answers to a header that it knows, and does not follow.
+            Err(failure) if *condition != Condition::Always && status(&failure) == Some(501) => {
+                Err(WriteError::Unconditional {
+                    key: key.clone(),
+                    source: Box::new(failure),
+                })
+            }
             Err(failure) => Err(sort(key, failure)),
         };
         self.hook().call(operation, key);
         outcome
+    }
+
+    /// That a put is refused when what is there is not what it is to replace.
+    /// Some stores do not know the condition, and put all the same. Asked once,
+    /// by putting what `key` has already.
+    pub(crate) async fn check_compares(&self, key: &Key, bytes: Bytes) -> Result<(), WriteError> {
+        let compares = &self.lacks().compares;
+        if compares.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // No object was ever the first: Google counts in microseconds.
+        let (e_tag, version) = (Some("\"zvf\"".to_owned()), Some("1".to_owned()));
+        let other = Condition::Is(Tag { e_tag, version });
+        self.check_refuses(key, bytes, &other).await?;
+        compares.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// That a put is refused under a condition that does not hold.
+    pub(crate) async fn check_refuses(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: &Condition,
+    ) -> Result<(), WriteError> {
+        match self.put_if(key, bytes, condition).await? {
+            None => Ok(()),
+            Some(_) => Err(WriteError::Unconditional {
+                key: key.clone(),
+                source: "a put was done under a condition that did not hold".into(),
+            }),
+        }
     }
 
     /// Deletes an object that may be there.

@@ -71,6 +71,9 @@ impl Store {
         if !store.mark(&id, &Condition::Absent).await? {
             return Err(CreateError::Leftovers);
         }
+        let mark = Bytes::copy_from_slice(id.as_str().as_bytes());
+        let (at, absent) = (marker()?, Condition::Absent);
+        store.check_refuses(&at, mark, &absent).await?;
         let lock = None;
         Ok(Creation { store, id, lock })
     }

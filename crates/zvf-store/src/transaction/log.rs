@@ -31,6 +31,9 @@ impl Transaction {
 
     /// Keys that others changed from the base to `head`.
     pub(super) async fn changed_since(&self, head: &Head) -> Result<BTreeSet<Key>, CommitError> {
+        if head.document == self.base.document {
+            return Ok(BTreeSet::new());
+        }
         let Some(logs) = self.logs_to(head).await? else {
             let names = self.touched.iter().cloned().collect();
             return Err(CommitError::Conflict { names });

@@ -25,8 +25,10 @@ use crate::{
 /// What is wrong with a conditional put of the root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flaw {
-    /// The bucket knows no conditions.
+    /// The bucket knows no conditions, and says so.
     Unknown,
+    /// It does not know them, and puts.
+    Ignored,
     /// It is done, and the answer is that to a second one.
     DoneTwice,
     /// It is done, and the answer is lost.
@@ -64,6 +66,9 @@ impl ObjectStore for Bucket {
         body: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
+        if self.flaw == Flaw::Ignored {
+            return self.memory.put_opts(at, body, PutOptions::default()).await;
+        }
         let conditional = options.mode != PutMode::Overwrite && at.as_ref() == "zarr.json";
         if !conditional || !self.armed.swap(false, SeqCst) {
             return self.memory.put_opts(at, body, options).await;
@@ -73,6 +78,7 @@ impl ObjectStore for Bucket {
                 operation: "a condition".into(),
                 implementer: "bucket".into(),
             }),
+            Flaw::Ignored => self.memory.put_opts(at, body, PutOptions::default()).await,
             Flaw::DoneTwice => {
                 self.memory
                     .put_opts(at, body.clone(), options.clone())
@@ -194,15 +200,20 @@ fn a_commit_that_may_yet_arrive_is_uncertain() {
 
 #[test]
 fn a_bucket_without_conditions_is_refused() {
-    let (committed, object) = commit(Flaw::Unknown);
-    let error = committed.unwrap_err();
-    let refused = matches!(
-        &error,
-        CommitError::Failed(TransactionError::Write(WriteError::Unconditional { key: k, .. }))
-            if k == &key("zarr.json")
-    );
-    assert!(refused, "{error:?}");
-    assert_eq!(object, None);
+    for (flaw, at) in [
+        (Flaw::Unknown, "zarr.json"),
+        (Flaw::Ignored, "journal.json"),
+    ] {
+        let (committed, object) = commit(flaw);
+        let error = committed.unwrap_err();
+        let refused = matches!(
+            &error,
+            CommitError::Failed(TransactionError::Write(WriteError::Unconditional { key: k, .. }))
+                if k.name() == Some(at)
+        );
+        assert!(refused, "{error:?}");
+        assert_eq!(object, None);
+    }
 }
 
 #[test]
@@ -214,10 +225,12 @@ fn a_creation_whose_answer_is_lost_is_recognised() {
         })
     };
     create(Flaw::DoneTwice).unwrap();
-    let error = create(Flaw::Unknown).unwrap_err();
-    let unconditional = matches!(
-        error,
-        CreateError::Failed(TransactionError::Write(WriteError::Unconditional { .. }))
-    );
-    assert!(unconditional, "{error:?}");
+    for flaw in [Flaw::Unknown, Flaw::Ignored] {
+        let error = create(flaw).unwrap_err();
+        let unconditional = matches!(
+            error,
+            CreateError::Failed(TransactionError::Write(WriteError::Unconditional { .. }))
+        );
+        assert!(unconditional, "{flaw:?}: {error:?}");
+    }
 }

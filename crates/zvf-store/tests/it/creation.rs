@@ -9,7 +9,8 @@ const ROOT: &[u8] = br#"{"zarr_format": 3, "node_type": "group", "attributes": {
 
 async fn create(store: &Store, text: &'static str) -> Result<(), CreateError> {
     let creation = store.begin_create().await?;
-    let objects = ["0/a", "0/b/c"].map(|at| (key(at), text.into()));
+    let own = format!("0/{text}");
+    let objects = ["0/a", "0/b/c", &own].map(|at| (key(at), text.into()));
     creation.put_each(objects.to_vec()).await?;
     creation.commit(ROOT).await
 }
@@ -25,7 +26,10 @@ fn a_store_is_created_once() {
         let store = place.open(killer);
         block_on(async {
             create(&store, "first").await.unwrap();
-            assert_eq!(names(&store).await, ["0/a", "0/b/c", "zarr.json"]);
+            assert_eq!(
+                names(&store).await,
+                ["0/a", "0/b/c", "0/first", "zarr.json"]
+            );
             let error = create(&store, "second").await.unwrap_err();
             assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
             let error = store.begin_create_over_leftovers().await.unwrap_err();
@@ -82,7 +86,7 @@ fn whoever_dies_creating_leaves_no_store() {
                     there += 1;
                     let error = create(&store, "again").await.unwrap_err();
                     assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
-                    assert_eq!(names(&store).await, ["0/a", "0/b/c", "zarr.json"]);
+                    assert_eq!(names(&store).await, ["0/a", "0/b/c", "0/dead", "zarr.json"]);
                     store.sweep(core::time::Duration::ZERO).await.unwrap();
                     let mark = store.read_one(full(".zvf/creating")).await.unwrap();
                     assert_eq!(mark, None);
@@ -92,7 +96,10 @@ fn whoever_dies_creating_leaves_no_store() {
                 create_again(&place, &store).await;
                 let read = store.read_one(full("0/b/c")).await.unwrap();
                 assert_eq!(read.unwrap(), "alive");
-                assert_eq!(names(&store).await, ["0/a", "0/b/c", "zarr.json"]);
+                assert_eq!(
+                    names(&store).await,
+                    ["0/a", "0/alive", "0/b/c", "zarr.json"]
+                );
             });
             if survived {
                 break;
@@ -108,7 +115,7 @@ async fn create_again(place: &Place, store: &Store) {
         (_, Ok(())) => {}
         (Place::Memory(_), Err(CreateError::Leftovers)) => {
             let creation = store.begin_create_over_leftovers().await.unwrap();
-            let objects = ["0/a", "0/b/c"].map(|at| (key(at), "alive".into()));
+            let objects = ["0/a", "0/b/c", "0/alive"].map(|at| (key(at), "alive".into()));
             creation.put_each(objects.to_vec()).await.unwrap();
             creation.commit(ROOT).await.unwrap();
         }
