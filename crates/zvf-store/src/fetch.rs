@@ -4,17 +4,20 @@ use std::sync::{Arc, atomic::Ordering};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use object_store::{Error as Failure, GetOptions, GetRange, GetResult, path::Path};
+use object_store::{Error as Failure, GetOptions, GetRange, GetResult, ObjectStoreExt, path::Path};
+use zvf_model::key::Key;
 
 use crate::{
     failure::{
         self, Kind, contradicts, gave_up_early, ignores_ranges, is_below_a_file, is_connection,
         says, status,
     },
+    overlay::Instead,
     plan::Fetched,
     range::{ByteRange, Read},
     read::{Budget, ReadError},
     store::{Backend, Store},
+    write::Tag,
 };
 
 impl Store {
@@ -23,6 +26,23 @@ impl Store {
         read: &Read,
         budget: &Budget,
     ) -> Result<Option<Fetched>, ReadError> {
+        match self.overlay().and_then(|overlay| overlay.get(&read.key)) {
+            None => {}
+            Some(Instead::Nothing) => return Ok(None),
+            Some(Instead::Staged(staged)) => {
+                let staged = Read::new(staged.key.clone(), read.range.clone());
+                let fetched = self.fetch_here(&staged, budget).await?;
+                // Gone when it was applied meanwhile.
+                if fetched.is_some() {
+                    return Ok(fetched);
+                }
+            }
+        }
+        self.fetch_here(read, budget).await
+    }
+
+    /// A part of the object at this very key.
+    async fn fetch_here(&self, read: &Read, budget: &Budget) -> Result<Option<Fetched>, ReadError> {
         let fetched = match self.backend() {
             Backend::Objects(_) => {
                 let fetch = || self.fetch_object(read, budget);
@@ -38,6 +58,48 @@ impl Store {
             self.recorder().bytes(fetched.bytes.len());
         }
         Ok(fetched)
+    }
+
+    /// All of an object, and its tag.
+    pub(crate) async fn fetch_tagged(&self, key: &Key) -> Result<Option<(Bytes, Tag)>, ReadError> {
+        let read = &Read::full(key.clone());
+        let fetch = || async move {
+            let budget = Budget::new(self.budget());
+            let Some(answer) = self.get(read, None).await.map_err(|f| refused(read, f))? else {
+                return Ok(None);
+            };
+            let tag = Tag {
+                e_tag: answer.meta.e_tag.clone(),
+                version: answer.meta.version.clone(),
+            };
+            let fetched = collect(read, answer, &budget).await?;
+            Ok(Some((fetched.bytes, tag)))
+        };
+        let fetched = self.tries().until_whole(fetch, is_broken).await?;
+        if let Some((bytes, _)) = &fetched {
+            self.recorder().bytes(bytes.len());
+        }
+        Ok(fetched)
+    }
+
+    /// The tag of an object, without its bytes.
+    pub(crate) async fn tag(&self, key: &Key) -> Result<Option<Tag>, ReadError> {
+        let read = &Read::bounded(key.clone(), 0..0);
+        let Backend::Objects(objects) = self.backend() else {
+            return Ok(None);
+        };
+        self.recorder().request(read);
+        let path = Path::parse(key).map_err(|source| sort(read, source.into()))?;
+        let path: Path = self.root().parts().chain(path.parts()).collect();
+        let head = || objects.head(&path);
+        match self.tries().until_whole(head, gave_up_early).await {
+            Ok(meta) => Ok(Some(Tag {
+                e_tag: meta.e_tag,
+                version: meta.version,
+            })),
+            Err(Failure::NotFound { .. }) => Ok(None),
+            Err(failure) => Err(sort(read, failure)),
+        }
     }
 
     async fn fetch_object(

@@ -49,6 +49,13 @@
 //! [`Store::put_new`] and [`Store::delete_each`] change single objects, each of
 //! which is there whole or not at all.
 //!
+//! A [`Transaction`], from [`Store::begin`], changes many objects at once or
+//! none, whoever dies in between, and one that began at a state that others
+//! changed since is told. [`Creation`], from [`Store::begin_create`], makes a
+//! store or none. Whoever reads a store that others write to hands the bytes of
+//! its root to [`Store::follow`], and reads what that returns. How all this
+//! works, and what a bucket cannot promise, is in `docs/adr/0007`.
+//!
 //! # Kinds of store
 //!
 //! | address | feature | ranges merged within | most of a merged request | requests at once |
@@ -87,6 +94,7 @@ mod list;
 mod network;
 mod off_thread;
 mod open;
+mod overlay;
 mod plan;
 mod port;
 mod range;
@@ -94,6 +102,7 @@ mod read;
 mod shard;
 mod sizes;
 mod store;
+mod transaction;
 mod tries;
 mod write;
 
@@ -109,4 +118,7 @@ pub use range::{ByteRange, Read};
 pub use read::ReadError;
 pub use shard::ShardEntryError;
 pub use store::Store;
+pub use transaction::{
+    CommitError, Committed, CreateError, Creation, RecordFault, Transaction, TransactionError,
+};
 pub use write::WriteError;

@@ -8,6 +8,7 @@ use zvf_model::key::Key;
 
 use crate::{
     failure::{self, Kind, gave_up_early, refuses_listing, says},
+    overlay::{Overlay, is_own},
     store::{Backend, Store},
 };
 
@@ -42,6 +43,15 @@ pub struct ListedFile {
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
+}
+
+/// An object of transactions.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnFile {
+    pub(crate) name: String,
+    pub(crate) size: u64,
+    /// Milliseconds since 1970.
+    pub(crate) modified: i64,
 }
 
 /// Why children cannot be listed.
@@ -142,7 +152,11 @@ impl Store {
                             continue;
                         };
                         let name: Path = below.collect();
-                        let (name, size) = (name.into(), object.size);
+                        let name = String::from(name);
+                        if !self.shows(prefix, &name) {
+                            continue;
+                        }
+                        let size = object.size;
                         files.push(ListedFile { name, size });
                         // One too many is enough to know.
                         if files.len() > limit {
@@ -155,8 +169,15 @@ impl Store {
                 files.map_err(|source| sort(prefix, source))?
             }
             #[cfg(feature = "zip")]
-            Backend::Zip(archive) => archive.list_all(prefix.as_str()),
+            Backend::Zip(archive) => {
+                let mut files = archive.list_all(prefix.as_str());
+                files.retain(|file| self.shows(prefix, &file.name));
+                files
+            }
         };
+        if let Some(overlay) = self.overlay() {
+            overlay.list_all(prefix, &mut files);
+        }
         if files.len() > limit {
             return Err(too_many());
         }
@@ -198,6 +219,11 @@ impl Store {
             #[cfg(feature = "zip")]
             Backend::Zip(archive) => archive.list(prefix.as_str()),
         };
+        listing.folders.retain(|name| self.shows(prefix, name));
+        listing.files.retain(|file| self.shows(prefix, &file.name));
+        if let Some(overlay) = self.overlay() {
+            overlay.list(prefix, &mut listing);
+        }
         if listing.folders.len().saturating_add(listing.files.len()) > limit {
             let prefix = prefix.clone();
             return Err(ListError::TooMany { prefix, limit });
@@ -208,6 +234,40 @@ impl Store {
         listing.folders.sort_unstable();
         listing.files.sort_unstable();
         Ok(listing)
+    }
+
+    /// Whether what is at `name` below `prefix` belongs to the store, and not to
+    /// the transactions that change it or to what one of them deleted.
+    fn shows(&self, prefix: &Key, name: &str) -> bool {
+        let own = prefix.is_root() && is_own(name);
+        let gone = |overlay: &Overlay| overlay.deletes(prefix, name);
+        !own && !self.overlay().is_some_and(gone)
+    }
+
+    /// Everything below a place of transactions.
+    pub(crate) async fn list_own(&self, prefix: &Key) -> Result<Vec<OwnFile>, ListError> {
+        let Backend::Objects(objects) = self.backend() else {
+            return Ok(Vec::new());
+        };
+        self.recorder().list();
+        let path = &self.path(prefix)?;
+        let list = || async move {
+            let mut found = objects.list(Some(path));
+            let mut files = Vec::new();
+            while let Some(object) = found.try_next().await? {
+                let Some(below) = object.location.prefix_match(path) else {
+                    continue;
+                };
+                files.push(OwnFile {
+                    name: below.collect::<Path>().into(),
+                    size: object.size,
+                    modified: object.last_modified.timestamp_millis(),
+                });
+            }
+            Ok(files)
+        };
+        let files = self.tries().until_whole(list, is_broken).await;
+        files.map_err(|source| sort(prefix, source))
     }
 
     /// Tells an empty place from a web server that knows no listing and says of

@@ -264,7 +264,8 @@ impl OpenOptions {
                 let (objects, root) = self.connect(scheme, &url)?;
                 let backend = Backend::Objects(objects);
                 let name = address.to_owned();
-                Ok(Store::new(name, backend, root, Tuning::NETWORK, self))
+                let tuning = Tuning::NETWORK;
+                Ok(Store::new(name, backend, root, None, tuning, self))
             }
         }
     }
@@ -298,6 +299,7 @@ impl OpenOptions {
             name,
             backend,
             Path::default(),
+            None,
             Tuning::MEMORY,
             self,
         ))
@@ -318,6 +320,8 @@ impl OpenOptions {
         if !found.is_dir() {
             return Err(OpenError::NotAFolder(address.to_owned()));
         }
+        // Whatever the working folder becomes.
+        let folder = std::fs::canonicalize(path).map_err(io)?;
         let files = LocalFileSystem::new_with_prefix(path);
         let files = files.map_err(|source| OpenError::Configuration {
             address: address.to_owned(),
@@ -331,6 +335,7 @@ impl OpenOptions {
             name,
             backend,
             Path::default(),
+            Some(folder),
             Tuning::FILES,
             self,
         ))
@@ -345,6 +350,7 @@ impl OpenOptions {
             name,
             backend,
             Path::default(),
+            None,
             Tuning::FILES,
             self,
         ))

@@ -1,7 +1,10 @@
 //! An open store.
 
 use core::fmt;
-use std::sync::{Arc, OnceLock, atomic::AtomicBool};
+use std::{
+    path::{Path as FilePath, PathBuf},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
+};
 
 use object_store::{ObjectStore, path::Path};
 
@@ -10,6 +13,7 @@ use crate::{
     address::{Address, Scheme},
     coalesce::MergeLimits,
     open::OpenOptions,
+    overlay::Overlay,
     range::Read,
     tries::Tries,
     write::Hook,
@@ -20,12 +24,18 @@ use crate::{
 ///
 /// Cloning is cheap; clones share connections, counters and the log.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store {
+    inner: Arc<Inner>,
+    /// What is read elsewhere while a transaction is being applied.
+    overlay: Option<Arc<Overlay>>,
+}
 
 struct Inner {
     name: String,
     backend: Backend,
     root: Path,
+    /// Where it is on disk, when it is a folder there.
+    folder: Option<PathBuf>,
     tuning: Tuning,
     budget: u64,
     tries: Tries,
@@ -46,6 +56,8 @@ pub(crate) enum Backend {
 pub(crate) struct Lacks {
     pub(crate) suffixes: AtomicBool,
     pub(crate) ranges: AtomicBool,
+    /// Whether it was seen to compare tags.
+    pub(crate) compares: AtomicBool,
     /// Whether a web server lists, once that had to be found out.
     pub(crate) listing: OnceLock<bool>,
 }
@@ -93,13 +105,15 @@ impl Store {
         name: String,
         backend: Backend,
         root: Path,
+        folder: Option<PathBuf>,
         tuning: Tuning,
         options: &OpenOptions,
     ) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Inner {
             name,
             backend,
             root,
+            folder,
             tuning: Tuning {
                 merge: options.merge.unwrap_or(tuning.merge),
                 concurrency: options.concurrency.unwrap_or(tuning.concurrency).max(1),
@@ -112,74 +126,102 @@ impl Store {
             recorder: Recorder::new(options.recording),
             lacks: Lacks::default(),
             hook: options.hook.clone(),
-        }))
+        };
+        Self {
+            inner: Arc::new(inner),
+            overlay: None,
+        }
+    }
+
+    /// The same store, read through an overlay.
+    pub(crate) fn under(&self, overlay: Overlay) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            overlay: Some(Arc::new(overlay)),
+        }
+    }
+
+    /// The same store as it lies there.
+    pub(crate) fn bare(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            overlay: None,
+        }
+    }
+
+    pub(crate) fn overlay(&self) -> Option<&Overlay> {
+        self.overlay.as_deref()
+    }
+
+    pub(crate) fn folder(&self) -> Option<&FilePath> {
+        self.inner.folder.as_deref()
     }
 
     /// What the store did since it was opened.
     pub fn activity(&self) -> Activity {
-        self.0.recorder.activity()
+        self.inner.recorder.activity()
     }
 
     /// The requests since the last call, in the order they were made, as keys
     /// and ranges. Empty unless [`OpenOptions::record`] switched it on.
     pub fn take_log(&self) -> Vec<Read> {
-        self.0.recorder.take_log()
+        self.inner.recorder.take_log()
     }
 
     /// The most bytes one call may read.
     pub fn budget(&self) -> u64 {
-        self.0.budget
+        self.inner.budget
     }
 
     /// When ranges are merged.
     pub fn merge_limits(&self) -> MergeLimits {
-        self.0.tuning.merge
+        self.inner.tuning.merge
     }
 
     pub(crate) fn concurrency(&self) -> usize {
-        self.0.tuning.concurrency
+        self.inner.tuning.concurrency
     }
 
     pub(crate) fn backend(&self) -> &Backend {
-        &self.0.backend
+        &self.inner.backend
     }
 
     pub(crate) fn root(&self) -> &Path {
-        &self.0.root
+        &self.inner.root
     }
 
     pub(crate) fn tries(&self) -> Tries {
-        self.0.tries
+        self.inner.tries
     }
 
     /// Whether it is behind a plain web server.
     pub(crate) fn is_web(&self) -> bool {
-        let address = Address::parse(&self.0.name);
+        let address = Address::parse(&self.inner.name);
         matches!(address, Ok(Address::Network(Scheme::Http, _)))
     }
 
     pub(crate) fn recorder(&self) -> &Recorder {
-        &self.0.recorder
+        &self.inner.recorder
     }
 
     pub(crate) fn hook(&self) -> &Hook {
-        &self.0.hook
+        &self.inner.hook
     }
 
     pub(crate) fn lacks(&self) -> &Lacks {
-        &self.0.lacks
+        &self.inner.lacks
     }
 }
 
 /// The address the store was opened with.
 impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.name)
+        f.write_str(&self.inner.name)
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Store").field(&self.0.name).finish()
+        f.debug_tuple("Store").field(&self.inner.name).finish()
     }
 }

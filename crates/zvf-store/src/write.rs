@@ -1,7 +1,7 @@
 //! Putting and deleting objects.
 
 use core::{error::Error, fmt};
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -11,7 +11,7 @@ use object_store::{
 use zvf_model::key::Key;
 
 use crate::{
-    failure::{self, Kind, gave_up_early, is_below_a_file},
+    failure::{self, Kind, gave_up_early, is_below_a_file, status},
     store::{Backend, Store},
 };
 
@@ -109,7 +109,6 @@ pub(crate) struct Tag {
 pub(crate) enum Condition {
     Always,
     Absent,
-    #[expect(dead_code, reason = "what transactions put their head with")]
     Is(Tag),
 }
 
@@ -156,12 +155,16 @@ impl Store {
     }
 
     /// Runs all, as many at once as requests may be, up to the first failure.
-    pub(crate) async fn side_by_side<T, E>(&self, all: impl Iterator<Item = T>) -> Result<(), E>
-    where
-        T: Future<Output = Result<(), E>>,
-    {
+    ///
+    /// Collected first: what makes the futures is not held while they run, of
+    /// which the compiler could not tell that it goes to another thread.
+    pub(crate) fn side_by_side<E, T: Future<Output = Result<(), E>>>(
+        &self,
+        all: impl Iterator<Item = T>,
+    ) -> impl Future<Output = Result<(), E>> {
+        let all: Vec<T> = all.collect();
         let all = stream::iter(all).buffer_unordered(self.concurrency());
-        all.try_for_each(|()| async { Ok(()) }).await
+        all.try_for_each(|()| async { Ok(()) })
     }
 
     /// Puts an object under a condition; its new tag, or `None` when the
@@ -201,10 +204,49 @@ impl Store {
                     source: Box::new(failure),
                 })
             }
+            // What S3 answers to a header that it knows, and does not follow.
+            Err(failure) if *condition != Condition::Always && status(&failure) == Some(501) => {
+                Err(WriteError::Unconditional {
+                    key: key.clone(),
+                    source: Box::new(failure),
+                })
+            }
             Err(failure) => Err(sort(key, failure)),
         };
         self.hook().call(operation, key);
         outcome
+    }
+
+    /// That a put is refused when what is there is not what it is to replace.
+    /// Some stores do not know the condition, and put all the same. Asked once,
+    /// by putting what `key` has already.
+    pub(crate) async fn check_compares(&self, key: &Key, bytes: Bytes) -> Result<(), WriteError> {
+        let compares = &self.lacks().compares;
+        if compares.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // No object was ever the first: Google counts in microseconds.
+        let (e_tag, version) = (Some("\"zvf\"".to_owned()), Some("1".to_owned()));
+        let other = Condition::Is(Tag { e_tag, version });
+        self.check_refuses(key, bytes, &other).await?;
+        compares.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// That a put is refused under a condition that does not hold.
+    pub(crate) async fn check_refuses(
+        &self,
+        key: &Key,
+        bytes: Bytes,
+        condition: &Condition,
+    ) -> Result<(), WriteError> {
+        match self.put_if(key, bytes, condition).await? {
+            None => Ok(()),
+            Some(_) => Err(WriteError::Unconditional {
+                key: key.clone(),
+                source: "a put was done under a condition that did not hold".into(),
+            }),
+        }
     }
 
     /// Deletes an object that may be there.
@@ -220,6 +262,26 @@ impl Store {
         };
         self.hook().call("delete", key);
         outcome
+    }
+
+    /// Moves an object in place of another; whether it was there.
+    pub(crate) async fn rename(&self, from: &Key, to: &Key) -> Result<bool, WriteError> {
+        let (objects, source) = self.writable(from)?;
+        let (_, target) = self.writable(to)?;
+        self.hook().call("rename", to);
+        self.recorder().write(0);
+        let outcome = match objects.rename(&source, &target).await {
+            Ok(()) => Ok(true),
+            Err(Failure::NotFound { .. }) => Ok(false),
+            Err(failure) => Err(sort(to, failure)),
+        };
+        self.hook().call("rename", to);
+        outcome
+    }
+
+    /// That something can be written at all.
+    pub(crate) fn check_writable(&self) -> Result<(), WriteError> {
+        self.writable(&Key::root()).map(drop)
     }
 
     /// What writes, and where an object is in it.

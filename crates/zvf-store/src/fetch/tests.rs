@@ -121,6 +121,7 @@ fn flawed(flaw: Flaw) -> Store {
         "flawed".to_owned(),
         backend,
         root,
+        None,
         Tuning::NETWORK,
         &options,
     )
@@ -194,7 +195,14 @@ fn nobody(objects: Arc<dyn ObjectStore>) -> (ReadError, crate::list::ListError) 
     let options = OpenOptions::default().retries(0);
     let backend = Backend::Objects(objects);
     let name = "bucket".to_owned();
-    let store = Store::new(name, backend, Path::default(), Tuning::NETWORK, &options);
+    let store = Store::new(
+        name,
+        backend,
+        Path::default(),
+        None,
+        Tuning::NETWORK,
+        &options,
+    );
     runtime.block_on(async {
         let read = store.read_one(Read::full(Key::parse("a").unwrap())).await;
         let list = store.list(&Key::root(), 10).await;

@@ -8,6 +8,7 @@
 mod cell;
 mod coalesce;
 mod codec;
+mod creation;
 mod encode;
 #[cfg(feature = "blosc")]
 mod golden;
@@ -20,6 +21,7 @@ mod read;
 mod requests;
 mod sizes;
 mod support;
+mod transactions;
 #[cfg(feature = "http")]
 mod unlistable;
 mod write;

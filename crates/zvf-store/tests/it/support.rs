@@ -1,7 +1,14 @@
 //! What several tests share.
 
-use core::future::Future;
-use core::ops::Range;
+use core::{future::Future, ops::Range};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
 
 use serde_json::Value as Json;
 use zvf_model::{
@@ -62,5 +69,97 @@ pub(crate) fn array(metadata: Json) -> Array {
     match Node::from_json(&key("zarr.json"), metadata).unwrap() {
         Node::Array(array) => array,
         Node::Group(_) => panic!("a group"),
+    }
+}
+
+/// Where a store is that outlives those who write to it.
+pub(crate) enum Place {
+    Memory(Store),
+    Folder(tempfile::TempDir),
+}
+
+/// Kills whoever writes at the operation of this number, counted from 1.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Killer {
+    at: Arc<AtomicUsize>,
+    seen: Arc<AtomicUsize>,
+}
+
+impl Killer {
+    /// Whether `work` got through without being killed at `at`.
+    pub(crate) fn survives<T>(&self, at: usize, work: impl Future<Output = T>) -> Option<T> {
+        self.seen.store(0, SeqCst);
+        self.at.store(at, SeqCst);
+        let outcome = catch_unwind(AssertUnwindSafe(|| block_on(work)));
+        self.at.store(0, SeqCst);
+        match outcome {
+            Ok(done) => Some(done),
+            Err(cause) if cause.is::<Killed>() => None,
+            Err(cause) => resume_unwind(cause),
+        }
+    }
+}
+
+struct Killed;
+
+impl Place {
+    /// One of each kind, empty, with who writes there being killed on demand.
+    pub(crate) fn each(check: impl Fn(&Self, &Killer)) {
+        let killer = Killer::default();
+        check(
+            &Self::Memory(killer.options().create("memory:").unwrap()),
+            &killer,
+        );
+        check(&Self::folder(), &killer);
+    }
+
+    pub(crate) fn memory(killer: &Killer) -> Self {
+        Self::Memory(killer.options().create("memory:").unwrap())
+    }
+
+    pub(crate) fn folder() -> Self {
+        Self::Folder(tempfile::tempdir().unwrap())
+    }
+
+    /// The store as another process sees it.
+    pub(crate) fn open(&self, killer: &Killer) -> Store {
+        match self {
+            Self::Memory(store) => store.clone(),
+            Self::Folder(folder) => {
+                let path = folder.path().join("store");
+                killer.options().create(path.to_str().unwrap()).unwrap()
+            }
+        }
+    }
+
+    /// Another of the same kind, empty.
+    pub(crate) fn another(&self, killer: &Killer) -> Self {
+        match self {
+            Self::Memory(_) => Self::memory(killer),
+            Self::Folder(_) => Self::folder(),
+        }
+    }
+
+    /// The folder on disk.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Folder(folder) => Some(folder.path().join("store")),
+        }
+    }
+}
+
+impl Killer {
+    fn options(&self) -> OpenOptions {
+        let killer = self.clone();
+        // One after the other, so that an operation has a number.
+        OpenOptions::default()
+            .concurrency(1)
+            .before_each_write(Arc::new(move |_, _| {
+                let seen = killer.seen.fetch_add(1, SeqCst) + 1;
+                if seen == killer.at.load(SeqCst) {
+                    resume_unwind(Box::new(Killed));
+                }
+            }))
     }
 }

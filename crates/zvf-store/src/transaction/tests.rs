@@ -1,0 +1,236 @@
+//! Buckets that lose answers or compare nothing, which no address opens.
+
+use core::fmt;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::SeqCst},
+};
+
+use futures_util::{FutureExt, stream::BoxStream};
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    memory::InMemory, path::Path,
+};
+use zvf_model::key::Key;
+
+use super::{CommitError, CreateError, TransactionError};
+use crate::{
+    open::OpenOptions,
+    range::Read,
+    store::{Backend, Store, Tuning},
+    write::WriteError,
+};
+
+/// What is wrong with a conditional put of the root.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Flaw {
+    /// The bucket knows no conditions, and says so.
+    Unknown,
+    /// It does not know them, and puts.
+    Ignored,
+    /// It is done, and the answer is that to a second one.
+    DoneTwice,
+    /// It is done, and the answer is lost.
+    DoneUnheard,
+    /// It is not done, and no answer comes.
+    Unheard,
+}
+
+#[derive(Debug)]
+struct Bucket {
+    memory: InMemory,
+    flaw: Flaw,
+    /// Whether it has yet to happen.
+    armed: AtomicBool,
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+fn lost() -> Error {
+    Error::Generic {
+        store: "bucket",
+        source: "Server returned error response, status code: 500".into(),
+    }
+}
+
+#[async_trait::async_trait]
+impl ObjectStore for Bucket {
+    async fn put_opts(
+        &self,
+        at: &Path,
+        body: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        if self.flaw == Flaw::Ignored {
+            return self.memory.put_opts(at, body, PutOptions::default()).await;
+        }
+        let conditional = options.mode != PutMode::Overwrite && at.as_ref() == "zarr.json";
+        if !conditional || !self.armed.swap(false, SeqCst) {
+            return self.memory.put_opts(at, body, options).await;
+        }
+        match self.flaw {
+            Flaw::Unknown => Err(Error::NotImplemented {
+                operation: "a condition".into(),
+                implementer: "bucket".into(),
+            }),
+            Flaw::Ignored => self.memory.put_opts(at, body, PutOptions::default()).await,
+            Flaw::DoneTwice => {
+                self.memory
+                    .put_opts(at, body.clone(), options.clone())
+                    .await?;
+                self.memory.put_opts(at, body, options).await
+            }
+            Flaw::DoneUnheard => {
+                self.memory.put_opts(at, body, options).await?;
+                Err(lost())
+            }
+            Flaw::Unheard => Err(lost()),
+        }
+    }
+
+    async fn get_opts(&self, at: &Path, options: GetOptions) -> Result<GetResult> {
+        self.memory.get_opts(at, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        at: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.memory.put_multipart_opts(at, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        at: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.memory.delete_stream(at)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.memory.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.memory.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.memory.copy_opts(from, to, options).await
+    }
+}
+
+fn bucket(flaw: Flaw) -> Store {
+    let bucket = Bucket {
+        memory: InMemory::new(),
+        flaw,
+        armed: AtomicBool::new(true),
+    };
+    let backend = Backend::Objects(Arc::new(bucket));
+    let options = OpenOptions::default();
+    let name = "bucket".to_owned();
+    Store::new(
+        name,
+        backend,
+        Path::default(),
+        None,
+        Tuning::NETWORK,
+        &options,
+    )
+}
+
+fn key(text: &str) -> Key {
+    Key::parse(text).unwrap()
+}
+
+fn now<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().unwrap()
+}
+
+const ROOT: &[u8] = b"{}";
+
+/// What comes of a commit, and of the object it puts.
+fn commit(flaw: Flaw) -> (core::result::Result<u64, CommitError>, Option<bytes::Bytes>) {
+    let store = bucket(flaw);
+    now(async {
+        let root = vec![(key("zarr.json"), ROOT.into())];
+        store.put_each(root).await.unwrap();
+        let mut transaction = store.begin().await.unwrap();
+        transaction.put(key("a"), "new".into()).await.unwrap();
+        transaction.touch("a");
+        let committed = transaction.commit(ROOT).await;
+        if let Err(CommitError::Uncertain { .. }) = &committed {
+            let again = transaction.commit(ROOT).await.unwrap_err();
+            let over = matches!(again, CommitError::Failed(TransactionError::Over));
+            assert!(over, "{again:?}");
+            // It is needed, should the put arrive after all.
+            transaction.abort().await.unwrap();
+            let staged = store.list_own(&key(".zvf")).await.unwrap();
+            assert_eq!(staged.len(), 2, "{staged:?}");
+        }
+        let read = store.read_one(Read::full(key("a"))).await.unwrap();
+        (committed.map(|committed| committed.transaction), read)
+    })
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_is_recognised() {
+    for flaw in [Flaw::DoneTwice, Flaw::DoneUnheard] {
+        let (committed, object) = commit(flaw);
+        assert_eq!(committed.unwrap(), 1, "{flaw:?}");
+        assert_eq!(object.unwrap(), "new", "{flaw:?}");
+    }
+}
+
+#[test]
+fn a_commit_that_may_yet_arrive_is_uncertain() {
+    let (committed, object) = commit(Flaw::Unheard);
+    let error = committed.unwrap_err();
+    assert!(
+        matches!(error, CommitError::Uncertain { transaction: 1, .. }),
+        "{error:?}"
+    );
+    assert_eq!(object, None);
+}
+
+#[test]
+fn a_bucket_without_conditions_is_refused() {
+    for (flaw, at) in [
+        (Flaw::Unknown, "zarr.json"),
+        (Flaw::Ignored, "journal.json"),
+    ] {
+        let (committed, object) = commit(flaw);
+        let error = committed.unwrap_err();
+        let refused = matches!(
+            &error,
+            CommitError::Failed(TransactionError::Write(WriteError::Unconditional { key: k, .. }))
+                if k.name() == Some(at)
+        );
+        assert!(refused, "{error:?}");
+        assert_eq!(object, None);
+    }
+}
+
+#[test]
+fn a_creation_whose_answer_is_lost_is_recognised() {
+    let create = |flaw| {
+        now(async {
+            let creation = bucket(flaw).begin_create().await?;
+            creation.commit(ROOT).await
+        })
+    };
+    create(Flaw::DoneTwice).unwrap();
+    for flaw in [Flaw::Unknown, Flaw::Ignored] {
+        let error = create(flaw).unwrap_err();
+        let unconditional = matches!(
+            error,
+            CreateError::Failed(TransactionError::Write(WriteError::Unconditional { .. }))
+        );
+        assert!(unconditional, "{flaw:?}: {error:?}");
+    }
+}

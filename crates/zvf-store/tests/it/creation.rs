@@ -1,0 +1,216 @@
+//! Creating stores: there is one, or none.
+
+use zvf_model::key::Key;
+use zvf_store::{CreateError, Store, TransactionError};
+
+use crate::support::{Killer, Place, block_on, full, key};
+
+const ROOT: &[u8] = br#"{"zarr_format": 3, "node_type": "group", "attributes": {}}"#;
+
+async fn create(store: &Store, text: &'static str) -> Result<(), CreateError> {
+    let creation = store.begin_create().await?;
+    let own = format!("0/{text}");
+    let objects = ["0/a", "0/b/c", &own].map(|at| (key(at), text.into()));
+    creation.put_each(objects.to_vec()).await?;
+    creation.commit(ROOT).await
+}
+
+async fn names(store: &Store) -> Vec<String> {
+    let files = store.list_all(&Key::root(), 100).await.unwrap();
+    files.into_iter().map(|file| file.name).collect()
+}
+
+#[test]
+fn a_store_is_created_once() {
+    Place::each(|place, killer| {
+        let store = place.open(killer);
+        block_on(async {
+            create(&store, "first").await.unwrap();
+            assert_eq!(
+                names(&store).await,
+                ["0/a", "0/b/c", "0/first", "zarr.json"]
+            );
+            let error = create(&store, "second").await.unwrap_err();
+            assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
+            let error = store.begin_create_over_leftovers().await.unwrap_err();
+            assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
+            let root = store.read_one(full("zarr.json")).await.unwrap();
+            assert_eq!(root.unwrap(), ROOT);
+        });
+        if cfg!(unix)
+            && let Some(path) = place.path()
+        {
+            assert!(!path.join(".zvf").exists(), "something is left");
+        }
+    });
+}
+
+#[test]
+fn what_is_there_already_is_not_touched() {
+    Place::each(|place, killer| {
+        let store = place.open(killer);
+        block_on(async {
+            store
+                .put_each(vec![(key("0/mine"), "x".into())])
+                .await
+                .unwrap();
+            for error in [
+                store.begin_create().await.unwrap_err(),
+                store.begin_create_over_leftovers().await.unwrap_err(),
+            ] {
+                assert!(
+                    matches!(&error, CreateError::NotEmpty(name) if name == "0"),
+                    "{error:?}"
+                );
+            }
+            assert_eq!(names(&store).await, ["0/mine"]);
+        });
+        if let Some(path) = place.path() {
+            assert!(!path.join(".zvf").exists(), "a folder of others got a lock");
+        }
+    });
+}
+
+#[test]
+fn whoever_dies_creating_leaves_no_store() {
+    Place::each(|place, killer| {
+        let (mut none, mut there) = (0, 0);
+        for at in 1.. {
+            let place = place.another(killer);
+            let survived = killer
+                .survives(at, create(&place.open(killer), "dead"))
+                .is_some();
+            let store = place.open(killer);
+            block_on(async {
+                if store.read_one(full("zarr.json")).await.unwrap().is_some() {
+                    there += 1;
+                    let error = create(&store, "again").await.unwrap_err();
+                    assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
+                    assert_eq!(names(&store).await, ["0/a", "0/b/c", "0/dead", "zarr.json"]);
+                    store.sweep(core::time::Duration::ZERO).await.unwrap();
+                    let mark = store.read_one(full(".zvf/creating")).await.unwrap();
+                    assert_eq!(mark, None);
+                    return;
+                }
+                none += 1;
+                create_again(&place, &store).await;
+                let read = store.read_one(full("0/b/c")).await.unwrap();
+                assert_eq!(read.unwrap(), "alive");
+                assert_eq!(
+                    names(&store).await,
+                    ["0/a", "0/alive", "0/b/c", "zarr.json"]
+                );
+            });
+            if survived {
+                break;
+            }
+        }
+        assert!(none > 6 && there > 2, "{none} {there}");
+    });
+}
+
+/// On disk at once; in a bucket by force, if the dead one had begun.
+async fn create_again(place: &Place, store: &Store) {
+    match (place, create(store, "alive").await) {
+        (_, Ok(())) => {}
+        (Place::Memory(_), Err(CreateError::Leftovers)) => {
+            let creation = store.begin_create_over_leftovers().await.unwrap();
+            let objects = ["0/a", "0/b/c", "0/alive"].map(|at| (key(at), "alive".into()));
+            creation.put_each(objects.to_vec()).await.unwrap();
+            creation.commit(ROOT).await.unwrap();
+        }
+        (_, Err(error)) => panic!("{error:?}"),
+    }
+}
+
+#[test]
+fn of_two_who_create_one_does() {
+    Place::each(|place, killer| {
+        let store = place.open(killer);
+        block_on(async {
+            let first = store.begin_create().await.unwrap();
+            first
+                .put_each(vec![(key("0/a"), "first".into())])
+                .await
+                .unwrap();
+            let error = place.open(killer).begin_create().await.unwrap_err();
+            let told = matches!(
+                (place, &error),
+                (Place::Folder(_), CreateError::Underway)
+                    | (Place::Memory(_), CreateError::Leftovers)
+            );
+            assert!(told, "{error:?}");
+            first.commit(ROOT).await.unwrap();
+            assert_eq!(names(&store).await, ["0/a", "zarr.json"]);
+        });
+    });
+}
+
+#[test]
+fn whoever_is_taken_over_by_force_is_told() {
+    let place = Place::memory(&Killer::default());
+    let store = place.open(&Killer::default());
+    block_on(async {
+        let first = store.begin_create().await.unwrap();
+        first
+            .put_each(vec![(key("0/first"), "x".into())])
+            .await
+            .unwrap();
+        let second = store.begin_create_over_leftovers().await.unwrap();
+        second
+            .put_each(vec![(key("0/second"), "x".into())])
+            .await
+            .unwrap();
+        let error = first.commit(ROOT).await.unwrap_err();
+        assert!(matches!(error, CreateError::Overtaken), "{error:?}");
+        second.commit(ROOT).await.unwrap();
+        assert_eq!(names(&store).await, ["0/second", "zarr.json"]);
+    });
+}
+
+#[test]
+fn an_aborted_creation_leaves_nothing() {
+    Place::each(|place, killer| {
+        let store = place.open(killer);
+        block_on(async {
+            let creation = store.begin_create().await.unwrap();
+            creation
+                .put_each(vec![(key("0/a"), "x".into())])
+                .await
+                .unwrap();
+            let error = creation
+                .put_each(vec![(key("zarr.json"), "x".into())])
+                .await
+                .unwrap_err();
+            assert!(
+                matches!(error, TransactionError::Reserved { .. }),
+                "{error:?}"
+            );
+            creation.abort().await.unwrap();
+            assert_eq!(names(&store).await, [""; 0]);
+            create(&store, "next").await.unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_created_store_begins_at_transaction_0() {
+    Place::each(|place, killer| {
+        let store = place.open(killer);
+        let root =
+            br#"{"attributes": {"zvf": {"transaction": 9, "id": "ab", "pending": true}, "x": 1}}"#;
+        block_on(async {
+            store
+                .begin_create()
+                .await
+                .unwrap()
+                .commit(root)
+                .await
+                .unwrap();
+            let transaction = store.begin().await.unwrap();
+            assert_eq!(transaction.base(), 0);
+            let root: serde_json::Value = serde_json::from_slice(transaction.root()).unwrap();
+            assert_eq!(root, serde_json::json!({"attributes": {"x": 1}}));
+        });
+    });
+}
