@@ -33,6 +33,7 @@ mod opening;
 pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
