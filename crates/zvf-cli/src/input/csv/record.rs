@@ -178,8 +178,10 @@ fn trimmed(line: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
+    type Found = Vec<(u64, Vec<String>)>;
+
     /// Fields of all records with their lines; quoted ones in brackets.
-    fn read(text: &str) -> Result<Vec<(u64, Vec<String>)>, (u64, String)> {
+    fn read(text: &str) -> Result<Found, (u64, String)> {
         let mut records = Records::new(text.as_bytes());
         let mut found = Vec::new();
         loop {

@@ -181,33 +181,33 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(texts: &[&str], expected: Result<Option<Kind>, ColumnError>) {
+    fn check(texts: &[&str], expected: &Result<Option<Kind>, ColumnError>) {
         let mut seen = Seen::default();
         for text in texts {
             let is_quoted = false;
             seen.look(Field { text, is_quoted });
         }
-        assert_eq!(seen.kind(), expected, "{texts:?}");
+        assert_eq!(&seen.kind(), expected, "{texts:?}");
     }
 
     #[test]
     fn a_column_is_the_first_that_all_its_fields_are() {
-        check(&["true", "", "False"], Ok(Some(Kind::Bool)));
-        check(&["1", "-2", " 3 "], Ok(Some(Kind::Int64)));
-        check(&["1", "18446744073709551615"], Ok(Some(Kind::UInt64)));
-        check(&["-1", "18446744073709551615"], Err(ColumnError::Wide));
+        check(&["true", "", "False"], &Ok(Some(Kind::Bool)));
+        check(&["1", "-2", " 3 "], &Ok(Some(Kind::Int64)));
+        check(&["1", "18446744073709551615"], &Ok(Some(Kind::UInt64)));
+        check(&["-1", "18446744073709551615"], &Err(ColumnError::Wide));
         check(
             &["1", "2.5", "NaN", "1e20", "-inf"],
-            Ok(Some(Kind::Float64)),
+            &Ok(Some(Kind::Float64)),
         );
         check(
             &["1.0-2.5j", "-0.0+NaNj", "1e-5+1e-7j", "2"],
-            Ok(Some(Kind::Complex128)),
+            &Ok(Some(Kind::Complex128)),
         );
-        check(&["2", "1.5", "1.0+0.1j"], Ok(Some(Kind::Complex128)));
-        check(&["1", "true"], Ok(None));
-        check(&["true", "1"], Ok(None));
-        check(&["1.5", "a"], Ok(None));
-        check(&["", ""], Ok(None));
+        check(&["2", "1.5", "1.0+0.1j"], &Ok(Some(Kind::Complex128)));
+        check(&["1", "true"], &Ok(None));
+        check(&["true", "1"], &Ok(None));
+        check(&["1.5", "a"], &Ok(None));
+        check(&["", ""], &Ok(None));
     }
 }
