@@ -144,7 +144,7 @@ fn paths_graphs_and_meshes() {
 fn nothing_is_read_as_nothing() {
     let found = again(&nothing(), "npz", &Reading::new(GeometryKind::Graphs)).unwrap();
     assert_eq!(found.geometry, geometry(&nothing()));
-    for end in typed() {
+    for end in typed().into_iter().chain(["csv"]) {
         let found = again(&nothing(), end, &Reading::new(GeometryKind::Graphs)).unwrap();
         assert_eq!(found.geometry.vertices(), 0);
         assert_eq!(found.geometry.vertex.len(), 2);

@@ -12,6 +12,7 @@ use crate::input::{ColumnError, Gaps};
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is ruled out by itself")]
 pub(super) struct Seen {
+    has_row: bool,
     has_value: bool,
     no_bool: bool,
     no_integer: bool,
@@ -23,6 +24,7 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn look(&mut self, field: Field<'_>) {
+        self.has_row = true;
         if field.is_missing() {
             return;
         }
@@ -49,6 +51,8 @@ impl Seen {
     /// The kind of its numbers; `None` of text.
     fn kind(&self) -> Result<Option<Kind>, ColumnError> {
         Ok(match self {
+            // Without rows, any will do that axes and ids can be.
+            Self { has_row: false, .. } => Some(Kind::Int64),
             Self {
                 has_value: false, ..
             } => None,
@@ -209,5 +213,6 @@ mod tests {
         check(&["true", "1"], &Ok(None));
         check(&["1.5", "a"], &Ok(None));
         check(&["", ""], &Ok(None));
+        check(&[], &Ok(Some(Kind::Int64)));
     }
 }
