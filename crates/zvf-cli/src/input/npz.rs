@@ -28,7 +28,9 @@ pub(super) fn read(source: &Source, reading: &Reading) -> Result<Arrays, ReadErr
     let mut masks = HashMap::new();
     let mut columns = Vec::new();
     for (label, array) in arrays.by_ref() {
-        match label.strip_suffix(MASK) {
+        // An attribute may be called so itself: its scope is no array.
+        let of = label.strip_suffix(MASK).filter(|of| of.contains('.'));
+        match of {
             Some(of) => {
                 masks.insert(of.to_owned(), array);
             }

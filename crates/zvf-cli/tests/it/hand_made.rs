@@ -455,6 +455,7 @@ fn masks_say_what_is_missing() {
         positions(),
         ("vertex.n", i64s(&[1, 2])),
         ("vertex.n.missing", mask()),
+        ("object.missing", i64s(&[3])),
         ("vertex.w", word),
         ("vertex.w.missing", mask()),
     ];
@@ -476,4 +477,5 @@ fn masks_say_what_is_missing() {
         found.vertex[1].values,
         Values::Text(vec![Some(String::new()), None])
     );
+    assert_eq!(found.object[0].name, "missing");
 }
