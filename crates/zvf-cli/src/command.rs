@@ -9,7 +9,7 @@ use std::{
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{completions, info, query};
+use crate::{completions, create, info, query};
 
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ struct Arguments {
 enum Command {
     Info(info::Arguments),
     Query(Box<query::Arguments>),
+    Create(Box<create::Arguments>),
     Completions(completions::Arguments),
 }
 
@@ -56,6 +57,7 @@ pub fn run() -> ExitCode {
     let done = match command {
         Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
         Command::Query(arguments) => block_on(query::run(&arguments)),
+        Command::Create(arguments) => block_on(create::run(&arguments)),
         Command::Completions(arguments) => {
             let script = completions::script(&arguments, &mut Arguments::command());
             Ok(Done::from(script))

@@ -7,6 +7,8 @@
 //! |---|---|
 //! | [`query`] | `zvf query`: arguments to a query, an answer to JSON or text |
 //! | [`output`] | an answer to a file: csv, npz, arrow, parquet, ply, obj |
+//! | [`input`] | a file to geometry: csv, npz, arrow, parquet |
+//! | [`create`] | `zvf create`: arguments to a design, and what was written |
 
 mod command;
 mod completions;
@@ -15,6 +17,8 @@ mod info;
 mod number;
 mod progress;
 
+pub mod create;
+pub mod input;
 pub mod output;
 pub mod query;
 

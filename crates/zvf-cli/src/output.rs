@@ -25,7 +25,7 @@
 //! | | number | word |
 //! |---|---|---|
 //! | `csv` | an empty field | an empty field; an empty word is `""` |
-//! | `npz` | NaN; of integers and bools, true in the further array `NAME.missing` | the empty word |
+//! | `npz` | NaN; of integers and bools, true in the further array `NAME.missing` | the empty word; where words are empty, true in `NAME.missing` |
 //! | `arrow`, `parquet` | null | null |
 //! | `ply` | NaN | words are left out |
 

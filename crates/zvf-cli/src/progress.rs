@@ -15,17 +15,26 @@ use crate::number::{counted, grouped};
 const PATIENCE: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(100);
 
-/// Shows what a store is doing for as long as it exists. A thread of its own
+/// Shows what is being done for as long as it exists. A thread of its own
 /// draws, as decoding leaves an async timer no time.
 pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Shows nothing when nobody would see it.
+    /// Of what a store reads.
     pub(crate) fn of(dataset: &Dataset, quiet: bool) -> Self {
+        let store = dataset.store().clone();
+        Self::saying(quiet, move || {
+            let activity = store.activity();
+            let requests = counted(activity.requests, ["request", "requests"]);
+            format!("{requests}, {} bytes read", grouped(activity.bytes_read))
+        })
+    }
+
+    /// Shows nothing when nobody would see it.
+    pub(crate) fn saying(quiet: bool, what: impl Fn() -> String + Send + 'static) -> Self {
         if quiet || !io::stderr().is_terminal() {
             return Self(None);
         }
-        let store = dataset.store().clone();
         let (done, ends) = mpsc::channel();
         let thread = thread::spawn(move || {
             if ends.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
@@ -33,12 +42,7 @@ impl Progress {
             }
             let bar = ProgressBar::new_spinner();
             while ends.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
-                let activity = store.activity();
-                let requests = counted(activity.requests, ["request", "requests"]);
-                bar.set_message(format!(
-                    "{requests}, {} bytes read",
-                    grouped(activity.bytes_read)
-                ));
+                bar.set_message(what());
                 bar.tick();
             }
             bar.finish_and_clear();

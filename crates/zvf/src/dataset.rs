@@ -70,7 +70,7 @@ impl Dataset {
     ///
     /// As for [`open`](Self::open).
     pub async fn from_store(address: &str, store: Store) -> Result<Self, Error> {
-        let opened = opening::open(&store, address).await?;
+        let (store, opened) = opening::open(&store, address).await?;
         let Opened {
             claim,
             root,

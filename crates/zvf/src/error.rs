@@ -11,10 +11,11 @@ use zvf_model::{
     metadata::MetadataError,
     zarr::IndexError,
 };
-use zvf_build::Refusal;
+use zvf_build::{Refusal, edit::EditError};
 use zvf_query::QueryError;
 use zvf_store::{
-    CellArrayError, CellError, EncodeError, ListError, OpenError, ReadError, WriteError,
+    CellArrayError, CellError, CommitError, CreateError, EncodeError, ListError, OpenError,
+    ReadError, TransactionError, WriteError,
 };
 
 /// Why a store cannot be opened or counted. What happened below is the source.
@@ -238,13 +239,48 @@ pub enum Error {
         /// Why.
         source: EncodeError,
     },
-    /// There is a store where one is to be made.
-    #[error("{address} is a store already; append to it, or make the new one elsewhere")]
-    AlreadyThere {
-        /// The address.
-        address: String,
-    },
     /// Work was given up because the program is ending.
     #[error("the work was interrupted")]
     Interrupted,
+    /// A store cannot be made.
+    #[error("{address} cannot be made")]
+    Create {
+        /// The address.
+        address: String,
+        /// Why.
+        source: CreateError,
+    },
+    /// A transaction cannot go on.
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+    /// A transaction was not committed, or not to its end.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// A level cannot be changed as asked.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    /// A store of another generation than the one that is changed.
+    #[error("{address} is a store of {profile}; only stores of 0.9 are changed, so write it anew as one")]
+    Unchangeable {
+        /// The address.
+        address: String,
+        /// The profile.
+        profile: &'static str,
+    },
+    /// Objects that are linked to others, which would lose the links.
+    #[error(
+        "{links} links to other objects would be lost; name the objects at their other ends as well"
+    )]
+    Severed {
+        /// Links that would be lost.
+        links: usize,
+    },
+    /// A node is no JSON.
+    #[error("{key} is no JSON")]
+    Json {
+        /// The node.
+        key: Key,
+        /// Why.
+        source: serde_json::Error,
+    },
 }

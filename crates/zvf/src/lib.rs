@@ -22,6 +22,7 @@
 
 mod ask;
 mod dataset;
+mod editing;
 mod error;
 mod evidence;
 mod info;
@@ -34,7 +35,8 @@ mod writing;
 pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
-pub use writing::{Progress, Written, create};
+pub use editing::{Changed, Editor};
+pub use writing::{CreateOptions, Existing, Progress, Written, create, create_in};
 pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;

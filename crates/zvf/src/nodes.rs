@@ -16,7 +16,7 @@ const MOST_CHILDREN: usize = 1 << 24;
 pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Error> {
     let mut metadata = Vec::with_capacity(keys.len());
     for key in keys {
-        metadata.push(named(key.metadata(), "zarr.json")?);
+        metadata.push(self::metadata(key)?);
     }
     let reads: Vec<Read> = metadata.iter().cloned().map(Read::full).collect();
     let answers = store.read(&reads).await?;
@@ -25,6 +25,11 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
         nodes.push(bytes.map(|bytes| Node::parse(key, &bytes)).transpose()?);
     }
     Ok(nodes)
+}
+
+/// The key of a node's `zarr.json`.
+pub(crate) fn metadata(key: &Key) -> Result<Key, Error> {
+    named(key.metadata(), "zarr.json")
 }
 
 /// One node.
@@ -43,7 +48,7 @@ pub(crate) fn child(key: &Key, name: &str) -> Result<Key, Error> {
     named(key.join(name), name)
 }
 
-fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Error> {
+pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> Result<T, Error> {
     key.map_err(|source| Error::Name {
         name: name.to_owned(),
         source,

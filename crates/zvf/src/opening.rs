@@ -14,7 +14,7 @@ use zvf_model::{
     zarr::{DataType, Node},
 };
 use zvf_query::Levels;
-use zvf_store::{CellArray, ListError, Store};
+use zvf_store::{CellArray, ListError, Read, Store};
 
 use crate::{error::Error, evidence, nodes};
 
@@ -31,14 +31,25 @@ pub(crate) struct Opened {
     pub(crate) levels: Levels<CellArray>,
 }
 
-/// Opens a store. Of 0.9 that are three requests in two rounds.
-pub(crate) async fn open(store: &Store, address: &str) -> Result<Opened, Error> {
+/// Opens a store. Of 0.9 that are three requests in two rounds. With what it is
+/// comes the store to read from: as a transaction says it is that is being applied.
+pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Error> {
     let key = Key::root();
-    let Some(node) = nodes::read_one(store, &key).await? else {
+    let metadata = nodes::metadata(&key)?;
+    let Some(bytes) = store.read_one(Read::full(metadata.clone())).await? else {
         return Err(Error::NoStore {
             address: address.to_owned(),
         });
     };
+    let node = Node::parse(&metadata, &bytes)?;
+    let store = store.follow(&bytes).await?;
+    let opened = below(&store, address, &node).await?;
+    Ok((store, opened))
+}
+
+/// What a store is whose root is read.
+async fn below(store: &Store, address: &str, node: &Node) -> Result<Opened, Error> {
+    let key = Key::root();
     let claim = Evidence::of_root(node.attributes());
     let proposed = match claim.detect() {
         Ok(detection) => Some(detection.generation),

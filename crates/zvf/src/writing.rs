@@ -1,16 +1,16 @@
 //! Making stores.
 
-mod objects;
+pub(crate) mod objects;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future;
-use zvf_build::{Plan, Summary};
+use zvf_build::{Design, Geometry, Plan, Summary};
 use zvf_model::key::Key;
-use zvf_store::{Store, beside};
+use zvf_store::{CreateError, Creation, OpenOptions, Store, Transaction, beside};
 
-use crate::error::Error;
+use crate::{error::Error, nodes};
 
 use self::objects::{Arrays, encoded};
 
@@ -21,20 +21,164 @@ const AT_ONCE: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
-    /// What the store holds now, or what was added.
+    /// What the store holds now.
     pub summary: Summary,
     /// Objects that were put.
     pub objects: u64,
     /// Bytes in them.
     pub bytes: u64,
+    /// The number of the transaction; 0 for a store that is new.
+    pub transaction: u64,
 }
 
 /// What is told while tasks are done: how many are, and of how many.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Puts all of a plan but the root.
-pub(crate) async fn put_all(
+/// How a store is made.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct CreateOptions {
+    /// What takes the place of a store that is there.
+    pub existing: Existing,
+    /// Who is told how far it is.
+    pub progress: Option<Progress>,
+    /// How the store is opened.
+    pub open: OpenOptions,
+}
+
+/// What happens to what is there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and nothing is written.
+    #[default]
+    Refuse,
+    /// A store is replaced at once, when all of the new one is there. What a writer
+    /// left in a bucket without finishing is deleted.
+    Replace,
+}
+
+impl core::fmt::Debug for CreateOptions {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("CreateOptions")
+            .field("existing", &self.existing)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a store of geometry at `address`.
+///
+/// Nothing can be opened there until everything is.
+///
+/// # Errors
+///
+/// [`Error::Refused`] before anything is written; [`Error::Create`] when something
+/// is there; [`Error`] when the store cannot be written.
+pub async fn create(
+    address: &str,
+    geometry: Geometry,
+    design: Design,
+    options: &CreateOptions,
+) -> Result<Written, Error> {
+    let plan = run(move || Ok(Plan::new(geometry, design)?)).await?;
+    let store = options.open.create(address)?;
+    create_in(&store, plan, options).await
+}
+
+/// Makes a store of a plan where `store` is.
+///
+/// # Errors
+///
+/// As for [`create`].
+pub async fn create_in(
     store: &Store,
+    plan: Plan,
+    options: &CreateOptions,
+) -> Result<Written, Error> {
+    let failed = |source| Error::Create {
+        address: store.to_string(),
+        source,
+    };
+    let plan = Arc::new(plan);
+    let progress = options.progress.as_ref();
+    let begun = match (store.begin_create().await, options.existing) {
+        (Err(CreateError::Leftovers), Existing::Replace) => {
+            store.begin_create_over_leftovers().await
+        }
+        (Err(CreateError::AlreadyThere), Existing::Replace) => {
+            return replace(store, &plan, progress).await;
+        }
+        (begun, _) => begun,
+    };
+    let creation = begun.map_err(failed)?;
+    let mut written = match put_all(&Sink::Creation(&creation), &plan, progress).await {
+        Ok(written) => written,
+        Err(error) => {
+            // What is left is marked, and the next to create here deletes it.
+            let _ = creation.abort().await;
+            return Err(error);
+        }
+    };
+    let root = root(&plan);
+    written.objects += 1;
+    written.bytes += root.len() as u64;
+    creation.commit(&root).await.map_err(failed)?;
+    Ok(written)
+}
+
+/// Puts a store in the place of another.
+async fn replace(
+    store: &Store,
+    plan: &Arc<Plan>,
+    progress: Option<&Progress>,
+) -> Result<Written, Error> {
+    let transaction = store.begin().await?;
+    let before = store.list_all(&Key::root(), MOST_FILES).await?;
+    let sink = Sink::Transaction(futures_util::lock::Mutex::new((transaction, HashSet::new())));
+    let mut written = put_all(&sink, plan, progress).await?;
+    let Sink::Transaction(staged) = sink else {
+        return Err(Error::Interrupted);
+    };
+    let (mut transaction, put) = staged.into_inner();
+    let root = root(plan);
+    for file in before {
+        let key = nodes::named(Key::parse(&file.name), &file.name)?;
+        if file.name != "zarr.json" && !put.contains(&key) {
+            transaction.delete(key).await?;
+        }
+    }
+    // Whatever others did to the store that goes.
+    transaction.touch("*");
+    written.objects += 1;
+    written.bytes += root.len() as u64;
+    written.transaction = transaction.commit(&root).await?.transaction;
+    Ok(written)
+}
+
+/// Files of a store that is replaced.
+const MOST_FILES: usize = 1 << 26;
+
+/// Where objects go.
+enum Sink<'a> {
+    Creation(&'a Creation),
+    Transaction(futures_util::lock::Mutex<(Transaction, HashSet<Key>)>),
+}
+
+impl Sink<'_> {
+    async fn put(&self, objects: Vec<(Key, Bytes)>) -> Result<(), Error> {
+        match self {
+            Self::Creation(creation) => Ok(creation.put_each(objects).await?),
+            Self::Transaction(staged) => {
+                let mut staged = staged.lock().await;
+                staged.1.extend(objects.iter().map(|(key, _)| key.clone()));
+                Ok(staged.0.put_each(objects).await?)
+            }
+        }
+    }
+}
+
+/// Puts all of a plan but the root.
+async fn put_all(
+    sink: &Sink<'_>,
     plan: &Arc<Plan>,
     progress: Option<&Progress>,
 ) -> Result<Written, Error> {
@@ -42,6 +186,7 @@ pub(crate) async fn put_all(
         summary: plan.summary(),
         objects: 0,
         bytes: 0,
+        transaction: 0,
     };
     let rest = {
         let plan = Arc::clone(plan);
@@ -65,7 +210,7 @@ pub(crate) async fn put_all(
         let (plan, arrays) = (Arc::clone(plan), Arc::clone(&arrays));
         let made = run(move || objects::of_tasks(&plan, &arrays, first..end));
         written.count(&waiting);
-        let put = store.put_each(std::mem::take(&mut waiting));
+        let put = sink.put(std::mem::take(&mut waiting));
         let (made, put) = future::join(made, put).await;
         put?;
         waiting = made?;
@@ -79,47 +224,23 @@ pub(crate) async fn put_all(
 }
 
 impl Written {
-    fn count(&mut self, objects: &[(Key, Bytes)]) {
+    pub(crate) fn count(&mut self, objects: &[(Key, Bytes)]) {
         self.objects += objects.len() as u64;
-        self.bytes += objects.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
+        self.bytes += objects
+            .iter()
+            .map(|(_, bytes)| bytes.len() as u64)
+            .sum::<u64>();
     }
 }
 
 /// Runs something beside what waits for the store.
-async fn run<T: Send + 'static>(
+pub(crate) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     beside(work).await.unwrap_or(Err(Error::Interrupted))
 }
 
-/// The root of a plan, as an object.
-pub(crate) fn root(plan: &Plan) -> Result<(Key, Bytes), Error> {
-    let key = objects::named(Key::root().metadata(), "zarr.json")?;
-    let json = zvf_build::group(plan.root());
-    Ok((key, objects::text(&json)))
-}
-
-/// Makes a store at `address` of all that is in `plan`.
-///
-/// Nothing can be opened there until everything is, and nothing is replaced.
-///
-/// # Errors
-///
-/// [`Error`] when there is a store already, or it cannot be written.
-pub async fn create(
-    store: &Store,
-    plan: Plan,
-    progress: Option<&Progress>,
-) -> Result<Written, Error> {
-    let plan = Arc::new(plan);
-    let mut written = put_all(store, &plan, progress).await?;
-    let (key, bytes) = root(&plan)?;
-    written.objects += 1;
-    written.bytes += bytes.len() as u64;
-    match store.put_new(key, bytes).await? {
-        true => Ok(written),
-        false => Err(Error::AlreadyThere {
-            address: store.to_string(),
-        }),
-    }
+/// The root of a plan.
+fn root(plan: &Plan) -> Bytes {
+    objects::text(&zvf_build::group(plan.root()))
 }

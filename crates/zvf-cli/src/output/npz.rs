@@ -149,7 +149,7 @@ impl Archive<'_, '_> {
                     let rows = rows.view();
                     let rows = rows.ok_or(WriteError::Broken("an attribute ends inside a row"))?;
                     self.numbers(&name, rows, column)?;
-                    nan(rows.dtype().kind()).is_none()
+                    nan(rows.dtype().kind()).is_none() && column.missing.is_some()
                 }
                 Values::Words { codes, words } => {
                     self.words(&name, codes, words, column)?;
@@ -158,10 +158,11 @@ impl Archive<'_, '_> {
                     rows.any(|(row, code)| word(words, *code).is_empty() && !column.is_missing(row))
                 }
             };
-            if let Some(missing) = column.missing.as_ref().filter(|_| is_marked) {
-                self.start(&format!("{name}.missing"), "|b1", &[missing.len()])?;
-                for missing in missing {
-                    self.put(&[u8::from(*missing)])?;
+            if is_marked {
+                let rows = column.values.len();
+                self.start(&format!("{name}.missing"), "|b1", &[rows])?;
+                for row in 0..rows {
+                    self.put(&[u8::from(column.is_missing(row))])?;
                 }
             }
         }

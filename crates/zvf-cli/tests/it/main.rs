@@ -11,14 +11,18 @@ mod asked;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod completions;
+mod create;
 mod csv;
 mod files;
+mod hand_made;
 mod info;
 mod npz;
 mod obj;
 mod ply;
 mod query;
 mod report;
+mod round_trip;
+mod tables;
 
 #[cfg(feature = "http")]
 mod servers;

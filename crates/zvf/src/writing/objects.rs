@@ -8,12 +8,15 @@ use rayon::prelude::*;
 use serde_json::Value;
 use zvf_build::{Output, Plan};
 use zvf_model::{
-    key::{Key, KeyError},
+    key::Key,
     zarr::Node,
 };
 use zvf_store::CellArray;
 
-use crate::{error::Error, nodes::cell_array};
+use crate::{
+    error::Error,
+    nodes::{cell_array, named},
+};
 
 /// Arrays by path.
 pub(crate) struct Arrays(HashMap<String, CellArray>);
@@ -32,7 +35,7 @@ impl Arrays {
         Ok(Self(arrays))
     }
 
-    fn get(&self, path: &str) -> Result<&CellArray, Error> {
+    pub(crate) fn get(&self, path: &str) -> Result<&CellArray, Error> {
         let key = || named(Key::parse(path), path);
         match self.0.get(path) {
             Some(array) => Ok(array),
@@ -132,11 +135,4 @@ pub(crate) fn text(json: &Value) -> Bytes {
     // A value has no map with keys that are not text.
     let text = serde_json::to_vec_pretty(json).unwrap_or_default();
     Bytes::from(text)
-}
-
-pub(crate) fn named<T>(key: Result<T, KeyError>, name: &str) -> Result<T, Error> {
-    key.map_err(|source| Error::Name {
-        name: name.to_owned(),
-        source,
-    })
 }

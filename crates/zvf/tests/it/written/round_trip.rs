@@ -1,6 +1,6 @@
 //! What was written is what is read.
 
-use zvf::{Dataset, Store};
+use zvf::{CreateOptions, Dataset, Store};
 use zvf_build::{GeometryKind, Plan, Profile};
 
 use super::{
@@ -18,7 +18,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     let found = block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let written = zvf::create(&store, plan, None).await;
+        let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
         written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         let dataset = Dataset::from_store("memory:", store).await.unwrap();
         assert_eq!(dataset.layout().profile(), profile.name(), "{about}");

@@ -1,0 +1,56 @@
+//! `zvf create`: a file of geometry from the command line, as a store.
+
+mod arguments;
+mod engine;
+mod report;
+mod values;
+
+use std::error::Error;
+
+use zvf::build::{Axis, Design};
+
+use crate::{
+    command::Done,
+    input::{self, Input},
+    number::{counted, of_len},
+    progress::Progress,
+};
+
+pub use arguments::{Arguments, UsageError};
+pub use engine::{Created, Options};
+pub use report::Report;
+
+/// Reads a file, and writes a store of what is in it.
+pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    let mut design = arguments.design()?;
+    let name = arguments.from.path().display().to_string();
+    let progress = Progress::saying(arguments.quiet, move || format!("reading {name}"));
+    let input = input::read(&arguments.from, &arguments.reading())?;
+    drop(progress);
+    name_axes(&mut design, &input);
+    let out = arguments.out.clone();
+    let vertices = of_len(input.geometry.vertices());
+    let vertices = counted(vertices, ["vertex", "vertices"]);
+    let progress = Progress::saying(arguments.quiet, move || {
+        format!("writing {vertices} to {out}")
+    });
+    let mut report = Report::new(&arguments.out, design.kind);
+    report.read(&input);
+    let options = arguments.options();
+    let created = engine::create(&arguments.out, input.geometry, &design, &options).await?;
+    drop(progress);
+    report.created(created);
+    Ok(arguments.done(&report)?)
+}
+
+/// Axes are called as in the file when no option says how.
+fn name_axes(design: &mut Design, input: &Input) {
+    if let (None, Some(names)) = (&design.axes, &input.axes) {
+        let axes = names.iter().map(|name| Axis {
+            name: name.clone(),
+            kind: "space".to_owned(),
+            unit: None,
+        });
+        design.axes = Some(axes.collect());
+    }
+}

@@ -1,0 +1,296 @@
+//! What `zvf create` takes.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::Value;
+use zvf::{
+    build::{Compression, Design, GeometryKind, OutOfBounds, Profile, Purpose, Sharding},
+    format::numeric::Kind,
+};
+
+use super::{
+    Options, Report,
+    values::{self, Axes, Bounds, Extents},
+};
+use crate::{
+    command::Done,
+    input::{Gaps, Reading, Source},
+};
+
+/// Writes a store of the geometry in a file, as `zvf query -o` writes it or as a
+/// table with a row a vertex.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+pub struct Arguments {
+    /// Where the store is to be: a folder, or an address of a kind this build knows.
+    pub(super) out: String,
+
+    /// What the geometry is.
+    #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
+    kind: GeometryKind,
+    /// The file: it ends in .npz, .csv, .parquet or .arrow. Of the last three, links,
+    /// objects and groups are in NAME.links.csv and so on beside NAME.csv.
+    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    pub(super) from: Source,
+    /// The table of links, when it is elsewhere.
+    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
+    links: Option<Source>,
+    /// What becomes of numbers that are missing: the file is refused, or they are
+    /// stored as NaN, and whole numbers as floats.
+    #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
+    missing: Gaps,
+
+    /// The generation and form of the store.
+    #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
+        value_parser = named(Profile::ALL, Profile::name))]
+    profile: Profile,
+    /// Extent of a chunk along each axis; chosen when not said.
+    #[arg(long, value_name = "a,b,c", help_heading = "Store", value_parser = values::extents)]
+    chunk_shape: Option<Extents>,
+    /// Extent of a bin along each axis: how points without objects are sorted inside
+    /// a chunk.
+    #[arg(long, value_name = "a,b,c", help_heading = "Store", value_parser = values::extents)]
+    bin_shape: Option<Extents>,
+    /// What coordinates are stored as; as they come when not said.
+    #[arg(long, help_heading = "Store", value_parser = named(DTYPES, Kind::name))]
+    dtype: Option<Kind>,
+    /// How cells are compressed: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
+    /// Parts of cells that are not can be read alone.
+    #[arg(long, value_name = "CODEC", help_heading = "Store", default_value = "none",
+        value_parser = values::compression)]
+    compression: Compression,
+    /// Puts many chunks in one object: so many along each axis, or as many as make
+    /// some 16 MB.
+    #[arg(long, value_name = "auto|a,b,c", help_heading = "Store", num_args = 0..=1,
+        default_missing_value = "auto", value_parser = values::sharding)]
+    shard: Option<Sharding>,
+    /// What the store is read for, which decides how large chunks are.
+    #[arg(long, help_heading = "Store", default_value = "auto",
+        value_parser = named(PURPOSES.map(|(purpose, _)| purpose), purpose_name))]
+    purpose: Purpose,
+    /// Leaves out checksums of cells.
+    #[arg(long, help_heading = "Store")]
+    no_checksum: bool,
+
+    /// The least of each axis, then the greatest; those of the vertices when not
+    /// said.
+    #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", help_heading = "Space",
+        value_parser = values::bounds, allow_hyphen_values = true)]
+    bounds: Option<Bounds>,
+    /// What happens to vertices outside the bounds: nothing is written, they are left
+    /// out, or the bounds grow.
+    #[arg(long, help_heading = "Space", default_value = "raise",
+        value_parser = named(OUT_OF_BOUNDS.map(|(what, _)| what), out_of_bounds_name))]
+    out_of_bounds: OutOfBounds,
+    /// The axes, in order, with a unit and a type where they have one; in a table, the
+    /// columns of these names.
+    #[arg(long, value_name = "x:micrometer,y,t:second:time", help_heading = "Space",
+        value_parser = values::axes)]
+    axes: Option<Axes>,
+    /// The coordinate reference system: JSON, a name, or @FILE with JSON.
+    #[arg(long, value_name = "JSON", help_heading = "Space", value_parser = values::crs)]
+    crs: Option<Value>,
+    /// What the collection is called.
+    #[arg(long, help_heading = "Space")]
+    name: Option<String>,
+
+    /// The order of a link's ends is data: none is swapped.
+    #[arg(long, help_heading = "Links")]
+    directed: bool,
+    /// Every chunk that a link touches gets a copy of it.
+    #[arg(long, help_heading = "Links")]
+    duplicate: bool,
+
+    /// The most memory to take, as 2GiB.
+    #[arg(long, value_name = "SIZE", help_heading = "Work", value_parser = values::size)]
+    memory: Option<u64>,
+    /// How many threads work; as many as there are processors when not said.
+    #[arg(long, value_name = "N", help_heading = "Work",
+        value_parser = clap::value_parser!(u16).range(1..))]
+    workers: Option<u16>,
+    /// Replaces a store that is there.
+    #[arg(long, help_heading = "Work")]
+    overwrite: bool,
+    /// Prints one JSON object.
+    #[arg(long, help_heading = "Work")]
+    json: bool,
+    /// Shows no progress, and prints nothing but what is wrong.
+    #[arg(long, help_heading = "Work")]
+    pub(super) quiet: bool,
+}
+
+const GAPS: [(Gaps, &str); 2] = [(Gaps::Refuse, "refuse"), (Gaps::Nan, "nan")];
+const PURPOSES: [(Purpose, &str); 3] = [
+    (Purpose::Auto, "auto"),
+    (Purpose::Lookup, "lookup"),
+    (Purpose::Scan, "scan"),
+];
+const OUT_OF_BOUNDS: [(OutOfBounds, &str); 3] = [
+    (OutOfBounds::Raise, "raise"),
+    (OutOfBounds::Ignore, "ignore"),
+    (OutOfBounds::Expand, "expand"),
+];
+/// What coordinates can be.
+const DTYPES: [Kind; 11] = [
+    Kind::Float16,
+    Kind::Float32,
+    Kind::Float64,
+    Kind::Int8,
+    Kind::Int16,
+    Kind::Int32,
+    Kind::Int64,
+    Kind::UInt8,
+    Kind::UInt16,
+    Kind::UInt32,
+    Kind::UInt64,
+];
+
+fn gaps_name(gaps: Gaps) -> &'static str {
+    name_of(&GAPS, gaps)
+}
+
+fn purpose_name(purpose: Purpose) -> &'static str {
+    name_of(&PURPOSES, purpose)
+}
+
+fn out_of_bounds_name(what: OutOfBounds) -> &'static str {
+    name_of(&OUT_OF_BOUNDS, what)
+}
+
+fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], value: T) -> &'static str {
+    let mut names = names.iter();
+    let found = names.find(|(other, _)| *other == value);
+    found.map_or("", |(_, name)| name)
+}
+
+/// One of these by name.
+fn named<T, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.map(name)).try_map(move |text| {
+        let mut all = all.into_iter();
+        let found = all.find(|value| name(*value) == text);
+        found.ok_or("there is no such value")
+    })
+}
+
+/// Why arguments make no design.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UsageError {
+    /// Options with different numbers of axes.
+    #[error("{one} has {of_one} axes and {other} has {of_other}; give a value for each axis")]
+    Axes {
+        /// An option.
+        one: &'static str,
+        /// Its axes.
+        of_one: usize,
+        /// Another.
+        other: &'static str,
+        /// Its axes.
+        of_other: usize,
+    },
+}
+
+impl Arguments {
+    /// How the store is to be made.
+    ///
+    /// # Errors
+    ///
+    /// [`UsageError`] when options do not go together.
+    pub fn design(&self) -> Result<Design, UsageError> {
+        self.check_axes()?;
+        let mut design = Design::new(self.kind);
+        design.profile = self.profile;
+        design.chunk_shape = self.chunk_shape.clone().map(|shape| shape.0);
+        design.bin_shape = self.bin_shape.clone().map(|shape| shape.0);
+        design.dtype = self.dtype;
+        design.compression = self.compression;
+        design.checksum = self.no_checksum.then_some(false);
+        design.sharding = self.shard.clone().unwrap_or_default();
+        design.directed = self.directed;
+        design.duplicate = self.duplicate;
+        let bounds = self.bounds.clone();
+        design.bounds = bounds.map(|bounds| (bounds.lower, bounds.upper));
+        design.out_of_bounds = self.out_of_bounds;
+        design.purpose = self.purpose;
+        design.axes = self.axes.clone().map(|axes| axes.0);
+        design.crs.clone_from(&self.crs);
+        design.name.clone_from(&self.name);
+        Ok(design)
+    }
+
+    /// How the file is to be read.
+    pub fn reading(&self) -> Reading {
+        let mut reading = Reading::new(self.kind);
+        let axes = self.axes.as_ref();
+        reading.axes = axes.map(|axes| axes.0.iter().map(|axis| axis.name.clone()).collect());
+        reading.links.clone_from(&self.links);
+        reading.gaps = self.missing;
+        reading
+    }
+
+    /// How it is written.
+    pub fn options(&self) -> Options {
+        Options {
+            memory: self.memory,
+            workers: self.workers.map(usize::from),
+            overwrite: self.overwrite,
+        }
+    }
+
+    /// What is to be printed.
+    pub(super) fn done(&self, report: &Report) -> Result<Done, serde_json::Error> {
+        let mut done = Done::default();
+        if self.json {
+            done.text = serde_json::to_string_pretty(&report.object())?;
+        } else if self.quiet {
+            done.warnings.extend_from_slice(report.notes());
+        } else {
+            done.text = report.text();
+        }
+        Ok(done)
+    }
+
+    /// Before a file is read for nothing.
+    fn check_axes(&self) -> Result<(), UsageError> {
+        let shard = match &self.shard {
+            Some(Sharding::Shape(chunks)) => Some(chunks.len()),
+            _ => None,
+        };
+        let options = [
+            ("--axes", self.axes.as_ref().map(|axes| axes.0.len())),
+            (
+                "--chunk-shape",
+                self.chunk_shape.as_ref().map(|shape| shape.0.len()),
+            ),
+            (
+                "--bin-shape",
+                self.bin_shape.as_ref().map(|shape| shape.0.len()),
+            ),
+            (
+                "--bounds",
+                self.bounds.as_ref().map(|bounds| bounds.lower.len()),
+            ),
+            ("--shard", shard),
+        ];
+        let mut given = options
+            .into_iter()
+            .filter_map(|(option, axes)| Some((option, axes?)));
+        let Some((one, of_one)) = given.next() else {
+            return Ok(());
+        };
+        match given.find(|(_, axes)| *axes != of_one) {
+            None => Ok(()),
+            Some((other, of_other)) => Err(UsageError::Axes {
+                one,
+                of_one,
+                other,
+                of_other,
+            }),
+        }
+    }
+}

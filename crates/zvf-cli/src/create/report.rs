@@ -1,0 +1,105 @@
+//! What was written, for people and for programs.
+
+use serde_json::{Value, json};
+use zvf::build::GeometryKind;
+
+use super::Created;
+use crate::{
+    input::Input,
+    number::{counted, grouped},
+};
+
+/// What is said of a store that was written.
+#[derive(Clone, Debug)]
+pub struct Report {
+    out: String,
+    kind: GeometryKind,
+    files: Vec<String>,
+    notes: Vec<String>,
+    created: Created,
+}
+
+impl Report {
+    /// Of a store at this address.
+    pub fn new(out: &str, kind: GeometryKind) -> Self {
+        Self {
+            out: out.to_owned(),
+            kind,
+            files: Vec::new(),
+            notes: Vec::new(),
+            created: Created::default(),
+        }
+    }
+
+    /// Takes where it came from.
+    pub fn read(&mut self, input: &Input) {
+        let files = input.files.iter();
+        self.files = files.map(|file| file.display().to_string()).collect();
+        self.notes.clone_from(&input.notes);
+    }
+
+    /// Takes what came of it.
+    pub fn created(&mut self, created: Created) {
+        self.created = created;
+    }
+
+    /// As one JSON object.
+    pub fn object(&self) -> Value {
+        let created = &self.created;
+        json!({
+            "vertices": created.vertices,
+            "objects": created.objects,
+            "chunks": created.chunks,
+            "bytes_written": created.bytes_written,
+            "transaction": created.transaction,
+            "chosen": {
+                "chunk_shape": created.chunk_shape,
+                "bin_shape": created.bin_shape,
+                "why": created.why,
+            },
+            "files": self.files,
+            "notes": self.notes,
+        })
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        let created = &self.created;
+        let mut lines = vec![
+            format!("{}, {}", self.out, self.kind.name()),
+            format!(
+                "  {}, {}, {}",
+                counted(created.vertices, ["vertex", "vertices"]),
+                counted(created.objects, ["object", "objects"]),
+                counted(created.chunks, ["chunk", "chunks"]),
+            ),
+            format!(
+                "  {} bytes written, transaction {}",
+                grouped(created.bytes_written),
+                created.transaction
+            ),
+            format!("  chunk shape {}", shape(&created.chunk_shape)),
+        ];
+        if let Some(bins) = &created.bin_shape {
+            lines.push(format!("  bin shape {}", shape(bins)));
+        }
+        lines.extend(created.why.iter().map(|why| format!("    {why}")));
+        let others = self.files.iter().skip(1);
+        lines.extend(others.map(|file| format!("  with {file}")));
+        if !self.notes.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        }
+        lines.join("\n")
+    }
+
+    /// What is stored otherwise than it came, a line each.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+fn shape(extents: &[f64]) -> String {
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    extents.join(" × ")
+}

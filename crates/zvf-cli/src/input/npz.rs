@@ -1,0 +1,224 @@
+//! npz: the interchange arrays, each a `.npy` in a zip file, packed or not.
+
+use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
+
+use zip::{CompressionMethod, ZipArchive};
+use zvf::build::Values;
+
+use super::{
+    ColumnError, Gaps, NpyError, ReadError, Reading, Source,
+    arrays::{Arrays, Group, Links},
+    column::{Column, filled},
+    npy::{self, Array},
+};
+
+/// What deflate makes of one byte at the most.
+const MOST_DEFLATED: u64 = 1032;
+
+const MASK: &str = ".missing";
+
+pub(super) fn read(source: &Source, reading: &Reading) -> Result<Arrays, ReadError> {
+    let path = source.path();
+    if reading.links.is_some() {
+        let path = path.to_path_buf();
+        return Err(ReadError::LinksInside { path });
+    }
+    let file: Arc<Path> = path.into();
+    let mut arrays = members(path)?.into_iter();
+    let mut masks = HashMap::new();
+    let mut columns = Vec::new();
+    for (label, array) in arrays.by_ref() {
+        // An attribute may be called so itself: its scope is no array.
+        let of = label.strip_suffix(MASK).filter(|of| of.contains('.'));
+        match of {
+            Some(of) => {
+                masks.insert(of.to_owned(), array);
+            }
+            None => columns.push((label, array)),
+        }
+    }
+    let mut whole = Vec::new();
+    for (label, array) in columns {
+        let mask = masks.remove(&label);
+        whole.push(column(&file, label, array, mask, reading.gaps)?);
+    }
+    if let Some(of) = masks.into_keys().next() {
+        return Err(ReadError::Column {
+            path: path.to_path_buf(),
+            column: format!("{of}{MASK}"),
+            source: ColumnError::Mask,
+        });
+    }
+    sorted(path, whole)
+}
+
+/// A column and its number of dimensions.
+type Shaped = (Column, usize);
+
+fn column(
+    file: &Arc<Path>,
+    label: String,
+    array: Array,
+    mask: Option<Array>,
+    gaps: Gaps,
+) -> Result<Shaped, ReadError> {
+    let dimensions = array.shape.len();
+    let mut column = Column {
+        file: Arc::clone(file),
+        label,
+        values: array.values,
+    };
+    let missing = match mask.map(|mask| mask.values) {
+        None => Vec::new(),
+        Some(Values::Numbers(mask)) if mask.row_size() == 1 => {
+            mask.bytes.iter().map(|byte| *byte != 0).collect()
+        }
+        Some(_) => return Err(column.error(ColumnError::Kind("its mask is not of bools".into()))),
+    };
+    let is_masked = !missing.is_empty();
+    if is_masked && missing.len() != column.values.len() {
+        let (expected, found) = (column.values.len(), missing.len());
+        return Err(column.error(ColumnError::Rows { expected, found }));
+    }
+    column.values = match column.values {
+        Values::Numbers(numbers) => {
+            let numbers = filled(numbers, &missing, gaps);
+            let numbers = numbers.map_err(|source| ReadError::Column {
+                path: file.to_path_buf(),
+                column: column.label.clone(),
+                source,
+            })?;
+            Values::Numbers(numbers)
+        }
+        // Without a mask, the empty word stands for none.
+        Values::Text(texts) => {
+            let texts = texts.into_iter().enumerate().map(|(row, text)| {
+                let is_missing = missing.get(row).copied();
+                let is_there = |text: &String| is_missing.map_or(!text.is_empty(), |is| !is);
+                text.filter(is_there)
+            });
+            Values::Text(texts.collect())
+        }
+    };
+    Ok((column, dimensions))
+}
+
+/// Arrays by what they are called.
+fn sorted(path: &Path, columns: Vec<Shaped>) -> Result<Arrays, ReadError> {
+    let (positions, columns): (Vec<_>, Vec<_>) = columns
+        .into_iter()
+        .partition(|(column, _)| column.label == "positions");
+    let positions = positions.into_iter().next();
+    let (positions, dimensions) = positions.ok_or_else(|| ReadError::NoPositions {
+        path: path.to_path_buf(),
+    })?;
+    check_dimensions(&positions, dimensions, 2)?;
+    let mut arrays = Arrays::new(positions.numbers()?.clone());
+    drop(positions);
+    arrays.files.push(path.to_path_buf());
+    for (column, dimensions) in columns {
+        let label = column.label.clone();
+        if let Some((scope, name)) = label.split_once('.') {
+            let scope = match scope {
+                "vertex" => &mut arrays.vertex,
+                "link" => &mut arrays.link,
+                "object" => &mut arrays.object,
+                "fragment" => &mut arrays.fragment,
+                "group_attribute" => &mut arrays.group,
+                "group" => {
+                    check_dimensions(&column, dimensions, 1)?;
+                    arrays.groups.push(Group {
+                        name: name.to_owned(),
+                        members: column.ids()?,
+                        column: Arc::new(column),
+                    });
+                    continue;
+                }
+                _ => return Err(unknown(path, label)),
+            };
+            scope.push(column.named(name));
+            continue;
+        }
+        check_dimensions(&column, dimensions, if label == "links" { 2 } else { 1 })?;
+        match label.as_str() {
+            "object_ids" => arrays.object_ids = Some(column.ids()?),
+            "part_offsets" => arrays.part_offsets = Some(column.offsets()?),
+            "part_objects" => arrays.part_objects = Some(column.ids()?),
+            "objects" => arrays.objects = Some(column.ids()?),
+            "links" => arrays.links = Some(Links::of(&column)?),
+            _ => return Err(unknown(path, label)),
+        }
+    }
+    Ok(arrays)
+}
+
+fn check_dimensions(column: &Column, found: usize, expected: usize) -> Result<(), ReadError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(column.error(ColumnError::Dimensions { expected, found })),
+    }
+}
+
+fn unknown(path: &Path, array: String) -> ReadError {
+    let path = path.to_path_buf();
+    ReadError::Unknown { path, array }
+}
+
+/// All arrays of a file, in its order.
+fn members(path: &Path) -> Result<Vec<(String, Array)>, ReadError> {
+    let in_file = |error| ReadError::file(path, error);
+    let file = File::open(path).map_err(in_file)?;
+    let length = file.metadata().map_err(in_file)?.len();
+    let in_zip = |source| match source {
+        zip::result::ZipError::Io(error) => ReadError::file(path, error),
+        source => {
+            let path = path.to_path_buf();
+            ReadError::Zip { path, source }
+        }
+    };
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
+    let mut arrays = Vec::with_capacity(archive.len());
+    for at in 0..archive.len() {
+        let name = {
+            let member = archive.by_index_raw(at).map_err(in_zip)?;
+            member.name().map_err(in_zip)?.into_owned()
+        };
+        let Some(label) = name.strip_suffix(".npy") else {
+            return Err(unknown(path, name));
+        };
+        let array = member(&mut archive, at, length).map_err(|source| ReadError::Array {
+            path: path.to_path_buf(),
+            array: label.to_owned(),
+            source,
+        })?;
+        arrays.push((label.to_owned(), array));
+    }
+    Ok(arrays)
+}
+
+/// `length` is that of the whole file: what a member says of itself can be anything.
+fn member(
+    archive: &mut ZipArchive<BufReader<File>>,
+    at: usize,
+    length: u64,
+) -> Result<Array, NpyError> {
+    let (size, packed, method) = {
+        let member = archive.by_index_raw(at)?;
+        (
+            member.size(),
+            member.compressed_size(),
+            member.compression(),
+        )
+    };
+    let packed = packed.min(length);
+    let most = match method {
+        CompressionMethod::Stored => packed,
+        CompressionMethod::Deflated => packed.saturating_mul(MOST_DEFLATED),
+        _ => return Err(NpyError::Packing),
+    };
+    if size > most {
+        return Err(NpyError::Packed { packed, size });
+    }
+    let mut member = archive.by_index(at)?;
+    npy::read(&mut member, size, packed)
+}

@@ -1,0 +1,240 @@
+//! `zvf create`: its arguments, and the design they make.
+
+use std::fs;
+
+use clap::Parser;
+use serde_json::json;
+use zvf::{
+    build::{Axis, Compression, Design, GeometryKind, OutOfBounds, Profile, Purpose, Sharding},
+    format::numeric::Kind,
+};
+use zvf_cli::{
+    create::{Arguments, Created, Report, UsageError},
+    input::{Gaps, Reading},
+};
+
+use crate::{round_trip::file, text, zvf};
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// With a file that is there.
+fn parse(line: &[&str]) -> Result<Arguments, clap::Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    fs::write(&path, "x\n1\n").unwrap();
+    let from = path.to_str().unwrap();
+    let start = ["zvf", "out.zv", "--kind", "points", "--from", from];
+    let line = start.iter().chain(line);
+    Command::try_parse_from(line).map(|command| command.arguments)
+}
+
+#[track_caller]
+fn design(line: &[&str]) -> Design {
+    parse(line).unwrap().design().unwrap()
+}
+
+/// What is said about a wrong line.
+#[track_caller]
+fn refused(line: &[&str]) -> String {
+    let error = parse(line).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    error.to_string()
+}
+
+#[test]
+fn nothing_said_is_the_design_of_the_library() {
+    assert_eq!(design(&[]), Design::new(GeometryKind::Points));
+    let arguments = parse(&[]).unwrap();
+    let options = arguments.options();
+    assert_eq!(
+        (options.memory, options.workers, options.overwrite),
+        (None, None, false)
+    );
+    assert_eq!(arguments.reading().gaps, Gaps::Refuse);
+}
+
+#[test]
+fn every_kind_and_profile_has_a_name() {
+    for kind in GeometryKind::ALL {
+        let from = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let line = ["zvf", "out.zv", "--kind", kind.name(), "--from", from];
+        let error = Command::try_parse_from(line).unwrap_err().to_string();
+        assert!(error.contains(".toml is no format that is read"), "{error}");
+    }
+    for profile in Profile::ALL {
+        assert_eq!(design(&["--profile", profile.name()]).profile, profile);
+    }
+    assert!(refused(&["--profile", "0.7"]).contains("0.9, 0.8, 0.8-padded"));
+    let line = ["zvf", "out.zv"];
+    let error = Command::try_parse_from(line).unwrap_err().to_string();
+    assert!(
+        error.contains("--kind") && error.contains("--from"),
+        "{error}"
+    );
+}
+
+#[test]
+fn options_make_a_design() {
+    let found = design(&[
+        "--chunk-shape",
+        "10,20",
+        "--bin-shape",
+        "1,2",
+        "--dtype",
+        "float32",
+        "--compression",
+        "zstd:3",
+        "--shard",
+        "4,4",
+        "--bounds",
+        "-1,-2,3,4",
+        "--out-of-bounds",
+        "expand",
+        "--purpose",
+        "scan",
+        "--directed",
+        "--duplicate",
+        "--no-checksum",
+        "--axes",
+        "x:micrometer,t:second:time",
+        "--crs",
+        "{\"a\": 1}",
+        "--name",
+        "tracts",
+    ]);
+    let mut expected = Design::new(GeometryKind::Points);
+    expected.chunk_shape = Some(vec![10.0, 20.0]);
+    expected.bin_shape = Some(vec![1.0, 2.0]);
+    expected.dtype = Some(Kind::Float32);
+    expected.compression = Compression::Zstd(3);
+    expected.sharding = Sharding::Shape(vec![4, 4]);
+    expected.bounds = Some((vec![-1.0, -2.0], vec![3.0, 4.0]));
+    expected.out_of_bounds = OutOfBounds::Expand;
+    expected.purpose = Purpose::Scan;
+    expected.directed = true;
+    expected.duplicate = true;
+    expected.checksum = Some(false);
+    let axis = |name: &str, unit: &str, kind: &str| Axis {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        unit: Some(unit.to_owned()),
+    };
+    let axes = vec![
+        axis("x", "micrometer", "space"),
+        axis("t", "second", "time"),
+    ];
+    expected.axes = Some(axes);
+    expected.crs = Some(json!({ "a": 1 }));
+    expected.name = Some("tracts".to_owned());
+    assert_eq!(found, expected);
+    assert_eq!(design(&["--shard"]).sharding, Sharding::Auto);
+    assert_eq!(design(&["--shard", "auto"]).sharding, Sharding::Auto);
+}
+
+#[test]
+fn options_that_do_not_change_the_store() {
+    let line = [
+        "--memory",
+        "2GiB",
+        "--workers",
+        "3",
+        "--overwrite",
+        "--missing",
+        "nan",
+    ];
+    let arguments = parse(&[&line[..], &["--axes", "t,c"]].concat()).unwrap();
+    let options = arguments.options();
+    assert_eq!((options.memory, options.workers), (Some(2 << 30), Some(3)));
+    assert!(options.overwrite);
+    let reading = arguments.reading();
+    assert_eq!(reading.gaps, Gaps::Nan);
+    assert_eq!(reading.axes, Some(vec!["t".to_owned(), "c".to_owned()]));
+}
+
+#[test]
+fn says_what_is_wrong_with_a_value() {
+    assert!(refused(&["--chunk-shape", "1,0"]).contains("not above 0"));
+    assert!(refused(&["--bounds", "0,0,1"]).contains("3 numbers leave one alone"));
+    assert!(refused(&["--compression", "lz4"]).contains("gzip:LEVEL"));
+    assert!(refused(&["--dtype", "complex64"]).contains("float32"));
+    assert!(refused(&["--memory", "lots"]).contains("2GiB"));
+    assert!(refused(&["--workers", "0"]).contains('0'));
+    assert!(refused(&["--shard", "0"]).contains("4,4,4"));
+    assert!(refused(&["--axes", "x,x"]).contains("two axes"));
+    assert!(refused(&["--crs", "{"]).contains("no JSON"));
+    assert!(refused(&["--out-of-bounds", "clip"]).contains("raise, ignore, expand"));
+    assert!(refused(&["--links", "no.csv"]).contains("there is no such file"));
+}
+
+#[test]
+fn options_agree_on_the_number_of_axes() {
+    let arguments = parse(&["--chunk-shape", "1,2,3", "--bounds", "0,0,1,1"]).unwrap();
+    let expected = UsageError::Axes {
+        one: "--chunk-shape",
+        of_one: 3,
+        other: "--bounds",
+        of_other: 2,
+    };
+    assert_eq!(arguments.design().unwrap_err(), expected);
+}
+
+#[test]
+fn a_report_says_what_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    fs::write(&path, "x\n1\n").unwrap();
+    let mut report = Report::new("out.zv", GeometryKind::Points);
+    report.read(&file(&path, &Reading::new(GeometryKind::Points)).unwrap());
+    report.created(Created {
+        vertices: 1_000,
+        objects: 1,
+        chunks: 2,
+        bytes_written: 12_345,
+        transaction: 1,
+        chunk_shape: vec![10.0, 2.5],
+        bin_shape: Some(vec![5.0, 2.5]),
+        why: vec!["some 1 MB a chunk".to_owned()],
+    });
+    let object = report.object();
+    assert_eq!(object["vertices"], 1_000);
+    assert_eq!(object["transaction"], 1);
+    let chosen = json!({
+        "chunk_shape": [10.0, 2.5],
+        "bin_shape": [5.0, 2.5],
+        "why": ["some 1 MB a chunk"],
+    });
+    assert_eq!(object["chosen"], chosen);
+    let expected = "\
+out.zv, points
+  1 000 vertices, 1 object, 2 chunks
+  12 345 bytes written, transaction 1
+  chunk shape 10 × 2.5
+  bin shape 5 × 2.5
+    some 1 MB a chunk";
+    assert_eq!(report.text(), expected);
+}
+
+#[test]
+fn what_cannot_be_read_exits_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    fs::write(&path, "x,a\n1,2\n1,\n").unwrap();
+    let out = folder.path().join("out.zv");
+    let line = [
+        "create",
+        out.to_str().unwrap(),
+        "--kind",
+        "points",
+        "--from",
+    ];
+    let output = zvf(&[&line[..], &[path.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("a.csv, line 3: a has no value"), "{said}");
+    assert!(text(&output.stdout).is_empty());
+    assert!(!out.exists());
+}

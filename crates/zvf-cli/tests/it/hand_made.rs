@@ -1,0 +1,481 @@
+//! npz files made by hand, whole and broken.
+
+use std::{fs::File, io::Write, path::Path};
+
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+use zvf::{
+    build::{Geometry, GeometryKind, Numbers, Values},
+    format::numeric::{ByteOrder, Kind, encode},
+};
+use zvf_cli::input::{ColumnError, Gaps, Input, NpyError, ReadError, Reading};
+
+use crate::round_trip::file;
+
+/// An array of this version, with this dictionary.
+fn array(version: u8, dictionary: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY".to_vec();
+    bytes.extend([version, 0]);
+    let length = u32::try_from(dictionary.len()).unwrap();
+    match version {
+        1 => bytes.extend(u16::try_from(length).unwrap().to_le_bytes()),
+        _ => bytes.extend(length.to_le_bytes()),
+    }
+    bytes.extend(dictionary.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+fn of(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let dictionary =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}\n");
+    array(1, &dictionary, data)
+}
+
+fn i64s(values: &[i64]) -> Vec<u8> {
+    of(
+        "<i8",
+        &format!("{},", values.len()),
+        &encode(values, ByteOrder::Little),
+    )
+}
+
+/// Two points in a plane.
+fn positions() -> (&'static str, Vec<u8>) {
+    let data = encode(&[1.0_f32, 2.0, 3.0, 4.0], ByteOrder::Little);
+    ("positions", of("<f4", "2, 2", &data))
+}
+
+fn pack(path: &Path, members: &[(&str, Vec<u8>)], method: CompressionMethod) {
+    let mut zip = ZipWriter::new(File::create(path).unwrap());
+    let options = SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in members {
+        zip.start_file(format!("{name}.npy"), options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+fn read_as(kind: GeometryKind, members: &[(&str, Vec<u8>)]) -> Result<Input, ReadError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    pack(&path, members, CompressionMethod::Stored);
+    file(&path, &Reading::new(kind))
+}
+
+#[track_caller]
+fn geometry(members: &[(&str, Vec<u8>)]) -> Geometry {
+    read_as(GeometryKind::Points, members).unwrap().geometry
+}
+
+/// What is wrong with positions of these bytes.
+#[track_caller]
+fn refused(bytes: Vec<u8>) -> NpyError {
+    let error = read_as(GeometryKind::Points, &[("positions", bytes)]).unwrap_err();
+    let ReadError::Array { array, source, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(array, "positions");
+    source
+}
+
+/// What is wrong with this array beside positions.
+#[track_caller]
+fn refused_column(name: &str, bytes: Vec<u8>) -> ColumnError {
+    let error = read_as(GeometryKind::Points, &[positions(), (name, bytes)]).unwrap_err();
+    let ReadError::Column { column, source, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(column, name);
+    source
+}
+
+const SHAPE: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
+
+#[test]
+fn headers_of_every_version_and_order() {
+    let numbers = [1.0_f32, 2.0, 3.0, 4.0];
+    let little = encode(&numbers, ByteOrder::Little);
+    let expected = Numbers::float32(2, numbers);
+    for version in 1..=3 {
+        let bytes = array(version, SHAPE, &little);
+        assert_eq!(geometry(&[("positions", bytes)]).positions, expected);
+    }
+    let big = encode(&numbers, ByteOrder::Big);
+    let bytes = of(">f4", "2, 2", &big);
+    assert_eq!(geometry(&[("positions", bytes)]).positions, expected);
+    let fortran = encode(&[1.0_f32, 3.0, 2.0, 4.0], ByteOrder::Little);
+    // As others than numpy write it.
+    let dictionary = "{\"shape\":(2L,2L),\"fortran_order\":True,\"descr\":\"<f4\"}  \n";
+    let bytes = array(2, dictionary, &fortran);
+    assert_eq!(geometry(&[("positions", bytes)]).positions, expected);
+}
+
+#[test]
+fn dimensions_beyond_the_second_are_columns() {
+    let values: Vec<u16> = (0..12).collect();
+    let data = encode(&values, ByteOrder::Little);
+    let found = geometry(&[positions(), ("vertex.a", of("<u2", "2, 3, 2", &data))]);
+    let Values::Numbers(numbers) = &found.vertex[0].values else {
+        panic!();
+    };
+    assert_eq!((numbers.kind, numbers.columns), (Kind::UInt16, 6));
+    assert_eq!(numbers.bytes, data);
+    // The first dimension is the fastest: 0 is followed by what is a row on.
+    let fortran: Vec<u16> = (0..6)
+        .flat_map(|column| {
+            let (middle, last) = (column % 3, column / 3);
+            (0..2).map(move |row| row * 6 + middle * 2 + last)
+        })
+        .collect();
+    let dictionary = "{'descr': '>u2', 'fortran_order': True, 'shape': (2, 3, 2), }";
+    let bytes = array(1, dictionary, &encode(&fortran, ByteOrder::Big));
+    let found = geometry(&[positions(), ("vertex.a", bytes)]);
+    assert_eq!(found.vertex[0].values, Values::Numbers(numbers.clone()));
+}
+
+#[test]
+fn text_of_characters_and_of_bytes() {
+    let text = |order| {
+        let codes: Vec<u32> = "né\0β\0\0".chars().map(u32::from).collect();
+        encode(&codes, order)
+    };
+    let some = |text: &str| Some(text.to_owned());
+    for (descr, data) in [
+        ("<U3", text(ByteOrder::Little)),
+        (">U3", text(ByteOrder::Big)),
+        ("|S4", "né\0β\0\0".as_bytes().to_vec()),
+    ] {
+        let found = geometry(&[positions(), ("vertex.a", of(descr, "2,", &data))]);
+        let expected = Values::Text(vec![some("né"), some("β")]);
+        assert_eq!(found.vertex[0].values, expected, "{descr}");
+    }
+    let lone = encode(&[0xd800_u32, 0], ByteOrder::Little);
+    let error = refused(of("<U1", "2,", &lone));
+    assert!(matches!(error, NpyError::Characters(0)));
+    assert!(matches!(
+        refused(of("|S1", "2,", b"a\xff")),
+        NpyError::Characters(1)
+    ));
+    assert!(matches!(refused(of("<U0", "9,", b"")), NpyError::NoWidth));
+    assert!(matches!(
+        refused(of("<U1", "1, 2", &[0; 8])),
+        NpyError::TextColumns
+    ));
+}
+
+#[test]
+fn bools_and_small_numbers() {
+    let found = geometry(&[
+        positions(),
+        ("vertex.flag", of("|b1", "2,", &[2, 0])),
+        ("vertex.half", of(">f2", "2,", &[0x3e, 0x00, 0x7e, 0x00])),
+        (
+            "vertex.wave",
+            of(
+                ">c8",
+                "2,",
+                &encode(&[[1.0_f32, 2.0], [3.0, 4.0]], ByteOrder::Big),
+            ),
+        ),
+    ]);
+    let bytes = |at: usize| match &found.vertex[at].values {
+        Values::Numbers(numbers) => numbers.bytes.clone(),
+        Values::Text(_) => panic!(),
+    };
+    assert_eq!(bytes(0), [1, 0]);
+    assert_eq!(bytes(1), [0x00, 0x3e, 0x00, 0x7e]);
+    assert_eq!(
+        bytes(2),
+        encode(&[1.0_f32, 2.0, 3.0, 4.0], ByteOrder::Little)
+    );
+}
+
+#[test]
+fn packed_members_are_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let count = 100_000;
+    let data = encode(&vec![0.5_f64; count], ByteOrder::Little);
+    let positions = ("positions", of("<f8", &format!("{count}, 1"), &data));
+    pack(&path, &[positions], CompressionMethod::Deflated);
+    let reading = Reading::new(GeometryKind::Points);
+    let found = file(&path, &reading).unwrap().geometry;
+    assert_eq!(found.vertices(), count);
+    // A byte less in the middle of the file is no zip file, or not this array.
+    let bytes = std::fs::read(&path).unwrap();
+    for end in [0, 10, bytes.len() / 2, bytes.len() - 1] {
+        std::fs::write(&path, &bytes[..end]).unwrap();
+        assert!(
+            matches!(file(&path, &reading), Err(ReadError::Zip { .. })),
+            "{end}"
+        );
+    }
+}
+
+/// Any byte that is wrong is found by the checksum, or before.
+#[test]
+fn damage_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    pack(&path, &[positions()], CompressionMethod::Stored);
+    let bytes = std::fs::read(&path).unwrap();
+    let reading = Reading::new(GeometryKind::Points);
+    let whole = file(&path, &reading).unwrap();
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x11;
+        std::fs::write(&path, damaged).unwrap();
+        // Times and versions do not matter.
+        if let Ok(found) = file(&path, &reading) {
+            assert_eq!(found, whole, "{at}");
+        }
+    }
+}
+
+#[test]
+fn says_what_is_no_array() {
+    let data = [0; 16];
+    assert!(matches!(refused(b"PK".to_vec()), NpyError::Truncated));
+    assert!(matches!(
+        refused(b"NUMPY\x93\x01\x00".to_vec()),
+        NpyError::Magic
+    ));
+    assert!(matches!(
+        refused(array(4, SHAPE, &data)),
+        NpyError::Version(4, 0)
+    ));
+    let whole = array(1, SHAPE, &data);
+    for end in 0..whole.len() {
+        let error = refused(whole[..end].to_vec());
+        assert!(
+            matches!(error, NpyError::Truncated | NpyError::Size { .. }),
+            "{end}: {error}"
+        );
+    }
+    let error = refused([whole, vec![0]].concat());
+    assert!(matches!(
+        error,
+        NpyError::Size {
+            needed: 16,
+            found: 17
+        }
+    ));
+    let mut long = array(2, SHAPE, &data);
+    long[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(matches!(refused(long), NpyError::HeaderLength(u32::MAX)));
+}
+
+#[test]
+fn says_what_is_no_header() {
+    for dictionary in [
+        "",
+        "{}",
+        "{'descr': '<f4'}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)} x",
+        "{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': [2, 2]}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 2)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2 2)}",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'more': 'x'}",
+    ] {
+        let error = refused(array(1, dictionary, &[0; 16]));
+        assert!(matches!(error, NpyError::Header), "{dictionary}: {error}");
+    }
+}
+
+#[test]
+fn absurd_shapes_take_no_memory() {
+    let most = u64::MAX;
+    for shape in [
+        format!("{most}, {most}"),
+        "4611686018427387904, 2".to_owned(),
+        "99999999999999999999999, 1".to_owned(),
+        format!("0, {most}, 8"),
+    ] {
+        let error = refused(of("<f4", &shape, &[]));
+        assert!(matches!(error, NpyError::Shape), "{shape}: {error}");
+    }
+    let error = refused(of("<f4", "1000000000000, 3", &[0; 12]));
+    assert!(matches!(error, NpyError::Size { found: 12, .. }));
+    let error = refused(of("<U9999999999999999999", "2,", &[]));
+    assert!(matches!(error, NpyError::Shape), "{error}");
+    assert!(matches!(
+        refused(of("<f4", "", &[0; 4])),
+        NpyError::NoDimension
+    ));
+    assert!(matches!(
+        refused(of("<f4", "9000000000, 0", &[])),
+        NpyError::NoColumns
+    ));
+}
+
+#[test]
+fn types_that_are_not_read() {
+    for descr in ["|O", "|O8", "O"] {
+        assert!(matches!(
+            refused(of(descr, "2,", &[0; 16])),
+            NpyError::Object
+        ));
+    }
+    for descr in ["<M8[ns]", "<f16", "|V8", "float32", "x", ""] {
+        let error = refused(of(descr, "1,", &[0; 16]));
+        assert!(matches!(error, NpyError::Dtype(_)), "{descr}: {error}");
+    }
+    let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }";
+    assert!(matches!(
+        refused(array(1, records, &[0; 4])),
+        NpyError::Records
+    ));
+}
+
+#[test]
+fn ids_are_whole_numbers_that_fit() {
+    let ids = of("<u8", "2,", &encode(&[5, u64::MAX], ByteOrder::Little));
+    let value = u64::MAX;
+    assert_eq!(
+        refused_column("object_ids", ids),
+        ColumnError::TooLarge { row: 1, value }
+    );
+    let ids = of("<u8", "2,", &encode(&[5_u64, 6], ByteOrder::Little));
+    let found = geometry(&[positions(), ("object_ids", ids)]);
+    assert_eq!(found.object_ids, Some(vec![5, 6]));
+    let floats = of("<f4", "2,", &[0; 8]);
+    let error = ColumnError::NotIntegers("float32");
+    assert_eq!(refused_column("object_ids", floats), error);
+    let text = of("<U1", "2,", &[0; 8]);
+    assert_eq!(refused_column("objects", text), ColumnError::Text);
+    assert_eq!(
+        refused_column("part_offsets", i64s(&[0, -1])),
+        ColumnError::Negative(1)
+    );
+    let (expected, found) = (2, 1);
+    let dimensions = ColumnError::Dimensions { expected, found };
+    assert_eq!(refused_column("links", i64s(&[0, 1])), dimensions);
+    let error = read_as(GeometryKind::Points, &[("positions", i64s(&[1]))]).unwrap_err();
+    assert!(matches!(error, ReadError::Column { source, .. } if source == dimensions));
+}
+
+#[test]
+fn arrays_that_nobody_knows_are_refused() {
+    for name in ["radius", "vertices.a", "object_id"] {
+        let error = read_as(GeometryKind::Points, &[positions(), (name, i64s(&[1, 2]))]);
+        let error = error.unwrap_err();
+        assert!(
+            matches!(&error, ReadError::Unknown { array, .. } if array == name),
+            "{error}"
+        );
+    }
+    let error = read_as(GeometryKind::Points, &[("object_ids", i64s(&[1]))]).unwrap_err();
+    assert!(matches!(error, ReadError::NoPositions { .. }));
+    let mask = of("|b1", "2,", &[1, 0]);
+    assert_eq!(
+        refused_column("vertex.a.missing", mask.clone()),
+        ColumnError::Mask
+    );
+    let short = of("|b1", "1,", &[1]);
+    let error = read_as(
+        GeometryKind::Points,
+        &[
+            positions(),
+            ("vertex.a", i64s(&[1, 2])),
+            ("vertex.a.missing", short),
+        ],
+    );
+    let source = ColumnError::Rows {
+        expected: 2,
+        found: 1,
+    };
+    assert!(matches!(error, Err(ReadError::Column { source: found, .. }) if found == source));
+}
+
+#[test]
+fn groups_have_a_number_or_a_name() {
+    let members = |ids: &[i64]| i64s(ids);
+    let input = read_as(
+        GeometryKind::Points,
+        &[
+            positions(),
+            ("object_ids", i64s(&[1, 2])),
+            ("group.left", members(&[1])),
+            ("group.3", members(&[2, 1])),
+            ("group_attribute.size", i64s(&[0, 0, 0, 2, 1])),
+        ],
+    )
+    .unwrap();
+    let geometry = input.geometry;
+    assert_eq!(geometry.groups[&3], [2, 1]);
+    assert_eq!(geometry.groups[&4], [1]);
+    assert_eq!(input.group_names[&4], "left");
+    let names = geometry
+        .group
+        .iter()
+        .map(|attribute| attribute.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["size", "name"]);
+    let left = Some("left".to_owned());
+    let expected = Values::Text(vec![None, None, None, None, left]);
+    assert_eq!(geometry.group[1].values, expected);
+    for name in ["group.4294967296", "group.007"] {
+        assert!(
+            matches!(refused_column(name, i64s(&[1])), ColumnError::Group(_)),
+            "{name}"
+        );
+    }
+}
+
+/// Of paths without parts, vertices one after the other of one object are one.
+#[test]
+fn paths_may_come_by_object() {
+    let data = encode(&[0.0_f32; 5], ByteOrder::Little);
+    let members = [
+        ("positions", of("<f4", "5, 1", &data)),
+        ("object_ids", i64s(&[7, 7, 3, 3, 7])),
+        ("fragment.a", i64s(&[1, 1, 2, 2, 1])),
+    ];
+    let found = read_as(GeometryKind::Polylines, &members).unwrap().geometry;
+    assert_eq!(found.part_offsets, Some(vec![0, 2, 4, 5]));
+    assert_eq!(found.part_objects, Some(vec![7, 3, 7]));
+    assert_eq!(found.object_ids, None);
+    assert_eq!(found.objects, Some(vec![7, 3]));
+    let Values::Numbers(numbers) = &found.fragment[0].values else {
+        panic!();
+    };
+    assert_eq!(numbers.bytes, encode(&[1_i64, 2], ByteOrder::Little));
+}
+
+/// Masks of integers make floats, and those of text none.
+#[test]
+fn masks_say_what_is_missing() {
+    let mask = || of("|b1", "2,", &[0, 1]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let word = of("|S1", "2,", b"\0b");
+    let members = [
+        positions(),
+        ("vertex.n", i64s(&[1, 2])),
+        ("vertex.n.missing", mask()),
+        ("object.missing", i64s(&[3])),
+        ("vertex.w", word),
+        ("vertex.w.missing", mask()),
+    ];
+    pack(&path, &members, CompressionMethod::Stored);
+    let mut reading = Reading::new(GeometryKind::Points);
+    let error = file(&path, &reading).unwrap_err();
+    assert!(matches!(
+        error,
+        ReadError::Column {
+            source: ColumnError::Missing(1),
+            ..
+        }
+    ));
+    reading.gaps = Gaps::Nan;
+    let found = file(&path, &reading).unwrap().geometry;
+    let expected = Values::Numbers(Numbers::float64(1, [1.0, f64::NAN]));
+    assert_eq!(found.vertex[0].values, expected);
+    assert_eq!(
+        found.vertex[1].values,
+        Values::Text(vec![Some(String::new()), None])
+    );
+    assert_eq!(found.object[0].name, "missing");
+}

@@ -1,0 +1,310 @@
+//! What is written of an answer is read as the same geometry.
+
+use std::path::Path;
+
+use zvf::{
+    build::{Attribute, Geometry, GeometryKind, Numbers, Values},
+    format::numeric::Kind,
+    query::{self, Answer, Column},
+};
+use zvf_cli::input::{ColumnError, Gaps, Input, ReadError, Reading, Source, read};
+
+use crate::answers::{
+    graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
+};
+
+/// Ends of names of files that keep types.
+fn typed() -> Vec<&'static str> {
+    vec![
+        "npz",
+        #[cfg(feature = "arrow")]
+        "arrow",
+        #[cfg(feature = "parquet")]
+        "parquet",
+    ]
+}
+
+pub(crate) fn file(path: &Path, reading: &Reading) -> Result<Input, ReadError> {
+    read(&Source::new(path).unwrap(), reading)
+}
+
+/// Writes an answer, and reads it.
+fn again(answer: &Answer, end: &str, reading: &Reading) -> Result<Input, ReadError> {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("a.{end}");
+    written(answer, folder.path(), &name).unwrap();
+    file(&folder.path().join(name), reading)
+}
+
+fn numbers_of(rows: &query::Rows) -> Numbers {
+    let mut bytes = rows.bytes.clone();
+    if rows.kind == Kind::Bool {
+        for byte in &mut bytes {
+            *byte = u8::from(*byte > 0);
+        }
+    }
+    Numbers {
+        bytes,
+        ..Numbers::new(rows.kind, rows.columns.try_into().unwrap())
+    }
+}
+
+fn attributes(columns: &[Column]) -> Vec<Attribute> {
+    let columns = columns.iter().map(|column| Attribute {
+        name: column.name.clone(),
+        values: match &column.values {
+            query::Values::Numbers(rows) => Values::Numbers(numbers_of(rows)),
+            query::Values::Words { codes, words } => {
+                let rows = codes.iter().enumerate();
+                let texts = rows.map(|(row, code)| {
+                    let word = || words[usize::try_from(*code).unwrap()].clone();
+                    (!column.is_missing(row)).then(word)
+                });
+                Values::Text(texts.collect())
+            }
+        },
+    });
+    columns.collect()
+}
+
+/// The geometry of an answer without fragments.
+fn geometry(answer: &Answer) -> Geometry {
+    let mut geometry = Geometry::new(numbers_of(&answer.positions));
+    geometry.object_ids.clone_from(&answer.object_ids);
+    if let Some(parts) = &answer.parts {
+        geometry.part_offsets = Some(parts.offsets.clone());
+        geometry.part_objects = Some(parts.objects.clone());
+    }
+    if let Some(links) = &answer.links {
+        geometry.link_width = links.width.try_into().unwrap();
+        let ends = links.ends.iter().map(|end| i64::try_from(*end).unwrap());
+        geometry.links = ends.collect();
+    }
+    geometry.vertex = attributes(&answer.vertex);
+    geometry.link = attributes(&answer.link);
+    geometry.object = attributes(&answer.object);
+    let has_objects = answer.object_ids.is_some() || answer.parts.is_some();
+    geometry.objects = has_objects.then(|| answer.objects.clone());
+    for group in &answer.groups {
+        let number = group.id.try_into().unwrap();
+        geometry.groups.insert(number, group.members.clone());
+    }
+    geometry
+}
+
+#[track_caller]
+fn check(answer: &Answer, kind: GeometryKind) {
+    for end in typed() {
+        let found = again(answer, end, &Reading::new(kind)).unwrap();
+        assert_eq!(found.geometry, geometry(answer), "{end}");
+        assert_eq!(found.notes, [""; 0], "{end}");
+        let names = (end != "npz").then(|| answer.axes.clone());
+        assert_eq!(found.axes, names, "{end}");
+    }
+}
+
+/// Points whose numbers are all there.
+fn whole() -> Answer {
+    let mut answer = points();
+    answer.fragment.clear();
+    for column in answer.vertex.iter_mut().chain(&mut answer.object) {
+        if matches!(column.values, query::Values::Numbers(_)) {
+            column.missing = None;
+        }
+    }
+    // Of tables, complex numbers are two columns.
+    answer.vertex.retain(|column| column.name != "wave");
+    answer
+}
+
+#[test]
+fn points_with_attributes_of_every_sort() {
+    check(&whole(), GeometryKind::Points);
+    let mut answer = in_axes(1);
+    answer.vertex = vec![numbers("wave", 1, &[[1.0_f32, -2.5], [0.0, 0.1]])];
+    let found = again(&answer, "npz", &Reading::new(GeometryKind::Points));
+    assert_eq!(found.unwrap().geometry, geometry(&answer));
+}
+
+#[test]
+fn paths_graphs_and_meshes() {
+    check(&paths(), GeometryKind::Streamlines);
+    let mut answer = graph();
+    answer.link = vec![numbers("weight", 1, &[1_i32, 2, 3])];
+    check(&answer, GeometryKind::Graphs);
+    check(&answer, GeometryKind::Skeletons);
+    check(&mesh(3), GeometryKind::Mesh);
+    check(&mesh(4), GeometryKind::Mesh);
+    for axes in 1..=5 {
+        check(&in_axes(axes), GeometryKind::Points);
+    }
+}
+
+#[test]
+fn nothing_is_read_as_nothing() {
+    let found = again(&nothing(), "npz", &Reading::new(GeometryKind::Graphs)).unwrap();
+    assert_eq!(found.geometry, geometry(&nothing()));
+    for end in typed().into_iter().chain(["csv"]) {
+        let found = again(&nothing(), end, &Reading::new(GeometryKind::Graphs)).unwrap();
+        assert_eq!(found.geometry.vertices(), 0);
+        assert_eq!(found.geometry.vertex.len(), 2);
+    }
+}
+
+/// Empty words are no missing ones, whether some are missing or not.
+#[test]
+fn empty_words_are_kept_apart() {
+    let mut answer = in_axes(1);
+    for column in [
+        words("kind", &[0, 1], &["", "a"]),
+        lacking(words("kind", &[0, 1], &["", "a"]), &[false, true]),
+        lacking(words("kind", &[0, 1], &["", "a"]), &[true, false]),
+    ] {
+        answer.vertex = vec![column];
+        check(&answer, GeometryKind::Points);
+    }
+}
+
+#[test]
+fn missing_numbers_are_refused_or_nan() {
+    for end in typed() {
+        let mut reading = Reading::new(GeometryKind::Graphs);
+        let error = again(&graph(), end, &reading).unwrap_err();
+        let ReadError::Column { column, source, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(
+            (column.as_str(), source),
+            ("link.weight", ColumnError::Missing(1))
+        );
+        reading.gaps = Gaps::Nan;
+        let found = again(&graph(), end, &reading).unwrap().geometry;
+        let Values::Numbers(weight) = &found.link[0].values else {
+            panic!();
+        };
+        assert_eq!(*weight, Numbers::float64(1, [1.0, f64::NAN, 3.0]));
+        // The greatest number of 64 bits is no float.
+        let mut answer = in_axes(1);
+        answer.vertex = vec![lacking(numbers("n", 1, &[u64::MAX, 0]), &[false, true])];
+        let reading = &reading;
+        let error = again(&answer, end, reading).unwrap_err();
+        let source = ColumnError::Inexact(0);
+        assert!(matches!(error, ReadError::Column { source: found, .. } if found == source));
+    }
+}
+
+#[test]
+fn fragments_come_back_a_row_an_object() {
+    let mut answer = paths();
+    answer.fragment = vec![
+        words("label", &[0, 0, 0, 1, 1, 1], &["a", "b"]),
+        numbers("depth", 1, &[1_u8, 1, 1, 2, 2, 3]),
+    ];
+    for end in typed() {
+        let found = again(&answer, end, &Reading::new(GeometryKind::Polylines)).unwrap();
+        let label = Values::Text(vec![Some("a".to_owned()), Some("b".to_owned())]);
+        let [fragment] = &found.geometry.fragment[..] else {
+            panic!("{:?}", found.geometry.fragment);
+        };
+        assert_eq!(
+            *fragment,
+            Attribute {
+                name: "label".to_owned(),
+                values: label
+            }
+        );
+        assert_eq!(found.geometry.objects, Some(vec![4, 9]));
+        let [vertex] = &found.geometry.vertex[..] else {
+            panic!("{:?}", found.geometry.vertex);
+        };
+        assert_eq!((vertex.name.as_str(), vertex.values.len()), ("depth", 6));
+        let [note] = &found.notes[..] else {
+            panic!("{:?}", found.notes);
+        };
+        assert!(
+            note.starts_with("fragment.depth is stored as vertex.depth"),
+            "{note}"
+        );
+    }
+    // One of the vertices is of no object.
+    let found = again(&points(), "npz", &{
+        let mut reading = Reading::new(GeometryKind::Points);
+        reading.gaps = Gaps::Nan;
+        reading
+    });
+    assert!(found.unwrap_err().to_string().contains("object.count"));
+}
+
+/// Integers stay integers, and floats become float64.
+#[test]
+fn csv_keeps_numbers() {
+    let found = again(&whole(), "csv", &Reading::new(GeometryKind::Points)).unwrap();
+    let geometry = found.geometry;
+    let positions = [0.1, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0];
+    assert_eq!(geometry.positions, Numbers::float64(3, positions));
+    assert_eq!(geometry.object_ids, Some(vec![7, -1, -2]));
+    let expected = self::geometry(&whole());
+    for (found, expected) in geometry.vertex.iter().zip(&expected.vertex) {
+        assert_eq!(found.name, expected.name);
+        match (&found.values, &expected.values) {
+            (Values::Text(found), Values::Text(expected)) => assert_eq!(found, expected),
+            (Values::Numbers(found), Values::Numbers(expected)) => {
+                assert_eq!((found.len(), found.columns), (3, expected.columns));
+            }
+            _ => panic!("{}", found.name),
+        }
+    }
+    let kinds = geometry
+        .vertex
+        .iter()
+        .map(|attribute| match &attribute.values {
+            Values::Numbers(numbers) => Some(numbers.kind),
+            Values::Text(_) => None,
+        });
+    let (float, int) = (Some(Kind::Float64), Some(Kind::Int64));
+    let expected = [float, None, int, Some(Kind::Bool), int, float];
+    assert!(kinds.eq(expected));
+    assert_eq!(geometry.objects, Some(vec![7, 12]));
+    let Values::Numbers(count) = &geometry.object[1].values else {
+        panic!();
+    };
+    assert_eq!(
+        (count.kind, &count.bytes[..8]),
+        (Kind::UInt64, &[255; 8][..])
+    );
+    assert_eq!(geometry.groups[&5], [12, 7]);
+    assert_eq!(found.files.len(), 3);
+}
+
+#[test]
+fn csv_of_paths_and_links() {
+    let found = again(&paths(), "csv", &Reading::new(GeometryKind::Lines)).unwrap();
+    // All its numbers are floats there as here.
+    assert_eq!(found.geometry, geometry(&paths()));
+    let mut answer = mesh(4);
+    answer.positions = rows(3, &(0..12).map(f64::from).collect::<Vec<_>>());
+    answer.link = vec![words("kind", &[0], &["a"])];
+    let found = again(&answer, "csv", &Reading::new(GeometryKind::Mesh)).unwrap();
+    assert_eq!(found.geometry, geometry(&answer));
+    let names = ["z", "y", "x"].map(str::to_owned);
+    let mut reading = Reading::new(GeometryKind::Graphs);
+    reading.gaps = Gaps::Nan;
+    let found = again(&graph(), "csv", &reading).unwrap();
+    assert_eq!(found.axes, Some(names.to_vec()));
+}
+
+/// More rows than one batch of arrow has, with one dictionary.
+#[test]
+fn many_rows() {
+    let count = 150_000_u32;
+    let mut answer = in_axes(1);
+    let all: Vec<u32> = (0..count).collect();
+    let codes: Vec<u32> = all.iter().map(|row| row % 3).collect();
+    let missing: Vec<bool> = all.iter().map(|row| row % 5 == 0).collect();
+    answer.positions = rows(1, &all);
+    answer.vertex = vec![
+        lacking(words("kind", &codes, &["a", "b", "c"]), &missing),
+        numbers("two", 2, &[all.clone(), all.clone()].concat()),
+    ];
+    check(&answer, GeometryKind::Points);
+}

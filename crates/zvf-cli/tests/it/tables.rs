@@ -1,0 +1,252 @@
+//! csv as people have it.
+
+use std::fs;
+
+use zvf::{
+    build::{Geometry, GeometryKind, Numbers, Values},
+    format::numeric::Kind,
+};
+use zvf_cli::input::{ColumnError, CsvError, Gaps, Input, ReadError, Reading, Source, SourceError};
+
+use crate::round_trip::file;
+
+fn read(text: &str, reading: &Reading) -> Result<Input, ReadError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    fs::write(&path, text).unwrap();
+    file(&path, reading)
+}
+
+#[track_caller]
+fn geometry(text: &str, kind: GeometryKind) -> Geometry {
+    read(text, &Reading::new(kind)).unwrap().geometry
+}
+
+/// The line that is wrong, and why.
+#[track_caller]
+fn wrong_line(text: &str) -> (u64, CsvError) {
+    let error = read(text, &Reading::new(GeometryKind::Points)).unwrap_err();
+    let ReadError::Line { line, source, .. } = error else {
+        panic!("{error}");
+    };
+    (line, source)
+}
+
+#[test]
+fn columns_that_are_no_axes_are_attributes() {
+    let found = geometry(
+        "x,radius,z,kind,y,object_id\n1,0.5,3,a,2,7\n4,1,6,,5,7\n",
+        GeometryKind::Points,
+    );
+    assert_eq!(found.positions.kind, Kind::Int64);
+    assert_eq!((found.positions.columns, found.vertices()), (3, 2));
+    // In the order of the file.
+    assert_eq!(found.positions.bytes[8..16], 3_i64.to_le_bytes());
+    assert_eq!(found.object_ids, Some(vec![7, 7]));
+    let radius = Values::Numbers(Numbers::float64(1, [0.5, 1.0]));
+    assert_eq!(found.vertex[0].values, radius);
+    assert_eq!(found.vertex[1].name, "kind");
+    let kind = Values::Text(vec![Some("a".to_owned()), None]);
+    assert_eq!(found.vertex[1].values, kind);
+}
+
+#[test]
+fn rows_that_agree_are_a_path() {
+    let kind = GeometryKind::Streamlines;
+    let found = geometry("x,object_id\n0,5\n1,5\n2,8\n3,5\n", kind);
+    assert_eq!(found.part_offsets, Some(vec![0, 2, 3, 4]));
+    assert_eq!(found.part_objects, Some(vec![5, 8, 5]));
+    let found = geometry("x,part\n0,5\n1,5\n2,8\n", kind);
+    assert_eq!(found.part_offsets, Some(vec![0, 2, 3]));
+    assert_eq!(found.part_objects, None);
+    let found = geometry("x,part,object\n0,0,5\n1,0,6\n2,1,6\n", kind);
+    assert_eq!(found.part_offsets, Some(vec![0, 1, 2, 3]));
+    assert_eq!(found.part_objects, Some(vec![5, 6, 6]));
+    let error = read("x,part\n0,5\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    let ReadError::Column { source, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(source, ColumnError::OfPaths("part".to_owned()));
+}
+
+#[test]
+fn axes_go_by_name() {
+    let mut reading = Reading::new(GeometryKind::Points);
+    let names = ["t", "lon"].map(str::to_owned).to_vec();
+    reading.axes = Some(names.clone());
+    let found = read("lon,x,t\n1.5,2,3\n", &reading).unwrap();
+    assert_eq!(found.geometry.positions, Numbers::float64(2, [3.0, 1.5]));
+    assert_eq!(found.geometry.vertex[0].name, "x");
+    assert_eq!(found.axes, Some(names));
+    let error = read("x,y\n1,2\n", &reading).unwrap_err();
+    assert!(matches!(error, ReadError::NoColumn { column, .. } if column == "t"));
+    let error = read("lon,lat\n1,2\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    assert!(error.to_string().contains("--axes lon,lat"), "{error}");
+    let error = read("x,y\n1,2\n3,a\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    assert!(error.to_string().ends_with("a.csv: y"), "{error}");
+}
+
+#[test]
+fn says_which_line_is_wrong() {
+    let (line, error) = wrong_line("x,y\n1,2\n3\n");
+    assert_eq!(line, 3);
+    assert!(matches!(
+        error,
+        CsvError::Fields {
+            expected: 2,
+            found: 1
+        }
+    ));
+    let (line, error) = wrong_line("x,a\n1,2\n\n3,\n");
+    assert_eq!(line, 4);
+    assert!(matches!(error, CsvError::Missing { column } if column == "a"));
+    assert!(matches!(wrong_line(""), (1, CsvError::Empty)));
+    assert!(matches!(
+        wrong_line("x,y\n1,\"2\n"),
+        (2, CsvError::Unclosed)
+    ));
+    let error = read("x,x\n1,2\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    assert!(matches!(
+        error,
+        ReadError::Column {
+            source: ColumnError::Twice,
+            ..
+        }
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    fs::write(&path, b"x,a\n1,\xff\n").unwrap();
+    let error = file(&path, &Reading::new(GeometryKind::Points)).unwrap_err();
+    assert!(matches!(
+        error,
+        ReadError::Line {
+            line: 2,
+            source: CsvError::Encoding,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn missing_numbers_become_nan_when_asked() {
+    let mut reading = Reading::new(GeometryKind::Points);
+    reading.gaps = Gaps::Nan;
+    let found = read("x,a,b\n1,2,\n1,,0.5\n", &reading).unwrap().geometry;
+    let values = |at: usize| found.vertex[at].values.clone();
+    let expected = |values| Values::Numbers(Numbers::float64(1, values));
+    assert_eq!(values(0), expected([2.0, f64::NAN]));
+    assert_eq!(values(1), expected([f64::NAN, 0.5]));
+    // An id is no float, whatever is asked.
+    let error = read("x,object_id\n1,2\n1,\n", &reading).unwrap_err();
+    assert!(error.to_string().ends_with("object_id"), "{error}");
+}
+
+#[test]
+fn links_come_from_beside_or_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.csv"), "x,y\n0,0\n1,1\n2,2\n").unwrap();
+    fs::write(path("edges.csv"), "links[0],links[1],weight\n0,1,2.5\n").unwrap();
+    let mut reading = Reading::new(GeometryKind::Graphs);
+    reading.links = Some(Source::new(path("edges.csv")).unwrap());
+    let found = file(&path("a.csv"), &reading).unwrap();
+    assert_eq!(found.geometry.links, [0, 1]);
+    assert_eq!(found.geometry.link[0].name, "weight");
+    assert_eq!(found.files, [path("a.csv"), path("edges.csv")]);
+    fs::rename(path("edges.csv"), path("a.links.csv")).unwrap();
+    let found = file(&path("a.csv"), &Reading::new(GeometryKind::Graphs)).unwrap();
+    assert_eq!(found.geometry.links, [0, 1]);
+    let error = file(&path("a.csv"), &Reading::new(GeometryKind::Points)).unwrap_err();
+    assert!(matches!(error, ReadError::Links { kind: "points", .. }));
+}
+
+#[test]
+fn groups_may_have_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.csv"), "x,object_id\n0,1\n1,2\n").unwrap();
+    fs::write(
+        path("a.groups.csv"),
+        "group,object_id\nleft,1\nright,2\nleft,2\n",
+    )
+    .unwrap();
+    let found = file(&path("a.csv"), &Reading::new(GeometryKind::Points)).unwrap();
+    assert_eq!(found.geometry.groups[&0], [1, 2]);
+    assert_eq!(found.geometry.groups[&1], [2]);
+    assert_eq!(found.group_names[&1], "right");
+}
+
+#[test]
+fn attributes_have_their_own_tables() {
+    let error = read("x,object.a\n1,2\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    let ReadError::Column { source, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(source, ColumnError::Elsewhere("NAME.objects"));
+}
+
+#[test]
+fn a_source_says_what_to_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    assert_eq!(Source::new(path("a")), Err(SourceError::NoExtension));
+    let ply = Err(SourceError::Extension("ply".to_owned()));
+    assert_eq!(Source::new(path("a.ply")), ply);
+    assert_eq!(Source::new(path("a.csv")), Err(SourceError::NoFile));
+}
+
+/// Types and codecs that other programs write.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_of_other_programs() {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        ArrayRef, Date32Array, Float32Array, Float64Array, LargeStringArray, RecordBatch,
+        StringArray, StringViewArray,
+    };
+    use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let write = |columns: Vec<(&str, ArrayRef)>| {
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+        let file = fs::File::create(&path).unwrap();
+        let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build()));
+        let mut writer = writer.unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    };
+    let x: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 2.0]));
+    let y: ArrayRef = Arc::new(Float64Array::from(vec![0.1, 0.2]));
+    let texts = vec![Some("a"), None];
+    write(vec![
+        ("x", Arc::clone(&x)),
+        ("y", y),
+        ("one", Arc::new(StringArray::from(texts.clone()))),
+        ("two", Arc::new(LargeStringArray::from(texts.clone()))),
+        ("three", Arc::new(StringViewArray::from(texts))),
+    ]);
+    let found = file(&path, &Reading::new(GeometryKind::Points))
+        .unwrap()
+        .geometry;
+    assert_eq!(found.positions, Numbers::float64(2, [1.0, 0.1, 2.0, 0.2]));
+    for attribute in &found.vertex {
+        let expected = Values::Text(vec![Some("a".to_owned()), None]);
+        assert_eq!(attribute.values, expected, "{}", attribute.name);
+    }
+    write(vec![
+        ("x", x),
+        ("day", Arc::new(Date32Array::from(vec![1, 2]))),
+    ]);
+    let error = file(&path, &Reading::new(GeometryKind::Points)).unwrap_err();
+    let ReadError::Column {
+        source: ColumnError::Kind(kind),
+        ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!(kind, "Date32");
+}

@@ -1,0 +1,437 @@
+//! Changing stores.
+
+mod load;
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use zvf_build::{
+    Geometry, OutOfBounds, Output, Plan,
+    edit::{Change, Edits, Image},
+};
+use zvf_model::{key::Key, zarr::Node};
+use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Store, Transaction};
+
+use crate::{
+    dataset::Dataset,
+    error::Error,
+    nodes,
+    writing::objects::{self, Arrays, encoded},
+};
+
+/// Changes a store of generation 0.9. Every verb is one transaction: readers see all
+/// of it or nothing, and so does whoever comes after a process that died.
+///
+/// Others may write at the same time. What they did in the meantime is taken into
+/// account; who changes the same chunk or object is told of the
+/// [conflict](CommitError::Conflict), unless
+/// [asked to try again](Self::retries).
+pub struct Editor {
+    store: Store,
+    address: String,
+    retries: usize,
+}
+
+/// What a change came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Changed {
+    /// The number of the transaction.
+    pub transaction: u64,
+    /// Vertices that came.
+    pub added: u64,
+    /// Vertices that went.
+    pub removed: u64,
+    /// Objects that came.
+    pub objects: Vec<i64>,
+    /// Chunks that changed.
+    pub chunks: u64,
+    /// Links that went because one of their ends did, though others stayed.
+    pub severed: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+}
+
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Editor").field(&self.address).finish()
+    }
+}
+
+/// What is to be done to an image. Called again with a newer one when others
+/// committed in between.
+type Make<'a> = dyn Fn(&Image) -> Result<Change, Error> + Send + Sync + 'a;
+
+impl Editor {
+    /// Opens the store at `address` to change it. What a transaction of a dead process
+    /// left to do is done first.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when there is no store, or none that is changed.
+    pub async fn open(address: &str, options: &OpenOptions) -> Result<Self, Error> {
+        Self::of(options.open(address)?).await
+    }
+
+    /// The same for a store that is open already.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open`](Self::open).
+    pub async fn of(store: Store) -> Result<Self, Error> {
+        let address = store.to_string();
+        store.begin().await?.abort().await?;
+        let dataset = Dataset::from_store(&address, store.clone()).await?;
+        let profile = dataset.layout().profile();
+        if profile != "0.9" {
+            return Err(Error::Unchangeable { address, profile });
+        }
+        Ok(Self {
+            store,
+            address,
+            retries: 16,
+        })
+    }
+
+    /// How often a change is tried again that others were in the way of.
+    #[must_use]
+    pub fn retries(mut self, retries: usize) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// The store as it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when it cannot be opened.
+    pub async fn dataset(&self) -> Result<Dataset, Error> {
+        Dataset::from_store(&self.address, self.store.clone()).await
+    }
+
+    /// Adds geometry to what is there. Objects without ids get new ones, above all
+    /// others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Edit`] when it does not fit the store, an object is there already,
+    /// or it lies outside the bounds and these are not to be expanded; [`Error`].
+    pub async fn append(
+        &self,
+        geometry: &Geometry,
+        out_of_bounds: OutOfBounds,
+    ) -> Result<Changed, Error> {
+        self.change(&|image| {
+            let add = Some(planned(geometry.clone(), image, out_of_bounds)?);
+            Ok(Change {
+                add,
+                ..Change::default()
+            })
+        })
+        .await
+    }
+
+    /// Removes objects, and links to them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Edit`] when one is not there; [`Error`].
+    pub async fn remove(&self, ids: &[i64]) -> Result<Changed, Error> {
+        let remove: BTreeSet<i64> = ids.iter().copied().collect();
+        self.change(&|_| {
+            Ok(Change {
+                remove: remove.clone(),
+                ..Change::default()
+            })
+        })
+        .await
+    }
+
+    /// Puts objects in the place of those of the same ids, which must be there. They
+    /// stay in their groups, and keep the attributes that are not given.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Severed`] when others are linked to them; otherwise as for
+    /// [`append`](Self::append).
+    pub async fn replace(
+        &self,
+        geometry: &Geometry,
+        out_of_bounds: OutOfBounds,
+    ) -> Result<Changed, Error> {
+        let own = geometry.part_objects.as_ref().or(geometry.object_ids.as_ref());
+        let own: BTreeSet<i64> = own.into_iter().flatten().copied().collect();
+        self.exchange(&own, geometry, out_of_bounds).await
+    }
+
+    /// Puts geometry in the place of objects: the way to edit, split and merge them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`replace`](Self::replace).
+    pub async fn exchange(
+        &self,
+        remove: &BTreeSet<i64>,
+        geometry: &Geometry,
+        out_of_bounds: OutOfBounds,
+    ) -> Result<Changed, Error> {
+        self.change_whole(&|image| {
+            Ok(Change {
+                remove: remove.clone(),
+                add: Some(planned(geometry.clone(), image, out_of_bounds)?),
+                ..Change::default()
+            })
+        })
+        .await
+    }
+
+    /// Removes what removed objects left behind: fragments without rows, rows without
+    /// fragments, groups of links in pieces.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`].
+    pub async fn compact(&self) -> Result<Changed, Error> {
+        let changed = self.change(&|_| {
+            Ok(Change {
+                compact: true,
+                ..Change::default()
+            })
+        });
+        let changed = changed.await?;
+        // Leftovers of dead writers: none that lives takes an hour between two puts.
+        self.store.sweep(core::time::Duration::from_hours(1)).await?;
+        Ok(changed)
+    }
+
+    async fn change(&self, make: &Make<'_>) -> Result<Changed, Error> {
+        self.attempts(make, false).await
+    }
+
+    /// The same, refusing to lose links.
+    async fn change_whole(&self, make: &Make<'_>) -> Result<Changed, Error> {
+        self.attempts(make, true).await
+    }
+
+    async fn attempts(&self, make: &Make<'_>, whole: bool) -> Result<Changed, Error> {
+        let mut left = self.retries;
+        loop {
+            let transaction = self.store.begin().await?;
+            let base = transaction.base();
+            let (error, moved) = match self.attempt(transaction, make, whole).await {
+                Ok(changed) => return Ok(changed),
+                Err(Error::Commit(error @ CommitError::Moved { .. })) => (Error::Commit(error), true),
+                Err(Error::Commit(error @ CommitError::Conflict { .. })) => {
+                    (Error::Commit(error), true)
+                }
+                // What others were changing may look damaged.
+                Err(error) => {
+                    let now = self.store.begin().await?;
+                    let moved = now.base() != base;
+                    now.abort().await?;
+                    (error, moved)
+                }
+            };
+            let is_move = matches!(&error, Error::Commit(CommitError::Moved { .. }));
+            if !moved || left == 0 && !is_move {
+                return Err(error);
+            }
+            left = left.saturating_sub(usize::from(!is_move));
+        }
+    }
+
+    async fn attempt(
+        &self,
+        mut transaction: Transaction,
+        make: &Make<'_>,
+        whole: bool,
+    ) -> Result<Changed, Error> {
+        let outcome = self.stage(&mut transaction, make, whole).await;
+        let (root, mut changed) = match outcome {
+            Ok(staged) => staged,
+            Err(error) => {
+                let _ = transaction.abort().await;
+                return Err(error);
+            }
+        };
+        match transaction.commit(&root).await {
+            Ok(committed) => {
+                changed.transaction = committed.transaction;
+                Ok(changed)
+            }
+            Err(error) => {
+                if matches!(error, CommitError::Moved { .. } | CommitError::Conflict { .. }) {
+                    let _ = transaction.abort().await;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Stages a change; the new root, and what it comes to.
+    async fn stage(
+        &self,
+        transaction: &mut Transaction,
+        make: &Make<'_>,
+        whole: bool,
+    ) -> Result<(Bytes, Changed), Error> {
+        let key = nodes::metadata(&Key::root())?;
+        let root = Node::parse(&key, transaction.root())?;
+        let reader = CellReader::new(self.store.clone());
+        let (before, mut image) = load::image(&self.store, &reader, root.attributes()).await?;
+        let change = make(&image)?;
+        load::cells(&reader, &before, &mut image, &change).await?;
+        let edits = image.apply(&change)?;
+        if whole && edits.severed > 0 {
+            return Err(Error::Severed {
+                links: edits.severed,
+            });
+        }
+        let mut changed = Changed {
+            transaction: 0,
+            added: edits.added,
+            removed: edits.removed,
+            objects: edits.objects.clone(),
+            chunks: edits.touched.iter().filter(|name| name.starts_with("0/")).count() as u64,
+            severed: edits.severed as u64,
+            bytes: 0,
+        };
+        let (objects, gone) = self.objects(&reader, &before, &edits).await?;
+        changed.bytes = objects.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        transaction.put_each(objects).await?;
+        for key in gone {
+            transaction.delete(key).await?;
+        }
+        for name in &edits.touched {
+            transaction.touch(name.clone());
+        }
+        let root = stale(edits.root);
+        Ok((objects::text(&zvf_build::group(root)), changed))
+    }
+
+    /// What edits are as objects: those to put, and those that go.
+    async fn objects(
+        &self,
+        reader: &CellReader,
+        before: &BTreeMap<String, Value>,
+        edits: &Edits,
+    ) -> Result<(Vec<(Key, Bytes)>, Vec<Key>), Error> {
+        let mut outputs: Vec<Output> = Vec::new();
+        for (path, json) in &edits.nodes {
+            if before.get(path) != Some(json) {
+                let (path, json) = (path.clone(), json.clone());
+                outputs.push(Output::Node { path, json });
+            }
+        }
+        let now: Vec<Output> = edits
+            .nodes
+            .iter()
+            .map(|(path, json)| Output::Node {
+                path: path.clone(),
+                json: json.clone(),
+            })
+            .collect();
+        let arrays = Arrays::of(&now)?;
+        let mut gone = Vec::new();
+        let mut shards: BTreeMap<Key, Vec<(String, Vec<u64>, Option<Vec<u8>>)>> = BTreeMap::new();
+        for ((path, chunk), payload) in &edits.cells {
+            let array = arrays.get(path)?;
+            let index = load::element(array, path, chunk)?;
+            let place = array.object_of(&index).map_err(|source| Error::Index {
+                node: array.node().clone(),
+                source,
+            })?;
+            match (place, payload) {
+                ((key, Some(_)), payload) => {
+                    let cell = (path.clone(), index, payload.clone());
+                    shards.entry(key).or_default().push(cell);
+                }
+                ((_, None), Some(payload)) => outputs.push(Output::Cell {
+                    array: path.clone(),
+                    index,
+                    payload: payload.clone(),
+                }),
+                ((key, None), None) => gone.push(key),
+            }
+        }
+        for (key, cells) in shards {
+            // The other cells of a shard are written again with those that changed.
+            let Some((path, _, _)) = cells.first() else {
+                continue;
+            };
+            let array = arrays.get(path)?;
+            let present = load::present(&edits.nodes, path);
+            let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
+            for chunk in present {
+                let index = load::element(array, path, &chunk)?;
+                let same = array.object_of(&index).is_ok_and(|(other, _)| other == key);
+                let changed = cells.iter().any(|(_, at, _)| *at == index);
+                if !same || changed {
+                    continue;
+                }
+                let cell = Cell {
+                    array,
+                    index: &index,
+                    part: None,
+                };
+                let Some(payload) = reader.read_one(cell).await? else {
+                    return Err(Error::MissingCell {
+                        node: array.node().clone(),
+                        cell: format!("{chunk:?}"),
+                    });
+                };
+                all.push((index, payload.to_vec()));
+            }
+            let changed = cells.iter().filter_map(|(_, index, payload)| {
+                Some((index.clone(), payload.clone()?))
+            });
+            all.extend(changed);
+            if all.is_empty() {
+                gone.push(key);
+            }
+            outputs.extend(all.into_iter().map(|(index, payload)| Output::Cell {
+                array: path.clone(),
+                index,
+                payload,
+            }));
+        }
+        outputs.extend(edits.tables.iter().cloned());
+        let mut objects = encoded(&arrays, outputs)?;
+        objects.dedup_by(|a, b| a.0 == b.0);
+        let put: BTreeSet<&Key> = objects.iter().map(|(key, _)| key).collect();
+        let tables = load::tables_gone(&self.store, before, &put).await?;
+        gone.extend(tables);
+        Ok((objects, gone))
+    }
+}
+
+/// The plan of what is added: with new ids where there are none.
+fn planned(
+    mut geometry: Geometry,
+    image: &Image,
+    out_of_bounds: OutOfBounds,
+) -> Result<Plan, Error> {
+    let design = image.design(out_of_bounds);
+    if let Some(next) = image.next_id() {
+        if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
+            let parts = offsets.len().saturating_sub(1) as i64;
+            geometry.part_objects = Some((next..next + parts).collect());
+        } else if image.kind().is_linked() && geometry.object_ids.is_none() {
+            geometry.object_ids = Some(vec![next; geometry.vertices()]);
+        }
+    }
+    Ok(Plan::new(geometry, design)?)
+}
+
+/// Notes that coarser levels are of what was there before.
+fn stale(mut root: Map<String, Value>) -> Map<String, Value> {
+    let datasets = root.get("multiscales").and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
+    let paths = datasets.into_iter().flatten().filter_map(|dataset| dataset.get("path")?.as_str());
+    let coarser: Vec<u64> = paths.filter_map(|path| path.parse().ok()).filter(|level| *level > 0).collect();
+    if !coarser.is_empty() {
+        root.insert("zvf_stale_levels".to_owned(), json!(coarser));
+    }
+    root
+}
