@@ -6,6 +6,8 @@ use crate::{coordinates, design::Purpose, geometry::Numbers};
 
 /// Bytes of a cell of vertices where objects are read one by one.
 const LOOKUP: f64 = 128.0 * 1024.0;
+/// The same as a number of bytes.
+pub(crate) const LOOKUP_BYTES: u64 = 128 << 10;
 /// Bytes of a cell where all is read.
 const SCAN: f64 = 1024.0 * 1024.0;
 /// Vertices of a bin.
@@ -30,6 +32,7 @@ pub(crate) struct Chosen {
 /// purpose, as the vertex in the middle sees it.
 pub(crate) fn choose(
     positions: &Numbers,
+    vertices: u64,
     (lower, upper): (&[f64], &[f64]),
     purpose: Purpose,
     has_objects: bool,
@@ -45,7 +48,7 @@ pub(crate) fn choose(
         .zip(upper)
         .fold(0.0, |most: f64, (lo, hi)| most.max(hi - lo));
     let axes = positions.columns;
-    let sample = Sample::of(positions);
+    let sample = Sample::of(positions, vertices);
     let bytes = as_float(positions.row_size());
     let mut edge = above(most.max(f64::MIN_POSITIVE));
     let mut shared = sample.neighbours(edge);
@@ -98,7 +101,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(positions: &Numbers) -> Self {
+    fn of(positions: &Numbers, vertices: u64) -> Self {
         let rows = positions.len();
         let step = rows.div_ceil(SAMPLE).max(1);
         let (mut values, mut row) = (Vec::new(), Vec::new());
@@ -108,7 +111,8 @@ impl Sample {
             values.extend_from_slice(&row);
             count += 1;
         }
-        let scale = as_float(rows.saturating_sub(1)) / as_float(count.saturating_sub(1)).max(1.0);
+        let all = usize::try_from(vertices).unwrap_or(usize::MAX);
+        let scale = as_float(all.saturating_sub(1)) / as_float(count.saturating_sub(1)).max(1.0);
         Self {
             values,
             axes: positions.columns,
@@ -185,7 +189,7 @@ mod tests {
         let positions = Numbers::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
         for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
-            let chosen = choose(&positions, bounds, purpose, false);
+            let chosen = choose(&positions, 1_000_000, bounds, purpose, false);
             let bytes = chosen.chunk[0].powi(3) * 12.0;
             assert!(
                 (0.3..2.0).contains(&(bytes / target)),
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn vertices_at_one_place_end_the_search() {
         let positions = Numbers::float32(2, vec![5.0; 600_000]);
-        let chosen = choose(&positions, (&[5.0; 2], &[5.0; 2]), Purpose::Auto, false);
+        let chosen = choose(&positions, 300_000, (&[5.0; 2], &[5.0; 2]), Purpose::Auto, false);
         assert!(chosen.chunk[0] > 0.0);
     }
 }

@@ -338,7 +338,7 @@ impl Editor {
         let mut shards: BTreeMap<Key, Vec<(String, Vec<u64>, Option<Vec<u8>>)>> = BTreeMap::new();
         for ((path, chunk), payload) in &edits.cells {
             let array = arrays.get(path)?;
-            let index = load::element(array, path, chunk)?;
+            let index = load::element(&array, path, chunk)?;
             let place = array.object_of(&index).map_err(|source| Error::Index {
                 node: array.node().clone(),
                 source,
@@ -365,14 +365,14 @@ impl Editor {
             let present = load::present(&edits.nodes, path);
             let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
             for chunk in present {
-                let index = load::element(array, path, &chunk)?;
+                let index = load::element(&array, path, &chunk)?;
                 let same = array.object_of(&index).is_ok_and(|(other, _)| other == key);
                 let changed = cells.iter().any(|(_, at, _)| *at == index);
                 if !same || changed {
                     continue;
                 }
                 let cell = Cell {
-                    array,
+                    array: &array,
                     index: &index,
                     part: None,
                 };

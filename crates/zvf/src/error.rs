@@ -283,4 +283,15 @@ pub enum Error {
         /// Why.
         source: serde_json::Error,
     },
+    /// Geometry cannot be read.
+    #[error("the geometry cannot be read")]
+    Source(#[source] Box<dyn core::error::Error + Send + Sync>),
+    /// Parts cannot be kept between two passes.
+    #[error("{path} cannot be used for what does not fit in memory")]
+    Scratch {
+        /// The file or folder.
+        path: String,
+        /// What happened.
+        source: std::io::Error,
+    },
 }

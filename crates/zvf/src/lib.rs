@@ -36,7 +36,9 @@ pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use editing::{Changed, Editor};
-pub use writing::{CreateOptions, Existing, Progress, Written, create, create_in};
+pub use writing::{
+    Batches, CreateOptions, Existing, Progress, Written, create, create_from, create_in,
+};
 pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;

@@ -2,5 +2,6 @@
 
 mod content;
 mod edits;
+mod large;
 mod random;
 mod round_trip;
