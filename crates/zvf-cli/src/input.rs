@@ -34,6 +34,7 @@
 //! where needed), of float64, of complex numbers or of text: the first that all its
 //! fields are.
 
+mod arguments;
 mod arrays;
 mod assemble;
 mod column;
@@ -50,6 +51,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use zvf::build::{Geometry, GeometryKind};
 
+pub use arguments::Arguments;
 pub use column::{ColumnError, Gaps};
 pub use csv::CsvError;
 pub use error::ReadError;
