@@ -68,6 +68,16 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         let way_out = "--out-of-bounds expand makes them larger, ignore leaves out what is outside";
         return Some((Some(said), way_out));
     }
+    if let Some(Refusal::Needs {
+        what: "part_offsets",
+        ..
+    }) = refusal
+    {
+        return Some((
+            None,
+            "in a table, a column part or object_id says which rows are one path",
+        ));
+    }
     match (verb, error, edit) {
         (_, E::Create { source, .. }, _) => Some((None, of_create(source)?)),
         (_, E::NoStore { .. }, _) => Some((None, "zvf create makes one")),

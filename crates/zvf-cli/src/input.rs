@@ -34,7 +34,6 @@
 //! where needed), of float64, of complex numbers or of text: the first that all its
 //! fields are.
 
-mod arguments;
 mod arrays;
 mod assemble;
 mod column;
@@ -42,6 +41,7 @@ mod column;
 mod columnar;
 mod csv;
 mod error;
+mod given;
 mod npy;
 mod npz;
 mod source;
@@ -51,10 +51,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use zvf::build::{Geometry, GeometryKind};
 
-pub use arguments::Arguments;
 pub use column::{ColumnError, Gaps};
 pub use csv::CsvError;
 pub use error::ReadError;
+pub use given::Given;
 pub use npy::NpyError;
 pub use source::{Source, SourceError};
 

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Addition {
     #[command(flatten)]
-    pub(crate) input: input::Arguments,
+    pub(crate) input: input::Given,
     /// The columns of a table that are axes; those of the names that the store gives
     /// its axes when not said.
     #[arg(

@@ -100,7 +100,9 @@ impl Report {
         let mut lines = vec![self.store.clone()];
         match &self.changed {
             Ok(changed) => {
-                lines.push(format!("  {}", self.counts(changed.added, changed.removed)));
+                if !self.objects.is_empty() || changed.added > 0 {
+                    lines.push(format!("  {}", self.counts(changed.added, changed.removed)));
+                }
                 lines.extend(self.named());
                 if changed.severed > 0 {
                     let links = counted(changed.severed, ["link", "links"]);

@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
     kind: GeometryKind,
     #[command(flatten)]
-    pub(super) input: input::Arguments,
+    pub(super) input: input::Given,
 
     /// The generation and form of the store.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),

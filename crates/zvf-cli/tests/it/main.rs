@@ -16,12 +16,14 @@ mod csv;
 mod files;
 mod hand_made;
 mod info;
+mod made;
 mod npz;
 mod obj;
 mod ply;
 mod query;
 mod report;
 mod round_trip;
+mod stores;
 mod tables;
 
 #[cfg(feature = "http")]

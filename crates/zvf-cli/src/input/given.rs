@@ -7,7 +7,7 @@ use crate::named::{name_of, named};
 
 /// Which file is read, and how.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Arguments {
+pub struct Given {
     /// The file: it ends in .npz, .csv, .parquet or .arrow. Of the last three, links,
     /// objects and groups are in NAME.links.csv and so on beside NAME.csv.
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
@@ -26,7 +26,7 @@ pub struct Arguments {
     pub(crate) out_of_bounds: OutOfBounds,
 }
 
-impl Arguments {
+impl Given {
     /// How the file is to be read when it holds this kind, and its axes are called so.
     pub fn reading(&self, kind: GeometryKind, axes: Option<Vec<String>>) -> Reading {
         Reading {
