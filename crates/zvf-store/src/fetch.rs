@@ -85,7 +85,7 @@ impl Store {
     /// The tag of an object, without its bytes.
     pub(crate) async fn tag(&self, key: &Key) -> Result<Option<Tag>, ReadError> {
         let read = &Read::bounded(key.clone(), 0..0);
-        let Backend::Objects(objects) = self.backend() else {
+        let Some(objects) = self.objects() else {
             return Ok(None);
         };
         self.recorder().request(read);
@@ -189,11 +189,7 @@ impl Store {
         read: &Read,
         range: Option<GetRange>,
     ) -> Result<Option<GetResult>, Failure> {
-        #[cfg_attr(
-            not(feature = "zip"),
-            expect(irrefutable_let_patterns, reason = "one variant")
-        )]
-        let Backend::Objects(objects) = self.backend() else {
+        let Some(objects) = self.objects() else {
             return Ok(None);
         };
         self.recorder().request(read);

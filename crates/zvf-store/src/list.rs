@@ -246,7 +246,7 @@ impl Store {
 
     /// Everything below a place of transactions.
     pub(crate) async fn list_own(&self, prefix: &Key) -> Result<Vec<OwnFile>, ListError> {
-        let Backend::Objects(objects) = self.backend() else {
+        let Some(objects) = self.objects() else {
             return Ok(Vec::new());
         };
         self.recorder().list();
@@ -274,9 +274,8 @@ impl Store {
     /// every place that it is not there. Such a server has nothing at the top
     /// either; asked once.
     async fn must_list(&self, prefix: &Key) -> Result<(), ListError> {
-        let objects = match self.backend() {
-            Backend::Objects(objects) if self.is_web() => objects,
-            _ => return Ok(()),
+        let Some(objects) = self.objects().filter(|_| self.is_web()) else {
+            return Ok(());
         };
         let lists = match self.lacks().listing.get() {
             Some(lists) => *lists,

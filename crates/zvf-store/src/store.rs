@@ -186,6 +186,19 @@ impl Store {
         &self.inner.backend
     }
 
+    /// What objects come from, unless it is a zip file.
+    #[cfg_attr(
+        not(feature = "zip"),
+        expect(clippy::unnecessary_wraps, reason = "as with the feature")
+    )]
+    pub(crate) fn objects(&self) -> Option<&Arc<dyn ObjectStore>> {
+        match self.backend() {
+            Backend::Objects(objects) => Some(objects),
+            #[cfg(feature = "zip")]
+            Backend::Zip(_) => None,
+        }
+    }
+
     pub(crate) fn root(&self) -> &Path {
         &self.inner.root
     }

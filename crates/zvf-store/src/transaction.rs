@@ -300,15 +300,17 @@ impl Transaction {
         next: &State,
         source: WriteError,
     ) -> Result<Committed, CommitError> {
-        self.over = true;
         let transaction = next.transaction;
-        let committed = match self.store.settled_head().await {
-            Ok(head) => self.is_among(&head).await.unwrap_or(false),
-            Err(_) => false,
-        };
-        if committed {
-            return Ok(Committed { transaction });
+        if let Ok(head) = self.store.settled_head().await
+            && head.document != self.base.document
+        {
+            // Once it moved, no put that expects the base is done any more.
+            if self.is_among(&head).await? {
+                return self.finished(next, Ok(()));
+            }
+            return Err(self.overtaken(&head).await?);
         }
+        self.over = true;
         Err(CommitError::Uncertain {
             transaction,
             source,

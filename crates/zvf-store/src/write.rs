@@ -12,7 +12,7 @@ use zvf_model::key::Key;
 
 use crate::{
     failure::{self, Kind, gave_up_early, is_below_a_file, status},
-    store::{Backend, Store},
+    store::Store,
 };
 
 /// Why an object cannot be put or deleted.
@@ -286,10 +286,8 @@ impl Store {
 
     /// What writes, and where an object is in it.
     fn writable(&self, key: &Key) -> Result<(&Arc<dyn ObjectStore>, Path), WriteError> {
-        let objects = match self.backend() {
-            Backend::Objects(objects) if !self.is_web() => objects,
-            _ => return Err(WriteError::ReadOnly { key: key.clone() }),
-        };
+        let objects = self.objects().filter(|_| !self.is_web());
+        let objects = objects.ok_or_else(|| WriteError::ReadOnly { key: key.clone() })?;
         let path = Path::parse(key).map_err(|source| sort(key, source.into()))?;
         Ok((objects, self.root().parts().chain(path.parts()).collect()))
     }

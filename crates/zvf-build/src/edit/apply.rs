@@ -195,7 +195,10 @@ impl Image {
                 let others = offsets.iter().map(|offset| links::at(source, offset));
                 let ends: Vec<Vec<i64>> = [source.clone()].into_iter().chain(others).collect();
                 let (gone, severed) = links::renumber(&mut cell, &ends, form, moved)?;
-                edits.severed += severed;
+                let duplicate = self.links.as_ref().is_some_and(|family| family.duplicate);
+                if !duplicate || links::leads(&segment) {
+                    edits.severed += severed;
+                }
                 cell.without(&gone);
                 if change.compact && !cell.fragments.is_empty() {
                     cell.fragments = vec![Fragment::Range(0, cell.rows)];

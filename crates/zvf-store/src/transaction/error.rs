@@ -40,7 +40,9 @@ pub enum TransactionError {
         source: std::io::Error,
     },
     /// Something that keeps to no transaction changed an object that one is
-    /// about to replace.
+    /// about to replace. It is not overwritten; once what is staged for it, as
+    /// the journal in `.zvf` says, is put there by hand, the next
+    /// [`begin`](crate::Store::begin) goes on.
     #[error("{key}: was changed from outside while a transaction was being applied")]
     Foreign {
         /// The object.

@@ -35,6 +35,8 @@ enum Flaw {
     DoneUnheard,
     /// It is not done, and no answer comes.
     Unheard,
+    /// The same, and somebody else commits meanwhile.
+    Overtaken,
 }
 
 #[derive(Debug)]
@@ -90,6 +92,17 @@ impl ObjectStore for Bucket {
                 Err(lost())
             }
             Flaw::Unheard => Err(lost()),
+            Flaw::Overtaken => {
+                let root = r#"{"attributes": {"zvf": {"transaction": 1, "id": "ab"}}}"#;
+                let log = r#"{"format": 1, "id": "ab", "touched": ["b"], "keys": ["b"]}"#;
+                let log_at = Path::from(".zvf/log/1.json");
+                let always = PutOptions::default();
+                self.memory
+                    .put_opts(at, root.into(), always.clone())
+                    .await?;
+                self.memory.put_opts(&log_at, log.into(), always).await?;
+                Err(lost())
+            }
         }
     }
 
@@ -195,6 +208,21 @@ fn a_commit_that_may_yet_arrive_is_uncertain() {
         matches!(error, CommitError::Uncertain { transaction: 1, .. }),
         "{error:?}"
     );
+    assert_eq!(object, None);
+}
+
+#[test]
+fn a_commit_that_cannot_arrive_any_more_is_not_uncertain() {
+    let (committed, object) = commit(Flaw::Overtaken);
+    let error = committed.unwrap_err();
+    let moved = matches!(
+        error,
+        CommitError::Moved {
+            base: 0,
+            current: 1
+        }
+    );
+    assert!(moved, "{error:?}");
     assert_eq!(object, None);
 }
 

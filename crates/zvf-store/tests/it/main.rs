@@ -8,10 +8,12 @@
 mod cell;
 mod coalesce;
 mod codec;
+mod crashes;
 mod creation;
 mod encode;
 #[cfg(feature = "blosc")]
 mod golden;
+mod held_up;
 #[cfg(feature = "http")]
 mod http;
 mod list;

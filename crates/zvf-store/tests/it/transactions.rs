@@ -1,28 +1,22 @@
 //! Transactions: all or nothing, one after the other, whoever dies.
 
 use core::{future::Future, time::Duration};
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-        mpsc,
-    },
-};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
 use zvf_model::key::Key;
-use zvf_store::{CommitError, OpenOptions, RecordFault, Store, Transaction, TransactionError};
+use zvf_store::{CommitError, RecordFault, Store, TransactionError};
 
 use crate::support::{Killer, Place, block_on, full, key, log, recorded};
 
-const ROOT: &[u8] = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"kept": [1.5]}}"#;
+pub(crate) const ROOT: &[u8] =
+    br#"{"zarr_format": 3, "node_type": "group", "attributes": {"kept": [1.5]}}"#;
 
 /// Objects by key.
-type Objects = BTreeMap<String, String>;
+pub(crate) type Objects = BTreeMap<String, String>;
 
-async fn put(store: &Store, objects: &[(&str, &str)]) {
+pub(crate) async fn put(store: &Store, objects: &[(&str, &str)]) {
     let objects = objects
         .iter()
         .map(|(at, text)| (key(at), Bytes::from((*text).to_owned())));
@@ -30,7 +24,7 @@ async fn put(store: &Store, objects: &[(&str, &str)]) {
 }
 
 /// A store with a root and two objects.
-fn begun(place: &Place, killer: &Killer) -> Store {
+pub(crate) fn begun(place: &Place, killer: &Killer) -> Store {
     let store = place.open(killer);
     let root = core::str::from_utf8(ROOT).unwrap();
     block_on(put(
@@ -41,7 +35,7 @@ fn begun(place: &Place, killer: &Killer) -> Store {
 }
 
 /// The first transaction of most tests.
-async fn change(store: &Store) -> Result<u64, CommitError> {
+pub(crate) async fn change(store: &Store) -> Result<u64, CommitError> {
     let mut transaction = store.begin().await?;
     transaction.put(key("0/a"), "new a".into()).await?;
     transaction
@@ -53,11 +47,11 @@ async fn change(store: &Store) -> Result<u64, CommitError> {
     Ok(committed.transaction)
 }
 
-fn old() -> Objects {
+pub(crate) fn old() -> Objects {
     objects(&[("0/a", "old a"), ("0/x/b", "old b")])
 }
 
-fn new() -> Objects {
+pub(crate) fn new() -> Objects {
     objects(&[("0/a", "new a"), ("0/y/c", "new c")])
 }
 
@@ -66,12 +60,12 @@ fn objects(pairs: &[(&str, &str)]) -> Objects {
     pairs.iter().map(owned).collect()
 }
 
-async fn read(store: &Store, at: &str) -> Option<Bytes> {
+pub(crate) async fn read(store: &Store, at: &str) -> Option<Bytes> {
     store.read_one(full(at)).await.unwrap()
 }
 
 /// Every object but the root, as reads, listings and sizes agree on them.
-async fn all(store: &Store) -> Objects {
+pub(crate) async fn all(store: &Store) -> Objects {
     let mut found = Objects::new();
     for at in ["0/a", "0/x/b", "0/y/c"] {
         if let Some(bytes) = read(store, at).await {
@@ -99,7 +93,7 @@ async fn all(store: &Store) -> Objects {
 }
 
 /// What the root says of transactions.
-async fn state(store: &Store) -> (Json, Bytes) {
+pub(crate) async fn state(store: &Store) -> (Json, Bytes) {
     let root = read(store, "zarr.json").await.unwrap();
     let json: Json = serde_json::from_slice(&root).unwrap();
     assert_eq!(json["attributes"]["kept"], json!([1.5]));
@@ -141,7 +135,7 @@ fn a_transaction_is_seen_after_its_commit_and_not_before() {
 }
 
 /// What lies in the folder of transactions, on disk; elsewhere as if.
-fn left(place: &Place) -> Vec<String> {
+pub(crate) fn left(place: &Place) -> Vec<String> {
     let Some(path) = place.path() else {
         return vec!["lock".to_owned(), "log/1.json".to_owned()];
     };
@@ -220,161 +214,6 @@ fn a_store_at_rest_is_followed_without_a_request() {
         }
     });
     assert_eq!(log(&store), Vec::<String>::new());
-}
-
-/// Dies at every operation; then readers see the old or the new state, and
-/// whoever begins next finishes the new one.
-#[test]
-fn whoever_dies_leaves_the_old_state_or_the_new() {
-    Place::each(|place, killer| {
-        let (mut before, mut during, mut after) = (0, 0, 0);
-        for at in 1.. {
-            let place = place.another(killer);
-            let store = begun(&place, killer);
-            let survived = killer.survives(at, change(&store)).is_some();
-            drop(store);
-            match block_on(check_after_death(&place, killer)) {
-                (false, _) => before += 1,
-                (true, true) => during += 1,
-                (true, false) => after += 1,
-            }
-            if survived {
-                break;
-            }
-        }
-        // The operation that commits is seen both before and after it is done.
-        assert!(
-            before > 5 && during > 8 && after > 0,
-            "{before} {during} {after}"
-        );
-    });
-}
-
-/// Whether the transaction was committed, and whether it had to be finished.
-async fn check_after_death(place: &Place, killer: &Killer) -> (bool, bool) {
-    let store = place.open(killer);
-    let (member, root) = state(&store).await;
-    let committed = member["transaction"] == 1;
-    let pending = member["pending"] == true;
-    let want = if committed { new() } else { old() };
-    let followed = store.follow(&root).await.unwrap();
-    assert_eq!(all(&followed).await, want, "as readers see it");
-
-    let mut next = store.begin().await.unwrap();
-    assert_eq!(next.base(), u64::from(committed));
-    assert_eq!(all(&store).await, want, "as it lies there");
-    let (member, _) = state(&store).await;
-    assert_eq!(member.get("pending"), None);
-    // A reader that saw the mark before.
-    assert_eq!(all(&followed).await, want, "as earlier readers see it");
-
-    next.put(key("0/a"), "newer".into()).await.unwrap();
-    next.touch("0/a");
-    next.commit(ROOT).await.unwrap();
-    assert_eq!(read(&store, "0/a").await.unwrap(), "newer");
-    let swept = store.sweep(Duration::ZERO).await.unwrap();
-    assert!(
-        !committed || swept == 0,
-        "a committed transaction left {swept} objects"
-    );
-    if place.path().is_some() {
-        assert!(
-            left(place)
-                .iter()
-                .all(|name| name == "lock" || name.starts_with("log/"))
-        );
-    }
-    (committed, pending)
-}
-
-#[test]
-fn whoever_dies_finishing_for_the_dead_is_finished_for_too() {
-    Place::each(|place, killer| {
-        let mut deaths = 0;
-        for at in 1.. {
-            let place = place.another(killer);
-            let survived = killer
-                .survives(at, change(&begun(&place, killer)))
-                .is_some();
-            let pending = block_on(state(&place.open(killer))).0["pending"] == true;
-            if pending {
-                for again in 1.. {
-                    let place = place.another(killer);
-                    killer.survives(at, change(&begun(&place, killer)));
-                    let store = place.open(killer);
-                    let done = killer.survives(again, store.begin()).is_some();
-                    drop(store);
-                    let (committed, _) = block_on(check_after_death(&place, killer));
-                    assert!(committed);
-                    if done {
-                        break;
-                    }
-                    deaths += 1;
-                }
-            }
-            if survived {
-                break;
-            }
-        }
-        assert!(deaths > 50, "{deaths}");
-    });
-}
-
-#[test]
-fn a_zip_of_a_store_that_is_being_changed_is_the_new_state() {
-    if !cfg!(feature = "zip") {
-        return;
-    }
-    let killer = Killer::default();
-    let mut pending = 0;
-    for at in 1.. {
-        let place = Place::folder();
-        let survived = killer
-            .survives(at, change(&begun(&place, &killer)))
-            .is_some();
-        let path = place.path().unwrap();
-        block_on(async {
-            let (member, root) = state(&place.open(&killer)).await;
-            if member["pending"] == true {
-                pending += 1;
-                let zipped = zip_of(&path);
-                let store = Store::open(zipped.to_str().unwrap()).unwrap();
-                assert_eq!(all(&store.follow(&root).await.unwrap()).await, new());
-            }
-        });
-        if survived {
-            break;
-        }
-    }
-    assert!(pending > 8, "{pending}");
-}
-
-#[cfg(not(feature = "zip"))]
-fn zip_of(_: &std::path::Path) -> std::path::PathBuf {
-    std::path::PathBuf::new()
-}
-
-#[cfg(feature = "zip")]
-fn zip_of(folder: &std::path::Path) -> std::path::PathBuf {
-    use std::io::Write;
-    let path = folder.with_extension("zip");
-    let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
-            let entry = entry.unwrap().path();
-            if entry.is_dir() {
-                folders.push(entry);
-                continue;
-            }
-            let name = entry.strip_prefix(folder).unwrap().to_str().unwrap();
-            let options = zip::write::SimpleFileOptions::default();
-            zip.start_file(name, options).unwrap();
-            zip.write_all(&std::fs::read(&entry).unwrap()).unwrap();
-        }
-    }
-    zip.finish().unwrap();
-    path
 }
 
 #[test]
@@ -581,172 +420,6 @@ fn many_that_touch_nothing_in_common_all_commit() {
     });
 }
 
-/// A store in memory of which one writer can be held up.
-struct Held {
-    store: Store,
-    /// Which operation of that writer, counted from 1.
-    at: Arc<AtomicUsize>,
-    reached: mpsc::Receiver<String>,
-    go_on: mpsc::Sender<()>,
-}
-
-impl Held {
-    fn new() -> Self {
-        let at = Arc::new(AtomicUsize::new(0));
-        let ((says, reached), (go_on, waits)) = (mpsc::channel(), mpsc::channel());
-        let (hook, channels) = (Arc::clone(&at), Mutex::new((says, waits)));
-        let options = OpenOptions::default().before_each_write(Arc::new(move |operation, at| {
-            let slow = std::thread::current().name() == Some("slow");
-            if slow && hook.fetch_sub(1, SeqCst) == 1 {
-                let channels = channels.lock().unwrap();
-                channels.0.send(format!("{operation} {at}")).unwrap();
-                channels.1.recv().unwrap();
-            }
-        }));
-        let place = Place::Memory(options.create("memory:").unwrap());
-        let store = begun(&place, &Killer::default());
-        Self {
-            store,
-            at,
-            reached,
-            go_on,
-        }
-    }
-
-    /// Holds up the first transaction at an operation while others happen; what
-    /// came of it, and where it was, if it got that far.
-    fn during(
-        &self,
-        at: usize,
-        others: impl Future<Output = ()>,
-    ) -> (Result<u64, CommitError>, Option<String>) {
-        self.at.store(at, SeqCst);
-        let store = self.store.clone();
-        let slow = std::thread::Builder::new().name("slow".to_owned());
-        let slow = slow.spawn(move || block_on(change(&store))).unwrap();
-        let reached = loop {
-            match self.reached.recv_timeout(Duration::from_millis(1)) {
-                Ok(operation) => break Some(operation),
-                Err(_) if slow.is_finished() => break self.reached.try_recv().ok(),
-                Err(_) => {}
-            }
-        };
-        if reached.is_some() {
-            block_on(others);
-            self.go_on.send(()).unwrap();
-        }
-        (slow.join().unwrap(), reached)
-    }
-}
-
-async fn replace(store: &Store, objects: &[(&str, &str)], delete: &[&str]) {
-    let mut transaction: Transaction = store.begin().await.unwrap();
-    for (at, text) in objects {
-        transaction
-            .put(key(at), Bytes::from((*text).to_owned()))
-            .await
-            .unwrap();
-    }
-    for at in delete {
-        transaction.delete(key(at)).await.unwrap();
-    }
-    transaction.touch("0/a");
-    transaction.commit(ROOT).await.unwrap();
-}
-
-#[test]
-fn whoever_is_held_up_does_not_overwrite_what_came_later() {
-    let (mut committed, mut conflicts) = (Vec::new(), 0);
-    for at in 1.. {
-        let held = Held::new();
-        let store = &held.store;
-        let (outcome, reached) = held.during(at, async {
-            replace(store, &[("0/a", "later"), ("0/y/c", "later")], &[]).await;
-            replace(store, &[("0/a", "last"), ("0/y/c", "last")], &[]).await;
-        });
-        let Some(reached) = reached else {
-            break;
-        };
-        block_on(async {
-            let number = state(store).await.0["transaction"].as_u64().unwrap();
-            match outcome {
-                Ok(1) => {
-                    assert_eq!(number, 3, "{reached}");
-                    committed.push(reached.clone());
-                }
-                Err(CommitError::Conflict { .. }) => {
-                    assert_eq!(number, 2, "{reached}");
-                    conflicts += 1;
-                }
-                other => panic!("{reached}: {other:?}"),
-            }
-            for at in ["0/a", "0/y/c"] {
-                assert_eq!(
-                    read(store, at).await.unwrap(),
-                    "last",
-                    "{at}, held up at {reached}"
-                );
-            }
-        });
-    }
-    let held_at = |operation: &str| committed.iter().any(|at| at == operation);
-    assert!(
-        held_at("put-over 0/a") && held_at("put-new 0/y/c"),
-        "{committed:?}"
-    );
-    assert!(conflicts > 5, "{conflicts}");
-}
-
-#[test]
-fn whoever_is_held_up_after_the_commit_deletes_and_adds_nothing_later() {
-    // The root is put to commit and to settle; each put is seen before and after.
-    let mut puts_of_root = 0;
-    for at in 1.. {
-        let held = Held::new();
-        let store = &held.store;
-        let (outcome, reached) = held.during(at, async {
-            replace(store, &[("0/x/b", "again")], &["0/y/c"]).await;
-        });
-        let reached = reached.unwrap();
-        puts_of_root += usize::from(reached == "put-over zarr.json");
-        if puts_of_root < 2 {
-            continue;
-        }
-        assert_eq!(outcome.unwrap(), 1);
-        block_on(async {
-            assert_eq!(state(store).await.0["transaction"], 2);
-            assert_eq!(read(store, "0/x/b").await.unwrap(), "again");
-            assert_eq!(read(store, "0/y/c").await, None);
-        });
-        return;
-    }
-}
-
-#[test]
-fn what_is_changed_from_outside_is_not_overwritten() {
-    for at in 1.. {
-        let held = Held::new();
-        let store = &held.store;
-        let (outcome, reached) = held.during(at, async {
-            put(store, &[("0/a", "foreign")]).await;
-        });
-        if reached.as_deref() != Some("put-over 0/a") {
-            assert!(reached.is_some(), "never got there");
-            continue;
-        }
-        let foreign = |error: &TransactionError| matches!(error, TransactionError::Foreign { key: k } if k == &key("0/a"));
-        let error = outcome.unwrap_err();
-        assert!(
-            matches!(&error, CommitError::Unfinished { transaction: 1, source } if foreign(source)),
-            "{error:?}"
-        );
-        let error = block_on(store.begin()).unwrap_err();
-        assert!(foreign(&error), "{error:?}");
-        assert_eq!(block_on(read(store, "0/a")).unwrap(), "foreign");
-        return;
-    }
-}
-
 #[test]
 fn sweeping_takes_what_is_old_and_nobody_needs() {
     Place::each(|place, killer| {
@@ -768,32 +441,6 @@ fn sweeping_takes_what_is_old_and_nobody_needs() {
             assert_eq!(all(&store).await, old());
             assert_eq!(state(&store).await.0, Json::Null);
         });
-    });
-}
-
-#[test]
-fn sweeping_leaves_what_is_committed() {
-    Place::each(|place, killer| {
-        let mut pending = 0;
-        for at in 1.. {
-            let place = place.another(killer);
-            let survived = killer
-                .survives(at, change(&begun(&place, killer)))
-                .is_some();
-            let store = place.open(killer);
-            block_on(async {
-                if state(&store).await.0["pending"] == true {
-                    pending += 1;
-                    assert_eq!(store.sweep(Duration::ZERO).await.unwrap(), 0);
-                    store.begin().await.unwrap();
-                    assert_eq!(all(&store).await, new());
-                }
-            });
-            if survived {
-                break;
-            }
-        }
-        assert!(pending > 8, "{pending}");
     });
 }
 

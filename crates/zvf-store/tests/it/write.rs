@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use zvf_store::{OpenError, OpenOptions, Store, WriteError};
+use zvf_store::{OpenError, OpenOptions, Store};
 
 use crate::support::{block_on, full, key};
 
@@ -98,7 +98,10 @@ fn nothing_is_put_into_a_zip_file() {
     let put = block_on(store.put_new(key("a"), "x".into())).unwrap_err();
     let deleted = block_on(store.delete_each(vec![key("a")])).unwrap_err();
     for error in [put, deleted] {
-        assert!(matches!(error, WriteError::ReadOnly { .. }), "{error:?}");
+        assert!(
+            matches!(error, zvf_store::WriteError::ReadOnly { .. }),
+            "{error:?}"
+        );
         assert_eq!(error.key(), &key("a"));
     }
 }

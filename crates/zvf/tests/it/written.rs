@@ -1,5 +1,6 @@
 //! Stores that were written here, read back.
 
 mod content;
+mod edits;
 mod random;
 mod round_trip;

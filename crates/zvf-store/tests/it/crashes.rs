@@ -1,0 +1,237 @@
+//! Transactions of writers that die.
+
+use core::time::Duration;
+
+use zvf_store::Store;
+
+use crate::{
+    support::{Killer, Place, block_on, key},
+    transactions::{ROOT, all, begun, change, left, new, old, read, state},
+};
+
+/// Dies at every operation; then readers see the old or the new state, and
+/// whoever begins next finishes the new one.
+#[test]
+fn whoever_dies_leaves_the_old_state_or_the_new() {
+    Place::each(|place, killer| {
+        let (mut before, mut during, mut after) = (0, 0, 0);
+        for at in 1.. {
+            let place = place.another(killer);
+            let store = begun(&place, killer);
+            let survived = killer.survives(at, change(&store)).is_some();
+            drop(store);
+            match block_on(check_after_death(&place, killer)) {
+                (false, _) => before += 1,
+                (true, true) => during += 1,
+                (true, false) => after += 1,
+            }
+            if survived {
+                break;
+            }
+        }
+        // The operation that commits is seen both before and after it is done.
+        assert!(
+            before > 5 && during > 8 && after > 0,
+            "{before} {during} {after}"
+        );
+    });
+}
+
+/// Whether the transaction was committed, and whether it had to be finished.
+async fn check_after_death(place: &Place, killer: &Killer) -> (bool, bool) {
+    let store = place.open(killer);
+    let (member, root) = state(&store).await;
+    let committed = member["transaction"] == 1;
+    let pending = member["pending"] == true;
+    let want = if committed { new() } else { old() };
+    let followed = store.follow(&root).await.unwrap();
+    assert_eq!(all(&followed).await, want, "as readers see it");
+
+    let mut next = store.begin().await.unwrap();
+    assert_eq!(next.base(), u64::from(committed));
+    assert_eq!(all(&store).await, want, "as it lies there");
+    let (member, _) = state(&store).await;
+    assert_eq!(member.get("pending"), None);
+    // A reader that saw the mark before.
+    assert_eq!(all(&followed).await, want, "as earlier readers see it");
+
+    next.put(key("0/a"), "newer".into()).await.unwrap();
+    next.touch("0/a");
+    next.commit(ROOT).await.unwrap();
+    assert_eq!(read(&store, "0/a").await.unwrap(), "newer");
+    let swept = store.sweep(Duration::ZERO).await.unwrap();
+    assert!(
+        !committed || swept == 0,
+        "a committed transaction left {swept} objects"
+    );
+    if place.path().is_some() {
+        assert!(
+            left(place)
+                .iter()
+                .all(|name| name == "lock" || name.starts_with("log/"))
+        );
+    }
+    (committed, pending)
+}
+
+#[test]
+fn whoever_dies_finishing_for_the_dead_is_finished_for_too() {
+    Place::each(|place, killer| {
+        let mut deaths = 0;
+        for at in 1.. {
+            let place = place.another(killer);
+            let survived = killer
+                .survives(at, change(&begun(&place, killer)))
+                .is_some();
+            let pending = block_on(state(&place.open(killer))).0["pending"] == true;
+            if pending {
+                for again in 1.. {
+                    let place = place.another(killer);
+                    killer.survives(at, change(&begun(&place, killer)));
+                    let store = place.open(killer);
+                    let done = killer.survives(again, store.begin()).is_some();
+                    drop(store);
+                    let (committed, _) = block_on(check_after_death(&place, killer));
+                    assert!(committed);
+                    if done {
+                        break;
+                    }
+                    deaths += 1;
+                }
+            }
+            if survived {
+                break;
+            }
+        }
+        assert!(deaths > 50, "{deaths}");
+    });
+}
+
+#[test]
+fn a_zip_of_a_store_that_is_being_changed_is_the_new_state() {
+    if !cfg!(feature = "zip") {
+        return;
+    }
+    let killer = Killer::default();
+    let mut pending = 0;
+    for at in 1.. {
+        let place = Place::folder();
+        let survived = killer
+            .survives(at, change(&begun(&place, &killer)))
+            .is_some();
+        let path = place.path().unwrap();
+        block_on(async {
+            let (member, root) = state(&place.open(&killer)).await;
+            if member["pending"] == true {
+                pending += 1;
+                let zipped = zip_of(&path);
+                let store = Store::open(zipped.to_str().unwrap()).unwrap();
+                assert_eq!(all(&store.follow(&root).await.unwrap()).await, new());
+            }
+        });
+        if survived {
+            break;
+        }
+    }
+    assert!(pending > 8, "{pending}");
+}
+
+#[cfg(not(feature = "zip"))]
+fn zip_of(_: &std::path::Path) -> std::path::PathBuf {
+    std::path::PathBuf::new()
+}
+
+#[cfg(feature = "zip")]
+fn zip_of(folder: &std::path::Path) -> std::path::PathBuf {
+    use std::io::Write;
+    let path = folder.with_extension("zip");
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let entry = entry.unwrap().path();
+            if entry.is_dir() {
+                folders.push(entry);
+                continue;
+            }
+            let name = entry.strip_prefix(folder).unwrap().to_str().unwrap();
+            let options = zip::write::SimpleFileOptions::default();
+            zip.start_file(name, options).unwrap();
+            zip.write_all(&std::fs::read(&entry).unwrap()).unwrap();
+        }
+    }
+    zip.finish().unwrap();
+    path
+}
+
+#[test]
+fn sweeping_leaves_what_is_committed() {
+    Place::each(|place, killer| {
+        let mut pending = 0;
+        for at in 1.. {
+            let place = place.another(killer);
+            let survived = killer
+                .survives(at, change(&begun(&place, killer)))
+                .is_some();
+            let store = place.open(killer);
+            block_on(async {
+                if state(&store).await.0["pending"] == true {
+                    pending += 1;
+                    assert_eq!(store.sweep(Duration::ZERO).await.unwrap(), 0);
+                    store.begin().await.unwrap();
+                    assert_eq!(all(&store).await, new());
+                }
+            });
+            if survived {
+                break;
+            }
+        }
+        assert!(pending > 8, "{pending}");
+    });
+}
+
+/// Where the killed process writes, and at which operation it ends.
+const CHILD: [&str; 2] = ["ZVF_TEST_STORE", "ZVF_TEST_KILL_AT"];
+
+/// Run by the test below, as another process; alone it does nothing.
+#[test]
+fn a_process_that_is_killed() {
+    let [Ok(path), Ok(at)] = CHILD.map(std::env::var) else {
+        return;
+    };
+    let left = std::sync::atomic::AtomicUsize::new(at.parse().unwrap());
+    let options =
+        zvf_store::OpenOptions::default().before_each_write(std::sync::Arc::new(move |_, _| {
+            if left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) == 1 {
+                std::process::abort();
+            }
+        }));
+    block_on(change(&options.create(&path).unwrap())).unwrap();
+}
+
+#[test]
+fn a_killed_process_leaves_the_old_state_or_the_new_and_no_lock() {
+    let killer = Killer::default();
+    let (mut before, mut during) = (0, 0);
+    for at in (1..).step_by(3) {
+        let place = Place::folder();
+        begun(&place, &killer);
+        let path = place.path().unwrap();
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "crashes::a_process_that_is_killed"])
+            .envs([
+                (CHILD[0], path.to_str().unwrap()),
+                (CHILD[1], &at.to_string()),
+            ])
+            .output()
+            .unwrap();
+        match block_on(check_after_death(&place, &killer)) {
+            (false, _) => before += 1,
+            (true, pending) => during += usize::from(pending),
+        }
+        if child.status.success() {
+            break;
+        }
+    }
+    assert!(before > 2 && during > 3, "{before} {during}");
+}
