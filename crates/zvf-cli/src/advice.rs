@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use zvf::{
-    CommitError, CreateError,
+    CommitError, CreateError, OpenError,
     build::{Refusal, edit::EditError},
 };
 
@@ -80,7 +80,9 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
     }
     match (verb, error, edit) {
         (_, E::Create { source, .. }, _) => Some((None, of_create(source)?)),
-        (_, E::NoStore { .. }, _) => Some((None, "zvf create makes one")),
+        (_, E::NoStore { .. } | E::Open(OpenError::NotFound(_)), _) => {
+            Some((None, "zvf create makes one"))
+        }
         (_, E::Unchangeable { address, profile }, _) => {
             let said =
                 format!("{address} is a store of {profile}, and only those of 0.9 are changed");

@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod asked;
+mod changed;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod completions;
