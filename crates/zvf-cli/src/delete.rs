@@ -43,6 +43,8 @@ enum DeleteError {
     Clip,
     #[error("there is no object {0}")]
     NoObject(i64),
+    #[error("there is no group {0}")]
+    NoGroup(u64),
     #[error(
         "{0} has no objects; points that belong to none cannot be deleted yet, only left out of a new store: \
          zvf query -o FILE, then zvf create"
@@ -140,6 +142,9 @@ async fn answer(work: &Work, opened: &Opened, query: &Query) -> Result<Answer, B
     match opened.dataset.query(query).await {
         Err(zvf::Error::Query(QueryError::NoObject { id, .. })) => {
             Err(DeleteError::NoObject(id).into())
+        }
+        Err(zvf::Error::Query(QueryError::NoGroup { id, .. })) => {
+            Err(DeleteError::NoGroup(id).into())
         }
         Err(zvf::Error::Query(QueryError::NoObjects(_))) => {
             Err(DeleteError::NoObjects(work.store.clone()).into())

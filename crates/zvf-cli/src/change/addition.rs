@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::{Query, build::GeometryKind};
+use zvf::{Query, build::GeometryKind, model::root::GeometryKind as ModelKind};
 
 use super::{Work, fit, work::Opened};
 use crate::{
@@ -40,7 +40,7 @@ impl Addition {
     /// Reads the file as what the store holds.
     pub(crate) async fn read(&self, work: &Work, opened: &Opened) -> Result<Input, Box<dyn Error>> {
         let root = opened.dataset.root();
-        let first = root.geometry_kinds.first().map(|kind| kind.as_str());
+        let first = root.geometry_kinds.first().map(ModelKind::as_str);
         let mut kinds = GeometryKind::ALL.into_iter();
         let kind = kinds.find(|kind| first == Some(kind.geometry_type()));
         let kind = kind.ok_or_else(|| AdditionError::NoKind(work.store.clone()))?;

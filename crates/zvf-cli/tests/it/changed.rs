@@ -49,8 +49,8 @@ fn append_adds_objects() {
     }
     assert!(found["bytes_written"].as_u64() > Some(0));
     let expected = "x,y,z,part,object,vertex.fa\n\
-        3.0,3.0,3.0,0,8,2.5\n4.0,4.0,4.0,0,8,3.5\n1.0,1.0,1.0,1,6,0.25\n2.0,2.0,2.0,1,6,0.75\n\
-        object_id,object.length\n8,2.5\n6,3.0\ngroup,object_id\n1,8\n1,6\n";
+        1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n\
+        object_id,object.length\n6,3.0\n8,2.5\ngroup,object_id\n1,8\n1,6\n";
     assert_eq!(bench.answer("@a.zv", &["--group", "1"]), expected);
     let info = bench.json(&["info", "@a.zv"]);
     assert_eq!(info["levels"][0]["vertices"], 7);
@@ -62,11 +62,11 @@ fn objects_without_ids_get_new_ones() {
     let bench = streamlines();
     bench.file(
         "b.csv",
-        "x,y,z,part,fa\n1,1,1,0,1\n2,2,2,0,2\n5,5,5,1,3\n6,6,6,1,4\n",
+        "x,y,z,part,fa\n1,1,1,0,1\n2,2,2,0,2\n3,3,3,1,3\n6,4,4,1,4\n",
     );
     let found = bench.json(&["append", "@a.zv", "--from", "@b.csv"]);
     assert_eq!(found["object_ids"], json!([9, 10]));
-    let expected = "x,y,z,part,object,vertex.fa\n5.0,5.0,5.0,0,10,3.0\n6.0,6.0,6.0,0,10,4.0\n\
+    let expected = "x,y,z,part,object,vertex.fa\n3.0,3.0,3.0,0,10,3.0\n6.0,4.0,4.0,0,10,4.0\n\
         object_id,object.length\n10,\n";
     assert_eq!(bench.answer("@a.zv", &["--object", "10"]), expected);
 }
@@ -85,11 +85,11 @@ fn an_object_that_is_there_is_not_appended() {
 #[test]
 fn bounds_hold_grow_or_leave_out() {
     let bench = streamlines();
-    let far = "x,y,z,object_id,fa\n1,1,1,6,1\n2,2,2,6,1\n1,1,1,7,2\n-25,2,2,7,2\n";
+    let far = "x,y,z,object_id,fa\n1,1,1,6,1\n2,2,2,6,1\n1,1,1,7,2\n25,2,2,7,2\n";
     bench.file("b.csv", far);
     let line = ["append", "@a.zv", "--from", "@b.csv"];
     let said = bench.refused(&line);
-    let expected = "error: vertex 3 lies outside the bounds on axis 0: -25 is not in 0 to 13; \
+    let expected = "error: vertex 3 lies outside the bounds on axis 0: 25 is not in 0 to 13; \
         --out-of-bounds expand makes them larger, ignore leaves out what is outside\n";
     assert_eq!(said, expected);
     let found = bench.json(&[&line[..], &["--out-of-bounds", "ignore"]].concat());
@@ -101,10 +101,41 @@ fn bounds_hold_grow_or_leave_out() {
     let found = bench.json(&[&line[..], &["--out-of-bounds", "expand"]].concat());
     assert_eq!(found["object_ids"], json!([7, 10]));
     let info = bench.json(&["info", "@a.zv"]);
-    assert_eq!(info["bounds"][0], json!([-25.0, 0.0, 0.0]));
-    let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,7,2.0\n-25.0,2.0,2.0,0,7,2.0\n\
+    assert_eq!(info["bounds"][1], json!([25.0, 4.0, 4.0]));
+    let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,7,2.0\n25.0,2.0,2.0,0,7,2.0\n\
         object_id,object.length\n7,\n";
     assert_eq!(bench.answer("@a.zv", &["--object", "7"]), expected);
+}
+
+#[test]
+fn room_is_made_above() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,object_id\n15,5,1\n");
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    bench.says(&[&line[..], &["--chunk-shape", "10,10"]].concat());
+    bench.file("b.csv", "x,y,object_id\n5,5,2\n");
+    let line = [
+        "append",
+        "@a.zv",
+        "--from",
+        "@b.csv",
+        "--out-of-bounds",
+        "expand",
+    ];
+    let said = bench.refused(&line);
+    let expected = "error: what is added reaches chunk 0 on axis 0, and the store has room \
+        from chunk 1 on; write it anew with lower bounds\n";
+    assert_eq!(said, expected);
+    // Nothing that is there would have to move.
+    bench.says(&["delete", "@a.zv", "--object", "1"]);
+    bench.says(&line);
+    assert_eq!(
+        bench.answer("@a.zv", &[]),
+        "x,y,object_id\n5,5,2\nobject_id\n2\n"
+    );
+    bench.says(&["append", "@a.zv", "--from", "@a.csv"]);
+    let expected = "x,y,object_id\n5,5,2\n15,5,1\nobject_id\n1\n2\n";
+    assert_eq!(bench.answer("@a.zv", &[]), expected);
 }
 
 #[test]
@@ -242,7 +273,7 @@ fn edit_splits_and_merges() {
         (&json!(2), &json!(4))
     );
     let expected = "x,y,z,part,object,vertex.fa\n0.0,0.0,0.0,0,5,1.0\n13.0,1.0,1.0,0,5,1.0\n\
-        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n";
+        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n5\n8\n";
     assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
 }
 
@@ -320,6 +351,8 @@ fn delete_takes_objects_by_id_group_place_and_attribute() {
             assert_eq!(dry[key].take(), found[key], "{way:?}: {key}");
         }
         let mut expected = PATHS.to_owned();
+        let mut named = vec![5, 8];
+        named.retain(|id| !ids.contains(id));
         let (five, eight) = PATHS.split_at(PATHS.find("3.0,3.0,3.0").unwrap());
         let title = five.lines().next().unwrap();
         match ids {
@@ -328,11 +361,12 @@ fn delete_takes_objects_by_id_group_place_and_attribute() {
             [5, 8] => expected = format!("{title}\n"),
             _ => assert_eq!(found["transaction"], json!(null)),
         }
-        assert_eq!(
-            bench.answer("@a.zv", &["--select", "fa"]),
-            expected,
-            "{way:?}"
-        );
+        if !named.is_empty() {
+            expected += "object_id\n";
+        }
+        named.iter().for_each(|id| expected += &format!("{id}\n"));
+        let found = bench.answer("@a.zv", &["--select", "fa"]);
+        assert_eq!(found, expected, "{way:?}");
     }
 }
 
@@ -364,14 +398,10 @@ fn delete_says_why_not() {
     assert_eq!(bench.code(&line(&nothing)), Some(1));
     bench.file("p.csv", "x,y\n1,2\n3,4\n");
     bench.says(&["create", "@p.zv", "--kind", "points", "--from", "@p.csv"]);
-    for way in [
-        ["--bbox", "0,0,1,1"],
-        ["--object", "0"],
-        ["--where", "x = 1"],
-    ] {
+    for way in [["--bbox", "0,0,1,1"], ["--object", "0"], ["--group", "0"]] {
         let said = bench.refused(&[&["delete", "@p.zv"], &way[..]].concat());
         assert!(
-            said.contains("no objects") || said.contains("no attribute"),
+            said.contains("there is no group 0\n") || said.contains("no object"),
             "{said}"
         );
     }
@@ -393,7 +423,7 @@ fn compact_keeps_what_is_there() {
         (&json!(3), &json!(1))
     );
     let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n\
-        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n";
+        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n6\n8\n";
     assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
     let said = bench.says(&["compact", "@a.zv"]);
     assert!(said.starts_with("/a.zv\n  1 chunk changed, "), "{said}");

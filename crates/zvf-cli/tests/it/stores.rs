@@ -177,7 +177,7 @@ pub(crate) const KINDS: [(&str, [(&str, &str); 4]); 8] = [
             ),
             (
                 "a.links.csv",
-                "links[0],links[1],link.weight\n1,2,2.5\n0,3,1.5\n",
+                "links[0],links[1],link.weight\n0,3,1.5\n1,2,2.5\n",
             ),
             ("a.objects.csv", "object_id,object.kind\n5,a\n8,b\n"),
             ("a.groups.csv", "group,object_id\n0,5\n0,8\n"),
