@@ -47,10 +47,17 @@ pub(crate) fn choose(
         .iter()
         .zip(upper)
         .fold(0.0, |most: f64, (lo, hi)| most.max(hi - lo));
+    // One place has no extent, and chunks without one cannot be counted.
+    let far = lower.iter().chain(upper).fold(0.0, |far: f64, x| far.max(x.abs()));
+    let most = match most > far * 1e-9 {
+        true => most,
+        false if far > 0.0 => far,
+        false => 1.0,
+    };
     let axes = positions.columns;
     let sample = Sample::of(positions, vertices);
     let bytes = as_float(positions.row_size());
-    let mut edge = above(most.max(f64::MIN_POSITIVE));
+    let mut edge = above(most);
     let mut shared = sample.neighbours(edge);
     // An edge that is half as long is tried while cells are too full; coordinates
     // that are all the same end it.
@@ -204,5 +211,14 @@ mod tests {
         let positions = Numbers::float32(2, vec![5.0; 600_000]);
         let chosen = choose(&positions, 300_000, (&[5.0; 2], &[5.0; 2]), Purpose::Auto, false);
         assert!(chosen.chunk[0] > 0.0);
+    }
+
+    #[test]
+    fn one_place_is_in_a_chunk_that_can_be_counted() {
+        for (x, expected) in [(0.0, 1.0), (5.0, 5.0), (-2e9, 2e9)] {
+            let positions = Numbers::float64(2, [x, x]);
+            let chosen = choose(&positions, (&[x; 2], &[x; 2]), Purpose::Auto, true);
+            assert!((chosen.chunk[0] - expected).abs() <= expected * 1e-9, "{chosen:?}");
+        }
     }
 }

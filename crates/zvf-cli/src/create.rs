@@ -13,31 +13,32 @@ use crate::{
     command::Done,
     input::{self, Input},
     number::{counted, of_len},
-    progress::Progress,
+    progress::{Meter, Progress},
 };
 
 pub use arguments::{Arguments, UsageError};
-pub use engine::{Created, Options};
+pub use engine::{Created, OptionError, Options};
 pub use report::Report;
 
 /// Reads a file, and writes a store of what is in it.
 pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let mut design = arguments.design()?;
-    let name = arguments.from.path().display().to_string();
+    let name = arguments.input.from.path().display().to_string();
     let progress = Progress::saying(arguments.quiet, move || format!("reading {name}"));
-    let input = input::read(&arguments.from, &arguments.reading())?;
+    let input = input::read(&arguments.input.from, &arguments.reading())?;
     drop(progress);
     name_axes(&mut design, &input);
     let out = arguments.out.clone();
     let vertices = of_len(input.geometry.vertices());
     let vertices = counted(vertices, ["vertex", "vertices"]);
-    let progress = Progress::saying(arguments.quiet, move || {
-        format!("writing {vertices} to {out}")
-    });
+    let options = arguments.options();
+    options.check(&input.geometry)?;
+    let meter = Meter::default();
+    let what = format!("writing {vertices} to {out}");
+    let progress = Progress::measured(arguments.quiet, what, meter.clone());
     let mut report = Report::new(&arguments.out, design.kind);
     report.read(&input);
-    let options = arguments.options();
-    let created = engine::create(&arguments.out, input.geometry, &design, &options).await?;
+    let created = engine::create(&arguments.out, input.geometry, &design, &options, meter).await?;
     drop(progress);
     report.created(created);
     Ok(arguments.done(&report)?)

@@ -41,6 +41,7 @@ mod column;
 mod columnar;
 mod csv;
 mod error;
+mod given;
 mod npy;
 mod npz;
 mod source;
@@ -53,6 +54,7 @@ use zvf::build::{Geometry, GeometryKind};
 pub use column::{ColumnError, Gaps};
 pub use csv::CsvError;
 pub use error::ReadError;
+pub use given::Given;
 pub use npy::NpyError;
 pub use source::{Source, SourceError};
 

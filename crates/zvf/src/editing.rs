@@ -12,7 +12,9 @@ use zvf_build::{
     edit::{Change, Edits, Image},
 };
 use zvf_model::{key::Key, zarr::Node};
-use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Store, Transaction};
+use zvf_store::{
+    Cell, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
+};
 
 use crate::{
     dataset::Dataset,
@@ -82,7 +84,14 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub async fn of(store: Store) -> Result<Self, Error> {
         let address = store.to_string();
-        store.begin().await?.abort().await?;
+        let begun = store.begin().await;
+        let begun = begun.map_err(|error| match error {
+            TransactionError::NoStore => Error::NoStore {
+                address: address.clone(),
+            },
+            error => error.into(),
+        });
+        begun?.abort().await?;
         let dataset = Dataset::from_store(&address, store.clone()).await?;
         let profile = dataset.layout().profile();
         if profile != "0.9" {
@@ -154,8 +163,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Severed`] when others are linked to them; otherwise as for
-    /// [`append`](Self::append).
+    /// [`Error::Unnamed`] when no object is named; [`Error::Severed`] when others are
+    /// linked to them; otherwise as for [`append`](Self::append).
     pub async fn replace(
         &self,
         geometry: &Geometry,
@@ -163,6 +172,9 @@ impl Editor {
     ) -> Result<Changed, Error> {
         let own = geometry.part_objects.as_ref().or(geometry.object_ids.as_ref());
         let own: BTreeSet<i64> = own.into_iter().flatten().copied().collect();
+        if own.is_empty() {
+            return Err(Error::Unnamed);
+        }
         self.exchange(&own, geometry, out_of_bounds).await
     }
 

@@ -267,6 +267,9 @@ pub enum Error {
         /// The profile.
         profile: &'static str,
     },
+    /// Geometry without ids, where objects are to be replaced.
+    #[error("what is to replace objects does not say which: no vertex or path has an object id")]
+    Unnamed,
     /// Objects that are linked to others, which would lose the links.
     #[error(
         "{links} links to other objects would be lost; name the objects at their other ends as well"

@@ -43,4 +43,4 @@ pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
-pub use zvf_store::{OpenOptions, Store};
+pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Store};
