@@ -45,6 +45,7 @@ mod given;
 mod npy;
 mod npz;
 mod source;
+mod stream;
 mod table;
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -57,6 +58,7 @@ pub use error::ReadError;
 pub use given::Given;
 pub use npy::NpyError;
 pub use source::{Source, SourceError};
+pub(crate) use stream::Stream;
 
 use crate::output::Format;
 

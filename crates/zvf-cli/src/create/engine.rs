@@ -3,12 +3,13 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{
-    CreateOptions, Existing,
+    CreateOptions, Existing, Written,
     build::{Attribute, Design, Geometry, Values},
 };
 
 use crate::{
     advice::{Verb, advised},
+    input::Stream,
     number::of_len,
     progress::Meter,
 };
@@ -126,17 +127,42 @@ pub(super) async fn create(
     options: &Options,
     meter: Meter,
 ) -> Result<Created, Box<dyn Error>> {
-    if let Some(workers) = options.workers {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(workers);
-        pool.build_global()
-            .map_err(|_| OptionError::Workers(workers))?;
-    }
-    let mut how = CreateOptions::default();
-    if options.overwrite {
-        how.existing = Existing::Replace;
-    }
-    how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
+    let how = options.how(meter)?;
     let written = zvf::create(out, geometry, design.clone(), &how).await;
+    created(written)
+}
+
+/// Writes a store of what comes in batches.
+pub(super) async fn create_from(
+    out: &str,
+    mut stream: Stream,
+    design: &Design,
+    options: &Options,
+    meter: Meter,
+) -> Result<Created, Box<dyn Error>> {
+    let how = options.how(meter)?;
+    let written = zvf::create_from(out, &mut stream, design.clone(), &how).await;
+    created(written)
+}
+
+impl Options {
+    fn how(&self, meter: Meter) -> Result<CreateOptions, OptionError> {
+        if let Some(workers) = self.workers {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers);
+            pool.build_global()
+                .map_err(|_| OptionError::Workers(workers))?;
+        }
+        let mut how = CreateOptions::default();
+        if self.overwrite {
+            how.existing = Existing::Replace;
+        }
+        how.memory = self.memory;
+        how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
+        Ok(how)
+    }
+}
+
+fn created(written: Result<Written, zvf::Error>) -> Result<Created, Box<dyn Error>> {
     let written = written.map_err(|error| advised(Verb::Create, error))?;
     let summary = written.summary;
     Ok(Created {
