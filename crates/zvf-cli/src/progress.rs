@@ -76,15 +76,21 @@ impl Progress {
     /// Shows how much of it is done.
     pub(crate) fn measured(quiet: bool, what: String, meter: Meter) -> Self {
         Self::drawn(quiet, move |bar| {
-            if let Some((done, of)) = meter.get() {
-                if bar.length() != Some(of) {
-                    let style = ProgressStyle::with_template(BAR);
-                    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-                    bar.set_length(of);
-                }
-                bar.set_position(done);
+            let (done, of) = meter.get().unwrap_or_default();
+            if done >= of {
+                // Before the first part is done, and while all of them are put in place.
+                let start = if of > 0 { "finishing: " } else { "" };
+                bar.set_style(ProgressStyle::default_spinner());
+                bar.set_message(format!("{start}{what}"));
+                return;
             }
-            bar.set_message(what.clone());
+            if bar.length() != Some(of) {
+                let style = ProgressStyle::with_template(BAR);
+                bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.set_length(of);
+                bar.set_message(what.clone());
+            }
+            bar.set_position(done);
         })
     }
 

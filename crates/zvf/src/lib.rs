@@ -5,7 +5,8 @@
 //! behind the features `http`, `aws`, `gcp` and `azure` a web server or bucket.
 //! It reads the metadata, decides from structure which generation the store is,
 //! and gives back what the store says about itself. [`Dataset::info`] counts what
-//! is really there, [`Dataset::query`] answers a [`Query`]. Writing is to come.
+//! is really there, [`Dataset::query`] answers a [`Query`]. [`create`] makes a store of
+//! geometry, and [`Editor`] changes one, each change in one transaction.
 //!
 //! ```
 //! use zvf::Dataset;
