@@ -11,7 +11,7 @@ use zvf_build::{
     Geometry, OutOfBounds, Output, Plan,
     edit::{Change, Edits, Image},
 };
-use zvf_model::{key::Key, zarr::Node};
+use zvf_model::{generation::Generation, key::Key, zarr::Node};
 use zvf_store::{
     Cell, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
 };
@@ -94,7 +94,14 @@ impl Editor {
         begun?.abort().await?;
         let dataset = Dataset::from_store(&address, store.clone()).await?;
         let profile = dataset.layout().profile();
-        if profile != "0.9" {
+        // What is read by its structure alone may be more than it looks like.
+        let declared = dataset.root().version;
+        let current = declared.and_then(Generation::of_version) == Some(Generation::V0_9);
+        if profile != "0.9" || !current {
+            let profile = match profile {
+                "0.9" => "an unknown version",
+                older => older,
+            };
             return Err(Error::Unchangeable { address, profile });
         }
         Ok(Self {

@@ -5,3 +5,4 @@ mod edits;
 mod large;
 mod random;
 mod round_trip;
+mod weaknesses;
