@@ -108,11 +108,7 @@ pub(crate) struct Trees {
 
 impl Arranged {
     /// Sorts vertices into chunks, and in each chunk into fragments.
-    pub(crate) fn new(
-        assigned: Assigned,
-        geometry: &Geometry,
-        grouping: &Grouping<'_>,
-    ) -> Self {
+    pub(crate) fn new(assigned: Assigned, geometry: &Geometry, grouping: &Grouping<'_>) -> Self {
         let Assigned {
             chunks,
             chunk_of,
@@ -154,7 +150,9 @@ impl Arranged {
                 }
                 Grouping::Paths { rows, .. } => {
                     let breaks = |a: u32, b: u32| b != a + 1 || part_of.starts(b);
-                    runs(number, vertices, breaks, |vertex| rows[part_of.part(vertex)])
+                    runs(number, vertices, breaks, |vertex| {
+                        rows[part_of.part(vertex)]
+                    })
                 }
             }
         };

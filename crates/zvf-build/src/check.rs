@@ -17,7 +17,7 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
     let kind = design.kind.name();
     let positions = &geometry.positions;
     let size = positions.row_size();
-    if positions.bytes.len() % size != 0 {
+    if !positions.bytes.len().is_multiple_of(size) {
         return Err(Refusal::Positions {
             bytes: positions.bytes.len(),
             axes: positions.columns,
@@ -38,7 +38,10 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
         (Some(offsets), true) => check_offsets(offsets, vertices, design.kind)?,
         (None, false) => {}
     }
-    let parts = geometry.part_offsets.as_ref().map_or(0, |all| all.len() - 1);
+    let parts = geometry
+        .part_offsets
+        .as_ref()
+        .map_or(0, |all| all.len() - 1);
     match (&geometry.part_objects, paths) {
         (Some(_), false) => return Err(no_place(kind, "part_objects")),
         (Some(ids), true) => {
@@ -49,7 +52,10 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
     }
     match (&geometry.object_ids, paths) {
         (Some(_), true) => {
-            return Err(no_place(kind, "object_ids: the object of a path is in part_objects"));
+            return Err(no_place(
+                kind,
+                "object_ids: the object of a path is in part_objects",
+            ));
         }
         (Some(ids), false) => length("column", "object_ids", vertices, ids.len())?,
         (None, _) => {}
@@ -100,12 +106,7 @@ fn no_place(kind: &'static str, what: &'static str) -> Refusal {
     Refusal::NoPlace { kind, what }
 }
 
-fn length(
-    what: &'static str,
-    name: &str,
-    expected: usize,
-    found: usize,
-) -> Result<(), Refusal> {
+fn length(what: &'static str, name: &str, expected: usize, found: usize) -> Result<(), Refusal> {
     match expected == found {
         true => Ok(()),
         false => Err(Refusal::Length {
@@ -169,7 +170,7 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
         });
     }
     let ends = geometry.links.len();
-    if ends % width != 0 {
+    if !ends.is_multiple_of(width) {
         return Err(Refusal::LinkEnds { ends, width });
     }
     let vertices = geometry.vertices();
@@ -183,7 +184,10 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
     }
     if design.kind == GeometryKind::Skeletons && !geometry.link.is_empty() {
         // Links that follow from fragments have no cell to keep a value in.
-        return Err(no_place(kind, "link attributes; keep them with the child vertex"));
+        return Err(no_place(
+            kind,
+            "link attributes; keep them with the child vertex",
+        ));
     }
     Ok(())
 }
@@ -203,7 +207,7 @@ pub(crate) fn attributes(
             return Err(Refusal::Twice { what, name });
         }
         if let Values::Numbers(numbers) = values
-            && numbers.bytes.len() % numbers.row_size() != 0
+            && !numbers.bytes.len().is_multiple_of(numbers.row_size())
         {
             let name = name.clone();
             return Err(Refusal::Rows { what, name });

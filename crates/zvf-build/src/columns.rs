@@ -225,13 +225,15 @@ pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &Value) -> bool {
             Ok(fill) => number(fill.to_le_bytes().to_vec()),
             Err(_) => text.starts_with("0x") && is_nan(kind, value),
         },
-        (Kind::Float16, _) => {
-            fill.as_f64().is_some_and(|fill| number(half::f16::from_f64(fill).to_le_bytes().to_vec()))
-        }
-        (Kind::Float32, _) => {
-            fill.as_f64().is_some_and(|fill| number((fill as f32).to_le_bytes().to_vec()))
-        }
-        (Kind::Float64, _) => fill.as_f64().is_some_and(|fill| number(fill.to_le_bytes().to_vec())),
+        (Kind::Float16, _) => fill
+            .as_f64()
+            .is_some_and(|fill| number(half::f16::from_f64(fill).to_le_bytes().to_vec())),
+        (Kind::Float32, _) => fill
+            .as_f64()
+            .is_some_and(|fill| number((fill as f32).to_le_bytes().to_vec())),
+        (Kind::Float64, _) => fill
+            .as_f64()
+            .is_some_and(|fill| number(fill.to_le_bytes().to_vec())),
         (Kind::Bool, _) => fill.as_bool().is_some_and(|fill| value == [u8::from(fill)]),
         (Kind::Complex64 | Kind::Complex128, _) => {
             let part = match kind {
@@ -240,7 +242,11 @@ pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &Value) -> bool {
             };
             let parts = fill.as_array().filter(|parts| parts.len() == 2);
             let values = value.chunks_exact(part.size());
-            parts.is_some_and(|parts| values.zip(parts).all(|(value, fill)| is_fill(part, value, fill)))
+            parts.is_some_and(|parts| {
+                values
+                    .zip(parts)
+                    .all(|(value, fill)| is_fill(part, value, fill))
+            })
         }
         (_, fill) => {
             let bytes = match (fill.as_i64(), fill.as_u64()) {
@@ -260,7 +266,9 @@ pub(crate) fn restored(
     columns: usize,
     rows: &[Option<Vec<u8>>],
 ) -> Result<TableColumn, Refusal> {
-    let given: Vec<Option<usize>> = (0..rows.len()).map(|at| rows[at].as_ref().map(|_| at)).collect();
+    let given: Vec<Option<usize>> = (0..rows.len())
+        .map(|at| rows[at].as_ref().map(|_| at))
+        .collect();
     match kind {
         Some(kind) => {
             let mut numbers = Numbers::new(kind, columns);
@@ -281,7 +289,8 @@ pub(crate) fn restored(
                     bytes.copy_from_slice(letter);
                     u32::from_le_bytes(bytes)
                 });
-                let letters = letters.map(|letter| char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER));
+                let letters = letters
+                    .map(|letter| char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER));
                 let text: String = letters.collect();
                 Some(text.trim_end_matches('\0').to_owned())
             };
@@ -354,9 +363,16 @@ mod tests {
     #[test]
     fn what_is_there_is_never_what_stands_for_absent() {
         let check = |kind: Kind, bytes: &[u8], expected: Option<Value>| {
-            let rows: Vec<_> = (0..bytes.len() / kind.size()).map(Some).chain([None]).collect();
+            let rows: Vec<_> = (0..bytes.len() / kind.size())
+                .map(Some)
+                .chain([None])
+                .collect();
             let column = TableColumn::of(&attribute(kind, bytes), &rows);
-            assert_eq!(column.ok().map(|column| column.fill.0), expected, "{kind:?}");
+            assert_eq!(
+                column.ok().map(|column| column.fill.0),
+                expected,
+                "{kind:?}"
+            );
         };
         check(Kind::UInt8, &[1, 2], Some(json!(255)));
         check(Kind::UInt8, &[255, 2], Some(json!(0)));
@@ -365,7 +381,11 @@ mod tests {
         check(Kind::UInt8, &all, None);
         check(Kind::Bool, &[0, 1], Some(json!(255)));
         check(Kind::Float32, &1f32.to_le_bytes(), Some(json!("NaN")));
-        check(Kind::Float32, &(-f32::NAN).to_le_bytes(), Some(json!(f32::MIN)));
+        check(
+            Kind::Float32,
+            &(-f32::NAN).to_le_bytes(),
+            Some(json!(f32::MIN)),
+        );
         check(Kind::Int32, &i32::MIN.to_le_bytes(), Some(json!(i32::MAX)));
     }
 }

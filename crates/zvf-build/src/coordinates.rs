@@ -28,7 +28,6 @@ pub(crate) fn block(positions: &Numbers, rows: Range<usize>, out: &mut Vec<f64>)
             out.extend(bytes.chunks_exact(size_of::<$number>()).map(|bytes| {
                 let mut number = [0; size_of::<$number>()];
                 number.copy_from_slice(bytes);
-                #[expect(clippy::redundant_closure_call, reason = "one form for all")]
                 $widen(<$number>::from_le_bytes(number))
             }))
         };
@@ -156,7 +155,7 @@ fn push(bytes: &mut Vec<u8>, value: f64, kind: Kind) -> bool {
         ($number:ty) => {{
             let number = value as $number;
             bytes.extend_from_slice(&number.to_le_bytes());
-            number as f64 == value
+            i128::from(number) as f64 == value
         }};
     }
     match kind {

@@ -6,12 +6,18 @@
 //! [`Edits`]. Rows that stay keep their order, so that links in canonical order
 //! stay in it; fragments keep their numbers, so that manifests stay as they are.
 
+mod add;
+mod add_links;
 mod apply;
 mod change;
 mod chunk;
+mod columns;
+mod compact;
 mod error;
 mod image;
 mod links;
+mod put;
+mod remove;
 mod tables;
 
 pub use apply::Edits;

@@ -125,7 +125,9 @@ impl Filed {
             found: record.len(),
         };
         match policy {
-            Policy { duplicate: true, .. } => duplicates(record).map_err(wide)?.for_each(put),
+            Policy {
+                duplicate: true, ..
+            } => duplicates(record).map_err(wide)?.for_each(put),
             Policy { directed: true, .. } => put(Permutation::identity(self.width)),
             Policy { .. } => put(Permutation::sorting(record).map_err(wide)?),
         }
@@ -155,10 +157,12 @@ impl Cell {
                 RowForm::Plain => Permutation::identity(width),
                 RowForm::Permuted => order,
             };
-            builder.push(order, &stored).map_err(|_| Refusal::LinkEnds {
-                ends: ends.len(),
-                width: width.get(),
-            })?;
+            builder
+                .push(order, &stored)
+                .map_err(|_| Refusal::LinkEnds {
+                    ends: ends.len(),
+                    width: width.get(),
+                })?;
         }
         Ok(builder)
     }
@@ -171,7 +175,11 @@ pub(crate) fn offsets(chunks: &[&[i64]]) -> (String, Vec<Vec<i64>>) {
         return (String::new(), Vec::new());
     };
     let offset = |chunk: &&[i64]| -> Vec<i64> {
-        chunk.iter().zip(*source).map(|(at, from)| at - from).collect()
+        chunk
+            .iter()
+            .zip(*source)
+            .map(|(at, from)| at - from)
+            .collect()
     };
     let offsets: Vec<Vec<i64>> = others.iter().map(offset).collect();
     (OffsetCoords(&offsets).to_string(), offsets)

@@ -30,7 +30,10 @@ pub(crate) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
 /// Refuses cells that 32 bits cannot count, before any is made.
 pub(crate) fn check_cells(plan: &Plan) -> Result<(), Refusal> {
     let positions = plan.geometry.positions.row_size();
-    let widths = plan.vertex.iter().map(|column| (&*column.name, column.numbers.row_size()));
+    let widths = plan
+        .vertex
+        .iter()
+        .map(|column| (&*column.name, column.numbers.row_size()));
     let widths: Vec<_> = widths.chain([("vertices", positions)]).collect();
     let check = |chunk: u32, array: &str, bytes: u64| match is_countable(bytes) {
         true => Ok(()),
@@ -46,16 +49,27 @@ pub(crate) fn check_cells(plan: &Plan) -> Result<(), Refusal> {
             check(chunk, array, rows.saturating_mul(*width as u64))?;
         }
         let fragments = plan.arranged.fragments(chunk as usize).len() as u64;
-        check(chunk, "vertex_fragments", fragments.saturating_mul(17).saturating_add(32))?;
+        check(
+            chunk,
+            "vertex_fragments",
+            fragments.saturating_mul(17).saturating_add(32),
+        )?;
     }
     let Some(links) = &plan.links else {
         return Ok(());
     };
     let row = links.width.get() as u64 * 8 + 16;
     let inside = links.inside.iter().map(|(chunk, cell)| (*chunk, cell));
-    let between = links.between.iter().filter_map(|(chunks, cell)| Some((*chunks.first()?, cell)));
+    let between = links
+        .between
+        .iter()
+        .filter_map(|(chunks, cell)| Some((*chunks.first()?, cell)));
     for (chunk, cell) in inside.chain(between) {
-        check(chunk, "links", (cell.links.len() as u64).saturating_mul(row))?;
+        check(
+            chunk,
+            "links",
+            (cell.links.len() as u64).saturating_mul(row),
+        )?;
     }
     Ok(())
 }

@@ -102,7 +102,7 @@ pub(crate) fn level(vertices: u64, present: &[&str], tiles: bool) -> Map<String,
 }
 
 /// A group's `zarr.json`.
-pub fn group(attributes: Map<String, Value>) -> Value {
+pub fn group(attributes: &Map<String, Value>) -> Value {
     json!({"attributes": attributes, "zarr_format": 3, "node_type": "group"})
 }
 

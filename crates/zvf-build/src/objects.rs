@@ -54,7 +54,11 @@ impl Objects {
     }
 
     /// The objects of these ids, and those that have attributes.
-    pub(crate) fn among(own: &[i64], geometry: &Geometry, design: &Design) -> Result<Self, Refusal> {
+    pub(crate) fn among(
+        own: &[i64],
+        geometry: &Geometry,
+        design: &Design,
+    ) -> Result<Self, Refusal> {
         let mut ids = own.to_vec();
         ids.extend(geometry.objects.iter().flatten());
         ids.sort_unstable();
@@ -128,13 +132,20 @@ fn given(
     length("fragment attribute", &geometry.fragment)?;
     let groups = geometry.groups.keys().next_back();
     let groups = groups.map_or(0, |last| *last as usize + 1);
-    crate::check::attributes("group attribute", &geometry.group, groups.max(longest(geometry)))?;
+    crate::check::attributes(
+        "group attribute",
+        &geometry.group,
+        groups.max(longest(geometry)),
+    )?;
     Ok(given)
 }
 
 /// Groups may have attributes and no members.
 fn longest(geometry: &Geometry) -> usize {
-    let rows = geometry.group.iter().map(|attribute| attribute.values.len());
+    let rows = geometry
+        .group
+        .iter()
+        .map(|attribute| attribute.values.len());
     rows.max().unwrap_or(0)
 }
 

@@ -40,7 +40,8 @@ pub(crate) fn without(
         let end = (start + coordinates::BLOCK).min(positions.len());
         coordinates::block(positions, start..end, &mut values);
         keep.extend(values.chunks_exact(axes).map(|position| {
-            let inside = |axis: usize| lower[axis] <= position[axis] && position[axis] <= upper[axis];
+            let inside =
+                |axis: usize| lower[axis] <= position[axis] && position[axis] <= upper[axis];
             (0..axes).all(inside)
         }));
     }
@@ -70,7 +71,11 @@ pub(crate) fn without(
     } else if geometry.object_ids.is_none() && before.is_some() {
         geometry.object_ids.clone_from(&before);
     }
-    let rows: Vec<usize> = keep.iter().enumerate().filter_map(|(at, keep)| keep.then_some(at)).collect();
+    let rows: Vec<usize> = keep
+        .iter()
+        .enumerate()
+        .filter_map(|(at, keep)| keep.then_some(at))
+        .collect();
     if rows.is_empty() {
         return Err(Refusal::AllOutside);
     }
@@ -90,7 +95,9 @@ pub(crate) fn without(
     }
     geometry.links = links;
     let mut bytes = Vec::with_capacity(rows.len() * geometry.positions.row_size());
-    rows.iter().for_each(|row| bytes.extend_from_slice(geometry.positions.row(*row)));
+    for row in &rows {
+        bytes.extend_from_slice(geometry.positions.row(*row));
+    }
     geometry.positions.bytes = bytes;
     gather(&mut geometry.vertex, &rows);
     gather(&mut geometry.link, &kept_links);
@@ -104,7 +111,11 @@ pub(crate) fn without(
 /// The object of each vertex or path as it came, where there are objects.
 fn ids(geometry: &Geometry) -> Option<Vec<i64>> {
     let speaks = !geometry.object.is_empty() || !geometry.groups.is_empty();
-    match (&geometry.part_offsets, &geometry.part_objects, &geometry.object_ids) {
+    match (
+        &geometry.part_offsets,
+        &geometry.part_objects,
+        &geometry.object_ids,
+    ) {
         (Some(offsets), None, _) => Some((0..offsets.len() as i64 - 1).collect()),
         (Some(_), ids, _) => ids.clone(),
         (None, _, Some(ids)) => Some(ids.clone()),
@@ -128,12 +139,18 @@ fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
         }
         ids
     });
-    let now = geometry.part_objects.iter().chain(&geometry.object_ids).flatten();
+    let now = geometry
+        .part_objects
+        .iter()
+        .chain(&geometry.object_ids)
+        .flatten();
     let now: std::collections::HashSet<i64> = now.copied().collect();
     let had: std::collections::HashSet<i64> = before.into_iter().collect();
     // An object that never had a vertex is none that was left out.
     let stays = |id: &i64| now.contains(id) || !had.contains(id);
-    let rows: Vec<usize> = (0..listed.len()).filter(|row| stays(&listed[*row])).collect();
+    let rows: Vec<usize> = (0..listed.len())
+        .filter(|row| stays(&listed[*row]))
+        .collect();
     geometry.objects = Some(rows.iter().map(|row| listed[*row]).collect());
     gather(&mut geometry.object, &rows);
     gather(&mut geometry.fragment, &rows);

@@ -1,5 +1,7 @@
 //! What is to be written: nodes, and tasks that make cells.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 use zvf_format::{
     fragment::FragmentIndexBuilder,
@@ -215,12 +217,16 @@ impl Plan {
     /// Chunks that share objects go together; otherwise enough to keep a core busy.
     pub(crate) fn share_out(&self) -> Vec<Vec<u32>> {
         let chunks = 0..self.arranged.chunks.len() as u32;
-        let mut tasks: std::collections::BTreeMap<Vec<u64>, Vec<u32>> = Default::default();
+        let mut tasks: BTreeMap<Vec<u64>, Vec<u32>> = BTreeMap::new();
         for chunk in chunks {
             let key = match &self.shard {
                 Some(shard) => {
                     let index = self.index(chunk);
-                    index.iter().zip(shard).map(|(at, extent)| at / extent).collect()
+                    index
+                        .iter()
+                        .zip(shard)
+                        .map(|(at, extent)| at / extent)
+                        .collect()
                 }
                 None => vec![u64::from(chunk) / 16],
             };
@@ -233,7 +239,9 @@ impl Plan {
     pub(crate) fn index(&self, chunk: u32) -> Vec<u64> {
         let coords = self.arranged.chunks[chunk as usize].iter();
         let steps = coords.zip(&self.grid.0);
-        steps.map(|(at, origin)| at.wrapping_sub(*origin).unsigned_abs()).collect()
+        steps
+            .map(|(at, origin)| at.wrapping_sub(*origin).unsigned_abs())
+            .collect()
     }
 
     /// The name of a chunk.
@@ -291,11 +299,11 @@ pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry
     }
 }
 
+/// The least and the greatest of each axis.
+pub(crate) type Corners = (Vec<f64>, Vec<f64>);
+
 /// The bounds of the store, and what of the geometry is in them.
-pub(crate) fn bounded(
-    geometry: Geometry,
-    design: &Design,
-) -> Result<(Geometry, (Vec<f64>, Vec<f64>)), Refusal> {
+pub(crate) fn bounded(geometry: Geometry, design: &Design) -> Result<(Geometry, Corners), Refusal> {
     let found = coordinates::extent(&geometry.positions)?;
     let Some((lower, upper)) = &design.bounds else {
         return Ok((geometry, found));
@@ -392,7 +400,10 @@ fn links(
         return Ok(None);
     }
     let rows = arranged.rows();
-    Filed::new(arranged, &rows, LinkWidth::EDGE, &steps, policy, |_, _| false).map(Some)
+    Filed::new(arranged, &rows, LinkWidth::EDGE, &steps, policy, |_, _| {
+        false
+    })
+    .map(Some)
 }
 
 /// Whether each vertex is the first of its fragment.
@@ -448,7 +459,9 @@ pub(crate) fn shard(
             what: "shards",
         });
     }
-    let cells = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+    let cells = shape
+        .iter()
+        .try_fold(1u64, |n, extent| n.checked_mul(*extent));
     match cells {
         Some(cells) if cells <= 1 << 20 => Ok(Some(shape)),
         _ => Err(Refusal::Shard(shape)),
@@ -473,7 +486,7 @@ pub(crate) fn node(path: impl Into<String>, json: Value) -> Output {
 
 /// A group.
 pub(crate) fn group(path: impl Into<String>, attributes: Value) -> Output {
-    node(path, nodes::group(says(attributes)))
+    node(path, nodes::group(&says(attributes)))
 }
 
 /// A group that says nothing.

@@ -47,7 +47,9 @@ pub enum Refusal {
         value: f64,
     },
     /// A coordinate that the declared type of positions cannot hold.
-    #[error("vertex {vertex} has a coordinate of {value} on axis {axis}, which {kind:?} cannot hold")]
+    #[error(
+        "vertex {vertex} has a coordinate of {value} on axis {axis}, which {kind:?} cannot hold"
+    )]
     OutOfType {
         /// The vertex.
         vertex: usize,
@@ -108,7 +110,9 @@ pub enum Refusal {
         name: String,
     },
     /// A name that is no identifier.
-    #[error("{what} cannot be called {name:?}: names are letters, digits and _, and do not start with a digit")]
+    #[error(
+        "{what} cannot be called {name:?}: names are letters, digits and _, and do not start with a digit"
+    )]
     Name {
         /// What kind of column.
         what: &'static str,
@@ -236,7 +240,9 @@ pub enum Refusal {
         id: i64,
     },
     /// Every number is taken, so none is left to stand for absent values.
-    #[error("object attribute {0:?} takes every value of its type, and none is left for absent objects; store it in a wider type")]
+    #[error(
+        "object attribute {0:?} takes every value of its type, and none is left for absent objects; store it in a wider type"
+    )]
     NoFill(String),
     /// A kind of number the profile has no place for.
     #[error("{what} {name:?} of {kind} cannot be stored in profile {profile}")]
@@ -263,7 +269,9 @@ pub enum Refusal {
     #[error("the bounds hold more chunks than an array can have; choose larger chunks")]
     Grid,
     /// A cell that 32 bits cannot count.
-    #[error("chunk {chunk} holds {bytes} bytes of {array}, and a cell at most 4294967295; choose smaller chunks")]
+    #[error(
+        "chunk {chunk} holds {bytes} bytes of {array}, and a cell at most 4294967295; choose smaller chunks"
+    )]
     CellSize {
         /// The chunk.
         chunk: String,

@@ -38,17 +38,18 @@ pub(crate) fn choose(
     has_objects: bool,
 ) -> Chosen {
     let target = match purpose {
-        Purpose::Scan => SCAN,
-        Purpose::Lookup => LOOKUP,
-        Purpose::Auto if has_objects => LOOKUP,
-        Purpose::Auto => SCAN,
+        _ if purpose == Purpose::Lookup || (purpose == Purpose::Auto && has_objects) => LOOKUP,
+        _ => SCAN,
     };
     let most = lower
         .iter()
         .zip(upper)
         .fold(0.0, |most: f64, (lo, hi)| most.max(hi - lo));
     // One place has no extent, and chunks without one cannot be counted.
-    let far = lower.iter().chain(upper).fold(0.0, |far: f64, x| far.max(x.abs()));
+    let far = lower
+        .iter()
+        .chain(upper)
+        .fold(0.0, |far: f64, x| far.max(x.abs()));
     let most = match most > far * 1e-9 {
         true => most,
         false if far > 0.0 => far,
@@ -156,7 +157,9 @@ impl Sample {
 fn above(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
-    let step = steps.iter().find(|step| *step * power >= value * (1.0 - 1e-9));
+    let step = steps
+        .iter()
+        .find(|step| *step * power >= value * (1.0 - 1e-9));
     let edge = step.unwrap_or(&10.0) * power;
     // 3.0 * 0.1 is not 0.3; text of few digits is.
     let short: Option<f64> = format!("{edge:.3e}").parse().ok();
@@ -178,7 +181,10 @@ mod tests {
     #[test]
     fn edges_are_short_numbers_above() {
         let check = |value: f64, expected: f64| {
-            assert!((above(value) - expected).abs() <= expected * 1e-12, "{value}");
+            assert!(
+                (above(value) - expected).abs() <= expected * 1e-12,
+                "{value}"
+            );
         };
         check(100.0, 100.0);
         check(101.0, 120.0);
@@ -190,9 +196,8 @@ mod tests {
     #[test]
     fn chunks_hold_what_the_purpose_asks() {
         // A lattice of 100^3 vertices: 12 MB.
-        let values = (0..1_000_000u32).flat_map(|at| {
-            [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32)
-        });
+        let values = (0..1_000_000u32)
+            .flat_map(|at| [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32));
         let positions = Numbers::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
         for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
@@ -209,7 +214,13 @@ mod tests {
     #[test]
     fn vertices_at_one_place_end_the_search() {
         let positions = Numbers::float32(2, vec![5.0; 600_000]);
-        let chosen = choose(&positions, 300_000, (&[5.0; 2], &[5.0; 2]), Purpose::Auto, false);
+        let chosen = choose(
+            &positions,
+            300_000,
+            (&[5.0; 2], &[5.0; 2]),
+            Purpose::Auto,
+            false,
+        );
         assert!(chosen.chunk[0] > 0.0);
     }
 
@@ -217,8 +228,11 @@ mod tests {
     fn one_place_is_in_a_chunk_that_can_be_counted() {
         for (x, expected) in [(0.0, 1.0), (5.0, 5.0), (-2e9, 2e9)] {
             let positions = Numbers::float64(2, [x, x]);
-            let chosen = choose(&positions, (&[x; 2], &[x; 2]), Purpose::Auto, true);
-            assert!((chosen.chunk[0] - expected).abs() <= expected * 1e-9, "{chosen:?}");
+            let chosen = choose(&positions, 1, (&[x; 2], &[x; 2]), Purpose::Auto, true);
+            assert!(
+                (chosen.chunk[0] - expected).abs() <= expected * 1e-9,
+                "{chosen:?}"
+            );
         }
     }
 }

@@ -6,13 +6,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use zvf_model::grid::{Bins, ChunkShape};
 
-use crate::{
-    coordinates,
-    design::Design,
-    geometry::Numbers,
-    refusal::Refusal,
-    sizing,
-};
+use crate::{coordinates, design::Design, geometry::Numbers, refusal::Refusal, sizing};
 
 /// Chunks, bins and bounds of a level.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,16 +52,26 @@ impl Space {
                 same("the bin shape", bin.len())?;
                 ChunkShape::new(bin)?;
                 // Whole bins to each chunk, about as many as would be chosen.
-                let chosen =
-                    sizing::choose(positions, vertices, (&lower, &upper), design.purpose, has_objects);
+                let chosen = sizing::choose(
+                    positions,
+                    vertices,
+                    (&lower, &upper),
+                    design.purpose,
+                    has_objects,
+                );
                 let edges = chosen.chunk.iter().zip(bin);
                 let chunk = edges.map(|(edge, bin)| (edge / bin).round().max(1.0) * bin);
                 why.push(chosen.why);
                 (chunk.collect(), Some(bin.clone()))
             }
             (None, None) => {
-                let chosen =
-                    sizing::choose(positions, vertices, (&lower, &upper), design.purpose, has_objects);
+                let chosen = sizing::choose(
+                    positions,
+                    vertices,
+                    (&lower, &upper),
+                    design.purpose,
+                    has_objects,
+                );
                 let bins = (chosen.bins > 1).then(|| {
                     let edges = chosen.chunk.iter();
                     edges.map(|edge| edge / f64::from(chosen.bins)).collect()
@@ -80,7 +84,8 @@ impl Space {
             same("the bin shape", bins.len())?;
         }
         let chunk = ChunkShape::new(&chunk)?;
-        let bins = bins.map(|bins| Bins::new(&chunk, ChunkShape::new(&bins)?).map_err(Refusal::from));
+        let bins =
+            bins.map(|bins| Bins::new(&chunk, ChunkShape::new(&bins)?).map_err(Refusal::from));
         let bins = bins.transpose()?;
         Ok(Self {
             chunk,
@@ -120,7 +125,9 @@ impl Space {
             shape.push(extent.and_then(|n| n.checked_add(1)).ok_or(Refusal::Grid)?);
             origin.push(least);
         }
-        let cells = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+        let cells = shape
+            .iter()
+            .try_fold(1u64, |n, extent| n.checked_mul(*extent));
         cells.ok_or(Refusal::Grid)?;
         Ok((origin, shape))
     }

@@ -12,9 +12,7 @@ use zvf_build::{
     edit::{Change, Edits, Image},
 };
 use zvf_model::{generation::Generation, key::Key, zarr::Node};
-use zvf_store::{
-    Cell, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
-};
+use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError};
 
 use crate::{
     dataset::Dataset,
@@ -61,6 +59,9 @@ impl fmt::Debug for Editor {
         f.debug_tuple("Editor").field(&self.address).finish()
     }
 }
+
+/// The array and element of a cell, and what it holds now.
+type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
 
 /// What is to be done to an image. Called again with a newer one when others
 /// committed in between.
@@ -177,7 +178,10 @@ impl Editor {
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
     ) -> Result<Changed, Error> {
-        let own = geometry.part_objects.as_ref().or(geometry.object_ids.as_ref());
+        let own = geometry
+            .part_objects
+            .as_ref()
+            .or(geometry.object_ids.as_ref());
         let own: BTreeSet<i64> = own.into_iter().flatten().copied().collect();
         if own.is_empty() {
             return Err(Error::Unnamed);
@@ -221,7 +225,9 @@ impl Editor {
         });
         let changed = changed.await?;
         // Leftovers of dead writers: none that lives takes an hour between two puts.
-        self.store.sweep(core::time::Duration::from_hours(1)).await?;
+        self.store
+            .sweep(core::time::Duration::from_hours(1))
+            .await?;
         Ok(changed)
     }
 
@@ -241,10 +247,9 @@ impl Editor {
             let base = transaction.base();
             let (error, moved) = match self.attempt(transaction, make, whole).await {
                 Ok(changed) => return Ok(changed),
-                Err(Error::Commit(error @ CommitError::Moved { .. })) => (Error::Commit(error), true),
-                Err(Error::Commit(error @ CommitError::Conflict { .. })) => {
-                    (Error::Commit(error), true)
-                }
+                Err(Error::Commit(
+                    error @ (CommitError::Moved { .. } | CommitError::Conflict { .. }),
+                )) => (Error::Commit(error), true),
                 // What others were changing may look damaged.
                 Err(error) => {
                     let now = self.store.begin().await?;
@@ -281,7 +286,10 @@ impl Editor {
                 Ok(changed)
             }
             Err(error) => {
-                if matches!(error, CommitError::Moved { .. } | CommitError::Conflict { .. }) {
+                if matches!(
+                    error,
+                    CommitError::Moved { .. } | CommitError::Conflict { .. }
+                ) {
                     let _ = transaction.abort().await;
                 }
                 Err(error.into())
@@ -313,7 +321,11 @@ impl Editor {
             added: edits.added,
             removed: edits.removed,
             objects: edits.objects.clone(),
-            chunks: edits.touched.iter().filter(|name| name.starts_with("0/")).count() as u64,
+            chunks: edits
+                .touched
+                .iter()
+                .filter(|name| name.starts_with("0/"))
+                .count() as u64,
             severed: edits.severed as u64,
             bytes: 0,
         };
@@ -327,7 +339,7 @@ impl Editor {
             transaction.touch(name.clone());
         }
         let root = stale(edits.root);
-        Ok((objects::text(&zvf_build::group(root)), changed))
+        Ok((objects::text(&zvf_build::group(&root)), changed))
     }
 
     /// What edits are as objects: those to put, and those that go.
@@ -354,10 +366,10 @@ impl Editor {
             .collect();
         let arrays = Arrays::of(&now)?;
         let mut gone = Vec::new();
-        let mut shards: BTreeMap<Key, Vec<(String, Vec<u64>, Option<Vec<u8>>)>> = BTreeMap::new();
+        let mut shards: BTreeMap<Key, Vec<ChangedCell>> = BTreeMap::new();
         for ((path, chunk), payload) in &edits.cells {
             let array = arrays.get(path)?;
-            let index = load::element(&array, path, chunk)?;
+            let index = load::element(&array, chunk)?;
             let place = array.object_of(&index).map_err(|source| Error::Index {
                 node: array.node().clone(),
                 source,
@@ -384,7 +396,7 @@ impl Editor {
             let present = load::present(&edits.nodes, path);
             let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
             for chunk in present {
-                let index = load::element(&array, path, &chunk)?;
+                let index = load::element(&array, &chunk)?;
                 let same = array.object_of(&index).is_ok_and(|(other, _)| other == key);
                 let changed = cells.iter().any(|(_, at, _)| *at == index);
                 if !same || changed {
@@ -403,9 +415,9 @@ impl Editor {
                 };
                 all.push((index, payload.to_vec()));
             }
-            let changed = cells.iter().filter_map(|(_, index, payload)| {
-                Some((index.clone(), payload.clone()?))
-            });
+            let changed = cells
+                .iter()
+                .filter_map(|(_, index, payload)| Some((index.clone(), payload.clone()?)));
             all.extend(changed);
             if all.is_empty() {
                 gone.push(key);
@@ -420,7 +432,7 @@ impl Editor {
         let mut objects = encoded(&arrays, outputs)?;
         objects.dedup_by(|a, b| a.0 == b.0);
         let put: BTreeSet<&Key> = objects.iter().map(|(key, _)| key).collect();
-        let tables = load::tables_gone(&self.store, before, &put).await?;
+        let tables = load::tables_gone(before, &put)?;
         gone.extend(tables);
         Ok((objects, gone))
     }
@@ -435,8 +447,9 @@ fn planned(
     let design = image.design(out_of_bounds);
     if let Some(next) = image.next_id() {
         if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
-            let parts = offsets.len().saturating_sub(1) as i64;
-            geometry.part_objects = Some((next..next + parts).collect());
+            let ids = next..i64::MAX;
+            let parts = offsets.len().saturating_sub(1);
+            geometry.part_objects = Some(ids.take(parts).collect());
         } else if image.kind().is_linked() && geometry.object_ids.is_none() {
             geometry.object_ids = Some(vec![next; geometry.vertices()]);
         }
@@ -446,9 +459,17 @@ fn planned(
 
 /// Notes that coarser levels are of what was there before.
 fn stale(mut root: Map<String, Value>) -> Map<String, Value> {
-    let datasets = root.get("multiscales").and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
-    let paths = datasets.into_iter().flatten().filter_map(|dataset| dataset.get("path")?.as_str());
-    let coarser: Vec<u64> = paths.filter_map(|path| path.parse().ok()).filter(|level| *level > 0).collect();
+    let datasets = root
+        .get("multiscales")
+        .and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
+    let paths = datasets
+        .into_iter()
+        .flatten()
+        .filter_map(|dataset| dataset.get("path")?.as_str());
+    let coarser: Vec<u64> = paths
+        .filter_map(|path| path.parse().ok())
+        .filter(|level| *level > 0)
+        .collect();
     if !coarser.is_empty() {
         root.insert("zvf_stale_levels".to_owned(), json!(coarser));
     }

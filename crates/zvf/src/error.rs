@@ -1,5 +1,6 @@
 //! Why a store cannot be opened or counted.
 
+use zvf_build::{Refusal, edit::EditError};
 use zvf_format::{
     fragment::FragmentIndexError, manifest::ManifestError, open_rows::OpenRowsError,
     vlen::VlenFrameError,
@@ -11,7 +12,6 @@ use zvf_model::{
     metadata::MetadataError,
     zarr::IndexError,
 };
-use zvf_build::{Refusal, edit::EditError};
 use zvf_query::QueryError;
 use zvf_store::{
     CellArrayError, CellError, CommitError, CreateError, EncodeError, ListError, OpenError,
@@ -260,7 +260,9 @@ pub enum Error {
     #[error(transparent)]
     Edit(#[from] EditError),
     /// A store of another generation than the one that is changed.
-    #[error("{address} is a store of {profile}; only stores of 0.9 are changed, so write it anew as one")]
+    #[error(
+        "{address} is a store of {profile}; only stores of 0.9 are changed, so write it anew as one"
+    )]
     Unchangeable {
         /// The address.
         address: String,

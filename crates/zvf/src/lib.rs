@@ -34,9 +34,9 @@ mod opening;
 mod writing;
 
 pub use dataset::Dataset;
+pub use editing::{Changed, Editor};
 pub use error::Error;
 pub use info::{Info, LevelInfo};
-pub use editing::{Changed, Editor};
 pub use writing::{
     Batches, CreateOptions, Existing, Progress, Written, create, create_from, create_in,
 };

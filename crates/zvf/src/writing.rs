@@ -139,7 +139,10 @@ async fn replace(
 ) -> Result<Written, Error> {
     let transaction = store.begin().await?;
     let before = store.list_all(&Key::root(), MOST_FILES).await?;
-    let sink = Sink::Transaction(futures_util::lock::Mutex::new((transaction, HashSet::new())));
+    let sink = Sink::Transaction(futures_util::lock::Mutex::new((
+        transaction,
+        HashSet::new(),
+    )));
     let mut written = put_all(&sink, plan, progress).await?;
     let Sink::Transaction(staged) = sink else {
         return Err(Error::Interrupted);
@@ -248,5 +251,5 @@ pub(crate) async fn run<T: Send + 'static>(
 
 /// The root of a plan.
 fn root(plan: &Plan) -> Bytes {
-    objects::text(&zvf_build::group(plan.root()))
+    objects::text(&zvf_build::group(&plan.root()))
 }

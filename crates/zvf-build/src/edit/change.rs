@@ -34,7 +34,11 @@ impl Change {
     pub fn chunks(&self, image: &Image) -> Result<BTreeSet<Vec<i64>>, EditError> {
         let mut chunks: BTreeSet<Vec<i64>> = self.remove_rows.keys().cloned().collect();
         for id in &self.remove {
-            let row = image.tables.row_of.get(id).ok_or(EditError::NoObject(*id))?;
+            let row = image
+                .tables
+                .row_of
+                .get(id)
+                .ok_or(EditError::NoObject(*id))?;
             let manifest = image.tables.manifest(*row, image.axes)?;
             chunks.extend(manifest.into_iter().map(|(chunk, _)| chunk));
         }

@@ -50,7 +50,7 @@ impl Chunk {
     ) -> Result<Vec<Fragment>, EditError> {
         let index = FragmentIndex::parse(bytes).map_err(|error| damaged(path, error))?;
         let mut fragments = Vec::new();
-        for rows_of in index.iter() {
+        for rows_of in &index {
             let fragment = match rows_of {
                 zvf_format::fragment::Rows::Range(range) => Fragment::Range(range.start, range.end),
                 zvf_format::fragment::Rows::List(list) => Fragment::List(list.iter().collect()),
@@ -104,7 +104,8 @@ impl Chunk {
             *fragment = match fragment {
                 Fragment::Range(start, end) => Fragment::Range(before(*start), before(*end)),
                 Fragment::List(rows) => {
-                    let row = |row: &u64| numbers.get(usize::try_from(*row).ok()?).copied().flatten();
+                    let row =
+                        |row: &u64| numbers.get(usize::try_from(*row).ok()?).copied().flatten();
                     Fragment::List(rows.iter().filter_map(row).collect())
                 }
             };

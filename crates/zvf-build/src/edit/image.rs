@@ -82,18 +82,28 @@ impl Image {
         };
         let missing = |what: &str| damaged("zarr.json", format!("no {what}"));
         let types = block.get("geometry_types").and_then(Value::as_array);
-        let first = types.and_then(|types| types.first()).and_then(Value::as_str);
+        let first = types
+            .and_then(|types| types.first())
+            .and_then(Value::as_str);
         let kind = GeometryKind::ALL
             .into_iter()
             .find(|kind| Some(kind.geometry_type()) == first);
-        let kind = kind.ok_or(EditError::Unsupported("the store does not say what it holds"))?;
-        let level = nodes.get("0").ok_or_else(|| EditError::Missing("0".to_owned()))?;
+        let kind = kind.ok_or(EditError::Unsupported(
+            "the store does not say what it holds",
+        ))?;
+        let level = nodes
+            .get("0")
+            .ok_or_else(|| EditError::Missing("0".to_owned()))?;
         let level = &level["attributes"]["zarr_vectors_level"];
         if level.get("chunk_attribute_name").is_some() {
-            return Err(EditError::Unsupported("the store is chunked by an attribute"));
+            return Err(EditError::Unsupported(
+                "the store is chunked by an attribute",
+            ));
         }
         let extents = level.get("chunk_shape").or(block.get("chunk_shape"));
-        let extents = extents.and_then(list).ok_or_else(|| missing("chunk_shape"))?;
+        let extents = extents
+            .and_then(list)
+            .ok_or_else(|| missing("chunk_shape"))?;
         let chunk = ChunkShape::new(&extents).map_err(|error| damaged("zarr.json", error))?;
         let axes = chunk.axes();
         let _ = parsed;
@@ -125,7 +135,7 @@ impl Image {
             cells: BTreeMap::new(),
         };
         image.read_arrays()?;
-        image.read_links()?;
+        image.read_links();
         let vertices = image.arrays.get("0/vertices");
         let vertices = vertices.ok_or_else(|| EditError::Missing("0/vertices".to_owned()))?;
         image.positions = vertices.dtype.map_or(Kind::Float32, Dtype::kind);
@@ -147,12 +157,15 @@ impl Image {
             let presence = zvf_model::array::Presence::parse(&key, &array, self.axes);
             let presence = presence.map_err(|error| damaged(path, error))?.value;
             let attributes = &array.attributes;
-            let origin = attributes.get("chunk_grid_origin").and_then(Value::as_array);
+            let origin = attributes
+                .get("chunk_grid_origin")
+                .and_then(Value::as_array);
             let origin = origin.map(|origin| origin.iter().filter_map(Value::as_i64).collect());
             let dtype = attributes.get("dtype").and_then(Value::as_str);
             let dtype = dtype.map(|text| Dtype::parse(text).map_err(|error| damaged(path, error)));
             let dtype = dtype.transpose()?;
-            let big = dtype.is_some_and(|dtype| dtype.order() == zvf_format::numeric::ByteOrder::Big);
+            let big =
+                dtype.is_some_and(|dtype| dtype.order() == zvf_format::numeric::ByteOrder::Big);
             if big && dtype.is_some_and(|dtype| dtype.size() > 1) {
                 return Err(EditError::Unsupported(
                     "numbers are stored with the most significant byte first",
@@ -173,21 +186,20 @@ impl Image {
         Ok(())
     }
 
-    fn read_links(&mut self) -> Result<(), EditError> {
+    fn read_links(&mut self) {
         let Some(family) = self.nodes.get("0/links/0") else {
-            return Ok(());
+            return;
         };
         let attributes = &family["attributes"];
         let width = attributes.get("link_width").and_then(Value::as_u64);
         let Some(width) = width.filter(|width| (1..=8).contains(width)) else {
-            return Ok(());
+            return;
         };
         self.links = Some(Family {
             width: width as usize,
             directed: attributes["directed"].as_bool().unwrap_or(false),
             duplicate: attributes["store"].as_str() == Some("duplicate"),
         });
-        Ok(())
     }
 
     /// Paths of the tables, whose chunks are read whole.
@@ -266,7 +278,10 @@ impl Image {
 
     /// Chunks that have vertices.
     pub fn chunks(&self) -> impl Iterator<Item = &Vec<i64>> {
-        self.arrays.get("0/vertices").into_iter().flat_map(|array| &array.present)
+        self.arrays
+            .get("0/vertices")
+            .into_iter()
+            .flat_map(|array| &array.present)
     }
 
     /// Number of objects.

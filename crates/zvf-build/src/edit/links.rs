@@ -15,16 +15,23 @@ use super::{
     image::{CellKey, Image},
 };
 
+/// An array of links: path, last segment, and offsets of the ends but the first.
+pub(super) type LinkArray = (String, String, Vec<Vec<i64>>);
+
 /// The arrays of links: path, last segment, and offsets of their ends but the
 /// first.
-pub(super) fn arrays(image: &Image) -> Result<Vec<(String, String, Vec<Vec<i64>>)>, EditError> {
+pub(super) fn arrays(image: &Image) -> Result<Vec<LinkArray>, EditError> {
     let Some(family) = &image.links else {
         return Ok(Vec::new());
     };
     let mut arrays = Vec::new();
     for path in image.arrays.keys() {
         if let Some(segment) = path.strip_prefix("0/links/0/") {
-            arrays.push((path.clone(), segment.to_owned(), offsets(path, segment, family.width, image.axes)?));
+            arrays.push((
+                path.clone(),
+                segment.to_owned(),
+                offsets(path, segment, family.width, image.axes)?,
+            ));
         }
     }
     Ok(arrays)
@@ -48,12 +55,11 @@ pub(super) fn at(source: &[i64], offset: &[i64]) -> Vec<i64> {
 }
 
 /// Whether a cell has ends in one of these chunks.
-pub(super) fn touches(
-    source: &[i64],
-    offsets: &[Vec<i64>],
-    chunks: &BTreeSet<Vec<i64>>,
-) -> bool {
-    chunks.contains(source) || offsets.iter().any(|offset| chunks.contains(&at(source, offset)))
+pub(super) fn touches(source: &[i64], offsets: &[Vec<i64>], chunks: &BTreeSet<Vec<i64>>) -> bool {
+    chunks.contains(source)
+        || offsets
+            .iter()
+            .any(|offset| chunks.contains(&at(source, offset)))
 }
 
 /// The cells that belong together: links, groups, attributes.
@@ -74,15 +80,19 @@ pub(super) fn of_cell(image: &Image, segment: &str, source: &[i64]) -> Vec<CellK
 /// Paths of the attributes of an array's links.
 pub(super) fn attributes(image: &Image, segment: &str) -> impl Iterator<Item = String> {
     let end = format!("/0/{segment}");
-    let paths = image.arrays.keys().filter(move |path| {
-        path.starts_with("0/link_attributes/") && path.ends_with(&end)
-    });
+    let paths = image
+        .arrays
+        .keys()
+        .filter(move |path| path.starts_with("0/link_attributes/") && path.ends_with(&end));
     paths.cloned().collect::<Vec<_>>().into_iter()
 }
 
 /// Whether all ends are in one chunk.
 pub(super) fn is_zero(segment: &str) -> bool {
-    segment == "self" || segment.bytes().all(|letter| matches!(letter, b'0' | b'.' | b'_'))
+    segment == "self"
+        || segment
+            .bytes()
+            .all(|letter| matches!(letter, b'0' | b'.' | b'_'))
 }
 
 /// Whether rows of an array have a column for the order of their ends.
@@ -104,7 +114,12 @@ pub(super) fn load(image: &Image, segment: &str, source: &[i64]) -> Result<Chunk
     let Some(bytes) = cell(&path) else {
         return Ok(Chunk::default());
     };
-    if image.arrays.get(&path).and_then(|array| array.dtype).is_some_and(|dtype| dtype.size() != 8) {
+    if image
+        .arrays
+        .get(&path)
+        .and_then(|array| array.dtype)
+        .is_some_and(|dtype| dtype.size() != 8)
+    {
         return Err(EditError::Unsupported("links are not stored as int64"));
     }
     let mut chunk = Chunk::default();
@@ -117,7 +132,8 @@ pub(super) fn load(image: &Image, segment: &str, source: &[i64]) -> Result<Chunk
             None => vec![Fragment::Range(0, chunk.rows)],
         };
     } else {
-        let links = RaggedLinks::parse(bytes, width, form).map_err(|error| damaged(&path, error))?;
+        let links =
+            RaggedLinks::parse(bytes, width, form).map_err(|error| damaged(&path, error))?;
         let mut start = 0;
         for group in links.groups() {
             let end = start + group.len() as u64;
@@ -134,7 +150,7 @@ pub(super) fn load(image: &Image, segment: &str, source: &[i64]) -> Result<Chunk
     }
     for path in attributes(image, segment) {
         let bytes = cell(&path).cloned().unwrap_or_default();
-        if chunk.rows > 0 && bytes.len() as u64 % chunk.rows != 0 {
+        if chunk.rows > 0 && !(bytes.len() as u64).is_multiple_of(chunk.rows) {
             return Err(damaged(&path, "no whole number of rows"));
         }
         chunk.vertex.insert(path, bytes);
@@ -165,7 +181,8 @@ pub(super) fn renumber(
             bytes.copy_from_slice(value);
             let number = i64::from_le_bytes(bytes);
             let number = usize::try_from(number).ok().and_then(|at| rows.get(at));
-            let number = number.ok_or_else(|| damaged("0/links/0", "a link to a row that is not there"))?;
+            let number =
+                number.ok_or_else(|| damaged("0/links/0", "a link to a row that is not there"))?;
             match number {
                 Some(number) => {
                     value.copy_from_slice(&number.to_le_bytes());
@@ -192,7 +209,8 @@ pub(super) fn store(cell: &Chunk, segment: &str) -> Result<(Vec<u8>, Option<Vec<
         .iter()
         .map(|group| {
             let rows = group.rows().map(|row| row as usize * size);
-            rows.flat_map(|at| cell.positions[at..at + size].iter().copied()).collect()
+            rows.flat_map(|at| cell.positions[at..at + size].iter().copied())
+                .collect()
         })
         .filter(|group: &Vec<u8>| !group.is_empty())
         .collect();

@@ -3,7 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
-use zvf_format::{groups, int64s::Int64s, manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder}, numeric::Kind, vlen::VlenFrame};
+use zvf_format::{
+    groups,
+    int64s::Int64s,
+    manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
+    numeric::Kind,
+    vlen::VlenFrame,
+};
 use zvf_model::zarr::{Array, DataType};
 
 use super::error::{EditError, damaged};
@@ -110,12 +116,16 @@ impl Tables {
             for (number, item) in loose.iter().enumerate() {
                 let range = ranges.and_then(|ranges| ranges.get(number.to_string()));
                 let ends = range.and_then(Value::as_array);
-                let ends = ends.and_then(|ends| Some((ends.first()?.as_i64()?, ends.get(1)?.as_i64()?)));
+                let ends =
+                    ends.and_then(|ends| Some((ends.first()?.as_i64()?, ends.get(1)?.as_i64()?)));
                 let members = match ends {
-                    Some((start, stop)) if stop.saturating_sub(start) <= 1 << 26 => (start..stop).collect(),
+                    Some((start, stop)) if stop.saturating_sub(start) <= 1 << 26 => {
+                        (start..stop).collect()
+                    }
                     Some(_) => return Err(damaged("0/groups", "a range of too many objects")),
                     None => {
-                        let list = Int64s::parse(item).map_err(|error| damaged("0/groups", error))?;
+                        let list =
+                            Int64s::parse(item).map_err(|error| damaged("0/groups", error))?;
                         list.iter().collect()
                     }
                 };
@@ -138,7 +148,7 @@ impl Tables {
         let path = "0/object_index/manifests";
         let manifest = ObjectManifest::parse(bytes, axes).map_err(|error| damaged(path, error))?;
         let mut all = Vec::new();
-        for block in manifest.iter() {
+        for block in &manifest {
             let chunk: Vec<i64> = block.chunk.iter().collect();
             match &block.fragments {
                 FragmentRef::Single(one) => all.push((chunk, *one)),
@@ -164,7 +174,10 @@ impl Tables {
             let fragments = self.manifest(row, axes)?;
             let named = |(chunk, _): &(Vec<i64>, u32)| chunks.contains(chunk);
             if fragments.iter().any(named) {
-                let left: Vec<_> = fragments.into_iter().filter(|entry| !named(entry)).collect();
+                let left: Vec<_> = fragments
+                    .into_iter()
+                    .filter(|entry| !named(entry))
+                    .collect();
                 self.manifests[row] = encoded(&left, axes)?;
             }
         }
@@ -172,7 +185,12 @@ impl Tables {
     }
 
     /// Appends an object.
-    pub(super) fn push(&mut self, id: i64, fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<(), EditError> {
+    pub(super) fn push(
+        &mut self,
+        id: i64,
+        fragments: &[(Vec<i64>, u32)],
+        axes: usize,
+    ) -> Result<(), EditError> {
         let manifest = encoded(fragments, axes)?;
         let ids = self.ids.get_or_insert_default();
         self.row_of.insert(id, ids.len());
@@ -262,7 +280,11 @@ fn values(
     let chunk = usize::try_from(chunk).map_err(|error| damaged(path, error))?;
     for bytes in chunks {
         match bytes {
-            Some(bytes) => all.extend(bytes.chunks_exact((size * columns).max(1)).map(<[u8]>::to_vec)),
+            Some(bytes) => all.extend(
+                bytes
+                    .chunks_exact((size * columns).max(1))
+                    .map(<[u8]>::to_vec),
+            ),
             None => return Err(damaged(path, format!("a chunk of {chunk} rows is missing"))),
         }
     }
@@ -386,7 +408,11 @@ impl Table {
             crate::Values::Numbers(numbers) => Some(numbers.row(at).to_vec()),
             crate::Values::Text(texts) => {
                 let text = texts.get(at)?.as_deref()?;
-                Some(text.chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect())
+                Some(
+                    text.chars()
+                        .flat_map(|letter| u32::from(letter).to_le_bytes())
+                        .collect(),
+                )
             }
         }
     }

@@ -3,7 +3,14 @@
 use zvf_format::numeric::Kind;
 
 use crate::{
+    arrange::Arranged,
+    columns::Column,
     design::{Axis, Design},
+    filing::Filed,
+    geometry::Geometry,
+    nodes::Encoding,
+    objects::Objects,
+    plan::Plan,
     space::Space,
 };
 
@@ -21,6 +28,16 @@ pub struct Outline {
     pub(crate) fields: Vec<Field>,
 }
 
+/// What a plan is of.
+pub(crate) struct Found {
+    pub(crate) vertices: u64,
+    pub(crate) vertex: Vec<Column>,
+    pub(crate) geometry: Geometry,
+    pub(crate) arranged: Arranged,
+    pub(crate) objects: Option<Objects>,
+    pub(crate) links: Option<Filed>,
+}
+
 /// An attribute of vertices.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
@@ -34,6 +51,27 @@ pub(crate) struct Field {
 }
 
 impl Outline {
+    /// A plan with all that is decided here.
+    pub(crate) fn plan(&self, found: Found) -> Plan {
+        Plan {
+            vertex: found.vertex,
+            fragment: Vec::new(),
+            link: Vec::new(),
+            encoding: Encoding::of_cells(&self.design),
+            vertices: found.vertices,
+            geometry: found.geometry,
+            design: self.design.clone(),
+            space: self.space.clone(),
+            axes: self.axes.clone(),
+            grid: self.grid.clone(),
+            shard: self.shard.clone(),
+            arranged: found.arranged,
+            objects: found.objects,
+            links: found.links,
+            tasks: Vec::new(),
+        }
+    }
+
     /// Extent of a chunk, that of a bin where there are bins, and why.
     pub fn space(&self) -> &Space {
         &self.space

@@ -14,11 +14,10 @@ use crate::{
     filing::{Filed, Policy},
     geometry::{Attribute, Geometry, Numbers, Values},
     large::{
-        outline::{Field, Outline},
+        outline::{Field, Found, Outline},
         piece::Piece,
     },
     layout,
-    nodes::Encoding,
     objects::Objects,
     plan::{self, Output, Plan},
     refusal::Refusal,
@@ -37,10 +36,47 @@ pub struct Part {
 /// What came of a part, as far as the whole needs it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartResult {
-    /// Chunks, their rows, and rows and object of each fragment.
-    pub(crate) chunks: Vec<(Vec<i64>, u64, Vec<(u32, i64)>)>,
+    pub(crate) chunks: Vec<MadeChunk>,
     /// Links by the chunks of their ends, as stored.
     pub(crate) links: BTreeMap<Vec<Vec<i64>>, u32>,
+}
+
+/// A chunk that was made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct MadeChunk {
+    pub(crate) coords: Vec<i64>,
+    pub(crate) rows: u64,
+    /// Rows and object of each fragment.
+    pub(crate) fragments: Vec<(u32, i64)>,
+}
+
+impl PartResult {
+    /// What is in the chunks that are `own`; objects by the rows of `ids`.
+    fn of(arranged: &Arranged, filed: &Filed, ids: &[i64], own: impl Fn(u32) -> bool) -> Self {
+        let mut result = Self::default();
+        for (chunk, coords) in arranged.chunks.iter().enumerate() {
+            if !own(chunk as u32) {
+                continue;
+            }
+            let fragments = arranged.fragments(chunk).iter();
+            let fragments = fragments.map(|fragment| match fragment.object {
+                NOBODY => (fragment.rows, i64::MIN),
+                object => (fragment.rows, ids[object as usize]),
+            });
+            result.chunks.push(MadeChunk {
+                coords: coords.clone(),
+                rows: arranged.vertices(chunk).len() as u64,
+                fragments: fragments.collect(),
+            });
+        }
+        for (numbers, cell) in &filed.between {
+            let coords = numbers.iter();
+            let coords = coords.map(|number| arranged.chunks[*number as usize].clone());
+            let links = cell.links.len() as u32;
+            result.links.insert(coords.collect(), links);
+        }
+        result
+    }
 }
 
 impl Part {
@@ -76,18 +112,10 @@ impl Outline {
     pub fn arrays(&self) -> Result<Vec<Output>, Refusal> {
         let current = self.design.profile == Profile::V09;
         let columns = self.fields.iter().map(|field| field.column(&[], current));
-        layout::rest(&Plan {
-            vertex: columns.collect::<Result<_, _>>()?,
-            fragment: Vec::new(),
-            link: Vec::new(),
-            encoding: Encoding::of_cells(&self.design),
+        layout::rest(&self.plan(Found {
             vertices: 0,
+            vertex: columns.collect::<Result<_, _>>()?,
             geometry: Geometry::new(Numbers::new(self.positions.0, self.positions.1)),
-            design: self.design.clone(),
-            space: self.space.clone(),
-            axes: self.axes.clone(),
-            grid: self.grid.clone(),
-            shard: self.shard.clone(),
             arranged: Arranged {
                 starts: vec![0],
                 fragment_starts: vec![0],
@@ -95,8 +123,29 @@ impl Outline {
             },
             objects: None,
             links: None,
-            tasks: Vec::new(),
-        })
+        }))
+    }
+
+    /// Files steps from chunk to chunk: those whose cell is in a chunk that is `own`.
+    fn steps(
+        &self,
+        steps: &[[u32; 4]],
+        number: impl Fn(u32) -> Option<u32>,
+        own: impl Fn(u32) -> bool,
+    ) -> Result<Filed, Refusal> {
+        let policy = Policy {
+            directed: self.design.directed,
+            duplicate: self.design.duplicate,
+        };
+        let mut filed = Filed::none(LinkWidth::EDGE);
+        for [from, before, to, row] in steps {
+            let (Some(from), Some(to)) = (number(*from), number(*to)) else {
+                return Err(super::piece::cut());
+            };
+            let record = [(from, u64::from(*before)), (to, u64::from(*row))];
+            filed.cross(0, &record, policy, &own)?;
+        }
+        Ok(filed)
     }
 
     /// The part whose pieces these bytes are; `chunks` are all chunks by number.
@@ -115,7 +164,8 @@ impl Outline {
             ..Numbers::new(self.positions.0, self.positions.1)
         });
         let columns = self.fields.iter().zip(&piece.fields);
-        let columns = columns.map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09));
+        let columns =
+            columns.map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09));
         let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
         let mut offsets = vec![0u64];
         for rows in &piece.stretches {
@@ -133,7 +183,11 @@ impl Outline {
         all.extend(named.filter_map(|number| chunks.get(number as usize).cloned()));
         let all: Vec<Vec<i64>> = all.into_iter().collect();
         let number: HashMap<&[i64], u32> = all.iter().map(Vec::as_slice).zip(0..).collect();
-        let moved: Vec<u32> = assigned.chunks.iter().map(|chunk| number[chunk.as_slice()]).collect();
+        let moved: Vec<u32> = assigned
+            .chunks
+            .iter()
+            .map(|chunk| number[chunk.as_slice()])
+            .collect();
         for chunk in &mut assigned.chunk_of {
             *chunk = moved[*chunk as usize];
         }
@@ -158,57 +212,27 @@ impl Outline {
             },
         };
         let arranged = Arranged::new(assigned, &geometry, &grouping);
-        let policy = Policy {
-            directed: self.design.directed,
-            duplicate: self.design.duplicate,
+        let by_number = |at: u32| {
+            let coords = chunks.get(at as usize);
+            coords.and_then(|coords| number.get(coords.as_slice()).copied())
         };
-        let mut filed = Filed::none(LinkWidth::EDGE);
-        for [from, before, to, row] in &piece.steps {
-            let at = |number_of: &u32| {
-                let coords = chunks.get(*number_of as usize);
-                coords.and_then(|coords| number.get(coords.as_slice()).copied()).unwrap_or(0)
-            };
-            let record = [(at(from), u64::from(*before)), (at(to), u64::from(*row))];
-            filed.cross(0, &record, policy, |chunk| own.contains(&all[chunk as usize]))?;
-        }
-        let mut result = PartResult::default();
-        for (chunk, coords) in all.iter().enumerate() {
-            if !own.contains(coords) {
-                continue;
-            }
-            let fragments = arranged.fragments(chunk).iter();
-            let fragments = fragments.map(|fragment| match fragment.object {
-                NOBODY => (fragment.rows, i64::MIN),
-                object => (fragment.rows, ids[object as usize]),
-            });
-            let rows = arranged.vertices(chunk).len() as u64;
-            result.chunks.push((coords.clone(), rows, fragments.collect()));
-        }
-        for (numbers, cell) in &filed.between {
-            let coords = numbers.iter().map(|number| all[*number as usize].clone());
-            result.links.insert(coords.collect(), cell.links.len() as u32);
-        }
-        let mut plan = Plan {
-            vertex: columns,
-            fragment: Vec::new(),
-            link: Vec::new(),
-            encoding: Encoding::of_cells(&self.design),
+        let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
+        let filed = self.steps(&piece.steps, by_number, is_own)?;
+        let result = PartResult::of(&arranged, &filed, &ids, is_own);
+        let mut plan = self.plan(Found {
             vertices: geometry.vertices() as u64,
+            vertex: columns,
             geometry,
-            design: self.design.clone(),
-            space: self.space.clone(),
-            axes: self.axes.clone(),
-            grid: self.grid.clone(),
-            shard: self.shard.clone(),
             arranged,
             objects: self.has_objects.then(Objects::default),
             links: (!filed.between.is_empty()).then_some(filed),
-            tasks: Vec::new(),
-        };
+        });
         layout::check_cells(&plan)?;
         plan.tasks = plan.share_out();
         let tasks = plan.tasks.iter().map(|chunks| {
-            let own = chunks.iter().filter(|chunk| own.contains(&all[**chunk as usize]));
+            let own = chunks
+                .iter()
+                .filter(|chunk| own.contains(&all[**chunk as usize]));
             own.copied().collect::<Vec<u32>>()
         });
         let tasks = tasks.filter(|chunks| !chunks.is_empty()).collect();
@@ -258,10 +282,14 @@ impl Field {
             let mut number = [0; 4];
             number.copy_from_slice(bytes);
             let came = u32::from_le_bytes(number) as usize;
-            codes.get(came).map_or(Code::Missing, |code| Code::Category(*code))
+            codes
+                .get(came)
+                .map_or(Code::Missing, |code| Code::Category(*code))
         };
         let codes: Vec<Code> = bytes.chunks_exact(4).map(code).collect();
-        let bytes = dtype.encode(&codes).map_err(|_| Refusal::Batch(codes.len()))?;
+        let bytes = dtype
+            .encode(&codes)
+            .map_err(|_| Refusal::Batch(codes.len()))?;
         column.numbers.bytes = bytes;
         Ok(column)
     }

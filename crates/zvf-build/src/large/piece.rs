@@ -27,8 +27,12 @@ impl Piece {
         }
         out.extend(&self.positions);
         self.fields.iter().for_each(|field| out.extend(field));
-        self.objects.iter().for_each(|id| out.extend(id.to_le_bytes()));
-        self.stretches.iter().for_each(|rows| out.extend(rows.to_le_bytes()));
+        self.objects
+            .iter()
+            .for_each(|id| out.extend(id.to_le_bytes()));
+        self.stretches
+            .iter()
+            .for_each(|rows| out.extend(rows.to_le_bytes()));
         let steps = self.steps.iter().flatten();
         steps.for_each(|number| out.extend(number.to_le_bytes()));
     }
@@ -37,7 +41,9 @@ impl Piece {
     pub(super) fn read(&mut self, bytes: &mut &[u8], fields: usize) -> Result<(), Refusal> {
         self.fields.resize(fields, Vec::new());
         let lengths = take(bytes, (fields + 4) * 8)?;
-        let lengths: Vec<usize> = numbers(lengths).map(|length| u64::from_le_bytes(length) as usize).collect();
+        let lengths: Vec<usize> = numbers(lengths)
+            .map(|length| u64::from_le_bytes(length) as usize)
+            .collect();
         let [positions, own @ .., objects, stretches, steps] = lengths.as_slice() else {
             return Err(cut());
         };
@@ -72,7 +78,8 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Refusal> {
     Ok(first)
 }
 
-fn cut() -> Refusal {
+/// Bytes that are not those that were written.
+pub(super) fn cut() -> Refusal {
     Refusal::Needs {
         kind: "parts",
         what: "all bytes that were written for them; the file between the passes was changed",

@@ -13,11 +13,10 @@ use crate::{
     filing::{Cell, Filed},
     geometry::{Attribute, Geometry, Numbers, Values},
     large::{
-        outline::Outline,
-        part::PartResult,
+        outline::{Found, Outline},
+        part::{MadeChunk, PartResult},
         piece::Piece,
     },
-    nodes::Encoding,
     objects::Objects,
     plan::{self, Plan},
     refusal::Refusal,
@@ -77,14 +76,24 @@ impl Splitter {
         self.first += vertices;
         let binned = !self.outline.has_objects;
         let assigned = space::assign(&batch.positions, &self.outline.space, binned)?;
-        let global: Vec<u32> = assigned.chunks.iter().map(|chunk| self.number(chunk)).collect();
-        let part_of: Vec<usize> = assigned.chunks.iter().map(|chunk| self.part_of(chunk)).collect();
+        let global: Vec<u32> = assigned
+            .chunks
+            .iter()
+            .map(|chunk| self.number(chunk))
+            .collect();
+        let part_of: Vec<usize> = assigned
+            .chunks
+            .iter()
+            .map(|chunk| self.part_of(chunk))
+            .collect();
         let fields = self.values(&batch.vertex);
         let mut pieces: BTreeMap<usize, Piece> = BTreeMap::new();
         let mut put = |part: usize, vertex: usize| {
             let piece = pieces.entry(part).or_default();
             piece.fields.resize(fields.len(), Vec::new());
-            piece.positions.extend_from_slice(batch.positions.row(vertex));
+            piece
+                .positions
+                .extend_from_slice(batch.positions.row(vertex));
             for (field, numbers) in piece.fields.iter_mut().zip(&fields) {
                 field.extend_from_slice(numbers.row(vertex));
             }
@@ -122,7 +131,8 @@ impl Splitter {
                         *rows += 1;
                     }
                 } else {
-                    self.stretches.push((number, global[chunk], self.ends[at].1));
+                    self.stretches
+                        .push((number, global[chunk], self.ends[at].1));
                     self.ends[at].1 += 1;
                     stretches.push((part_of[chunk], id, 1));
                     if let Some(last) = last {
@@ -237,13 +247,12 @@ impl Splitter {
     ///
     /// [`Refusal`] when an object is there twice, or tables do not fit.
     pub fn finish(self, results: Vec<PartResult>, tables: Geometry) -> Result<Plan, Refusal> {
-        let outline = self.outline;
-        let (mut found, mut between): (BTreeMap<Vec<i64>, _>, BTreeMap<Vec<Vec<i64>>, u32>) =
-            Default::default();
+        let outline = &self.outline;
+        let mut found: BTreeMap<Vec<i64>, MadeChunk> = BTreeMap::new();
+        let mut between: BTreeMap<Vec<Vec<i64>>, u32> = BTreeMap::new();
         for result in results {
-            for (coords, rows, fragments) in result.chunks {
-                found.insert(coords, (rows, fragments));
-            }
+            let made = result.chunks.into_iter();
+            found.extend(made.map(|made| (made.coords.clone(), made)));
             between.extend(result.links);
         }
         let chunks: Vec<Vec<i64>> = found.keys().cloned().collect();
@@ -256,13 +265,12 @@ impl Splitter {
         };
         let mut end = 0;
         let mut vertices = 0u64;
-        let mut own: Vec<i64> = Vec::new();
         let mut raw: Vec<(u32, u32, i64)> = Vec::new();
-        for (chunk, (rows, fragments)) in (0u32..).zip(found.values()) {
-            end += *rows as usize;
-            vertices += rows;
+        for (chunk, made) in (0u32..).zip(found.values()) {
+            end += made.rows as usize;
+            vertices += made.rows;
             arranged.starts.push(end);
-            for (rows, id) in fragments {
+            for (rows, id) in &made.fragments {
                 raw.push((chunk, *rows, *id));
             }
             arranged.fragment_starts.push(raw.len());
@@ -277,28 +285,13 @@ impl Splitter {
             object_ids: None,
             ..tables
         };
-        let objects = match outline.has_objects {
-            false => None,
-            true => {
-                let paths = outline.design.kind.is_paths();
-                if paths {
-                    own.clone_from(&self.paths);
-                    let mut sorted = own.clone();
-                    sorted.sort_unstable();
-                    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                        return Err(Refusal::ObjectTwice(pair[0]));
-                    }
-                } else {
-                    own.extend(raw.iter().map(|(_, _, id)| *id));
-                    own.sort_unstable();
-                    own.dedup();
-                }
-                geometry.objects.get_or_insert_with(|| own.clone());
-                Some(Objects::among(&own, &geometry, &outline.design)?)
-            }
-        };
+        let objects = self.objects(&raw, &mut geometry)?;
         let rows = objects.as_ref().map(Objects::rows);
-        let row_of = |id: i64| rows.as_ref().and_then(|rows| rows.get(id)).unwrap_or(NOBODY);
+        let row_of = |id: i64| {
+            rows.as_ref()
+                .and_then(|rows| rows.get(id))
+                .unwrap_or(NOBODY)
+        };
         arranged.fragments = raw
             .iter()
             .map(|(chunk, rows, id)| Fragment {
@@ -318,46 +311,79 @@ impl Splitter {
                 stretches.collect()
             } else {
                 let fragments = arranged.fragments.iter().zip(0..);
-                fragments.map(|(fragment, at)| (fragment.object, at)).collect()
+                fragments
+                    .map(|(fragment, at)| (fragment.object, at))
+                    .collect()
             };
             arranged.manifests = Manifests::by_object(objects.ids.len(), &entries);
         }
-        let links = (!between.is_empty()).then(|| {
-            let mut filed = Filed::none(LinkWidth::EDGE);
-            for (coords, links) in between {
-                let chunks = coords.iter().map(|chunk| number.get(chunk.as_slice()).copied().unwrap_or(0));
-                let cell = Cell {
-                    links: vec![0; links as usize],
-                    ..Cell::default()
-                };
-                filed.between.insert(chunks.collect(), cell);
-            }
-            let physical = filed.physical();
-            filed.logical = match outline.design.duplicate {
-                true => physical / 2,
-                false => physical,
-            };
-            filed
-        });
+        let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0));
         let current = outline.design.profile == crate::Profile::V09;
-        let vertex = outline.fields.iter().map(|field| field.column(&[], current));
-        Ok(Plan {
-            vertex: vertex.collect::<Result<Vec<Column>, _>>()?,
-            fragment: Vec::new(),
-            link: Vec::new(),
-            encoding: Encoding::of_cells(&outline.design),
+        let vertex = outline
+            .fields
+            .iter()
+            .map(|field| field.column(&[], current));
+        Ok(outline.plan(Found {
             vertices,
+            vertex: vertex.collect::<Result<Vec<Column>, _>>()?,
             geometry,
-            design: outline.design,
-            space: outline.space,
-            axes: outline.axes,
-            grid: outline.grid,
-            shard: outline.shard,
             arranged,
             objects,
             links,
-            tasks: Vec::new(),
-        })
+        }))
+    }
+
+    /// The objects there are, those of paths and those that fragments have.
+    fn objects(
+        &self,
+        fragments: &[(u32, u32, i64)],
+        geometry: &mut Geometry,
+    ) -> Result<Option<Objects>, Refusal> {
+        if !self.outline.has_objects {
+            return Ok(None);
+        }
+        let own = if self.outline.design.kind.is_paths() {
+            let mut sorted = self.paths.clone();
+            sorted.sort_unstable();
+            if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(Refusal::ObjectTwice(pair[0]));
+            }
+            self.paths.clone()
+        } else {
+            let mut own: Vec<i64> = fragments.iter().map(|(_, _, id)| *id).collect();
+            own.sort_unstable();
+            own.dedup();
+            own
+        };
+        geometry.objects.get_or_insert_with(|| own.clone());
+        Objects::among(&own, geometry, &self.outline.design).map(Some)
+    }
+
+    /// The cells of links, and how many are in each.
+    fn links(
+        &self,
+        between: BTreeMap<Vec<Vec<i64>>, u32>,
+        number: impl Fn(&[i64]) -> u32,
+    ) -> Option<Filed> {
+        if between.is_empty() {
+            return None;
+        }
+        let mut filed = Filed::none(LinkWidth::EDGE);
+        for (coords, links) in between {
+            let chunks = coords.iter().map(|chunk| number(chunk));
+            let cell = Cell {
+                links: vec![0; links as usize],
+                ..Cell::default()
+            };
+            filed.between.insert(chunks.collect(), cell);
+        }
+        let physical = filed.physical();
+        // Both chunks of a step have a copy.
+        filed.logical = match self.outline.design.duplicate {
+            true => physical / 2,
+            false => physical,
+        };
+        Some(filed)
     }
 }
 

@@ -69,7 +69,9 @@ impl Survey {
         let fields = batch.vertex.iter().map(Field::of).collect::<Vec<_>>();
         match &self.fields {
             None => self.fields = Some(fields),
-            Some(before) if before.len() == fields.len() && before.iter().zip(&fields).all(|(a, b)| a.like(b)) => {}
+            Some(before)
+                if before.len() == fields.len()
+                    && before.iter().zip(&fields).all(|(a, b)| a.like(b)) => {}
             Some(_) => {
                 return Err(Refusal::Needs {
                     kind: "batches",
@@ -81,10 +83,12 @@ impl Survey {
         let positions = &stored.positions;
         let (lower, upper) = coordinates::extent(positions)?;
         // What is outside is refused now or left out later.
-        plan::bounded(stored.clone(), &self.design).map(|_| ()).or_else(|error| match error {
-            Refusal::AllOutside => Ok(()),
-            error => Err(error),
-        })?;
+        plan::bounded(stored.clone(), &self.design)
+            .map(|_| ())
+            .or_else(|error| match error {
+                Refusal::AllOutside => Ok(()),
+                error => Err(error),
+            })?;
         self.extent = Some(match self.extent.take() {
             None => (lower, upper),
             Some((least, most)) => (
@@ -94,14 +98,19 @@ impl Survey {
         });
         let first = self.vertices;
         self.vertices += positions.len() as u64;
-        let sample = self.sample.get_or_insert_with(|| Numbers::new(positions.kind, positions.columns));
+        let sample = self
+            .sample
+            .get_or_insert_with(|| Numbers::new(positions.kind, positions.columns));
         for row in 0..positions.len() {
-            if (first + row as u64) % self.step as u64 == 0 {
+            if (first + row as u64).is_multiple_of(self.step as u64) {
                 sample.bytes.extend_from_slice(positions.row(row));
             }
         }
         while sample.len() > SAMPLE {
-            let half: Vec<u8> = (0..sample.len()).step_by(2).flat_map(|row| sample.row(row).to_vec()).collect();
+            let half: Vec<u8> = (0..sample.len())
+                .step_by(2)
+                .flat_map(|row| sample.row(row).to_vec())
+                .collect();
             sample.bytes = half;
             self.step *= 2;
         }
@@ -127,8 +136,16 @@ impl Survey {
             None => extent,
             Some((lower, upper)) => match design.out_of_bounds {
                 crate::OutOfBounds::Expand => (
-                    lower.iter().zip(&extent.0).map(|(a, b)| a.min(*b)).collect(),
-                    upper.iter().zip(&extent.1).map(|(a, b)| a.max(*b)).collect(),
+                    lower
+                        .iter()
+                        .zip(&extent.0)
+                        .map(|(a, b)| a.min(*b))
+                        .collect(),
+                    upper
+                        .iter()
+                        .zip(&extent.1)
+                        .map(|(a, b)| a.max(*b))
+                        .collect(),
                 ),
                 _ => (lower.clone(), upper.clone()),
             },

@@ -2,17 +2,15 @@
 
 use zvf_format::manifest::ObjectManifestBuilder;
 
-use crate::{
-    arrange::NOBODY,
-    columns::Column,
-    plan::Plan,
-    refusal::Refusal,
-};
+use crate::{arrange::NOBODY, columns::Column, plan::Plan, refusal::Refusal};
 
 /// A row for each fragment of a chunk: that of its object. Of objects without a
 /// row, zeros.
 pub(super) fn of_fragments(plan: &Plan, column: &Column, chunk: u32) -> Vec<u8> {
-    let given = plan.objects.as_ref().map_or(&[][..], |objects| &objects.given);
+    let given = plan
+        .objects
+        .as_ref()
+        .map_or(&[][..], |objects| &objects.given);
     let mut bytes = Vec::new();
     for fragment in plan.arranged.fragments(chunk as usize) {
         let row = match fragment.object {

@@ -129,7 +129,7 @@ pub(super) fn gathered(column: &Column, cell: &Cell) -> Vec<u8> {
 }
 
 pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
-    let mut outputs = vec![node("0", nodes::group(level(plan)))];
+    let mut outputs = vec![node("0", nodes::group(&level(plan)))];
     let chunks: Vec<u32> = (0..plan.arranged.chunks.len() as u32).collect();
     let names: Vec<String> = chunks.iter().map(|chunk| plan.name(*chunk)).collect();
     let array = |path: String, keys: &[String], attributes: Map<String, Value>| {
@@ -181,7 +181,10 @@ pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
                 "num_links": links.logical,
             });
             outputs.push(bare(format!("0/link_attributes/{}", column.name)));
-            outputs.push(group(format!("0/link_attributes/{}/0", column.name), family));
+            outputs.push(group(
+                format!("0/link_attributes/{}/0", column.name),
+                family,
+            ));
         }
         let inside = inside(plan, links);
         if let Some(inside) = &inside {
@@ -215,7 +218,7 @@ pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
     }
     tables::current(plan, &mut outputs)?;
     for (format, header) in &plan.design.headers {
-        outputs.push(node(format!("headers/{format}"), nodes::group(header.clone())));
+        outputs.push(node(format!("headers/{format}"), nodes::group(header)));
     }
     if !plan.design.headers.is_empty() {
         outputs.push(bare("headers"));

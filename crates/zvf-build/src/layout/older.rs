@@ -2,11 +2,7 @@
 //! links go between; or, padded, plain arrays of numbers.
 
 use serde_json::{Map, Value, json};
-use zvf_format::{
-    links::RowForm,
-    numeric::Kind,
-    path::ChunkCoords,
-};
+use zvf_format::{links::RowForm, numeric::Kind, path::ChunkCoords};
 
 use crate::{
     columns::Column,
@@ -24,14 +20,22 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
     for &chunk in chunks {
         let name = plan.name(chunk);
         let mut put = |family: &str, payload: Vec<u8>| {
-            tables::blob(&mut outputs, encoding, format!("0/{family}/{name}"), payload);
+            tables::blob(
+                &mut outputs,
+                encoding,
+                format!("0/{family}/{name}"),
+                payload,
+            );
         };
         put("vertex_fragments", plan.fragment_index(chunk));
         for column in &plan.fragment {
             let family = format!("fragment_attributes/{}", column.name);
             put(&family, between::of_fragments(plan, column, chunk));
         }
-        let own = plan.links.as_ref().and_then(|links| Some((links, links.inside.get(&chunk)?)));
+        let own = plan
+            .links
+            .as_ref()
+            .and_then(|links| Some((links, links.inside.get(&chunk)?)));
         if let Some((_, cell)) = own {
             put("link_fragments", current::one_group(cell.links.len()));
             for column in &plan.link {
@@ -79,14 +83,21 @@ fn between_chunks(
         tables::blob(outputs, &plan.encoding, path, rows.finish_cell());
         for column in &plan.link {
             let path = format!("0/cross_chunk_link_attributes/{}/0/{key}", column.name);
-            tables::blob(outputs, &plan.encoding, path, current::gathered(column, cell));
+            tables::blob(
+                outputs,
+                &plan.encoding,
+                path,
+                current::gathered(column, cell),
+            );
         }
     }
     Ok(())
 }
 
 fn cell_key(plan: &Plan, chunks: &[u32]) -> String {
-    let coords = chunks.iter().flat_map(|chunk| &plan.arranged.chunks[*chunk as usize]);
+    let coords = chunks
+        .iter()
+        .flat_map(|chunk| &plan.arranged.chunks[*chunk as usize]);
     ChunkCoords(&coords.copied().collect::<Vec<i64>>()).to_string()
 }
 
@@ -185,11 +196,11 @@ fn padded_cell(plan: &Plan, family: &str, chunk: u32, mut payload: Vec<u8>) -> O
 }
 
 pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
-    let mut outputs = vec![node("0", nodes::group(current::level(plan)))];
+    let mut outputs = vec![node("0", nodes::group(&current::level(plan)))];
     let padded = plan.design.profile == Profile::Padded;
     let dense = |family: &str, attributes: Map<String, Value>| match padded {
         true => Padded::of(plan, family).node(plan, attributes),
-        false => node(format!("0/{family}"), nodes::group(attributes)),
+        false => node(format!("0/{family}"), nodes::group(&attributes)),
     };
     let dtype = plan.geometry.positions.kind.name();
     let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": "raw"});
@@ -208,7 +219,7 @@ pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
     }
     for column in &plan.fragment {
         let path = format!("0/fragment_attributes/{}", column.name);
-        outputs.push(node(path, nodes::group(column.says.clone())));
+        outputs.push(node(path, nodes::group(&column.says)));
     }
     if let Some(links) = &plan.links {
         if plan.design.kind.is_linked() {
@@ -239,13 +250,13 @@ pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
                 let attributes = link_attribute(column, tag, crossing);
                 outputs.push(bare(format!("0/{family}/{}", column.name)));
                 let path = format!("0/{family}/{}/0", column.name);
-                outputs.push(node(path, nodes::group(attributes)));
+                outputs.push(node(path, nodes::group(&attributes)));
             }
         }
     }
     tables::older(plan, &mut outputs)?;
     for (format, header) in &plan.design.headers {
-        outputs.push(node(format!("headers/{format}"), nodes::group(header.clone())));
+        outputs.push(node(format!("headers/{format}"), nodes::group(header)));
     }
     if !plan.design.headers.is_empty() {
         outputs.push(bare("headers"));
@@ -266,4 +277,3 @@ fn link_attribute(column: &Column, tag: &str, crossing: Option<usize>) -> Map<St
     }
     says
 }
-

@@ -34,10 +34,23 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
         "object_ids_sorted": true,
     });
     outputs.push(group("0/object_index", index));
-    strings(outputs, encoding.codecs(nodes::vlen(), 1), "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
+    strings(
+        outputs,
+        encoding.codecs(nodes::vlen(), 1),
+        "0/object_index/manifests",
+        Map::new(),
+        &manifests,
+        MANIFESTS,
+    )?;
     let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     let codecs = encoding.codecs(nodes::bytes(8), 8);
-    rows(outputs, codecs, "0/object_index/object_ids", Map::new(), &Rows::ids(&ids));
+    rows(
+        outputs,
+        codecs,
+        "0/object_index/object_ids",
+        Map::new(),
+        &Rows::ids(&ids),
+    );
     if !plan.geometry.object.is_empty() {
         outputs.push(bare("0/object_attributes"));
     }
@@ -50,7 +63,13 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
             "shape": shape(&column),
             "fill_sentinel_meaning": "absent",
         });
-        table(outputs, &encoding, "0/object_attributes", &column, says(attributes));
+        table(
+            outputs,
+            &encoding,
+            "0/object_attributes",
+            &column,
+            says(attributes),
+        );
     }
     let groups = group_count(plan);
     if groups == 0 {
@@ -58,7 +77,14 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
     }
     let members = members(plan, groups);
     let attributes = json!({"zv_array": "groups", "num_groups": groups});
-    strings(outputs, encoding.codecs(nodes::vlen(), 1), "0/groups", says(attributes), &members, groups)?;
+    strings(
+        outputs,
+        encoding.codecs(nodes::vlen(), 1),
+        "0/groups",
+        says(attributes),
+        &members,
+        groups,
+    )?;
     if !plan.geometry.group.is_empty() {
         outputs.push(bare("0/group_attributes"));
     }
@@ -70,7 +96,13 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
             "dtype": column.dtype,
             "shape": shape(&column),
         });
-        table(outputs, &encoding, "0/group_attributes", &column, says(attributes));
+        table(
+            outputs,
+            &encoding,
+            "0/group_attributes",
+            &column,
+            says(attributes),
+        );
     }
     Ok(())
 }
@@ -89,7 +121,14 @@ pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusa
         "layout": "vlen_manifests_v1",
     });
     outputs.push(group("0/object_index", index));
-    strings(outputs, encoding.codecs(nodes::vlen(), 1), "0/object_index/manifests", Map::new(), &manifests, MANIFESTS)?;
+    strings(
+        outputs,
+        encoding.codecs(nodes::vlen(), 1),
+        "0/object_index/manifests",
+        Map::new(),
+        &manifests,
+        MANIFESTS,
+    )?;
     if !plan.geometry.object.is_empty() {
         outputs.push(bare("0/object_attributes"));
     }
@@ -100,7 +139,7 @@ pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusa
         let mut attributes = says(numbers_only(plan, "object attribute", &column)?);
         attributes.insert("zv_array".to_owned(), json!("object_attribute"));
         attributes.insert("has_present_mask".to_owned(), json!(masked));
-        outputs.push(node(&path, nodes::group(attributes)));
+        outputs.push(node(&path, nodes::group(&attributes)));
         let row = column.size * column.columns;
         let mut bytes = column.bytes.clone();
         for (at, present) in column.present.iter().enumerate() {
@@ -111,7 +150,12 @@ pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusa
         blob(outputs, &encoding, format!("{path}/data"), bytes);
         if masked {
             let mask = column.present.iter().map(|present| u8::from(*present));
-            blob(outputs, &encoding, format!("{path}/present_mask"), mask.collect());
+            blob(
+                outputs,
+                &encoding,
+                format!("{path}/present_mask"),
+                mask.collect(),
+            );
         }
     }
     let groups = group_count(plan);
@@ -119,9 +163,17 @@ pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusa
         return Ok(());
     }
     let members = open_rows::encode(&members(plan, groups));
-    outputs.push(group("0/groups", json!({"zv_array": "groups", "num_groups": groups})));
+    outputs.push(group(
+        "0/groups",
+        json!({"zv_array": "groups", "num_groups": groups}),
+    ));
     blob(outputs, &encoding, "0/groups/data".to_owned(), members.data);
-    blob(outputs, &encoding, "0/groups/offsets".to_owned(), members.offsets);
+    blob(
+        outputs,
+        &encoding,
+        "0/groups/offsets".to_owned(),
+        members.offsets,
+    );
     if !plan.geometry.group.is_empty() {
         outputs.push(bare("0/group_attributes"));
     }
@@ -130,7 +182,7 @@ pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusa
         let path = format!("0/group_attributes/{}", column.name);
         let mut attributes = says(numbers_only(plan, "group attribute", &column)?);
         attributes.insert("zv_array".to_owned(), json!("groupings_attribute"));
-        outputs.push(node(&path, nodes::group(attributes)));
+        outputs.push(node(&path, nodes::group(&attributes)));
         blob(outputs, &encoding, format!("{path}/data"), column.bytes);
     }
     Ok(())
@@ -170,7 +222,11 @@ pub(super) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String,
 fn group_count(plan: &Plan) -> usize {
     let last = plan.geometry.groups.keys().next_back();
     let members = last.map_or(0, |last| *last as usize + 1);
-    let attributes = plan.geometry.group.iter().map(|attribute| attribute.values.len());
+    let attributes = plan
+        .geometry
+        .group
+        .iter()
+        .map(|attribute| attribute.values.len());
     attributes.max().unwrap_or(0).max(members)
 }
 

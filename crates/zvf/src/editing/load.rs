@@ -64,7 +64,9 @@ pub(super) async fn image(
         let key = named(Key::parse(path), path)?;
         nodes::metadata(&key)
     });
-    let reads = keys.map(|key| key.map(Read::full)).collect::<Result<Vec<_>, _>>()?;
+    let reads = keys
+        .map(|key| key.map(Read::full))
+        .collect::<Result<Vec<_>, _>>()?;
     let found = store.read(&reads).await?;
     let mut nodes = BTreeMap::new();
     for ((path, read), bytes) in paths.into_iter().zip(&reads).zip(found) {
@@ -103,7 +105,11 @@ async fn table(
         });
     }
     let indexes: Vec<Vec<u64>> = (0..count)
-        .map(|at| [at].into_iter().chain(grid.iter().skip(1).map(|_| 0)).collect())
+        .map(|at| {
+            [at].into_iter()
+                .chain(grid.iter().skip(1).map(|_| 0))
+                .collect()
+        })
         .collect();
     let wanted: Vec<Cell<'_>> = indexes
         .iter()
@@ -114,7 +120,10 @@ async fn table(
         })
         .collect();
     let found = reader.read(&wanted).await?;
-    Ok(found.into_iter().map(|bytes| Some(bytes?.to_vec())).collect())
+    Ok(found
+        .into_iter()
+        .map(|bytes| Some(bytes?.to_vec()))
+        .collect())
 }
 
 /// Loads the cells that a change needs.
@@ -133,7 +142,7 @@ pub(super) async fn cells(
     }
     let mut indexes = Vec::with_capacity(needs.len());
     for (path, chunk) in &needs {
-        indexes.push(element(&arrays[path.as_str()], path, chunk)?);
+        indexes.push(element(&arrays[path.as_str()], chunk)?);
     }
     let wanted: Vec<Cell<'_>> = needs
         .iter()
@@ -168,18 +177,21 @@ fn array(nodes: &BTreeMap<String, Value>, path: &str) -> Result<(Array, CellArra
 }
 
 /// The element of a chunk in an array.
-pub(super) fn element(array: &CellArray, path: &str, chunk: &[i64]) -> Result<Vec<u64>, Error> {
+pub(super) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Error> {
     let attributes = &array.metadata().attributes;
-    let origin = attributes.get("chunk_grid_origin").and_then(Value::as_array);
+    let origin = attributes
+        .get("chunk_grid_origin")
+        .and_then(Value::as_array);
     let origin = origin.into_iter().flatten().filter_map(Value::as_i64);
     let origin = origin.chain(core::iter::repeat(0));
     let steps = chunk.iter().zip(origin).map(|(at, origin)| {
-        let step = at.checked_sub(origin).and_then(|step| u64::try_from(step).ok());
+        let step = at
+            .checked_sub(origin)
+            .and_then(|step| u64::try_from(step).ok());
         step.ok_or_else(|| Error::NoCells {
             node: array.node().clone(),
         })
     });
-    let _ = path;
     steps.collect()
 }
 
@@ -193,14 +205,15 @@ pub(super) fn present(nodes: &BTreeMap<String, Value>, path: &str) -> Vec<Vec<i6
 }
 
 /// Chunks of tables as they were that are not among those that are put.
-pub(super) async fn tables_gone(
-    store: &Store,
+pub(super) fn tables_gone(
     before: &BTreeMap<String, Value>,
     put: &BTreeSet<&Key>,
 ) -> Result<Vec<Key>, Error> {
     let mut gone = Vec::new();
     for path in before.keys() {
-        let is_table = ["0/object_", "0/group"].iter().any(|family| path.starts_with(family));
+        let is_table = ["0/object_", "0/group"]
+            .iter()
+            .any(|family| path.starts_with(family));
         let is_array = before[path]["node_type"].as_str() == Some("array");
         if !is_table || !is_array {
             continue;
@@ -209,7 +222,10 @@ pub(super) async fn tables_gone(
         let count = array.grid_shape().first().copied().unwrap_or(0);
         let tail = array.rank().saturating_sub(1);
         for at in 0..count {
-            let index: Vec<u64> = [at].into_iter().chain(core::iter::repeat_n(0, tail)).collect();
+            let index: Vec<u64> = [at]
+                .into_iter()
+                .chain(core::iter::repeat_n(0, tail))
+                .collect();
             let place = cells.object_of(&index).map_err(|source| Error::Index {
                 node: cells.node().clone(),
                 source,
@@ -219,6 +235,5 @@ pub(super) async fn tables_gone(
             }
         }
     }
-    let _ = store;
     Ok(gone)
 }

@@ -30,7 +30,10 @@ pub trait Batches: Send {
     /// # Errors
     ///
     /// Whatever keeps it from being read.
-    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>>;
+    fn next(
+        &mut self,
+        vertices: usize,
+    ) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>>;
 
     /// Begins again.
     ///
@@ -68,10 +71,13 @@ pub async fn create_from(
     let speaks = tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
     let mut survey = Survey::new(design, speaks)?;
     let row = |geometry: &Geometry| {
-        let attributes = geometry.vertex.iter().map(|attribute| match &attribute.values {
-            zvf_build::Values::Numbers(numbers) => numbers.row_size(),
-            zvf_build::Values::Text(_) => 48,
-        });
+        let attributes = geometry
+            .vertex
+            .iter()
+            .map(|attribute| match &attribute.values {
+                zvf_build::Values::Numbers(numbers) => numbers.row_size(),
+                zvf_build::Values::Text(_) => 48,
+            });
         geometry.positions.row_size() + attributes.sum::<usize>() + 8
     };
     // The first batch says how large vertices are.
@@ -190,7 +196,7 @@ where
 
 /// How the cells of all arrays are encoded.
 fn arrays(outline: &Outline) -> Result<Arrays, Error> {
-    Ok(Arrays::of(&outline.arrays()?)?)
+    Arrays::of(&outline.arrays()?)
 }
 
 fn cells(
@@ -198,7 +204,9 @@ fn cells(
     arrays: &Arrays,
     tasks: core::ops::Range<usize>,
 ) -> Result<Vec<(Key, Bytes)>, Error> {
-    let made = tasks.into_par_iter().map(|task| objects::encoded(arrays, part.run(task)?));
+    let made = tasks
+        .into_par_iter()
+        .map(|task| objects::encoded(arrays, part.run(task)?));
     let made: Vec<Result<Vec<_>, Error>> = made.collect();
     let mut objects = Vec::new();
     for part in made {

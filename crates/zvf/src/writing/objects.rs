@@ -10,10 +10,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 use serde_json::Value;
 use zvf_build::{Output, Plan};
-use zvf_model::{
-    key::Key,
-    zarr::Node,
-};
+use zvf_model::{key::Key, zarr::Node};
 use zvf_store::CellArray;
 
 use crate::{
@@ -45,7 +42,10 @@ impl Arrays {
             return Ok(array.clone());
         }
         let key = named(Key::parse(path), path)?;
-        let vertices = self.0.get("0/vertices").filter(|_| path.starts_with("0/links/0/"));
+        let vertices = self
+            .0
+            .get("0/vertices")
+            .filter(|_| path.starts_with("0/links/0/"));
         match vertices {
             Some(vertices) => cell_array(&key, Arc::clone(vertices.metadata())),
             None => Err(Error::NoCells { node: key }),

@@ -6,10 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use zvf::{Dataset, Query};
 use zvf_build::{Attribute, Design, Geometry, Numbers, Values};
 use zvf_model::level::LevelId;
-use zvf_query::{
-    Column,
-    predicate::Scope,
-};
+use zvf_query::{Column, predicate::Scope};
 
 /// All there is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,19 +78,29 @@ fn tags_of(bytes: &[u8]) -> Vec<u64> {
 impl Content {
     /// What geometry holds, as it is to be stored.
     pub(super) fn of(geometry: &Geometry, design: &Design) -> Self {
-        let attribute = geometry.vertex.iter().find(|attribute| attribute.name == "tag");
+        let attribute = geometry
+            .vertex
+            .iter()
+            .find(|attribute| attribute.name == "tag");
         let tags = tags(&attribute.unwrap().values);
         let mut content = Self::default();
         for (at, tag) in tags.iter().enumerate() {
             let position = geometry.positions.row(at).to_vec();
-            content.vertices.insert(*tag, (position, row(&geometry.vertex, at)));
+            content
+                .vertices
+                .insert(*tag, (position, row(&geometry.vertex, at)));
         }
         assert_eq!(content.vertices.len(), tags.len());
         let mut ids: Vec<i64> = Vec::new();
-        let speaks = !geometry.object.is_empty() || !geometry.groups.is_empty() || geometry.objects.is_some();
+        let speaks = !geometry.object.is_empty()
+            || !geometry.groups.is_empty()
+            || geometry.objects.is_some();
         if let Some(offsets) = &geometry.part_offsets {
             for (part, ends) in offsets.windows(2).enumerate() {
-                let id = geometry.part_objects.as_ref().map_or(part as i64, |ids| ids[part]);
+                let id = geometry
+                    .part_objects
+                    .as_ref()
+                    .map_or(part as i64, |ids| ids[part]);
                 ids.push(id);
                 let rows = ends[0] as usize..ends[1] as usize;
                 if !rows.is_empty() {
@@ -113,7 +120,12 @@ impl Content {
             content.links.push((ends, row(&geometry.link, at)));
         }
         content.links.sort();
-        let mut known: Vec<i64> = content.owners.values().copied().chain(ids.iter().copied()).collect();
+        let mut known: Vec<i64> = content
+            .owners
+            .values()
+            .copied()
+            .chain(ids.iter().copied())
+            .collect();
         if design.kind.is_paths() && geometry.objects.is_none() {
             known.clone_from(&ids);
         } else {
@@ -134,14 +146,19 @@ impl Content {
                 content.objects.entry(id).or_default();
             }
         }
-        let attributes = geometry.group.iter().map(|attribute| attribute.values.len());
+        let attributes = geometry
+            .group
+            .iter()
+            .map(|attribute| attribute.values.len());
         let count = attributes.max().unwrap_or(0) as u64;
         let last = geometry.groups.keys().next_back();
         let count = count.max(last.map_or(0, |last| u64::from(*last) + 1));
         for group in 0..count {
             let members = geometry.groups.get(&(group as u32)).cloned();
             let row = row(&geometry.group, group as usize);
-            content.groups.insert(group, (members.unwrap_or_default(), row));
+            content
+                .groups
+                .insert(group, (members.unwrap_or_default(), row));
         }
         content
     }
@@ -204,7 +221,11 @@ impl Content {
         let answer = dataset.query(&Query::new()).await.unwrap();
         assert_eq!(answer.missing, []);
         let mut content = Self::default();
-        let tags = answer.vertex.iter().find(|column| column.name == "tag").unwrap();
+        let tags = answer
+            .vertex
+            .iter()
+            .find(|column| column.name == "tag")
+            .unwrap();
         let zvf_query::Values::Numbers(tags) = &tags.values else {
             panic!("tags are numbers")
         };
@@ -263,7 +284,8 @@ impl Content {
             }
             for group in 0..groups.len() {
                 let members = groups.members(group).unwrap().iter().collect();
-                self.groups.insert(group as u64, (members, read(&columns, group as usize)));
+                self.groups
+                    .insert(group as u64, (members, read(&columns, group as usize)));
             }
         }
     }

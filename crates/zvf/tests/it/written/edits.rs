@@ -78,7 +78,9 @@ async fn change(
             assert_eq!(changed.severed, severed as u64);
             "remove"
         }
-        3 if !some.is_empty() && case.geometry.object_ids.is_some() | case.design.kind.is_paths() => {
+        3 if !some.is_empty()
+            && case.geometry.object_ids.is_some() | case.design.kind.is_paths() =>
+        {
             replace(editor, case, random, (&some, next), expected).await
         }
         _ => {
@@ -134,7 +136,13 @@ fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
         geometry.groups.clear();
         geometry.group.clear();
     } else {
-        let ids: Vec<i64> = geometry.part_objects.iter().chain(&geometry.object_ids).flatten().copied().collect();
+        let ids: Vec<i64> = geometry
+            .part_objects
+            .iter()
+            .chain(&geometry.object_ids)
+            .flatten()
+            .copied()
+            .collect();
         for members in geometry.groups.values_mut() {
             for (at, member) in members.iter_mut().enumerate() {
                 *member = ids[at % ids.len()];

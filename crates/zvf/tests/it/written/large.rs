@@ -95,9 +95,11 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
         let parts = case.geometry.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
         case.geometry.part_objects = Some((0..parts).collect());
     }
-    let has_empty = case.geometry.part_offsets.as_ref().is_some_and(|offsets| {
-        offsets.windows(2).any(|pair| pair[0] == pair[1])
-    });
+    let has_empty = case
+        .geometry
+        .part_offsets
+        .as_ref()
+        .is_some_and(|offsets| offsets.windows(2).any(|pair| pair[0] == pair[1]));
     if case.design.chunk_shape.is_none() || has_empty {
         return;
     }
@@ -111,7 +113,9 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     let at = |path: &Path| path.display().to_string();
     let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
     block_on(async {
-        zvf::create(&at(&whole), geometry, design, &options).await.unwrap();
+        zvf::create(&at(&whole), geometry, design, &options)
+            .await
+            .unwrap();
         options.memory = Some(16 << 10);
         let mut source = Cut {
             all: case.geometry,

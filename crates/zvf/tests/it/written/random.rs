@@ -71,7 +71,9 @@ pub(super) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
     });
     if random.chance(50) {
         let chunk = design.chunk_shape.iter().flatten();
-        let bins: Vec<f64> = chunk.map(|extent| extent / (1 + random.below(3)) as f64).collect();
+        let bins: Vec<f64> = chunk
+            .map(|extent| extent / (1 + random.below(3)) as f64)
+            .collect();
         design.bin_shape = design.chunk_shape.is_some().then_some(bins);
     }
     if profile == Profile::V09 && random.chance(30) {
@@ -342,7 +344,9 @@ impl Making<'_> {
         let any = self.values(vertices, false);
         geometry.vertex.push(attribute("any", any));
         let flag = Values::Numbers(Numbers {
-            bytes: (0..vertices).map(|_| u8::from(self.random.chance(50))).collect(),
+            bytes: (0..vertices)
+                .map(|_| u8::from(self.random.chance(50)))
+                .collect(),
             ..Numbers::new(Kind::Bool, 1)
         });
         geometry.vertex.push(attribute("flag", flag));
@@ -367,9 +371,12 @@ impl Making<'_> {
             let names = self.values(objects, true);
             // Of objects an empty text is no text.
             let names = match names {
-                Values::Text(texts) => {
-                    Values::Text(texts.into_iter().map(|text| text.filter(|t| !t.is_empty())).collect())
-                }
+                Values::Text(texts) => Values::Text(
+                    texts
+                        .into_iter()
+                        .map(|text| text.filter(|t| !t.is_empty()))
+                        .collect(),
+                ),
                 numbers => numbers,
             };
             geometry.object.push(attribute("name", names));
@@ -381,7 +388,11 @@ impl Making<'_> {
                 geometry.groups.insert(group, members.collect());
             }
         }
-        let count = geometry.groups.keys().next_back().map_or(0, |last| *last as usize + 1);
+        let count = geometry
+            .groups
+            .keys()
+            .next_back()
+            .map_or(0, |last| *last as usize + 1);
         if count > 0 {
             let weights = self.some(count, Kind::Float64, 1);
             geometry.group.push(attribute("weight", weights));
@@ -391,7 +402,11 @@ impl Making<'_> {
 
 /// The objects of geometry.
 fn known(geometry: &Geometry) -> Vec<i64> {
-    match (&geometry.part_offsets, &geometry.part_objects, &geometry.object_ids) {
+    match (
+        &geometry.part_offsets,
+        &geometry.part_objects,
+        &geometry.object_ids,
+    ) {
         (Some(_), Some(ids), _) | (None, _, Some(ids)) => ids.clone(),
         (Some(offsets), None, _) => (0..offsets.len() as i64 - 1).collect(),
         (None, _, None) => vec![0],

@@ -10,7 +10,9 @@ use super::{
 use crate::block_on;
 
 fn check(seed: u64, kind: GeometryKind, profile: Profile) {
-    let Case { geometry, design, .. } = random::case(seed, kind, profile);
+    let Case {
+        geometry, design, ..
+    } = random::case(seed, kind, profile);
     let expected = Content::of(&geometry, &design);
     let about = format!("seed {seed}, {kind:?}, {profile:?}, {design:?}");
     let plan = Plan::new(geometry, design).unwrap_or_else(|error| panic!("{error}: {about}"));
@@ -33,7 +35,11 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
 /// Says what is different, and not everything.
 pub(super) fn compare(expected: &Content, found: &Content, about: &str) {
     for (tag, vertex) in &expected.vertices {
-        assert_eq!(Some(vertex), found.vertices.get(tag), "vertex {tag}, {about}");
+        assert_eq!(
+            Some(vertex),
+            found.vertices.get(tag),
+            "vertex {tag}, {about}"
+        );
     }
     assert_eq!(expected.vertices.len(), found.vertices.len(), "{about}");
     assert_eq!(expected.owners, found.owners, "{about}");

@@ -47,14 +47,15 @@ fn points(count: usize) -> Geometry {
 
 /// Streamlines of twenty vertices that go through two chunks.
 fn streamlines(count: usize) -> Geometry {
-    let values = (0..count).flat_map(|path| {
-        (0..20).flat_map(move |at| [at as f32, path as f32, 1.0])
-    });
+    let values =
+        (0..count).flat_map(|path| (0..20).flat_map(move |at| [at as f32, path as f32, 1.0]));
     let mut geometry = Geometry::new(Numbers::float32(3, values));
     geometry.part_offsets = Some((0..=count as u64).map(|part| part * 20).collect());
     geometry.part_objects = Some((0..count as i64).collect());
     let score = Numbers::float64(1, (0..count).map(|path| path as f64 / 2.0));
-    geometry.object.push(attribute("score", Values::Numbers(score)));
+    geometry
+        .object
+        .push(attribute("score", Values::Numbers(score)));
     geometry
 }
 
@@ -139,7 +140,10 @@ fn w4_an_object_that_is_removed_is_gone_and_no_longer_counted() {
         let absent = dataset.query(&Query::new().objects([4])).await;
         assert!(absent.is_err(), "{absent:?}");
         let info = dataset.info().await.unwrap();
-        assert_eq!((info.levels[0].vertices, info.levels[0].objects), (Some(180), Some(9)));
+        assert_eq!(
+            (info.levels[0].vertices, info.levels[0].objects),
+            (Some(180), Some(9))
+        );
         assert_eq!(read(&store, &Query::new()).await.positions.len(), 180);
         let again = editor.remove(&[4]).await;
         assert!(matches!(again, Err(Error::Edit(EditError::NoObject(4)))));
@@ -188,7 +192,11 @@ fn w6_positions_are_stored_as_what_they_are_declared() {
 /// The same store with the text of a node changed.
 async fn with_text(store: &Store, node: &str, from: &str, to: &str) -> Store {
     let key = Key::parse(node).unwrap();
-    let bytes = store.read_one(Read::full(key.clone())).await.unwrap().unwrap();
+    let bytes = store
+        .read_one(Read::full(key.clone()))
+        .await
+        .unwrap()
+        .unwrap();
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     assert!(text.contains(from), "{text}");
     let bytes = Bytes::from(text.replace(from, to));
@@ -203,7 +211,10 @@ fn w7_what_cannot_be_read_back_is_not_written() {
         let draco = with_text(&store, "0/vertices/zarr.json", "\"raw\"", "\"draco\"").await;
         let editor = Editor::of(draco).await.unwrap();
         let refused = editor.append(&points(5), RAISE).await;
-        assert!(matches!(refused, Err(Error::Edit(EditError::Unsupported(_)))));
+        assert!(matches!(
+            refused,
+            Err(Error::Edit(EditError::Unsupported(_)))
+        ));
     });
 }
 
@@ -212,8 +223,16 @@ fn w8_a_damaged_store_is_not_written_as_if_it_were_whole() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
         let cell = Key::parse("0/vertex_fragments/c/0/0/0").unwrap();
-        let whole = store.read_one(Read::full(cell.clone())).await.unwrap().unwrap();
-        for damaged in [None, Some(whole.slice(..whole.len() / 2)), Some(Bytes::new())] {
+        let whole = store
+            .read_one(Read::full(cell.clone()))
+            .await
+            .unwrap()
+            .unwrap();
+        for damaged in [
+            None,
+            Some(whole.slice(..whole.len() / 2)),
+            Some(Bytes::new()),
+        ] {
             match damaged {
                 None => store.delete_each(vec![cell.clone()]).await.unwrap(),
                 Some(bytes) => store.put_each(vec![(cell.clone(), bytes)]).await.unwrap(),
@@ -251,7 +270,8 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
         let values = Values::Numbers(Numbers::float32(1, vec![0.0; rows]));
         geometry.vertex.push(attribute("a", values));
         let error = refused(geometry, GeometryKind::Points);
-        let is_length = matches!(&error, Refusal::Length { found, expected: 3, .. } if *found == rows);
+        let is_length =
+            matches!(&error, Refusal::Length { found, expected: 3, .. } if *found == rows);
         assert!(is_length, "{error:?}");
     }
     for end in [-1, 3, i64::MAX] {
@@ -273,7 +293,14 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
         values[4] = value;
         let geometry = Geometry::new(Numbers::float32(3, values));
         let error = refused(geometry, GeometryKind::Points);
-        assert!(matches!(error, Refusal::NotFinite { vertex: 1, axis: 1, .. }));
+        assert!(matches!(
+            error,
+            Refusal::NotFinite {
+                vertex: 1,
+                axis: 1,
+                ..
+            }
+        ));
     }
     assert_eq!(refused(points(0), GeometryKind::Points), Refusal::Empty);
     for (chunk, bin) in [(0.0, 1.0), (-1.0, 1.0), (f64::NAN, 1.0), (10.0, 3.0)] {
@@ -281,7 +308,10 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
         design.chunk_shape = Some(vec![chunk; 3]);
         design.bin_shape = Some(vec![bin; 3]);
         let error = Plan::new(points(3), design).unwrap_err();
-        assert!(matches!(error, Refusal::Shape(_) | Refusal::Bins(_)), "{error:?}");
+        assert!(
+            matches!(error, Refusal::Shape(_) | Refusal::Bins(_)),
+            "{error:?}"
+        );
     }
     let mut geometry = streamlines(2);
     geometry.part_objects = Some(vec![7, 7]);
@@ -294,10 +324,17 @@ fn refusals_leave_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let mut geometry = points(3);
-    geometry.vertex.push(attribute("a", Values::Text(Vec::new())));
+    geometry
+        .vertex
+        .push(attribute("a", Values::Text(Vec::new())));
     let address = path.display().to_string();
     let design = design(GeometryKind::Points);
-    let refused = block_on(zvf::create(&address, geometry, design, &CreateOptions::default()));
+    let refused = block_on(zvf::create(
+        &address,
+        geometry,
+        design,
+        &CreateOptions::default(),
+    ));
     assert!(matches!(refused, Err(Error::Refused(_))));
     assert!(!path.exists());
 }

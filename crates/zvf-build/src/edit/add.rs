@@ -1,0 +1,278 @@
+//! What comes to a level.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::{
+    apply::Edits,
+    change::Change,
+    chunk::{Chunk, Fragment},
+    error::{EditError, damaged},
+    image::{CellKey, Image},
+    tables::{self, Table},
+};
+use crate::{
+    coordinates,
+    geometry::{Attribute, Numbers},
+    plan::Plan,
+};
+
+impl Image {
+    /// Puts what comes behind what is there.
+    pub(super) fn add(
+        &mut self,
+        plan: &Plan,
+        change: &Change,
+        chunks: &mut BTreeMap<Vec<i64>, Chunk>,
+        cells: &mut BTreeMap<CellKey, Chunk>,
+        edits: &mut Edits,
+    ) -> Result<(), EditError> {
+        let vertex = self.columns(
+            "vertex attribute",
+            "0/vertex_attributes/",
+            &plan.geometry.vertex,
+        )?;
+        let owners = plan
+            .objects
+            .as_ref()
+            .map_or(&[][..], |objects| &objects.ids);
+        let fragment = self.fragment_columns(plan, owners)?;
+        let mut bases: Vec<(u64, u32)> = Vec::with_capacity(plan.arranged.chunks.len());
+        for (number, coords) in (0u32..).zip(&plan.arranged.chunks) {
+            let chunk = chunks.entry(coords.clone()).or_default();
+            bases.push((chunk.rows, chunk.fragments.len() as u32));
+            chunk.positions.extend(plan.positions(number));
+            for (path, column) in &vertex {
+                let bytes = chunk.vertex.entry(path.clone()).or_default();
+                bytes.extend(column.gather(plan.input(number)));
+            }
+            let mut start = chunk.rows;
+            let fragments = plan.arranged.fragments(number as usize);
+            for (path, column) in &fragment {
+                let bytes = chunk.fragment.entry(path.clone()).or_default();
+                for fragment in fragments {
+                    bytes.extend_from_slice(column.row(fragment.object as usize));
+                }
+            }
+            for fragment in fragments {
+                let end = start + u64::from(fragment.rows);
+                chunk.fragments.push(Fragment::Range(start, end));
+                start = end;
+            }
+            edits.added += start - chunk.rows;
+            chunk.rows = start;
+            if plan.objects.is_none() {
+                self.sort_into_bins(chunk)?;
+            }
+        }
+        self.add_objects(plan, change, &bases, edits)?;
+        self.add_links(plan, &bases, cells)?;
+        let bounds = [(&plan.space.lower, true), (&plan.space.upper, false)];
+        for (corner, least) in bounds {
+            let own = match least {
+                true => &mut self.lower,
+                false => &mut self.upper,
+            };
+            for (own, found) in own.iter_mut().zip(corner) {
+                *own = match least {
+                    true => own.min(*found),
+                    false => own.max(*found),
+                };
+            }
+        }
+        if let Some(block) = self
+            .root
+            .get_mut("zarr_vectors")
+            .and_then(Value::as_object_mut)
+        {
+            block.insert("bounds".to_owned(), json!([self.lower, self.upper]));
+        }
+        Ok(())
+    }
+
+    /// Sorts the rows of points into the bins of their chunk.
+    pub(super) fn sort_into_bins(&self, chunk: &mut Chunk) -> Result<(), EditError> {
+        let order: Vec<u64> = chunk
+            .fragments
+            .iter()
+            .flat_map(|fragment| fragment.rows().collect::<Vec<_>>())
+            .collect();
+        let positions = Numbers {
+            bytes: chunk.positions.clone(),
+            ..Numbers::new(self.positions, self.axes)
+        };
+        let (count, bins) = match &self.bins {
+            Some(bins) => {
+                let mut numbers = Vec::with_capacity(order.len());
+                let mut values = Vec::new();
+                for &row in &order {
+                    let row = row as usize;
+                    coordinates::block(&positions, row..row + 1, &mut values);
+                    let place = bins.place_of(&values);
+                    let place =
+                        place.ok_or_else(|| damaged("0/vertices", "a position that is none"))?;
+                    numbers.push(place.bin);
+                }
+                (bins.count(), numbers)
+            }
+            None => (1, vec![0; order.len()]),
+        };
+        let mut sorted: Vec<usize> = (0..order.len()).collect();
+        sorted.sort_by_key(|at| bins[*at]);
+        let rows: Vec<usize> = sorted.iter().map(|at| order[*at] as usize).collect();
+        let before = usize::try_from(chunk.rows).unwrap_or(0).max(1);
+        let gather = |bytes: &mut Vec<u8>| {
+            let size = bytes.len() / before;
+            let all = rows
+                .iter()
+                .flat_map(|row| bytes[row * size..(row + 1) * size].iter());
+            *bytes = all.copied().collect();
+        };
+        gather(&mut chunk.positions);
+        chunk.vertex.values_mut().for_each(gather);
+        if !chunk.fragment.is_empty() {
+            return Err(EditError::Unsupported("bins have attributes"));
+        }
+        chunk.rows = rows.len() as u64;
+        let mut counts = vec![0u64; usize::try_from(count).unwrap_or(1)];
+        for bin in &bins {
+            counts[*bin as usize] += 1;
+        }
+        let mut start = 0;
+        chunk.fragments = counts
+            .iter()
+            .map(|rows| {
+                let end = start + rows;
+                let fragment = Fragment::Range(start, end);
+                start = end;
+                fragment
+            })
+            .collect();
+        Ok(())
+    }
+
+    /// Adds objects, or puts new ones in the place of those that go.
+    pub(super) fn add_objects(
+        &mut self,
+        plan: &Plan,
+        change: &Change,
+        bases: &[(u64, u32)],
+        edits: &mut Edits,
+    ) -> Result<(), EditError> {
+        let Some(objects) = &plan.objects else {
+            if self.tables.ids.is_some() {
+                return Err(EditError::Kind {
+                    expected: "points of objects",
+                    found: "points without objects; give them object_ids",
+                });
+            }
+            return Ok(());
+        };
+        if self.tables.ids.is_none() && self.chunks().next().is_some() {
+            return Err(EditError::Kind {
+                expected: "points without objects",
+                found: "points of objects",
+            });
+        }
+        let new: BTreeSet<i64> = objects.ids.iter().copied().collect();
+        let there =
+            |id: &&i64| self.tables.row_of.contains_key(*id) && !change.remove.contains(*id);
+        if let Some(id) = new.iter().find(there) {
+            return Err(EditError::ObjectThere(*id));
+        }
+        let gone: BTreeSet<i64> = change.remove.difference(&new).copied().collect();
+        self.tables.remove(&gone);
+        for (row, id) in objects.ids.iter().enumerate() {
+            let entries = plan.arranged.manifests.of(row).iter();
+            let fragments = entries.map(|entry| {
+                let chunk = plan.arranged.fragments[*entry as usize].chunk;
+                let coords = plan.arranged.chunks[chunk as usize].clone();
+                (
+                    coords,
+                    bases[chunk as usize].1 + plan.arranged.number(*entry),
+                )
+            });
+            let fragments: Vec<_> = fragments.collect();
+            edits.touched.insert(format!("object/{id}"));
+            match self.tables.row_of.get(id) {
+                Some(row) => self.tables.manifests[*row] = tables::encoded(&fragments, self.axes)?,
+                None => {
+                    self.tables.push(*id, &fragments, self.axes)?;
+                    edits.objects.push(*id);
+                }
+            }
+        }
+        for attribute in &plan.geometry.object {
+            self.object_attribute(attribute, objects)?;
+        }
+        for (number, members) in &plan.geometry.groups {
+            let number = *number as usize;
+            if self.tables.groups.len() <= number {
+                self.tables.groups.resize(number + 1, Vec::new());
+            }
+            let own = &mut self.tables.groups[number];
+            let more: Vec<i64> = members
+                .iter()
+                .filter(|id| !own.contains(id))
+                .copied()
+                .collect();
+            own.extend(more);
+        }
+        self.group_attributes(&plan.geometry.group)
+    }
+
+    pub(super) fn object_attribute(
+        &mut self,
+        attribute: &Attribute,
+        objects: &crate::objects::Objects,
+    ) -> Result<(), EditError> {
+        let rows = self.tables.manifests.len();
+        let table = Table::like(
+            attribute,
+            self.tables.object.get(&attribute.name),
+            false,
+            rows,
+        )?;
+        let table = self
+            .tables
+            .object
+            .entry(attribute.name.clone())
+            .or_insert(table);
+        for (row, id) in objects.ids.iter().enumerate() {
+            let value = objects.given[row].and_then(|at| Table::value(attribute, at));
+            if let (Some(row), Some(value)) = (self.tables.row_of.get(id), value) {
+                table.rows[*row] = Some(value);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn group_attributes(&mut self, attributes: &[Attribute]) -> Result<(), EditError> {
+        for attribute in attributes {
+            let rows = self.tables.groups.len().max(attribute.values.len());
+            if self.tables.groups.len() < rows {
+                self.tables.groups.resize(rows, Vec::new());
+            }
+            let table = Table::like(
+                attribute,
+                self.tables.group.get(&attribute.name),
+                true,
+                rows,
+            )?;
+            let table = self
+                .tables
+                .group
+                .entry(attribute.name.clone())
+                .or_insert(table);
+            table.rows.resize(rows, None);
+            for at in 0..attribute.values.len() {
+                // What a group has already stays.
+                if table.rows[at].is_none() {
+                    table.rows[at] = Table::value(attribute, at);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! Links that come, and arrays for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use zvf_format::links::RowForm;
+
+use super::{
+    chunk::{Chunk, Fragment},
+    error::EditError,
+    image::{CellKey, Image},
+    links,
+};
+use crate::{
+    columns::Column,
+    filing::{self, Cell},
+    nodes,
+    plan::Plan,
+};
+
+impl Image {
+    pub(super) fn add_links(
+        &mut self,
+        plan: &Plan,
+        bases: &[(u64, u32)],
+        cells: &mut BTreeMap<CellKey, Chunk>,
+    ) -> Result<(), EditError> {
+        let Some(filed) = &plan.links else {
+            return Ok(());
+        };
+        let width = filed.width.get();
+        if let Some(family) = &self.links
+            && family.width != width
+        {
+            return Err(EditError::LinkWidth {
+                expected: family.width,
+                found: width,
+            });
+        }
+        let what = "link attribute";
+        let names: BTreeSet<String> = self
+            .nodes
+            .keys()
+            .filter_map(|path| path.strip_prefix("0/link_attributes/"))
+            .filter_map(|rest| rest.split('/').next())
+            .map(str::to_owned)
+            .collect();
+        for name in &names {
+            if filed.logical > 0 && !plan.link.iter().any(|column| column.name == *name) {
+                let name = name.clone();
+                return Err(EditError::NoAttribute { what, name });
+            }
+        }
+        for column in &plan.link {
+            if !names.contains(&column.name) && !self.nodes.contains_key("0/links/0") {
+                continue;
+            }
+            if !names.contains(&column.name) {
+                let name = column.name.clone();
+                return Err(EditError::NewAttribute { what, name });
+            }
+        }
+        let inside = filed
+            .inside
+            .iter()
+            .map(|(chunk, cell)| (vec![*chunk; width], cell));
+        let between = filed
+            .between
+            .iter()
+            .map(|(chunks, cell)| (chunks.clone(), cell));
+        for (chunks, cell) in inside.chain(between) {
+            let coords: Vec<&[i64]> = chunks
+                .iter()
+                .map(|chunk| plan.arranged.chunks[*chunk as usize].as_slice())
+                .collect();
+            let (segment, offsets) = filing::offsets(&coords);
+            let form = self.link_array(plan, &segment, &offsets)?;
+            let columns = self.link_columns(plan, &segment)?;
+            let key = (segment.clone(), coords[0].to_vec());
+            if !cells.contains_key(&key) {
+                let loaded = links::load(self, &segment, coords[0])?;
+                cells.insert(key.clone(), loaded);
+            }
+            if let Some(own) = cells.get_mut(&key) {
+                append_links(own, cell, &chunks, bases, form, &columns);
+            }
+        }
+        Ok(())
+    }
+
+    /// The array of a segment, made where there is none yet; the form of its rows.
+    pub(super) fn link_array(
+        &mut self,
+        plan: &Plan,
+        segment: &str,
+        offsets: &[Vec<i64>],
+    ) -> Result<RowForm, EditError> {
+        let path = format!("0/links/0/{segment}");
+        let family = self.links.get_or_insert_with(|| super::image::Family {
+            width: offsets.len() + 1,
+            directed: plan.design.directed,
+            duplicate: plan.design.duplicate,
+        });
+        let (directed, duplicate) = (family.directed, family.duplicate);
+        if !self.nodes.contains_key("0/links/0") {
+            let says = json!({
+                "zv_array": "links_family", "level_delta": 0, "link_width": offsets.len() + 1,
+                "directed": directed, "store": if duplicate { "duplicate" } else { "canonical" },
+                "sid_ndim": self.axes, "num_links": 0, "num_physical_records": 0,
+            });
+            self.nodes
+                .insert("0/links".to_owned(), nodes::group(&Map::new()));
+            self.nodes.insert(
+                "0/links/0".to_owned(),
+                nodes::group(&crate::plan::says(says)),
+            );
+        }
+        let crosses = !links::is_zero(segment);
+        let permuted = crosses && (!directed || duplicate);
+        let form = match permuted {
+            true => RowForm::Permuted,
+            false => RowForm::Plain,
+        };
+        let says = json!({
+            "zv_array": "links", "dtype": "int64", "offsets": offsets, "has_perm": permuted,
+            "link_width": offsets.len() + 1, "level_delta": 0,
+        });
+        self.array_like_vertices(&path, crate::plan::says(says))?;
+        if !crosses {
+            let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
+            self.array_like_vertices("0/link_fragments", crate::plan::says(says))?;
+        }
+        Ok(form)
+    }
+
+    /// Columns of link attributes by the path of their array for a segment.
+    pub(super) fn link_columns(
+        &mut self,
+        plan: &Plan,
+        segment: &str,
+    ) -> Result<BTreeMap<String, Column>, EditError> {
+        let mut columns = BTreeMap::new();
+        for attribute in &plan.geometry.link {
+            let path = format!("0/link_attributes/{}/0/{segment}", attribute.name);
+            if !self.arrays.contains_key(&path) {
+                let own = plan
+                    .link
+                    .iter()
+                    .find(|column| column.name == attribute.name);
+                let prefix = format!("0/link_attributes/{}/0/", attribute.name);
+                let like = self
+                    .nodes
+                    .iter()
+                    .find(|(path, _)| path.starts_with(&prefix));
+                // What one array of the family says, all do.
+                let mut says = match (like, own) {
+                    (Some((_, node)), _) => crate::plan::says(node["attributes"].clone()),
+                    (None, Some(column)) => column.says.clone(),
+                    (None, None) => Map::new(),
+                };
+                let links = self.nodes.get(&format!("0/links/0/{segment}"));
+                let offsets = links.map(|node| node["attributes"]["offsets"].clone());
+                says.insert("offsets".to_owned(), offsets.unwrap_or_default());
+                says.insert("level_delta".to_owned(), json!(0));
+                self.array_like_vertices(&path, says)?;
+            }
+            let column = self.column("link attribute", &path, attribute)?;
+            columns.insert(path, column);
+        }
+        Ok(columns)
+    }
+
+    /// Makes an array with a cell for each chunk, stored as vertices are.
+    pub(super) fn array_like_vertices(
+        &mut self,
+        path: &str,
+        mut says: Map<String, Value>,
+    ) -> Result<(), EditError> {
+        if self.arrays.contains_key(path) {
+            return Ok(());
+        }
+        let vertices = self.nodes.get("0/vertices").cloned();
+        let mut node = vertices.ok_or_else(|| EditError::Missing("0/vertices".to_owned()))?;
+        let array = self.arrays.get("0/vertices").cloned();
+        let mut array = array.ok_or_else(|| EditError::Missing("0/vertices".to_owned()))?;
+        array.present.clear();
+        let dtype = says.get("dtype").and_then(Value::as_str);
+        array.dtype = dtype.and_then(|text| zvf_format::numeric::Dtype::parse(text).ok());
+        if array.origin.iter().any(|at| *at != 0) {
+            says.insert("chunk_grid_origin".to_owned(), json!(array.origin));
+        }
+        node["attributes"] = Value::Object(says);
+        self.nodes.insert(path.to_owned(), node);
+        self.arrays.insert(path.to_owned(), array);
+        Ok(())
+    }
+}
+
+/// Puts links behind those of a cell, as one more group.
+pub(super) fn append_links(
+    own: &mut Chunk,
+    cell: &Cell,
+    chunks: &[u32],
+    bases: &[(u64, u32)],
+    form: RowForm,
+    columns: &BTreeMap<String, Column>,
+) {
+    let width = chunks.len();
+    for (at, ends) in cell.ends.chunks_exact(width).enumerate() {
+        if form == RowForm::Permuted {
+            let code = cell.codes.get(at).copied().unwrap_or(0);
+            own.positions.extend(code.to_le_bytes());
+        }
+        for (end, chunk) in ends.iter().zip(chunks) {
+            let row = u64::from(*end) + bases[*chunk as usize].0;
+            own.positions.extend(row.to_le_bytes());
+        }
+    }
+    let start = own.rows;
+    own.rows += cell.links.len() as u64;
+    own.fragments.push(Fragment::Range(start, own.rows));
+    for (path, column) in columns {
+        let rows = cell.links.iter().map(|link| *link as usize);
+        own.vertex
+            .entry(path.clone())
+            .or_default()
+            .extend(column.gather(rows));
+    }
+}

@@ -1,0 +1,110 @@
+//! What goes from a level.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf_format::path::ChunkCoords;
+
+use super::{
+    apply::Edits,
+    change::Change,
+    chunk::{Chunk, Fragment},
+    error::{EditError, damaged},
+    image::Image,
+};
+
+impl Image {
+    /// Fragments that only objects have that go, by chunk.
+    pub(super) fn fragments_gone(
+        &self,
+        change: &Change,
+    ) -> Result<BTreeMap<Vec<i64>, BTreeSet<u32>>, EditError> {
+        let mut gone: BTreeMap<Vec<i64>, BTreeSet<u32>> = BTreeMap::new();
+        if change.remove.is_empty() {
+            return Ok(gone);
+        }
+        for id in &change.remove {
+            let row = self.tables.row_of.get(id).ok_or(EditError::NoObject(*id))?;
+            for (chunk, number) in self.tables.manifest(*row, self.axes)? {
+                gone.entry(chunk).or_default().insert(number);
+            }
+        }
+        for (row, id) in self.tables.ids.iter().flatten().enumerate() {
+            if change.remove.contains(id) {
+                continue;
+            }
+            for (chunk, number) in self.tables.manifest(row, self.axes)? {
+                if let Some(numbers) = gone.get_mut(&chunk) {
+                    numbers.remove(&number);
+                }
+            }
+        }
+        Ok(gone)
+    }
+}
+
+/// Takes rows out of chunks: those of fragments that go and that no other has.
+pub(super) fn remove_rows(
+    chunks: &mut BTreeMap<Vec<i64>, Chunk>,
+    change: &Change,
+    gone: &BTreeMap<Vec<i64>, BTreeSet<u32>>,
+    edits: &mut Edits,
+) -> Result<BTreeMap<Vec<i64>, Vec<Option<u64>>>, EditError> {
+    let mut moved = BTreeMap::new();
+    for (coords, chunk) in chunks.iter_mut() {
+        let mut rows = vec![false; usize::try_from(chunk.rows).unwrap_or(0)];
+        let mut wanted = false;
+        if let Some(numbers) = gone.get(coords) {
+            for number in numbers {
+                let fragment = chunk.fragments.get(*number as usize).ok_or_else(|| {
+                    let why = format!(
+                        "an object names fragment {number} of chunk {}",
+                        ChunkCoords(coords)
+                    );
+                    damaged("0/object_index/manifests", why)
+                })?;
+                fragment.rows().for_each(|row| rows[row as usize] = true);
+                wanted = true;
+            }
+            for (number, fragment) in (0u32..).zip(&chunk.fragments) {
+                if !numbers.contains(&number) {
+                    fragment.rows().for_each(|row| rows[row as usize] = false);
+                }
+            }
+        }
+        if let Some(own) = change.remove_rows.get(coords) {
+            for row in own {
+                let slot = usize::try_from(*row).ok().and_then(|row| rows.get_mut(row));
+                *slot.ok_or_else(|| damaged("0/vertices", "a row that is not there"))? = true;
+                wanted = true;
+            }
+        }
+        if change.compact {
+            let mut used = vec![false; rows.len()];
+            for fragment in &chunk.fragments {
+                fragment.rows().for_each(|row| used[row as usize] = true);
+            }
+            for (gone, used) in rows.iter_mut().zip(&used) {
+                *gone |= !used;
+                wanted |= !used;
+            }
+        }
+        if !wanted {
+            continue;
+        }
+        edits.removed += rows.iter().filter(|gone| **gone).count() as u64;
+        // A fragment that goes stays as a number without rows.
+        for number in gone.get(coords).into_iter().flatten() {
+            if let Some(fragment) = chunk.fragments.get_mut(*number as usize) {
+                let start = fragment.rows().next().unwrap_or(0);
+                *fragment = match fragment {
+                    Fragment::Range(start, end) if (*start..*end).all(|row| rows[row as usize]) => {
+                        Fragment::Range(*start, *end)
+                    }
+                    _ => Fragment::Range(start, start),
+                };
+            }
+        }
+        moved.insert(coords.clone(), chunk.without(&rows));
+    }
+    Ok(moved)
+}
