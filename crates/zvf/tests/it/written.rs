@@ -1,5 +1,5 @@
 //! Stores that were written here, read back.
 
-mod content;
-mod random;
+pub(crate) mod content;
+pub(crate) mod random;
 mod round_trip;

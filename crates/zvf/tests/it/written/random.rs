@@ -9,27 +9,27 @@ use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
 
 /// Something random of everything.
-pub(super) struct Case {
-    pub(super) geometry: Geometry,
-    pub(super) design: Design,
+pub(crate) struct Case {
+    pub(crate) geometry: Geometry,
+    pub(crate) design: Design,
 }
 
 /// Vertices from this tag on.
-pub(super) struct Making<'a> {
-    pub(super) random: &'a mut Random,
-    pub(super) design: &'a Design,
-    pub(super) axes: usize,
-    pub(super) double: bool,
-    pub(super) tag: u64,
+pub(crate) struct Making<'a> {
+    pub(crate) random: &'a mut Random,
+    pub(crate) design: &'a Design,
+    pub(crate) axes: usize,
+    pub(crate) double: bool,
+    pub(crate) tag: u64,
     /// Objects have ids from here on.
-    pub(super) first_id: i64,
+    pub(crate) first_id: i64,
     /// Whether there are attributes, objects, groups; what a store has, additions
     /// have too.
-    pub(super) rich: bool,
-    pub(super) with_ids: bool,
+    pub(crate) rich: bool,
+    pub(crate) with_ids: bool,
 }
 
-pub(super) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
+pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
     let mut random = Random::new(seed);
     let design = design(&mut random, kind, profile);
     let axes = match kind {
@@ -91,7 +91,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
 }
 
 impl Making<'_> {
-    pub(super) fn geometry(&mut self, size: usize) -> Geometry {
+    pub(crate) fn geometry(&mut self, size: usize) -> Geometry {
         let kind = self.design.kind;
         let mut geometry = match kind {
             GeometryKind::Points => self.points(size),
@@ -349,7 +349,7 @@ fn known(geometry: &Geometry) -> Vec<i64> {
     }
 }
 
-pub(super) fn attribute(name: &str, values: Values) -> Attribute {
+pub(crate) fn attribute(name: &str, values: Values) -> Attribute {
     Attribute {
         name: name.to_owned(),
         values,
