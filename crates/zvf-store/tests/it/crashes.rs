@@ -290,3 +290,57 @@ fn a_folder_is_gone_though_somebody_was_killed_before_removing_it() {
     }
     assert!(pending > 0);
 }
+
+/// Stores of other numbers of axes have chunks where others have folders of them.
+async fn deepen(store: &Store) -> Result<u64, zvf_store::CommitError> {
+    let mut transaction = store.begin().await?;
+    transaction.delete(key("0/x/b")).await?;
+    transaction.delete(key("0/a")).await?;
+    let puts = [("0/x/b/c", "deeper"), ("0/a/b/c", "deeper"), ("0/x/d", "beside")];
+    for (at, text) in puts {
+        transaction.put(key(at), text.into()).await?;
+    }
+    Ok(transaction.commit(ROOT).await?.transaction)
+}
+
+/// And the other way round.
+async fn flatten(store: &Store) -> Result<u64, zvf_store::CommitError> {
+    let mut transaction = store.begin().await?;
+    for at in ["0/x/b/c", "0/a/b/c", "0/x/d"] {
+        transaction.delete(key(at)).await?;
+    }
+    transaction.put(key("0/x"), "flat".into()).await?;
+    transaction.put(key("0/a/b"), "flat".into()).await?;
+    Ok(transaction.commit(ROOT).await?.transaction)
+}
+
+#[test]
+fn a_file_and_a_folder_change_places_whoever_dies() {
+    Place::each(|place, killer| {
+        for flat in [false, true] {
+            for at in 1.. {
+                let place = place.another(killer);
+                let store = begun(&place, killer);
+                if flat {
+                    block_on(deepen(&store)).unwrap();
+                }
+                let survived = match flat {
+                    false => killer.survives(at, deepen(&store)),
+                    true => killer.survives(at, flatten(&store)),
+                };
+                let store = place.open(killer);
+                block_on(async {
+                    let next = store.begin().await.unwrap();
+                    let deep = read(&store, "0/a/b/c").await.is_some();
+                    let done = next.base() == 1 + u64::from(flat);
+                    assert_eq!(deep, done != flat, "at {at}");
+                    assert_eq!(read(&store, "0/a/b").await.is_some(), flat && done);
+                    assert_eq!(read(&store, "0/x/b").await.is_some(), !flat && !done);
+                });
+                if survived.is_some() {
+                    break;
+                }
+            }
+        }
+    });
+}

@@ -17,8 +17,8 @@ mod writers;
 
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 pub(crate) use self::{
-    act::{Act, Verb},
-    kills::{Stop, Tally, kill_all},
+    act::{Act, Like, Verb},
+    kills::{Stop, kill_all},
     place::Place,
     scene::Scene,
     writers::{Way, run as write_at_once},

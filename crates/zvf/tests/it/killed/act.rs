@@ -56,7 +56,7 @@ pub(crate) enum Like {
 }
 
 impl Act {
-    /// The first one with a store of some chunks that the verb can be done to.
+    /// The first one with a store of few chunks that the verb can be done to.
     pub(crate) fn first(verb: Verb, kind: GeometryKind, like: Like, from: u64) -> Self {
         let acts = (from..).map(|seed| Self { verb, kind, seed });
         let mut acts = acts.filter(|act| act.suits(like));
@@ -73,7 +73,7 @@ impl Act {
         let needs_ids = matches!(self.verb, Verb::Exchange | Verb::Remove | Verb::Compact);
         is_like
             && design.chunk_shape.is_some()
-            && (10..40).contains(&geometry.vertices())
+            && (4..12).contains(&geometry.vertices())
             && (!needs_ids || ids(&geometry).len() > 2)
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Scene {
     pub(super) act: Act,
     /// What is there before, also what no reader looks at.
     pub(super) files: Files,
+    /// The call at which somebody was killed before, for [`Verb::Finish`].
+    left: Option<usize>,
     /// `None` where there is no store.
     pub(super) old: Option<State>,
     pub(super) new: State,
@@ -28,13 +30,13 @@ impl Scene {
     pub(crate) fn new(act: Act, place: &Place) -> Self {
         let before = Place::folder();
         block_on(act.prepare(&before.address()));
-        let mut files = before.files();
+        let files = before.files();
         let mut old = block_on(State::read(&before.address())).unwrap();
-        if act.verb == Verb::Finish {
-            (files, old) = left_to_finish(act, &files);
+        let left = (act.verb == Verb::Finish).then(|| first_left(act, &files, place));
+        let place = set(act, &files, left, place);
+        if left.is_some() {
+            old = block_on(State::read(&place.address())).unwrap();
         }
-        let place = place.another();
-        block_on(place.fill(&files));
         let End::Done { calls, micros } = child::run(act, Stop::Never, &place.address()) else {
             panic!("{act:?} was killed by somebody else")
         };
@@ -45,6 +47,7 @@ impl Scene {
         Self {
             act,
             files,
+            left,
             old,
             new,
             calls,
@@ -54,29 +57,38 @@ impl Scene {
 
     /// A place with what was there before.
     pub(super) fn set(&self, place: &Place) -> Place {
-        let place = place.another();
-        block_on(place.fill(&self.files));
-        place
+        set(self.act, &self.files, self.left, place)
     }
 }
 
-/// What appending leaves that is killed halfway through applying.
-fn left_to_finish(act: Act, files: &Files) -> (Files, Option<State>) {
-    let act = Act { verb: Verb::Append, ..act };
-    let mut left = None;
-    for at in 1.. {
-        let place = Place::folder();
-        block_on(place.fill(files));
-        if child::run(act, Stop::At(at), &place.address()) != End::Killed {
-            break;
-        }
-        if block_on(State::is_pending(&place.address())) {
-            left = Some((at, place));
-            // The first after the commit leaves the most to do.
-            break;
-        }
+fn set(act: Act, files: &Files, left: Option<usize>, place: &Place) -> Place {
+    let place = place.another();
+    block_on(place.fill(files));
+    if let Some(at) = left {
+        let end = child::run(appending(act), Stop::At(at), &place.address());
+        assert_eq!(end, End::Killed);
+        assert!(block_on(State::is_pending(&place.address())));
     }
-    let (_, place) = left.unwrap();
-    let state = block_on(State::read(&place.address())).unwrap();
-    (place.files(), state)
+    place
+}
+
+/// What is to be finished.
+fn appending(act: Act) -> Act {
+    Act {
+        verb: Verb::Append,
+        ..act
+    }
+}
+
+/// The first call at which appending is committed: it leaves the most to do.
+fn first_left(act: Act, files: &Files, place: &Place) -> usize {
+    let mut calls = 1..;
+    let left = calls.find(|at| {
+        let place = place.another();
+        block_on(place.fill(files));
+        let end = child::run(appending(act), Stop::At(*at), &place.address());
+        assert_eq!(end, End::Killed, "never left anything");
+        block_on(State::is_pending(&place.address()))
+    });
+    left.unwrap()
 }
