@@ -41,7 +41,7 @@ impl Store {
 }
 
 fn sweep(root: &Path, before: SystemTime) -> io::Result<u64> {
-    let mut swept = 0;
+    let mut swept: u64 = 0;
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in entries(&folder)? {
@@ -51,7 +51,7 @@ fn sweep(root: &Path, before: SystemTime) -> io::Result<u64> {
             } else if kind.is_file() && is_unfinished(root, &path) && is_before(&path, before) {
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => swept += 1,
+                    _ => swept = swept.saturating_add(1),
                 }
                 // Stays when it holds anything else; the store's own folder holds the root.
                 drop(fs::remove_dir(&folder));
