@@ -92,8 +92,7 @@ pub(crate) fn kill_all(place: &Place, jobs: &[(&Scene, Stop)], at_once: usize) -
             });
         }
     });
-    let tally = held(&tally).clone();
-    tally
+    tally.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A panic says what it is about itself.

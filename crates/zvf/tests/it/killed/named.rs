@@ -1,5 +1,5 @@
 //! What the reference is known to get wrong when processes write at once or are killed,
-//! by the numbers of `docs/` and issues: W12 to W16.
+//! W12 to W16 as issues number it.
 
 use std::sync::{
     Arc, Mutex,
@@ -8,6 +8,7 @@ use std::sync::{
 
 use zvf::{Editor, Error, OpenOptions};
 use zvf_build::{GeometryKind, OutOfBounds};
+use zvf_model::key::Key;
 use zvf_store::CommitError;
 
 use super::{
@@ -84,9 +85,11 @@ async fn append(
     Ok(changed.objects)
 }
 
+type Hook = dyn Fn(&str, &Key) + Send + Sync;
+
 /// Calls something before the first operation, on a thread of its own: this one is in
 /// the middle of something.
-fn once(call: impl Fn() + Send + Sync + 'static) -> Arc<dyn Fn(&str, &zvf_model::key::Key) + Send + Sync> {
+fn once(call: impl Fn() + Send + Sync + 'static) -> Arc<Hook> {
     let (called, call) = (AtomicBool::new(false), Arc::new(call));
     Arc::new(move |_, _| {
         if !called.swap(true, Ordering::SeqCst) {

@@ -78,18 +78,17 @@ impl Way {
     /// axis each object touches two.
     fn addition(self, writer: u64, append: u64) -> (Geometry, Vec<Vec<u64>>) {
         let first = match self.overlapping {
-            true => 0,
-            false => 2 * writer,
-        } as f64
-            * CHUNK;
+            true => 0.0,
+            false => 2.0 * CHUNK * float(writer),
+        };
         let mut objects = Vec::new();
         let mut places: Vec<f64> = Vec::new();
         for object in 0..OBJECTS {
             let tag = 1_000_000 * (writer + 1) + 1_000 * append + 10 * object;
             objects.push((tag..tag + LENGTH).collect());
             for step in 0..LENGTH {
-                let along = first + CHUNK * 2.0 * (step as f64 + 0.5) / LENGTH as f64;
-                places.extend([along, 0.5 + (append % 9) as f64]);
+                let along = first + CHUNK * 2.0 * (float(step) + 0.5) / float(LENGTH);
+                places.extend([along, 0.5 + float(append % 9)]);
             }
         }
         let mut geometry = paths(&places, &objects);
@@ -102,7 +101,11 @@ impl Way {
 }
 
 fn id(writer: u64, append: u64, object: u64) -> i64 {
-    (1_000_000 * (writer + 1) + 1_000 * append + object) as i64
+    i64::try_from(1_000_000 * (writer + 1) + 1_000 * append + object).unwrap()
+}
+
+fn float(number: u64) -> f64 {
+    f64::from(u32::try_from(number).unwrap())
 }
 
 fn paths(places: &[f64], objects: &[Vec<u64>]) -> Geometry {
