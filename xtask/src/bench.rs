@@ -6,15 +6,17 @@ use crate::{options::Options, stage::Done};
 
 mod format;
 mod reads;
+mod writes;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let further = options.further_words();
     match options.word() {
         Some("reads") => reads::run(further),
+        Some("writes") => writes::run(further),
         None | Some("format") => {
             ensure!(further.is_empty(), "`bench format` takes nothing more");
             format::run()
         }
-        Some(unknown) => bail!("no bench {unknown}; there are `format` and `reads`"),
+        Some(unknown) => bail!("no bench {unknown}; there are `format`, `reads` and `writes`"),
     }
 }

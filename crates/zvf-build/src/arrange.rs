@@ -59,7 +59,7 @@ impl Manifests {
     }
 
     /// Entries in the order given, brought together by object.
-    fn by_object(objects: usize, entries: &[(u32, u32)]) -> Self {
+    pub(crate) fn by_object(objects: usize, entries: &[(u32, u32)]) -> Self {
         let mut starts = vec![0usize; objects + 1];
         for (object, _) in entries {
             starts[*object as usize + 1] += 1;

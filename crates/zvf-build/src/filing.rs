@@ -41,6 +41,16 @@ pub(crate) struct Policy {
 }
 
 impl Filed {
+    /// No links yet.
+    pub(crate) fn none(width: LinkWidth) -> Self {
+        Self {
+            width,
+            inside: BTreeMap::new(),
+            between: BTreeMap::new(),
+            logical: 0,
+        }
+    }
+
     /// Files links given as vertices, but those that `skip` says fragments imply.
     pub(crate) fn new(
         arranged: &Arranged,
@@ -50,12 +60,7 @@ impl Filed {
         policy: Policy,
         skip: impl Fn(usize, usize) -> bool,
     ) -> Result<Self, Refusal> {
-        let mut filed = Self {
-            width,
-            inside: BTreeMap::new(),
-            between: BTreeMap::new(),
-            logical: 0,
-        };
+        let mut filed = Self::none(width);
         let count = width.get();
         let mut record: Vec<(u32, u64)> = Vec::with_capacity(count);
         let mut slot: Option<(u32, Cell)> = None;
@@ -84,34 +89,47 @@ impl Filed {
                 }
                 continue;
             }
-            let mut put = |order: Permutation| {
-                let slots = order.slots().iter();
-                let placed: Vec<(u32, u64)> =
-                    slots.map(|slot| record[usize::from(*slot)]).collect();
-                let chunks = placed.iter().map(|(chunk, _)| *chunk).collect();
-                let cell = filed.between.entry(chunks).or_default();
-                cell.links.push(link);
-                cell.codes.push(order.code());
-                cell.ends.extend(placed.iter().map(|(_, row)| *row as u32));
-            };
-            // Numbers of chunks ascend as their coordinates do.
-            let wide = |_| Refusal::LinkWidth {
-                kind: "links",
-                expected: "1 to 8",
-                found: count,
-            };
-            match policy {
-                Policy { duplicate: true, .. } => {
-                    duplicates(&record).map_err(wide)?.for_each(put);
-                }
-                Policy { directed: true, .. } => put(Permutation::identity(width)),
-                Policy { .. } => put(Permutation::sorting(&record).map_err(wide)?),
-            }
+            filed.cross(link, &record, policy, |_| true)?;
         }
         if let Some((chunk, cell)) = slot {
             filed.inside.insert(chunk, cell);
         }
         Ok(filed)
+    }
+
+    /// Files a link between chunks: the copies whose first end is in a chunk that is
+    /// `own`.
+    pub(crate) fn cross(
+        &mut self,
+        link: u32,
+        record: &[(u32, u64)],
+        policy: Policy,
+        own: impl Fn(u32) -> bool,
+    ) -> Result<(), Refusal> {
+        let mut put = |order: Permutation| {
+            let slots = order.slots().iter();
+            let placed: Vec<(u32, u64)> = slots.map(|slot| record[usize::from(*slot)]).collect();
+            let chunks: Vec<u32> = placed.iter().map(|(chunk, _)| *chunk).collect();
+            if !chunks.first().is_some_and(|chunk| own(*chunk)) {
+                return;
+            }
+            let cell = self.between.entry(chunks).or_default();
+            cell.links.push(link);
+            cell.codes.push(order.code());
+            cell.ends.extend(placed.iter().map(|(_, row)| *row as u32));
+        };
+        // Numbers of chunks ascend as their coordinates do.
+        let wide = |_| Refusal::LinkWidth {
+            kind: "links",
+            expected: "1 to 8",
+            found: record.len(),
+        };
+        match policy {
+            Policy { duplicate: true, .. } => duplicates(record).map_err(wide)?.for_each(put),
+            Policy { directed: true, .. } => put(Permutation::identity(self.width)),
+            Policy { .. } => put(Permutation::sorting(record).map_err(wide)?),
+        }
+        Ok(())
     }
 
     /// Rows on disk.

@@ -32,9 +32,9 @@ pub(crate) fn check_cells(plan: &Plan) -> Result<(), Refusal> {
     let positions = plan.geometry.positions.row_size();
     let widths = plan.vertex.iter().map(|column| (&*column.name, column.numbers.row_size()));
     let widths: Vec<_> = widths.chain([("vertices", positions)]).collect();
-    let check = |chunk: u32, array: &str, bytes: u64| match u32::try_from(bytes) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Refusal::CellSize {
+    let check = |chunk: u32, array: &str, bytes: u64| match is_countable(bytes) {
+        true => Ok(()),
+        false => Err(Refusal::CellSize {
             chunk: plan.name(chunk),
             array: array.to_owned(),
             bytes,
@@ -58,4 +58,20 @@ pub(crate) fn check_cells(plan: &Plan) -> Result<(), Refusal> {
         check(chunk, "links", (cell.links.len() as u64).saturating_mul(row))?;
     }
     Ok(())
+}
+
+/// Whether a frame can say how many bytes a cell has.
+fn is_countable(bytes: u64) -> bool {
+    u32::try_from(bytes).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_countable;
+
+    #[test]
+    fn w11_cells_of_4_gib_are_refused() {
+        assert!(is_countable(u64::from(u32::MAX)));
+        assert!(!is_countable(1 << 32));
+    }
 }

@@ -40,6 +40,7 @@ mod design;
 pub mod edit;
 mod filing;
 mod geometry;
+pub mod large;
 mod layout;
 mod nodes;
 mod objects;

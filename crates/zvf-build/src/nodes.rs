@@ -86,7 +86,7 @@ pub(crate) fn default_axes(count: usize) -> Vec<Axis> {
 }
 
 /// The attributes of level 0.
-pub(crate) fn level(vertices: usize, present: &[&str], tiles: bool) -> Map<String, Value> {
+pub(crate) fn level(vertices: u64, present: &[&str], tiles: bool) -> Map<String, Value> {
     let mut says = json!({
         "level": 0,
         "object_sparsity": 1.0,

@@ -46,7 +46,16 @@ impl Objects {
                 None => return Ok(None),
             }
         };
-        let mut ids = own.clone();
+        let objects = Self::among(&own, geometry, design)?;
+        let row_of = RowOf::new(&objects.ids);
+        let rows = own.iter().map(|id| row_of.get(*id).unwrap_or(u32::MAX));
+        let rows = rows.collect();
+        Ok(Some((objects, rows)))
+    }
+
+    /// The objects of these ids, and those that have attributes.
+    pub(crate) fn among(own: &[i64], geometry: &Geometry, design: &Design) -> Result<Self, Refusal> {
+        let mut ids = own.to_vec();
         ids.extend(geometry.objects.iter().flatten());
         ids.sort_unstable();
         ids.dedup();
@@ -56,8 +65,6 @@ impl Objects {
             ids = (0..rows).collect();
         }
         let row_of = RowOf::new(&ids);
-        let rows = own.iter().map(|id| row_of.get(*id).unwrap_or(u32::MAX));
-        let rows = rows.collect();
         let objects = Self {
             given: given(geometry, design, &ids, &row_of)?,
             ids,
@@ -68,7 +75,12 @@ impl Objects {
                 return Err(Refusal::NoObject { what, id });
             }
         }
-        Ok(Some((objects, rows)))
+        Ok(objects)
+    }
+
+    /// The row of an id.
+    pub(crate) fn rows(&self) -> RowOf {
+        RowOf::new(&self.ids)
     }
 }
 
@@ -127,7 +139,7 @@ fn longest(geometry: &Geometry) -> usize {
 }
 
 /// Rows by id.
-enum RowOf {
+pub(crate) enum RowOf {
     /// Ids are rows.
     Same(usize),
     Table(HashMap<i64, u32>),
@@ -141,7 +153,7 @@ impl RowOf {
         }
     }
 
-    fn get(&self, id: i64) -> Option<u32> {
+    pub(crate) fn get(&self, id: i64) -> Option<u32> {
         match self {
             Self::Same(rows) => u32::try_from(id).ok().filter(|row| (*row as usize) < *rows),
             Self::Table(table) => table.get(&id).copied(),

@@ -29,6 +29,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Plan {
     pub(crate) geometry: Geometry,
+    /// Number of vertices.
+    pub(crate) vertices: u64,
     pub(crate) design: Design,
     pub(crate) space: Space,
     pub(crate) axes: Vec<Axis>,
@@ -67,7 +69,7 @@ pub enum Output {
 }
 
 /// What a plan comes to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Vertices.
     pub vertices: u64,
@@ -99,9 +101,10 @@ impl Plan {
         let (objects, rows) = Objects::of(&geometry, &design)?.unzip();
         let rows: Vec<u32> = rows.unwrap_or_default();
         let binned = objects.is_none();
-        let mut space = Space::of(&design, &geometry.positions, bounds, !binned)?;
+        let vertices = geometry.vertices() as u64;
+        let space = Space::of(&design, &geometry.positions, bounds, !binned, vertices)?;
         let assigned = space::assign(&geometry.positions, &space, binned)?;
-        let grid = around(&mut space, &assigned.chunks)?;
+        let grid = space.grid(binned)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
         let trees = match (is_tree(design.kind), &objects) {
             (true, Some(objects)) => Some(Trees::new(&geometry, &rows, &objects.ids)?),
@@ -135,7 +138,8 @@ impl Plan {
             let columns = columns.map(|attribute| Column::of(attribute, tag, current));
             columns.collect::<Result<Vec<_>, _>>()
         };
-        let shard = shard(&design, &grid.1, &arranged, &geometry)?;
+        let bytes = geometry.positions.bytes.len() as u64;
+        let shard = shard(&design, &grid.1, arranged.chunks.len() as u64, bytes)?;
         let mut plan = Self {
             vertex: columns(&geometry.vertex, "attribute")?,
             fragment: columns(&geometry.fragment, "fragment_attribute")?,
@@ -145,6 +149,7 @@ impl Plan {
                 None => nodes::default_axes(geometry.axes()),
             },
             encoding: Encoding::of_cells(&design),
+            vertices,
             geometry,
             design,
             space,
@@ -170,7 +175,7 @@ impl Plan {
         let objects = self.objects.as_ref().map_or(0, |objects| objects.ids.len());
         let bins = self.space.bins.as_ref().filter(|_| self.objects.is_none());
         Summary {
-            vertices: self.geometry.vertices() as u64,
+            vertices: self.vertices,
             objects: objects as u64,
             links: self.links.as_ref().map_or(0, |links| links.logical as u64),
             chunks: self.arranged.chunks.len() as u64,
@@ -208,7 +213,7 @@ impl Plan {
     }
 
     /// Chunks that share objects go together; otherwise enough to keep a core busy.
-    fn share_out(&self) -> Vec<Vec<u32>> {
+    pub(crate) fn share_out(&self) -> Vec<Vec<u32>> {
         let chunks = 0..self.arranged.chunks.len() as u32;
         let mut tasks: std::collections::BTreeMap<Vec<u64>, Vec<u32>> = Default::default();
         for chunk in chunks {
@@ -276,7 +281,7 @@ impl Plan {
 }
 
 /// The positions as what they are to be stored as.
-fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, Refusal> {
+pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, Refusal> {
     match design.dtype {
         Some(kind) if kind != geometry.positions.kind => {
             geometry.positions = coordinates::converted(&geometry.positions, kind)?;
@@ -287,7 +292,7 @@ fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, Refusal> 
 }
 
 /// The bounds of the store, and what of the geometry is in them.
-fn bounded(
+pub(crate) fn bounded(
     geometry: Geometry,
     design: &Design,
 ) -> Result<(Geometry, (Vec<f64>, Vec<f64>)), Refusal> {
@@ -330,23 +335,7 @@ fn bounded(
     }
 }
 
-/// The grid of the bounds, made larger by chunks that rounding puts outside.
-fn around(space: &mut Space, chunks: &[Vec<i64>]) -> Result<(Vec<i64>, Vec<u64>), Refusal> {
-    let (mut origin, mut shape) = space.grid()?;
-    for chunk in chunks {
-        for (axis, at) in chunk.iter().enumerate() {
-            let end = origin[axis].checked_add_unsigned(shape[axis]);
-            let end = end.ok_or(Refusal::Grid)?.max(at.saturating_add(1));
-            origin[axis] = origin[axis].min(*at);
-            shape[axis] = end.abs_diff(origin[axis]);
-        }
-    }
-    let cells = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
-    cells.ok_or(Refusal::Grid)?;
-    Ok((origin, shape))
-}
-
-fn bin_count(space: &Space) -> Result<u32, Refusal> {
+pub(crate) fn bin_count(space: &Space) -> Result<u32, Refusal> {
     let count = space.bins.as_ref().map_or(1, zvf_model::grid::Bins::count);
     // Each has 16 bytes in every chunk.
     match u32::try_from(count) {
@@ -422,12 +411,13 @@ fn heads(arranged: &Arranged) -> Vec<bool> {
 /// Bytes of an object that shards aim at.
 const SHARD: u64 = 16 << 20;
 
-/// How many chunks go in one object.
-fn shard(
+/// How many chunks go in one object, of so many chunks with so many bytes of
+/// positions.
+pub(crate) fn shard(
     design: &Design,
     grid: &[u64],
-    arranged: &Arranged,
-    geometry: &Geometry,
+    chunks: u64,
+    bytes: u64,
 ) -> Result<Option<Vec<u64>>, Refusal> {
     let shape = match &design.sharding {
         Sharding::None => return Ok(None),
@@ -438,8 +428,7 @@ fn shard(
             shape.clone()
         }
         Sharding::Auto => {
-            let chunks = arranged.chunks.len().max(1) as u64;
-            let cell = (geometry.positions.bytes.len() as u64 / chunks).max(1);
+            let cell = (bytes / chunks.max(1)).max(1);
             let mut shape = vec![1u64; grid.len()];
             // The longest axis of the grid that still fits is doubled.
             loop {

@@ -6,6 +6,8 @@ use crate::{coordinates, design::Purpose, geometry::Numbers};
 
 /// Bytes of a cell of vertices where objects are read one by one.
 const LOOKUP: f64 = 128.0 * 1024.0;
+/// The same as a number of bytes.
+pub(crate) const LOOKUP_BYTES: u64 = 128 << 10;
 /// Bytes of a cell where all is read.
 const SCAN: f64 = 1024.0 * 1024.0;
 /// Vertices of a bin.
@@ -27,9 +29,10 @@ pub(crate) struct Chosen {
 }
 
 /// Chunks of equal edges whose vertices take about as many bytes as suits the
-/// purpose, as most vertices see it: clusters decide, not empty space.
+/// purpose, as the vertex in the middle sees it.
 pub(crate) fn choose(
     positions: &Numbers,
+    vertices: u64,
     (lower, upper): (&[f64], &[f64]),
     purpose: Purpose,
     has_objects: bool,
@@ -44,10 +47,17 @@ pub(crate) fn choose(
         .iter()
         .zip(upper)
         .fold(0.0, |most: f64, (lo, hi)| most.max(hi - lo));
+    // One place has no extent, and chunks without one cannot be counted.
+    let far = lower.iter().chain(upper).fold(0.0, |far: f64, x| far.max(x.abs()));
+    let most = match most > far * 1e-9 {
+        true => most,
+        false if far > 0.0 => far,
+        false => 1.0,
+    };
     let axes = positions.columns;
-    let sample = Sample::of(positions);
+    let sample = Sample::of(positions, vertices);
     let bytes = as_float(positions.row_size());
-    let mut edge = above(most.max(f64::MIN_POSITIVE));
+    let mut edge = above(most);
     let mut shared = sample.neighbours(edge);
     // An edge that is half as long is tried while cells are too full; coordinates
     // that are all the same end it.
@@ -98,7 +108,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn of(positions: &Numbers) -> Self {
+    fn of(positions: &Numbers, vertices: u64) -> Self {
         let rows = positions.len();
         let step = rows.div_ceil(SAMPLE).max(1);
         let (mut values, mut row) = (Vec::new(), Vec::new());
@@ -108,7 +118,8 @@ impl Sample {
             values.extend_from_slice(&row);
             count += 1;
         }
-        let scale = as_float(rows.saturating_sub(1)) / as_float(count.saturating_sub(1)).max(1.0);
+        let all = usize::try_from(vertices).unwrap_or(usize::MAX);
+        let scale = as_float(all.saturating_sub(1)) / as_float(count.saturating_sub(1)).max(1.0);
         Self {
             values,
             axes: positions.columns,
@@ -116,7 +127,9 @@ impl Sample {
         }
     }
 
-    /// Vertices in the chunk of a vertex, on average over vertices.
+    /// Vertices in the chunk of a vertex: half of all vertices have more around them.
+    /// A few crowded chunks, which an average follows, do not decide alone, but none
+    /// may have more than sixteen times as many as the middle.
     fn neighbours(&self, edge: f64) -> f64 {
         let mut chunks: HashMap<Vec<i64>, usize> = HashMap::new();
         for position in self.values.chunks_exact(self.axes) {
@@ -124,9 +137,17 @@ impl Sample {
             let chunk = position.iter().map(|x| (x / edge).floor() as i64);
             *chunks.entry(chunk.collect()).or_default() += 1;
         }
-        let all: usize = chunks.values().sum();
-        let pairs: usize = chunks.values().map(|n| n * (n - 1)).sum();
-        1.0 + as_float(pairs) / as_float(all.max(1)) * self.scale
+        let mut counts: Vec<usize> = chunks.into_values().collect();
+        counts.sort_unstable();
+        let half = self.values.len() / self.axes.max(1) / 2;
+        let mut seen = 0;
+        let middle = counts.iter().find(|count| {
+            seen += **count;
+            seen > half
+        });
+        let of = |count: usize| 1.0 + as_float(count.saturating_sub(1)) * self.scale;
+        let most = counts.last().copied().unwrap_or(1);
+        of(middle.copied().unwrap_or(1)).max(of(most) / 16.0)
     }
 }
 
@@ -175,7 +196,7 @@ mod tests {
         let positions = Numbers::float32(3, values);
         let bounds = (&[0.0; 3][..], &[99.0; 3][..]);
         for (purpose, target) in [(Purpose::Lookup, LOOKUP), (Purpose::Scan, SCAN)] {
-            let chosen = choose(&positions, bounds, purpose, false);
+            let chosen = choose(&positions, 1_000_000, bounds, purpose, false);
             let bytes = chosen.chunk[0].powi(3) * 12.0;
             assert!(
                 (0.3..2.0).contains(&(bytes / target)),
@@ -188,7 +209,16 @@ mod tests {
     #[test]
     fn vertices_at_one_place_end_the_search() {
         let positions = Numbers::float32(2, vec![5.0; 600_000]);
-        let chosen = choose(&positions, (&[5.0; 2], &[5.0; 2]), Purpose::Auto, false);
+        let chosen = choose(&positions, 300_000, (&[5.0; 2], &[5.0; 2]), Purpose::Auto, false);
         assert!(chosen.chunk[0] > 0.0);
+    }
+
+    #[test]
+    fn one_place_is_in_a_chunk_that_can_be_counted() {
+        for (x, expected) in [(0.0, 1.0), (5.0, 5.0), (-2e9, 2e9)] {
+            let positions = Numbers::float64(2, [x, x]);
+            let chosen = choose(&positions, (&[x; 2], &[x; 2]), Purpose::Auto, true);
+            assert!((chosen.chunk[0] - expected).abs() <= expected * 1e-9, "{chosen:?}");
+        }
     }
 }

@@ -30,13 +30,14 @@ pub struct Space {
 }
 
 impl Space {
-    /// As the design says, or as suits the positions; `has_objects` when fragments
-    /// are objects and not bins.
+    /// As the design says, or as suits so many vertices at such positions, all or
+    /// some; `has_objects` when fragments are objects and not bins.
     pub(crate) fn of(
         design: &Design,
         positions: &Numbers,
         (lower, upper): (Vec<f64>, Vec<f64>),
         has_objects: bool,
+        vertices: u64,
     ) -> Result<Self, Refusal> {
         let axes = positions.columns;
         let same = |what, found: usize| match found == axes {
@@ -58,7 +59,7 @@ impl Space {
                 ChunkShape::new(bin)?;
                 // Whole bins to each chunk, about as many as would be chosen.
                 let chosen =
-                    sizing::choose(positions, (&lower, &upper), design.purpose, has_objects);
+                    sizing::choose(positions, vertices, (&lower, &upper), design.purpose, has_objects);
                 let edges = chosen.chunk.iter().zip(bin);
                 let chunk = edges.map(|(edge, bin)| (edge / bin).round().max(1.0) * bin);
                 why.push(chosen.why);
@@ -66,7 +67,7 @@ impl Space {
             }
             (None, None) => {
                 let chosen =
-                    sizing::choose(positions, (&lower, &upper), design.purpose, has_objects);
+                    sizing::choose(positions, vertices, (&lower, &upper), design.purpose, has_objects);
                 let bins = (chosen.bins > 1).then(|| {
                     let edges = chosen.chunk.iter();
                     edges.map(|edge| edge / f64::from(chosen.bins)).collect()
@@ -95,14 +96,33 @@ impl Space {
         self.chunk.axes()
     }
 
-    /// The chunks that the bounds touch: the first along each axis, and how many.
-    pub(crate) fn grid(&self) -> Result<(Vec<i64>, Vec<u64>), Refusal> {
-        let lower = self.chunk.chunk_of(&self.lower).ok_or(Refusal::Grid)?;
-        let upper = self.chunk.chunk_of(&self.upper).ok_or(Refusal::Grid)?;
-        let shape = lower.coords().iter().zip(upper.coords());
-        let shape = shape.map(|(lo, hi)| hi.checked_sub(*lo).and_then(|n| u64::try_from(n).ok()));
-        let shape: Option<Vec<u64>> = shape.map(|n| n?.checked_add(1)).collect();
-        Ok((lower.coords().to_vec(), shape.ok_or(Refusal::Grid)?))
+    /// The chunks that positions within the bounds are in, decided by themselves or,
+    /// `binned`, through their bins: the first along each axis, and how many.
+    pub(crate) fn grid(&self, binned: bool) -> Result<(Vec<i64>, Vec<u64>), Refusal> {
+        let corner = |position: &[f64]| -> Option<(Vec<i64>, Vec<i64>)> {
+            let plain = self.chunk.chunk_of(position)?.coords().to_vec();
+            let bins = self.bins.as_ref().filter(|_| binned);
+            let through = match bins {
+                Some(bins) => bins.place_of(position)?.chunk.coords().to_vec(),
+                None => plain.clone(),
+            };
+            Some((plain, through))
+        };
+        // Both ways ascend with the position, so that corners say all.
+        let lower = corner(&self.lower).ok_or(Refusal::Grid)?;
+        let upper = corner(&self.upper).ok_or(Refusal::Grid)?;
+        let mut origin = Vec::with_capacity(self.axes());
+        let mut shape = Vec::with_capacity(self.axes());
+        for axis in 0..self.axes() {
+            let least = lower.0[axis].min(lower.1[axis]);
+            let most = upper.0[axis].max(upper.1[axis]);
+            let extent = most.checked_sub(least).and_then(|n| u64::try_from(n).ok());
+            shape.push(extent.and_then(|n| n.checked_add(1)).ok_or(Refusal::Grid)?);
+            origin.push(least);
+        }
+        let cells = shape.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent));
+        cells.ok_or(Refusal::Grid)?;
+        Ok((origin, shape))
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{completions, create, info, query};
+use crate::{append, compact, completions, create, delete, edit, info, query};
 
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
@@ -24,6 +24,10 @@ enum Command {
     Info(info::Arguments),
     Query(Box<query::Arguments>),
     Create(Box<create::Arguments>),
+    Append(append::Arguments),
+    Edit(edit::Arguments),
+    Delete(Box<delete::Arguments>),
+    Compact(compact::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -58,6 +62,10 @@ pub fn run() -> ExitCode {
         Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
         Command::Query(arguments) => block_on(query::run(&arguments)),
         Command::Create(arguments) => block_on(create::run(&arguments)),
+        Command::Append(arguments) => block_on(append::run(&arguments)),
+        Command::Edit(arguments) => block_on(edit::run(&arguments)),
+        Command::Delete(arguments) => block_on(delete::run(&arguments)),
+        Command::Compact(arguments) => block_on(compact::run(&arguments)),
         Command::Completions(arguments) => {
             let script = completions::script(&arguments, &mut Arguments::command());
             Ok(Done::from(script))
@@ -97,7 +105,7 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
 }
 
 /// An error and its causes in one line.
-fn sentence(error: &dyn Error) -> String {
+pub(crate) fn sentence(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

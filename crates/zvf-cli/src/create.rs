@@ -11,33 +11,69 @@ use zvf::build::{Axis, Design};
 
 use crate::{
     command::Done,
-    input::{self, Input},
+    input::{self, Input, Stream},
     number::{counted, of_len},
-    progress::Progress,
+    progress::{Meter, Progress},
 };
 
 pub use arguments::{Arguments, UsageError};
-pub use engine::{Created, Options};
+pub use engine::{Created, OptionError, Options};
 pub use report::Report;
 
 /// Reads a file, and writes a store of what is in it.
 pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let mut design = arguments.design()?;
-    let name = arguments.from.path().display().to_string();
+    if let Some(stream) = streamed(arguments)? {
+        return large(arguments, &design, stream).await;
+    }
+    let name = arguments.input.from.path().display().to_string();
     let progress = Progress::saying(arguments.quiet, move || format!("reading {name}"));
-    let input = input::read(&arguments.from, &arguments.reading())?;
+    let input = input::read(&arguments.input.from, &arguments.reading())?;
     drop(progress);
     name_axes(&mut design, &input);
     let out = arguments.out.clone();
     let vertices = of_len(input.geometry.vertices());
     let vertices = counted(vertices, ["vertex", "vertices"]);
-    let progress = Progress::saying(arguments.quiet, move || {
-        format!("writing {vertices} to {out}")
-    });
+    let options = arguments.options();
+    options.check(&input.geometry)?;
+    let meter = Meter::default();
+    let what = format!("writing {vertices} to {out}");
+    let progress = Progress::measured(arguments.quiet, what, meter.clone());
     let mut report = Report::new(&arguments.out, design.kind);
     report.read(&input);
+    let created = engine::create(&arguments.out, input.geometry, &design, &options, meter).await?;
+    drop(progress);
+    report.created(created);
+    Ok(arguments.done(&report)?)
+}
+
+/// Bytes of vertices from which on a file is not read whole.
+const LARGE: u64 = 1 << 30;
+
+/// The input in batches, where it is large and can be had so.
+fn streamed(arguments: &Arguments) -> Result<Option<Stream>, Box<dyn Error>> {
     let options = arguments.options();
-    let created = engine::create(&arguments.out, input.geometry, &design, &options).await?;
+    if options.overwrite {
+        return Ok(None);
+    }
+    let stream = Stream::open(&arguments.input.from, &arguments.reading())?;
+    // What is read whole takes up to six times as much on its way.
+    let most = options.memory.map_or(LARGE, |memory| memory / 6);
+    Ok(stream.filter(|stream| stream.bytes() > most))
+}
+
+/// Writes a store of a file that is not read whole.
+async fn large(
+    arguments: &Arguments,
+    design: &Design,
+    stream: Stream,
+) -> Result<Done, Box<dyn Error>> {
+    let meter = Meter::default();
+    let what = format!("writing {}", arguments.out);
+    let progress = Progress::measured(arguments.quiet, what, meter.clone());
+    let mut report = Report::new(&arguments.out, design.kind);
+    let options = arguments.options();
+    let created = engine::create_from(&arguments.out, stream, design, &options, meter).await?;
     drop(progress);
     report.created(created);
     Ok(arguments.done(&report)?)

@@ -41,9 +41,11 @@ mod column;
 mod columnar;
 mod csv;
 mod error;
+mod given;
 mod npy;
 mod npz;
 mod source;
+mod stream;
 mod table;
 
 use std::{collections::BTreeMap, path::PathBuf};
@@ -53,8 +55,10 @@ use zvf::build::{Geometry, GeometryKind};
 pub use column::{ColumnError, Gaps};
 pub use csv::CsvError;
 pub use error::ReadError;
+pub use given::Given;
 pub use npy::NpyError;
 pub use source::{Source, SourceError};
+pub(crate) use stream::Stream;
 
 use crate::output::Format;
 

@@ -9,11 +9,20 @@
 //! | [`output`] | an answer to a file: csv, npz, arrow, parquet, ply, obj |
 //! | [`input`] | a file to geometry: csv, npz, arrow, parquet |
 //! | [`create`] | `zvf create`: arguments to a design, and what was written |
+//! | `append`, `edit`, `delete`, `compact` | the verbs that change a store; `change` is what they share |
+//! | `advice` | the way out of what the library refuses |
 
+mod advice;
+mod append;
+mod change;
 mod command;
+mod compact;
 mod completions;
+mod delete;
+mod edit;
 mod grid;
 mod info;
+mod named;
 mod number;
 mod progress;
 

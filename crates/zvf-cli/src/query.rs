@@ -5,6 +5,7 @@ mod engine;
 mod preview;
 mod report;
 mod select;
+mod selecting;
 mod values;
 
 use std::error::Error;
@@ -16,6 +17,7 @@ use crate::{command::Done, output, progress::Progress};
 pub use arguments::{Arguments, UsageError};
 pub use preview::preview;
 pub use report::{Counts, Report};
+pub use selecting::Selecting;
 
 /// Asks a store, and shows or writes what it finds.
 pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {

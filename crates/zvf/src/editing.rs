@@ -11,8 +11,10 @@ use zvf_build::{
     Geometry, OutOfBounds, Output, Plan,
     edit::{Change, Edits, Image},
 };
-use zvf_model::{key::Key, zarr::Node};
-use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Store, Transaction};
+use zvf_model::{generation::Generation, key::Key, zarr::Node};
+use zvf_store::{
+    Cell, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
+};
 
 use crate::{
     dataset::Dataset,
@@ -82,10 +84,24 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub async fn of(store: Store) -> Result<Self, Error> {
         let address = store.to_string();
-        store.begin().await?.abort().await?;
+        let begun = store.begin().await;
+        let begun = begun.map_err(|error| match error {
+            TransactionError::NoStore => Error::NoStore {
+                address: address.clone(),
+            },
+            error => error.into(),
+        });
+        begun?.abort().await?;
         let dataset = Dataset::from_store(&address, store.clone()).await?;
         let profile = dataset.layout().profile();
-        if profile != "0.9" {
+        // What is read by its structure alone may be more than it looks like.
+        let declared = dataset.root().version;
+        let current = declared.and_then(Generation::of_version) == Some(Generation::V0_9);
+        if profile != "0.9" || !current {
+            let profile = match profile {
+                "0.9" => "an unknown version",
+                older => older,
+            };
             return Err(Error::Unchangeable { address, profile });
         }
         Ok(Self {
@@ -154,8 +170,8 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// [`Error::Severed`] when others are linked to them; otherwise as for
-    /// [`append`](Self::append).
+    /// [`Error::Unnamed`] when no object is named; [`Error::Severed`] when others are
+    /// linked to them; otherwise as for [`append`](Self::append).
     pub async fn replace(
         &self,
         geometry: &Geometry,
@@ -163,6 +179,9 @@ impl Editor {
     ) -> Result<Changed, Error> {
         let own = geometry.part_objects.as_ref().or(geometry.object_ids.as_ref());
         let own: BTreeSet<i64> = own.into_iter().flatten().copied().collect();
+        if own.is_empty() {
+            return Err(Error::Unnamed);
+        }
         self.exchange(&own, geometry, out_of_bounds).await
     }
 
@@ -227,6 +246,8 @@ impl Editor {
             let counts = match &error {
                 Error::Commit(CommitError::Moved { .. }) => false,
                 Error::Commit(CommitError::Conflict { .. }) => true,
+                // It may be committed, and is not to be made twice.
+                Error::Commit(_) => return Err(error),
                 // What was read while others changed it may be of two states, and then
                 // looks damaged.
                 _ if self.moved_from(base).await? => false,
@@ -343,7 +364,7 @@ impl Editor {
         let mut shards: BTreeMap<Key, Vec<(String, Vec<u64>, Option<Vec<u8>>)>> = BTreeMap::new();
         for ((path, chunk), payload) in &edits.cells {
             let array = arrays.get(path)?;
-            let index = load::element(array, path, chunk)?;
+            let index = load::element(&array, path, chunk)?;
             let place = array.object_of(&index).map_err(|source| Error::Index {
                 node: array.node().clone(),
                 source,
@@ -370,14 +391,14 @@ impl Editor {
             let present = load::present(&edits.nodes, path);
             let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
             for chunk in present {
-                let index = load::element(array, path, &chunk)?;
+                let index = load::element(&array, path, &chunk)?;
                 let same = array.object_of(&index).is_ok_and(|(other, _)| other == key);
                 let changed = cells.iter().any(|(_, at, _)| *at == index);
                 if !same || changed {
                     continue;
                 }
                 let cell = Cell {
-                    array,
+                    array: &array,
                     index: &index,
                     part: None,
                 };

@@ -267,6 +267,9 @@ pub enum Error {
         /// The profile.
         profile: &'static str,
     },
+    /// Geometry without ids, where objects are to be replaced.
+    #[error("what is to replace objects does not say which: no vertex or path has an object id")]
+    Unnamed,
     /// Objects that are linked to others, which would lose the links.
     #[error(
         "{links} links to other objects would be lost; name the objects at their other ends as well"
@@ -282,5 +285,16 @@ pub enum Error {
         key: Key,
         /// Why.
         source: serde_json::Error,
+    },
+    /// Geometry cannot be read.
+    #[error("the geometry cannot be read")]
+    Source(#[source] Box<dyn core::error::Error + Send + Sync>),
+    /// Parts cannot be kept between two passes.
+    #[error("{path} cannot be used for what does not fit in memory")]
+    Scratch {
+        /// The file or folder.
+        path: String,
+        /// What happened.
+        source: std::io::Error,
     },
 }

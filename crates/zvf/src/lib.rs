@@ -5,7 +5,8 @@
 //! behind the features `http`, `aws`, `gcp` and `azure` a web server or bucket.
 //! It reads the metadata, decides from structure which generation the store is,
 //! and gives back what the store says about itself. [`Dataset::info`] counts what
-//! is really there, [`Dataset::query`] answers a [`Query`]. Writing is to come.
+//! is really there, [`Dataset::query`] answers a [`Query`]. [`create`] makes a store of
+//! geometry, and [`Editor`] changes one, each change in one transaction.
 //!
 //! ```
 //! use zvf::Dataset;
@@ -36,9 +37,11 @@ pub use dataset::Dataset;
 pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use editing::{Changed, Editor};
-pub use writing::{CreateOptions, Existing, Progress, Written, create, create_in};
+pub use writing::{
+    Batches, CreateOptions, Existing, Progress, Written, create, create_from, create_in,
+};
 pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
-pub use zvf_store::{OpenOptions, Store};
+pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Store};

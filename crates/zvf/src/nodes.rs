@@ -1,5 +1,7 @@
 //! Nodes of the store: their `zarr.json`, and their children.
 
+use std::sync::Arc;
+
 use zvf_model::{
     key::Key,
     zarr::{Array, Node},
@@ -56,7 +58,7 @@ pub(crate) fn named<T>(key: Result<T, zvf_model::key::KeyError>, name: &str) -> 
 }
 
 /// Where the cells of an array are.
-pub(crate) fn cell_array(key: &Key, array: Array) -> Result<CellArray, Error> {
+pub(crate) fn cell_array(key: &Key, array: impl Into<Arc<Array>>) -> Result<CellArray, Error> {
     CellArray::new(key.clone(), array).map_err(|source| Error::Array {
         node: key.clone(),
         source,

@@ -1,5 +1,6 @@
 //! Making stores.
 
+mod large;
 pub(crate) mod objects;
 
 use std::{collections::HashSet, sync::Arc};
@@ -13,6 +14,8 @@ use zvf_store::{CreateError, Creation, OpenOptions, Store, Transaction, beside};
 use crate::{error::Error, nodes};
 
 use self::objects::{Arrays, encoded};
+
+pub use large::{Batches, create_from};
 
 /// Tasks that are encoded before what they made is put.
 const AT_ONCE: usize = 8;
@@ -42,6 +45,9 @@ pub struct CreateOptions {
     pub existing: Existing,
     /// Who is told how far it is.
     pub progress: Option<Progress>,
+    /// The most memory that geometry may take on its way, for
+    /// [`create_from`]; 1 GiB when not said.
+    pub memory: Option<u64>,
     /// How the store is opened.
     pub open: OpenOptions,
 }

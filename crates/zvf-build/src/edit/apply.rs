@@ -195,7 +195,10 @@ impl Image {
                 let others = offsets.iter().map(|offset| links::at(source, offset));
                 let ends: Vec<Vec<i64>> = [source.clone()].into_iter().chain(others).collect();
                 let (gone, severed) = links::renumber(&mut cell, &ends, form, moved)?;
-                edits.severed += severed;
+                let duplicate = self.links.as_ref().is_some_and(|family| family.duplicate);
+                if !duplicate || links::leads(&segment) {
+                    edits.severed += severed;
+                }
                 cell.without(&gone);
                 if change.compact && !cell.fragments.is_empty() {
                     cell.fragments = vec![Fragment::Range(0, cell.rows)];
@@ -1115,9 +1118,11 @@ fn grow(array: &mut PerChunk, node: &mut Value, coords: &[i64]) -> Result<(), Ed
         let (at, origin) = (coords[axis], array.origin[axis]);
         if at < origin {
             if !array.present.is_empty() {
-                return Err(EditError::Unsupported(
-                    "what is added lies below the first chunk that its arrays have room for",
-                ));
+                return Err(EditError::Below {
+                    axis,
+                    chunk: at,
+                    first: origin,
+                });
             }
             let end = origin.saturating_add_unsigned(array.shape[axis]);
             array.origin[axis] = at;
@@ -1132,10 +1137,10 @@ fn grow(array: &mut PerChunk, node: &mut Value, coords: &[i64]) -> Result<(), Ed
     }
     if grown {
         node["shape"] = json!(array.shape);
-        if let (true, Some(says)) = (
-            array.origin.iter().any(|at| *at != 0),
-            node["attributes"].as_object_mut(),
-        ) {
+        let moved = array.origin.iter().any(|at| *at != 0);
+        if let Some(says) = node["attributes"].as_object_mut()
+            && (moved || says.contains_key("chunk_grid_origin"))
+        {
             says.insert("chunk_grid_origin".to_owned(), json!(array.origin));
         }
     }

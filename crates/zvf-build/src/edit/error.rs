@@ -83,6 +83,19 @@ pub enum EditError {
         /// Ends of those that are added.
         found: usize,
     },
+    /// Below the first chunk: cells keep their places, so room is made above only.
+    #[error(
+        "what is added reaches chunk {chunk} on axis {axis}, and the store has room from chunk {first} on; \
+         write it anew with lower bounds"
+    )]
+    Below {
+        /// The axis.
+        axis: usize,
+        /// The chunk.
+        chunk: i64,
+        /// The first there is room for.
+        first: i64,
+    },
     /// A vertex that is not there.
     #[error("object {object} has no vertex {vertex}; it has {vertices}")]
     NoVertex {

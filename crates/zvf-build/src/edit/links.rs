@@ -223,11 +223,14 @@ pub(super) fn counted(
     if !family.duplicate || is_zero(segment) {
         return (rows, rows);
     }
-    // The copy that is led by the end that comes first counts. Offsets from its chunk
-    // to the others do not descend.
-    let leads = segment.split('_').all(|offset| {
+    (rows, if leads(segment) { rows } else { 0 })
+}
+
+/// Of the copies of a link, whether those of an array are led by the end whose chunk
+/// comes first: offsets from there to the others do not descend.
+pub(super) fn leads(segment: &str) -> bool {
+    segment.split('_').all(|offset| {
         let first = offset.split('.').find(|number| *number != "0");
         first.is_none_or(|number| number.starts_with('+'))
-    });
-    (rows, if leads { rows } else { 0 })
+    })
 }

@@ -232,5 +232,5 @@ pub(super) fn level(plan: &Plan) -> Map<String, Value> {
     also(plan.design.kind.is_linked(), "links");
     also(plan.objects.is_some(), "object_index");
     let current = plan.design.profile == crate::Profile::V09;
-    nodes::level(plan.geometry.vertices(), &present, current)
+    nodes::level(plan.vertices, &present, current)
 }

@@ -1,9 +1,8 @@
 //! What `zvf create` takes.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 use zvf::{
-    build::{Compression, Design, GeometryKind, OutOfBounds, Profile, Purpose, Sharding},
+    build::{Compression, Design, GeometryKind, Profile, Purpose, Sharding},
     format::numeric::Kind,
 };
 
@@ -13,7 +12,8 @@ use super::{
 };
 use crate::{
     command::Done,
-    input::{Gaps, Reading, Source},
+    input::{self, Reading},
+    named::{name_of, named},
 };
 
 /// Writes a store of the geometry in a file, as `zvf query -o` writes it or as a
@@ -27,17 +27,8 @@ pub struct Arguments {
     /// What the geometry is.
     #[arg(long, value_parser = named(GeometryKind::ALL, GeometryKind::name))]
     kind: GeometryKind,
-    /// The file: it ends in .npz, .csv, .parquet or .arrow. Of the last three, links,
-    /// objects and groups are in NAME.links.csv and so on beside NAME.csv.
-    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
-    pub(super) from: Source,
-    /// The table of links, when it is elsewhere.
-    #[arg(long, value_name = "FILE", value_parser = Source::parse)]
-    links: Option<Source>,
-    /// What becomes of numbers that are missing: the file is refused, or they are
-    /// stored as NaN, and whole numbers as floats.
-    #[arg(long, default_value = "refuse", value_parser = named(GAPS.map(|(gaps, _)| gaps), gaps_name))]
-    missing: Gaps,
+    #[command(flatten)]
+    pub(super) input: input::Given,
 
     /// The generation and form of the store.
     #[arg(long, help_heading = "Store", default_value = Profile::default().name(),
@@ -58,10 +49,11 @@ pub struct Arguments {
     #[arg(long, value_name = "CODEC", help_heading = "Store", default_value = "none",
         value_parser = values::compression)]
     compression: Compression,
-    /// Puts many chunks in one object: so many along each axis, or as many as make
-    /// some 16 MB.
+    /// Puts many chunks in one object: so many along each axis, as --shard=4,4,4, or
+    /// as many as make some 16 MB.
     #[arg(long, value_name = "auto|a,b,c", help_heading = "Store", num_args = 0..=1,
-        default_missing_value = "auto", value_parser = values::sharding)]
+        require_equals = true, default_missing_value = "auto",
+        value_parser = values::sharding)]
     shard: Option<Sharding>,
     /// What the store is read for, which decides how large chunks are.
     #[arg(long, help_heading = "Store", default_value = "auto",
@@ -76,11 +68,6 @@ pub struct Arguments {
     #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", help_heading = "Space",
         value_parser = values::bounds, allow_hyphen_values = true)]
     bounds: Option<Bounds>,
-    /// What happens to vertices outside the bounds: nothing is written, they are left
-    /// out, or the bounds grow.
-    #[arg(long, help_heading = "Space", default_value = "raise",
-        value_parser = named(OUT_OF_BOUNDS.map(|(what, _)| what), out_of_bounds_name))]
-    out_of_bounds: OutOfBounds,
     /// The axes, in order, with a unit and a type where they have one; in a table, the
     /// columns of these names.
     #[arg(long, value_name = "x:micrometer,y,t:second:time", help_heading = "Space",
@@ -100,7 +87,7 @@ pub struct Arguments {
     #[arg(long, help_heading = "Links")]
     duplicate: bool,
 
-    /// The most memory to take, as 2GiB.
+    /// Refuses geometry that takes more memory than this, as 2GiB.
     #[arg(long, value_name = "SIZE", help_heading = "Work", value_parser = values::size)]
     memory: Option<u64>,
     /// How many threads work; as many as there are processors when not said.
@@ -118,16 +105,10 @@ pub struct Arguments {
     pub(super) quiet: bool,
 }
 
-const GAPS: [(Gaps, &str); 2] = [(Gaps::Refuse, "refuse"), (Gaps::Nan, "nan")];
 const PURPOSES: [(Purpose, &str); 3] = [
     (Purpose::Auto, "auto"),
     (Purpose::Lookup, "lookup"),
     (Purpose::Scan, "scan"),
-];
-const OUT_OF_BOUNDS: [(OutOfBounds, &str); 3] = [
-    (OutOfBounds::Raise, "raise"),
-    (OutOfBounds::Ignore, "ignore"),
-    (OutOfBounds::Expand, "expand"),
 ];
 /// What coordinates can be.
 const DTYPES: [Kind; 11] = [
@@ -144,37 +125,8 @@ const DTYPES: [Kind; 11] = [
     Kind::UInt64,
 ];
 
-fn gaps_name(gaps: Gaps) -> &'static str {
-    name_of(&GAPS, gaps)
-}
-
 fn purpose_name(purpose: Purpose) -> &'static str {
     name_of(&PURPOSES, purpose)
-}
-
-fn out_of_bounds_name(what: OutOfBounds) -> &'static str {
-    name_of(&OUT_OF_BOUNDS, what)
-}
-
-fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], value: T) -> &'static str {
-    let mut names = names.iter();
-    let found = names.find(|(other, _)| *other == value);
-    found.map_or("", |(_, name)| name)
-}
-
-/// One of these by name.
-fn named<T, const N: usize>(
-    all: [T; N],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T>
-where
-    T: Copy + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(all.map(name)).try_map(move |text| {
-        let mut all = all.into_iter();
-        let found = all.find(|value| name(*value) == text);
-        found.ok_or("there is no such value")
-    })
 }
 
 /// Why arguments make no design.
@@ -215,7 +167,7 @@ impl Arguments {
         design.duplicate = self.duplicate;
         let bounds = self.bounds.clone();
         design.bounds = bounds.map(|bounds| (bounds.lower, bounds.upper));
-        design.out_of_bounds = self.out_of_bounds;
+        design.out_of_bounds = self.input.out_of_bounds;
         design.purpose = self.purpose;
         design.axes = self.axes.clone().map(|axes| axes.0);
         design.crs.clone_from(&self.crs);
@@ -225,12 +177,9 @@ impl Arguments {
 
     /// How the file is to be read.
     pub fn reading(&self) -> Reading {
-        let mut reading = Reading::new(self.kind);
         let axes = self.axes.as_ref();
-        reading.axes = axes.map(|axes| axes.0.iter().map(|axis| axis.name.clone()).collect());
-        reading.links.clone_from(&self.links);
-        reading.gaps = self.missing;
-        reading
+        let axes = axes.map(|axes| axes.0.iter().map(|axis| axis.name.clone()).collect());
+        self.input.reading(self.kind, axes)
     }
 
     /// How it is written.

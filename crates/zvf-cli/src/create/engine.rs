@@ -1,8 +1,17 @@
 //! The library, as `zvf create` calls it.
 
+use std::{error::Error, sync::Arc};
+
 use zvf::{
-    CreateOptions, Existing,
-    build::{Design, Geometry},
+    CreateOptions, Existing, Written,
+    build::{Attribute, Design, Geometry, Values},
+};
+
+use crate::{
+    advice::{Verb, advised},
+    input::Stream,
+    number::of_len,
+    progress::Meter,
 };
 
 /// What does not change the store, but how it is written.
@@ -15,6 +24,78 @@ pub struct Options {
     pub workers: Option<usize>,
     /// Whether a store that is there is replaced.
     pub overwrite: bool,
+}
+
+/// Why options cannot be kept to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionError {
+    /// The geometry is too large.
+    #[error(
+        "the geometry takes {found} bytes of memory and --memory allows {most}; raise it, or create a store of a part and append the rest"
+    )]
+    Memory {
+        /// Bytes it takes.
+        found: u64,
+        /// Bytes it may take.
+        most: u64,
+    },
+    /// Threads cannot be started.
+    #[error("{0} threads cannot be started")]
+    Workers(usize),
+}
+
+impl Options {
+    /// Whether geometry can be written with these.
+    ///
+    /// # Errors
+    ///
+    /// [`OptionError::Memory`] when it is too large.
+    pub fn check(&self, geometry: &Geometry) -> Result<(), OptionError> {
+        let found = size(geometry);
+        match self.memory {
+            Some(most) if found > most => Err(OptionError::Memory { found, most }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bytes that geometry takes in memory, about.
+fn size(geometry: &Geometry) -> u64 {
+    let attributes = [
+        &geometry.vertex,
+        &geometry.link,
+        &geometry.object,
+        &geometry.fragment,
+        &geometry.group,
+    ];
+    let attributes: u64 = attributes
+        .into_iter()
+        .flatten()
+        .map(size_of_attribute)
+        .sum();
+    let lists = [
+        &geometry.part_objects,
+        &geometry.object_ids,
+        &geometry.objects,
+    ];
+    let ids: usize = lists.into_iter().flatten().map(Vec::len).sum();
+    let parts = geometry.part_offsets.as_ref().map_or(0, Vec::len);
+    let members: usize = geometry.groups.values().map(Vec::len).sum();
+    let numbers = of_len(geometry.links.len() + ids + parts + members).saturating_mul(8);
+    of_len(geometry.positions.bytes.len())
+        .saturating_add(attributes)
+        .saturating_add(numbers)
+}
+
+fn size_of_attribute(attribute: &Attribute) -> u64 {
+    match &attribute.values {
+        Values::Numbers(numbers) => of_len(numbers.bytes.len()),
+        Values::Text(texts) => {
+            let words: usize = texts.iter().flatten().map(String::len).sum();
+            of_len(words + size_of_val(texts.as_slice()))
+        }
+    }
 }
 
 /// What was written.
@@ -38,22 +119,51 @@ pub struct Created {
     pub why: Vec<String>,
 }
 
-/// Writes a store.
-///
-/// # Errors
-///
-/// [`zvf::Error`].
-pub(crate) async fn create(
+/// Writes a store, and says how far it is.
+pub(super) async fn create(
     out: &str,
     geometry: Geometry,
     design: &Design,
     options: &Options,
-) -> Result<Created, zvf::Error> {
-    let mut how = CreateOptions::default();
-    if options.overwrite {
-        how.existing = Existing::Replace;
+    meter: Meter,
+) -> Result<Created, Box<dyn Error>> {
+    let how = options.how(meter)?;
+    let written = zvf::create(out, geometry, design.clone(), &how).await;
+    created(written)
+}
+
+/// Writes a store of what comes in batches.
+pub(super) async fn create_from(
+    out: &str,
+    mut stream: Stream,
+    design: &Design,
+    options: &Options,
+    meter: Meter,
+) -> Result<Created, Box<dyn Error>> {
+    let how = options.how(meter)?;
+    let written = zvf::create_from(out, &mut stream, design.clone(), &how).await;
+    created(written)
+}
+
+impl Options {
+    fn how(&self, meter: Meter) -> Result<CreateOptions, OptionError> {
+        if let Some(workers) = self.workers {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers);
+            pool.build_global()
+                .map_err(|_| OptionError::Workers(workers))?;
+        }
+        let mut how = CreateOptions::default();
+        if self.overwrite {
+            how.existing = Existing::Replace;
+        }
+        how.memory = self.memory;
+        how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
+        Ok(how)
     }
-    let written = zvf::create(out, geometry, design.clone(), &how).await?;
+}
+
+fn created(written: Result<Written, zvf::Error>) -> Result<Created, Box<dyn Error>> {
+    let written = written.map_err(|error| advised(Verb::Create, error))?;
     let summary = written.summary;
     Ok(Created {
         vertices: summary.vertices,

@@ -11,6 +11,8 @@
 
 mod header;
 
+pub(super) use header::Header;
+
 use std::{
     cmp::Ordering,
     io::{self, Read},
@@ -21,7 +23,7 @@ use zvf::{
     format::numeric::{ByteOrder, Kind},
 };
 
-use header::{Header, Sort};
+use header::Sort;
 
 /// An array.
 #[derive(Debug)]
@@ -65,6 +67,27 @@ pub(super) fn read(source: &mut impl Read, size: u64, packed: u64) -> Result<Arr
 }
 
 impl Header {
+    /// Bytes of a row; `None` where rows do not lie one after the other.
+    pub(super) fn row(&self) -> Option<usize> {
+        let mut tail = self.shape.get(1..)?.iter();
+        let row = tail.try_fold(self.sort.size(), |size, extent| size.checked_mul(*extent));
+        row.filter(|row| *row > 0 && !(self.is_fortran && self.shape.len() > 1))
+    }
+
+    /// So many rows of it, from their bytes.
+    pub(super) fn rows(&self, rows: usize, bytes: Vec<u8>) -> Result<Values, NpyError> {
+        let mut shape = self.shape.clone();
+        if let Some(first) = shape.first_mut() {
+            *first = rows;
+        }
+        let part = Self {
+            sort: self.sort,
+            is_fortran: false,
+            shape,
+        };
+        Ok(part.array(bytes)?.values)
+    }
+
     fn array(self, bytes: Vec<u8>) -> Result<Array, NpyError> {
         let rows = self.shape.first().copied();
         let rows = rows.ok_or(NpyError::NoDimension)?;

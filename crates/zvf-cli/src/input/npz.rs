@@ -3,7 +3,10 @@
 use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
 
 use zip::{CompressionMethod, ZipArchive};
-use zvf::build::Values;
+use zvf::{
+    build::{Numbers, Values},
+    format::numeric::Kind,
+};
 
 use super::{
     ColumnError, Gaps, NpyError, ReadError, Reading, Source,
@@ -24,7 +27,7 @@ pub(super) fn read(source: &Source, reading: &Reading) -> Result<Arrays, ReadErr
         return Err(ReadError::LinksInside { path });
     }
     let file: Arc<Path> = path.into();
-    let mut arrays = members(path)?.into_iter();
+    let mut arrays = members(path, |_| true)?.into_iter();
     let mut masks = HashMap::new();
     let mut columns = Vec::new();
     for (label, array) in arrays.by_ref() {
@@ -50,6 +53,48 @@ pub(super) fn read(source: &Source, reading: &Reading) -> Result<Arrays, ReadErr
         });
     }
     sorted(path, whole)
+}
+
+/// Reads all but some arrays, as if there were no vertices.
+pub(super) fn read_tables(
+    source: &Source,
+    reading: &Reading,
+    leave: impl Fn(&str) -> bool,
+    axes: usize,
+) -> Result<Arrays, ReadError> {
+    let path = source.path();
+    let file: Arc<Path> = path.into();
+    let mut columns = Vec::new();
+    let mut masks = HashMap::new();
+    for (label, array) in members(path, |label| !leave(label))? {
+        match label.strip_suffix(MASK).filter(|of| of.contains('.')) {
+            Some(of) => {
+                masks.insert(of.to_owned(), array);
+            }
+            None => columns.push((label, array)),
+        }
+    }
+    let nothing = Column {
+        file: Arc::clone(&file),
+        label: "positions".to_owned(),
+        values: Values::Numbers(Numbers::new(Kind::Float32, axes)),
+    };
+    let mut whole = vec![(nothing, 2)];
+    for (label, array) in columns {
+        let mask = masks.remove(&label);
+        whole.push(column(&file, label, array, mask, reading.gaps)?);
+    }
+    sorted(path, whole)
+}
+
+/// Ids of objects out of an array.
+pub(super) fn ids(path: &Path, label: &str, values: Values) -> Result<Vec<i64>, ReadError> {
+    let column = Column {
+        file: path.into(),
+        label: label.to_owned(),
+        values,
+    };
+    column.ids()
 }
 
 /// A column and its number of dimensions.
@@ -164,8 +209,37 @@ fn unknown(path: &Path, array: String) -> ReadError {
     ReadError::Unknown { path, array }
 }
 
-/// All arrays of a file, in its order.
-fn members(path: &Path) -> Result<Vec<(String, Array)>, ReadError> {
+/// Where the arrays of a file are in it: name, first byte and bytes, of those that are
+/// not packed `None` otherwise.
+pub(super) fn places(path: &Path) -> Result<Vec<(String, Option<(u64, u64)>)>, ReadError> {
+    let file = File::open(path).map_err(|error| ReadError::file(path, error))?;
+    let in_zip = |source| ReadError::Zip {
+        path: path.to_path_buf(),
+        source,
+    };
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
+    let mut places = Vec::with_capacity(archive.len());
+    for at in 0..archive.len() {
+        let member = archive.by_index_raw(at).map_err(in_zip)?;
+        let name = member.name().map_err(in_zip)?.into_owned();
+        let stored = member.compression() == CompressionMethod::Stored;
+        let place = (member.data_start(), member.size());
+        if let Some(label) = name.strip_suffix(".npy") {
+            let place = match place {
+                (Some(start), size) if stored => Some((start, size)),
+                _ => None,
+            };
+            places.push((label.to_owned(), place));
+        }
+    }
+    Ok(places)
+}
+
+/// All arrays of a file that are wanted, in its order.
+fn members(
+    path: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, Array)>, ReadError> {
     let in_file = |error| ReadError::file(path, error);
     let file = File::open(path).map_err(in_file)?;
     let length = file.metadata().map_err(in_file)?.len();
@@ -186,6 +260,9 @@ fn members(path: &Path) -> Result<Vec<(String, Array)>, ReadError> {
         let Some(label) = name.strip_suffix(".npy") else {
             return Err(unknown(path, name));
         };
+        if !wanted(label) {
+            continue;
+        }
         let array = member(&mut archive, at, length).map_err(|source| ReadError::Array {
             path: path.to_path_buf(),
             array: label.to_owned(),

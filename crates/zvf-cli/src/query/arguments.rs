@@ -1,17 +1,12 @@
 //! What `zvf query` takes.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use zvf::{
-    model::{grid::ChunkCoord, level::LevelId},
-    query::{
-        Cut, LevelChoice, Query, Selection,
-        geometry::{Bbox, Mode, Position, Sphere},
-        predicate::Predicate,
-    },
+    model::level::LevelId,
+    query::{Cut, LevelChoice, Query, Selection, geometry::Mode},
 };
 
-use super::{Report, select, values};
+use super::{Report, Selecting, select, values};
 use crate::{command::Done, output::Target};
 
 /// Finds vertices, paths, links and objects by place, object, group and
@@ -44,55 +39,13 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", help_heading = "Level")]
     pub(super) geometry: Option<String>,
 
-    /// What comes into a box: the lower bound of each axis, then the upper ones.
-    /// `inf` and `-inf` are bounds as well.
-    #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", group = "region", help_heading = "Place",
-        value_parser = Bbox::parse, allow_hyphen_values = true)]
-    bbox: Option<Bbox>,
-    /// What comes into a sphere: its centre, then its radius.
-    #[arg(long, value_name = "x,y,z,r", group = "region", help_heading = "Place",
-        value_parser = values::sphere, allow_hyphen_values = true)]
-    sphere: Option<Sphere>,
-    /// What is nearest to a place.
-    #[arg(long, value_name = "x,y,z", help_heading = "Place",
-        value_parser = values::position, allow_hyphen_values = true)]
-    nearest: Option<Position>,
-    /// How many of the nearest.
-    #[arg(long, value_name = "N", help_heading = "Place", requires = "nearest", default_value_t = 1,
-        value_parser = clap::value_parser!(u64).range(1..))]
-    k: u64,
-    /// Whether things come whole when they touch, only the part inside, or only
-    /// when entirely within.
-    #[arg(long, help_heading = "Place", default_value = Mode::default().name(),
-        value_parser = PossibleValuesParser::new(Mode::ALL.map(Mode::name))
-            .map(|name| Mode::parse(&name).unwrap_or_default()))]
-    mode: Mode,
+    #[command(flatten)]
+    selecting: Selecting,
     /// With --mode clip: drops segments and faces that cross the border, rather
     /// than cutting them.
     #[arg(long, help_heading = "Place")]
     drop_cut: bool,
 
-    /// Objects by id, with commas between or one an option.
-    #[arg(
-        long = "object",
-        value_name = "ID",
-        help_heading = "What",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
-    objects: Vec<i64>,
-    /// The objects of groups, by their numbers.
-    #[arg(
-        long = "group",
-        value_name = "ID",
-        help_heading = "What",
-        value_delimiter = ','
-    )]
-    groups: Vec<u64>,
-    /// Only what is in these chunks.
-    #[arg(long = "chunk", value_name = "i.j.k", help_heading = "What", value_delimiter = ',',
-        value_parser = values::chunk, allow_hyphen_values = true)]
-    chunks: Vec<ChunkCoord>,
     /// The value of the attribute that the level is chunked by.
     #[arg(
         long,
@@ -101,10 +54,6 @@ pub struct Arguments {
         allow_hyphen_values = true
     )]
     chunked_by: Option<String>,
-    /// What must hold of attributes, as "vertex.radius > 2 and kind = 'axon'".
-    #[arg(long = "where", value_name = "EXPR", help_heading = "What",
-        value_parser = Predicate::parse, allow_hyphen_values = true)]
-    filter: Option<Predicate>,
     /// The attributes to read, as radius,object.length; none when empty, all
     /// without.
     #[arg(long, value_name = "a,b", help_heading = "What", value_parser = select::parse)]
@@ -178,25 +127,13 @@ impl Arguments {
             (_, _, Some(vertices)) => LevelChoice::Vertices(vertices),
             (level, None, None) => LevelChoice::Number(LevelId::new(level.unwrap_or(0))),
         };
-        query.region = match (self.bbox, self.sphere) {
-            (Some(bbox), _) => Some(bbox.into()),
-            (None, sphere) => sphere.map(Into::into),
-        };
-        query.mode = self.mode;
+        self.selecting.select(&mut query)?;
         if self.drop_cut {
-            if self.mode != Mode::Clip {
+            if query.mode != Mode::Clip {
                 return Err(UsageError::DropCut);
             }
             query.cut = Cut::Drop;
         }
-        if let Some(place) = self.nearest {
-            let k = usize::try_from(self.k).map_err(|_| UsageError::Nearest)?;
-            query = query.nearest(place, k);
-        }
-        query.objects = given(&self.objects);
-        query.groups = given(&self.groups);
-        query.chunks = given(&self.chunks);
-        query.filter.clone_from(&self.filter);
         query.chunked_by = self.chunked_by.as_deref().map(values::chunked_by);
         query.columns = self.select.clone().unwrap_or_default();
         query.without_objects = self.no_objects;
@@ -207,29 +144,13 @@ impl Arguments {
         Ok(query)
     }
 
-    /// Whether what is in space has the axes of the store: with others it would
-    /// select nothing, and not say why.
+    /// Whether what is in space has the axes of the store.
     ///
     /// # Errors
     ///
     /// [`UsageError::Axes`] when it has others.
     pub fn check_axes(&self, axes: &[&str]) -> Result<(), UsageError> {
-        let places = [
-            ("--bbox", self.bbox.as_ref().map(Bbox::axes)),
-            ("--sphere", self.sphere.map(|sphere| sphere.centre().len())),
-            ("--nearest", self.nearest.map(|place| place.len())),
-        ];
-        for (option, found) in places {
-            if let Some(found) = found.filter(|found| *found != axes.len()) {
-                let axes = axes.iter().map(|axis| (*axis).to_owned()).collect();
-                return Err(UsageError::Axes {
-                    option,
-                    found,
-                    axes,
-                });
-            }
-        }
-        Ok(())
+        self.selecting.check_axes(axes)
     }
 
     /// A plan as it is to be printed.
@@ -243,7 +164,7 @@ impl Arguments {
     /// What is to be printed, and how to exit.
     pub(super) fn done(&self, report: &Report) -> Result<Done, serde_json::Error> {
         let mut warnings = Vec::new();
-        if !self.quiet && self.bbox.is_some_and(|bbox| bbox.is_empty()) {
+        if !self.quiet && self.selecting.is_in_empty_box() {
             let why = "a lower bound of --bbox is above the upper one: nothing can be in it";
             warnings.push(why.to_owned());
         }
@@ -263,9 +184,4 @@ impl Arguments {
             is_no: self.fail_empty && report.is_empty(),
         })
     }
-}
-
-/// What an option gave, when it was there.
-fn given<T: Clone>(values: &[T]) -> Option<Vec<T>> {
-    (!values.is_empty()).then(|| values.to_vec())
 }

@@ -13,7 +13,17 @@ fn each_shell_has_a_script() {
         assert_eq!(output.status.code(), Some(0));
         let script = text(&output.stdout);
         assert!(script.starts_with(start), "{shell}: {}", &script[..80]);
-        assert!(script.contains("keep-going"), "{shell}");
+        for word in [
+            "keep-going",
+            "append",
+            "edit",
+            "delete",
+            "compact",
+            "dry-run",
+            "retries",
+        ] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
     }
     assert_eq!(zvf(&["completions", "cmd"]).status.code(), Some(2));
 }

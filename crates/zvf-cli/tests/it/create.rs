@@ -88,8 +88,7 @@ fn options_make_a_design() {
         "float32",
         "--compression",
         "zstd:3",
-        "--shard",
-        "4,4",
+        "--shard=4,4",
         "--bounds",
         "-1,-2,3,4",
         "--out-of-bounds",
@@ -132,7 +131,7 @@ fn options_make_a_design() {
     expected.name = Some("tracts".to_owned());
     assert_eq!(found, expected);
     assert_eq!(design(&["--shard"]).sharding, Sharding::Auto);
-    assert_eq!(design(&["--shard", "auto"]).sharding, Sharding::Auto);
+    assert_eq!(design(&["--shard=auto"]).sharding, Sharding::Auto);
 }
 
 #[test]
@@ -163,7 +162,7 @@ fn says_what_is_wrong_with_a_value() {
     assert!(refused(&["--dtype", "complex64"]).contains("float32"));
     assert!(refused(&["--memory", "lots"]).contains("2GiB"));
     assert!(refused(&["--workers", "0"]).contains('0'));
-    assert!(refused(&["--shard", "0"]).contains("4,4,4"));
+    assert!(refused(&["--shard=0"]).contains("4,4,4"));
     assert!(refused(&["--axes", "x,x"]).contains("two axes"));
     assert!(refused(&["--crs", "{"]).contains("no JSON"));
     assert!(refused(&["--out-of-bounds", "clip"]).contains("raise, ignore, expand"));

@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod asked;
+mod changed;
 #[cfg(feature = "arrow")]
 mod columnar;
 mod completions;
@@ -16,12 +17,14 @@ mod csv;
 mod files;
 mod hand_made;
 mod info;
+mod made;
 mod npz;
 mod obj;
 mod ply;
 mod query;
 mod report;
 mod round_trip;
+mod stores;
 mod tables;
 
 #[cfg(feature = "http")]

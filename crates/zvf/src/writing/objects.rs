@@ -1,7 +1,10 @@
 //! What a plan makes, as objects of a store.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -35,11 +38,17 @@ impl Arrays {
         Ok(Self(arrays))
     }
 
-    pub(crate) fn get(&self, path: &str) -> Result<&CellArray, Error> {
-        let key = || named(Key::parse(path), path);
-        match self.0.get(path) {
-            Some(array) => Ok(array),
-            None => Err(Error::NoCells { node: key()? }),
+    /// The array at a path. Those of links that are not among the nodes are stored as
+    /// vertices are.
+    pub(crate) fn get(&self, path: &str) -> Result<CellArray, Error> {
+        if let Some(array) = self.0.get(path) {
+            return Ok(array.clone());
+        }
+        let key = named(Key::parse(path), path)?;
+        let vertices = self.0.get("0/vertices").filter(|_| path.starts_with("0/links/0/"));
+        match vertices {
+            Some(vertices) => cell_array(&key, Arc::clone(vertices.metadata())),
+            None => Err(Error::NoCells { node: key }),
         }
     }
 }
@@ -95,7 +104,7 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
                 payload,
             } => {
                 let cells = match own.get(&array) {
-                    Some(cells) => cells,
+                    Some(cells) => cells.clone(),
                     None => arrays.get(&array)?,
                 };
                 let place = cells.object_of(&index).map_err(|source| Error::Index {
@@ -112,7 +121,7 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
                     }
                     (key, Some(number)) => {
                         let shard = shards.entry(key);
-                        let (_, cells) = shard.or_insert_with(|| (cells.clone(), Vec::new()));
+                        let (_, cells) = shard.or_insert_with(|| (cells, Vec::new()));
                         cells.push((number, Bytes::from(payload)));
                     }
                 }

@@ -13,6 +13,7 @@ mod named;
 mod place;
 mod scene;
 mod state;
+mod unfinished;
 mod writers;
 
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]

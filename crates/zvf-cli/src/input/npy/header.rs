@@ -11,7 +11,7 @@ const MOST: u32 = 1 << 16;
 
 /// What an array is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(crate) enum Sort {
     /// Numbers and bools.
     Numbers(Dtype),
     /// Characters of four bytes, at least one.
@@ -22,15 +22,15 @@ pub(super) enum Sort {
 
 /// The header of an array.
 #[derive(Debug)]
-pub(super) struct Header {
-    pub(super) sort: Sort,
-    pub(super) is_fortran: bool,
-    pub(super) shape: Vec<usize>,
+pub(crate) struct Header {
+    pub(crate) sort: Sort,
+    pub(crate) is_fortran: bool,
+    pub(crate) shape: Vec<usize>,
 }
 
 impl Header {
     /// Reads it, and says how many bytes it takes with what is before it.
-    pub(super) fn read(source: &mut impl Read) -> Result<(Self, u64), NpyError> {
+    pub(crate) fn read(source: &mut impl Read) -> Result<(Self, u64), NpyError> {
         let [m0, m1, m2, m3, m4, m5, major, minor] = exact::<8>(source)?;
         if [m0, m1, m2, m3, m4, m5] != *b"\x93NUMPY" {
             return Err(NpyError::Magic);

@@ -64,7 +64,7 @@ impl Act {
     }
 
     fn suits(self, like: Like) -> bool {
-        let Case { geometry, design } = self.case();
+        let Case { geometry, design, .. } = self.case();
         let is_like = match like {
             Like::Plain => design.sharding == Sharding::None,
             Like::Sharded => matches!(design.sharding, Sharding::Shape(_)),
@@ -101,7 +101,7 @@ impl Act {
     /// Makes what is there before. What [`Verb::Finish`] is about is only there
     /// after an [`Append`](Verb::Append) was killed.
     pub(super) async fn prepare(self, address: &str) {
-        let Case { geometry, design } = self.case();
+        let Case { geometry, design, .. } = self.case();
         if self.verb == Verb::Create {
             return;
         }
@@ -118,7 +118,7 @@ impl Act {
 
     /// Does it.
     pub(super) async fn perform(self, address: &str, open: &OpenOptions) -> Result<(), Error> {
-        let Case { geometry, design } = self.case();
+        let Case { geometry, design, .. } = self.case();
         let other = self.other();
         let first = ids(&geometry);
         match self.verb {
@@ -127,7 +127,7 @@ impl Act {
                 options.open = open.clone();
                 // What a dead process left in a bucket has to be replaced by force.
                 options.existing = Existing::Replace;
-                let Case { geometry, design } = match self.verb {
+                let Case { geometry, design, .. } = match self.verb {
                     Verb::Replace => other.case(),
                     _ => self.case(),
                 };

@@ -1,7 +1,7 @@
 //! What is in a store, whatever its chunks: vertices go by their attribute `tag`,
 //! which no two of them share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use zvf::{Dataset, Query};
 use zvf_build::{Attribute, Design, Geometry, Numbers, Values};
@@ -144,6 +144,59 @@ impl Content {
             content.groups.insert(group, (members.unwrap_or_default(), row));
         }
         content
+    }
+
+    /// Adds what geometry holds.
+    pub(crate) fn add(&mut self, more: Self) {
+        let vertices = self.vertices.len() + more.vertices.len();
+        self.vertices.extend(more.vertices);
+        assert_eq!(self.vertices.len(), vertices);
+        self.owners.extend(more.owners);
+        self.paths.extend(more.paths);
+        self.links.extend(more.links);
+        self.links.sort();
+        self.objects.extend(more.objects);
+        for (group, (members, row)) in more.groups {
+            match self.groups.entry(group) {
+                Entry::Vacant(entry) => {
+                    entry.insert((members, row));
+                }
+                Entry::Occupied(mut entry) => {
+                    let own = entry.get_mut();
+                    for id in members {
+                        if !own.0.contains(&id) {
+                            own.0.push(id);
+                        }
+                    }
+                    // What a group has stays.
+                    for (name, value) in row {
+                        own.1.entry(name).or_insert(value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Leaves out objects; how many links lost one end and not all.
+    pub(crate) fn remove(&mut self, ids: &BTreeSet<i64>) -> usize {
+        let owners = self.owners.iter().filter(|(_, id)| ids.contains(id));
+        let mut gone: BTreeSet<u64> = owners.map(|(tag, _)| *tag).collect();
+        for id in ids {
+            gone.extend(self.paths.remove(id).into_iter().flatten());
+            self.objects.remove(id);
+        }
+        self.vertices.retain(|tag, _| !gone.contains(tag));
+        self.owners.retain(|tag, _| !gone.contains(tag));
+        let mut severed = 0;
+        self.links.retain(|(ends, _)| {
+            let lost = ends.iter().filter(|end| gone.contains(end)).count();
+            severed += usize::from(lost > 0 && lost < ends.len());
+            lost == 0
+        });
+        for (members, _) in self.groups.values_mut() {
+            members.retain(|id| !ids.contains(id));
+        }
+        severed
     }
 
     /// What a store holds.

@@ -12,6 +12,32 @@ use zvf_testkit::stores::Random;
 pub(crate) struct Case {
     pub(crate) geometry: Geometry,
     pub(crate) design: Design,
+    axes: usize,
+    double: bool,
+    rich: bool,
+    with_ids: bool,
+    taste: usize,
+    next_tag: u64,
+}
+
+impl Case {
+    /// More of the same, with objects from an id on.
+    pub(crate) fn more(&mut self, random: &mut Random, size: usize, first_id: i64) -> Geometry {
+        let mut making = Making {
+            random,
+            design: &self.design,
+            axes: self.axes,
+            double: self.double,
+            tag: self.next_tag,
+            first_id,
+            rich: self.rich,
+            with_ids: self.with_ids,
+            taste: self.taste,
+        };
+        let geometry = making.geometry(size);
+        self.next_tag = making.tag;
+        geometry
+    }
 }
 
 /// Vertices from this tag on.
@@ -27,6 +53,8 @@ pub(crate) struct Making<'a> {
     /// have too.
     pub(crate) rich: bool,
     pub(crate) with_ids: bool,
+    /// Which types attributes have: what a store has, additions have too.
+    pub(crate) taste: usize,
 }
 
 pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
@@ -57,6 +85,7 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
     let rich = random.chance(70);
     let with_ids = random.chance(70);
     let size = 1 + random.below(120);
+    let taste = random.below(1000);
     let mut making = Making {
         random: &mut random,
         design: &design,
@@ -66,9 +95,20 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
         first_id: 0,
         rich,
         with_ids,
+        taste,
     };
     let geometry = making.geometry(size);
-    Case { geometry, design }
+    let next_tag = making.tag;
+    Case {
+        geometry,
+        design,
+        axes,
+        double,
+        rich,
+        with_ids,
+        taste,
+        next_tag,
+    }
 }
 
 fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
@@ -251,17 +291,22 @@ impl Making<'_> {
         ];
         if text {
             let words = ["axon", "dendrit\u{e9}", "", "soma \u{1f9e0}"];
-            let some = self.random.chance(50);
+            let some = self.taste % 2 == 0;
             let missing = |random: &mut Random| some && random.chance(20);
-            let texts = (0..rows).map(|_| match missing(self.random) {
-                true => None,
-                false => Some((*self.random.pick(&words)).to_owned()),
-            });
-            return Values::Text(texts.collect());
+            let mut texts: Vec<Option<String>> = (0..rows)
+                .map(|_| match missing(self.random) {
+                    true => None,
+                    false => Some((*self.random.pick(&words)).to_owned()),
+                })
+                .collect();
+            // Whether there is a code for missing words is decided by the first.
+            if let (true, Some(first)) = (some && self.tag == 0, texts.first_mut()) {
+                *first = None;
+            }
+            return Values::Text(texts);
         }
-        let kind = *self.random.pick(&kinds);
-        let columns = 1 + self.random.below(3);
-        self.some(rows, kind, columns)
+        let kind = kinds[self.taste % kinds.len()];
+        self.some(rows, kind, 1 + self.taste % 3)
     }
 
     fn some(&mut self, rows: usize, kind: Kind, columns: usize) -> Values {
@@ -282,11 +327,15 @@ impl Making<'_> {
         let tags = (0..vertices as u64).map(|at| self.tag + at);
         let mut tag = Numbers::new(Kind::UInt64, 1);
         tag.bytes = tags.flat_map(u64::to_le_bytes).collect();
-        self.tag += vertices as u64;
         geometry.vertex.push(attribute("tag", Values::Numbers(tag)));
-        if !self.rich {
-            return;
+        if self.rich {
+            self.more_attributes(geometry);
         }
+        self.tag += vertices as u64;
+    }
+
+    fn more_attributes(&mut self, geometry: &mut Geometry) {
+        let vertices = geometry.vertices();
         let links = geometry.link_count();
         let words = self.values(vertices, true);
         geometry.vertex.push(attribute("word", words));

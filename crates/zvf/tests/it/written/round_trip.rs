@@ -10,7 +10,7 @@ use super::{
 use crate::block_on;
 
 fn check(seed: u64, kind: GeometryKind, profile: Profile) {
-    let Case { geometry, design } = random::case(seed, kind, profile);
+    let Case { geometry, design, .. } = random::case(seed, kind, profile);
     let expected = Content::of(&geometry, &design);
     let about = format!("seed {seed}, {kind:?}, {profile:?}, {design:?}");
     let plan = Plan::new(geometry, design).unwrap_or_else(|error| panic!("{error}: {about}"));
@@ -31,7 +31,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
 }
 
 /// Says what is different, and not everything.
-fn compare(expected: &Content, found: &Content, about: &str) {
+pub(super) fn compare(expected: &Content, found: &Content, about: &str) {
     for (tag, vertex) in &expected.vertices {
         assert_eq!(Some(vertex), found.vertices.get(tag), "vertex {tag}, {about}");
     }

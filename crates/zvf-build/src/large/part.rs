@@ -1,0 +1,268 @@
+//! The cells of a part.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use zvf_format::{
+    dictionary::{Code, CodeDtype},
+    links::LinkWidth,
+};
+
+use crate::{
+    arrange::{Arranged, Grouping, NOBODY},
+    columns::Column,
+    design::Profile,
+    filing::{Filed, Policy},
+    geometry::{Attribute, Geometry, Numbers, Values},
+    large::{
+        outline::{Field, Outline},
+        piece::Piece,
+    },
+    layout,
+    nodes::Encoding,
+    objects::Objects,
+    plan::{self, Output, Plan},
+    refusal::Refusal,
+    space,
+};
+
+/// A part, ready to be made.
+#[derive(Debug)]
+pub struct Part {
+    plan: Plan,
+    result: PartResult,
+    /// Chunks by object of the store.
+    tasks: Vec<Vec<u32>>,
+}
+
+/// What came of a part, as far as the whole needs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartResult {
+    /// Chunks, their rows, and rows and object of each fragment.
+    pub(crate) chunks: Vec<(Vec<i64>, u64, Vec<(u32, i64)>)>,
+    /// Links by the chunks of their ends, as stored.
+    pub(crate) links: BTreeMap<Vec<Vec<i64>>, u32>,
+}
+
+impl Part {
+    /// How many groups of cells there are.
+    pub fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The cells of a group.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when a cell is more than the format can hold.
+    pub fn run(&self, task: usize) -> Result<Vec<Output>, Refusal> {
+        let chunks = self.tasks.get(task).map_or(&[][..], Vec::as_slice);
+        layout::cells(&self.plan, chunks)
+    }
+
+    /// What came of it.
+    pub fn into_result(self) -> PartResult {
+        self.result
+    }
+}
+
+impl Outline {
+    /// The arrays that cells of parts go to, as far as encoding them needs it. What is
+    /// in them is not said: that is known in the end. Those of links are like that of
+    /// vertices.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when a name makes no key.
+    pub fn arrays(&self) -> Result<Vec<Output>, Refusal> {
+        let current = self.design.profile == Profile::V09;
+        let columns = self.fields.iter().map(|field| field.column(&[], current));
+        layout::rest(&Plan {
+            vertex: columns.collect::<Result<_, _>>()?,
+            fragment: Vec::new(),
+            link: Vec::new(),
+            encoding: Encoding::of_cells(&self.design),
+            vertices: 0,
+            geometry: Geometry::new(Numbers::new(self.positions.0, self.positions.1)),
+            design: self.design.clone(),
+            space: self.space.clone(),
+            axes: self.axes.clone(),
+            grid: self.grid.clone(),
+            shard: self.shard.clone(),
+            arranged: Arranged {
+                starts: vec![0],
+                fragment_starts: vec![0],
+                ..Arranged::default()
+            },
+            objects: None,
+            links: None,
+            tasks: Vec::new(),
+        })
+    }
+
+    /// The part whose pieces these bytes are; `chunks` are all chunks by number.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when the bytes are not as they were written, or a cell is more
+    /// than the format can hold.
+    pub fn part(&self, mut bytes: &[u8], chunks: &[Vec<i64>]) -> Result<Part, Refusal> {
+        let mut piece = Piece::default();
+        while !bytes.is_empty() {
+            piece.read(&mut bytes, self.fields.len())?;
+        }
+        let mut geometry = Geometry::new(Numbers {
+            bytes: std::mem::take(&mut piece.positions),
+            ..Numbers::new(self.positions.0, self.positions.1)
+        });
+        let columns = self.fields.iter().zip(&piece.fields);
+        let columns = columns.map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09));
+        let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
+        let mut offsets = vec![0u64];
+        for rows in &piece.stretches {
+            offsets.push(offsets[offsets.len() - 1] + u64::from(*rows));
+        }
+        if self.design.kind.is_paths() {
+            geometry.part_offsets = Some(offsets);
+        }
+        let binned = !self.has_objects;
+        let mut assigned = space::assign(&geometry.positions, &self.space, binned)?;
+        let own: BTreeSet<Vec<i64>> = assigned.chunks.iter().cloned().collect();
+        // Chunks that links go to are known by number too.
+        let mut all = own.clone();
+        let named = piece.steps.iter().flat_map(|[a, _, b, _]| [*a, *b]);
+        all.extend(named.filter_map(|number| chunks.get(number as usize).cloned()));
+        let all: Vec<Vec<i64>> = all.into_iter().collect();
+        let number: HashMap<&[i64], u32> = all.iter().map(Vec::as_slice).zip(0..).collect();
+        let moved: Vec<u32> = assigned.chunks.iter().map(|chunk| number[chunk.as_slice()]).collect();
+        for chunk in &mut assigned.chunk_of {
+            *chunk = moved[*chunk as usize];
+        }
+        assigned.chunks.clone_from(&all);
+        let mut ids = piece.objects.clone();
+        ids.sort_unstable();
+        ids.dedup();
+        let row_of: HashMap<i64, u32> = ids.iter().copied().zip(0..).collect();
+        let rows: Vec<u32> = piece.objects.iter().map(|id| row_of[id]).collect();
+        let grouping = match (binned, self.design.kind.is_paths()) {
+            (true, _) => Grouping::Bins {
+                count: plan::bin_count(&self.space)?,
+                empty: self.design.profile == Profile::V09,
+            },
+            (false, true) => Grouping::Paths {
+                objects: ids.len(),
+                rows: &rows,
+            },
+            (false, false) => Grouping::Owners {
+                objects: ids.len(),
+                rows: &rows,
+            },
+        };
+        let arranged = Arranged::new(assigned, &geometry, &grouping);
+        let policy = Policy {
+            directed: self.design.directed,
+            duplicate: self.design.duplicate,
+        };
+        let mut filed = Filed::none(LinkWidth::EDGE);
+        for [from, before, to, row] in &piece.steps {
+            let at = |number_of: &u32| {
+                let coords = chunks.get(*number_of as usize);
+                coords.and_then(|coords| number.get(coords.as_slice()).copied()).unwrap_or(0)
+            };
+            let record = [(at(from), u64::from(*before)), (at(to), u64::from(*row))];
+            filed.cross(0, &record, policy, |chunk| own.contains(&all[chunk as usize]))?;
+        }
+        let mut result = PartResult::default();
+        for (chunk, coords) in all.iter().enumerate() {
+            if !own.contains(coords) {
+                continue;
+            }
+            let fragments = arranged.fragments(chunk).iter();
+            let fragments = fragments.map(|fragment| match fragment.object {
+                NOBODY => (fragment.rows, i64::MIN),
+                object => (fragment.rows, ids[object as usize]),
+            });
+            let rows = arranged.vertices(chunk).len() as u64;
+            result.chunks.push((coords.clone(), rows, fragments.collect()));
+        }
+        for (numbers, cell) in &filed.between {
+            let coords = numbers.iter().map(|number| all[*number as usize].clone());
+            result.links.insert(coords.collect(), cell.links.len() as u32);
+        }
+        let mut plan = Plan {
+            vertex: columns,
+            fragment: Vec::new(),
+            link: Vec::new(),
+            encoding: Encoding::of_cells(&self.design),
+            vertices: geometry.vertices() as u64,
+            geometry,
+            design: self.design.clone(),
+            space: self.space.clone(),
+            axes: self.axes.clone(),
+            grid: self.grid.clone(),
+            shard: self.shard.clone(),
+            arranged,
+            objects: self.has_objects.then(Objects::default),
+            links: (!filed.between.is_empty()).then_some(filed),
+            tasks: Vec::new(),
+        };
+        layout::check_cells(&plan)?;
+        plan.tasks = plan.share_out();
+        let tasks = plan.tasks.iter().map(|chunks| {
+            let own = chunks.iter().filter(|chunk| own.contains(&all[**chunk as usize]));
+            own.copied().collect::<Vec<u32>>()
+        });
+        let tasks = tasks.filter(|chunks| !chunks.is_empty()).collect();
+        Ok(Part {
+            plan,
+            result,
+            tasks,
+        })
+    }
+}
+
+impl Field {
+    /// The column of values as they are in pieces; words get the codes that all of
+    /// them together have.
+    pub(super) fn column(&self, bytes: &[u8], current: bool) -> Result<Column, Refusal> {
+        if let Some((kind, columns)) = self.numbers {
+            let numbers = Numbers {
+                bytes: bytes.to_vec(),
+                ..Numbers::new(kind, columns)
+            };
+            let attribute = Attribute {
+                name: self.name.clone(),
+                values: Values::Numbers(numbers),
+            };
+            return Column::of(&attribute, "attribute", current);
+        }
+        // The same as of text that is all at hand.
+        let mut texts: Vec<Option<String>> = self.words.iter().cloned().map(Some).collect();
+        texts.extend(self.missing.then_some(None));
+        let attribute = Attribute {
+            name: self.name.clone(),
+            values: Values::Text(texts),
+        };
+        let mut column = Column::of(&attribute, "attribute", current)?;
+        let mut sorted: Vec<(&String, usize)> = self.words.iter().zip(0..).collect();
+        sorted.sort_unstable();
+        let mut codes = vec![0u32; sorted.len()];
+        for (code, (_, came)) in (0u32..).zip(&sorted) {
+            codes[*came] = code;
+        }
+        let count = sorted.len() as u32;
+        let dtype = match self.missing {
+            true => CodeDtype::with_missing(count).map_err(|_| Refusal::Batch(sorted.len()))?,
+            false => CodeDtype::new(count),
+        };
+        let code = |bytes: &[u8]| {
+            let mut number = [0; 4];
+            number.copy_from_slice(bytes);
+            let came = u32::from_le_bytes(number) as usize;
+            codes.get(came).map_or(Code::Missing, |code| Code::Category(*code))
+        };
+        let codes: Vec<Code> = bytes.chunks_exact(4).map(code).collect();
+        let bytes = dtype.encode(&codes).map_err(|_| Refusal::Batch(codes.len()))?;
+        column.numbers.bytes = bytes;
+        Ok(column)
+    }
+}

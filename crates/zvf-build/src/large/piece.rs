@@ -1,0 +1,109 @@
+//! Rows of a part as bytes, for a file between two passes.
+
+use crate::refusal::Refusal;
+
+/// Rows of some vertices, those of paths in stretches that stay in one chunk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Piece {
+    pub(super) positions: Vec<u8>,
+    /// Values of each attribute, words as numbers.
+    pub(super) fields: Vec<Vec<u8>>,
+    /// The object of each vertex, or of each stretch.
+    pub(super) objects: Vec<i64>,
+    /// Vertices of each stretch; none for points.
+    pub(super) stretches: Vec<u32>,
+    /// Steps from chunk to chunk: number of the chunk and row, twice.
+    pub(super) steps: Vec<[u32; 4]>,
+}
+
+impl Piece {
+    /// Appends what can be read back.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut lengths = vec![self.positions.len()];
+        lengths.extend(self.fields.iter().map(Vec::len));
+        lengths.extend([self.objects.len(), self.stretches.len(), self.steps.len()]);
+        for length in lengths {
+            out.extend((length as u64).to_le_bytes());
+        }
+        out.extend(&self.positions);
+        self.fields.iter().for_each(|field| out.extend(field));
+        self.objects.iter().for_each(|id| out.extend(id.to_le_bytes()));
+        self.stretches.iter().for_each(|rows| out.extend(rows.to_le_bytes()));
+        let steps = self.steps.iter().flatten();
+        steps.for_each(|number| out.extend(number.to_le_bytes()));
+    }
+
+    /// Reads one, and appends it to what was read before.
+    pub(super) fn read(&mut self, bytes: &mut &[u8], fields: usize) -> Result<(), Refusal> {
+        self.fields.resize(fields, Vec::new());
+        let lengths = take(bytes, (fields + 4) * 8)?;
+        let lengths: Vec<usize> = numbers(lengths).map(|length| u64::from_le_bytes(length) as usize).collect();
+        let [positions, own @ .., objects, stretches, steps] = lengths.as_slice() else {
+            return Err(cut());
+        };
+        self.positions.extend(take(bytes, *positions)?);
+        for (field, length) in self.fields.iter_mut().zip(own) {
+            field.extend(take(bytes, *length)?);
+        }
+        let ids = take(bytes, objects.saturating_mul(8))?;
+        self.objects.extend(numbers(ids).map(i64::from_le_bytes));
+        let rows = take(bytes, stretches.saturating_mul(4))?;
+        self.stretches.extend(numbers(rows).map(u32::from_le_bytes));
+        for step in take(bytes, steps.saturating_mul(16))?.chunks_exact(16) {
+            let mut four = numbers(step).map(u32::from_le_bytes);
+            let mut next = || four.next().unwrap_or_default();
+            self.steps.push([next(), next(), next(), next()]);
+        }
+        Ok(())
+    }
+}
+
+fn numbers<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+    bytes.chunks_exact(N).map(|bytes| {
+        let mut number = [0; N];
+        number.copy_from_slice(bytes);
+        number
+    })
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Refusal> {
+    let (first, rest) = bytes.split_at_checked(count).ok_or_else(cut)?;
+    *bytes = rest;
+    Ok(first)
+}
+
+fn cut() -> Refusal {
+    Refusal::Needs {
+        kind: "parts",
+        what: "all bytes that were written for them; the file between the passes was changed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_follow_each_other() {
+        let one = Piece {
+            positions: vec![1; 24],
+            fields: vec![vec![2; 2], Vec::new()],
+            objects: vec![-5, 7],
+            stretches: vec![1, 1],
+            steps: vec![[1, 2, 3, 4]],
+        };
+        let mut bytes = Vec::new();
+        one.write(&mut bytes);
+        one.write(&mut bytes);
+        let (mut both, mut left) = (Piece::default(), bytes.as_slice());
+        both.read(&mut left, 2).unwrap();
+        assert_eq!(both, one);
+        both.read(&mut left, 2).unwrap();
+        assert!(left.is_empty());
+        assert_eq!((both.steps.len(), both.positions.len()), (2, 48));
+        for end in 0..bytes.len() / 2 {
+            let cut = Piece::default().read(&mut &bytes[..end], 2);
+            assert!(cut.is_err(), "{end}");
+        }
+    }
+}

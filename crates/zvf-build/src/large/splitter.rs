@@ -1,0 +1,371 @@
+//! Gives rows to parts.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use zvf_format::links::LinkWidth;
+
+use crate::{
+    arrange::{Arranged, Fragment, Manifests, NOBODY},
+    columns::Column,
+    filing::{Cell, Filed},
+    geometry::{Attribute, Geometry, Numbers, Values},
+    large::{
+        outline::Outline,
+        part::PartResult,
+        piece::Piece,
+    },
+    nodes::Encoding,
+    objects::Objects,
+    plan::{self, Plan},
+    refusal::Refusal,
+    space,
+};
+
+/// Sees batches in the order they were surveyed, and cuts them into parts.
+#[derive(Debug)]
+pub struct Splitter {
+    outline: Outline,
+    parts: usize,
+    numbers: HashMap<Vec<i64>, u32>,
+    chunks: Vec<Vec<i64>>,
+    /// Rows and fragments of each chunk so far.
+    ends: Vec<(u64, u32)>,
+    /// Ids of paths in the order they came.
+    paths: Vec<i64>,
+    /// Stretches of paths in their order: path, chunk, number of the fragment.
+    stretches: Vec<(u32, u32, u32)>,
+    words: Vec<HashMap<String, u32>>,
+    /// Vertices before this batch.
+    first: u64,
+}
+
+impl Splitter {
+    /// Cuts into so many parts.
+    pub fn new(outline: Outline, parts: usize) -> Self {
+        let words = vec![HashMap::new(); outline.fields.len()];
+        Self {
+            outline,
+            parts: parts.max(1),
+            numbers: HashMap::new(),
+            chunks: Vec::new(),
+            ends: Vec::new(),
+            paths: Vec::new(),
+            stretches: Vec::new(),
+            words,
+            first: 0,
+        }
+    }
+
+    /// What of a batch belongs to which part, as bytes to keep behind those that
+    /// came before.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`], as the survey has it.
+    pub fn split(&mut self, batch: Geometry) -> Result<BTreeMap<usize, Vec<u8>>, Refusal> {
+        let mut batch = plan::stored(batch, &self.outline.design)?;
+        self.name(&mut batch);
+        let vertices = batch.vertices() as u64;
+        let batch = match plan::bounded(batch, &self.outline.design) {
+            Ok((batch, _)) => batch,
+            Err(Refusal::AllOutside) => return Ok(BTreeMap::new()),
+            Err(error) => return Err(error),
+        };
+        self.first += vertices;
+        let binned = !self.outline.has_objects;
+        let assigned = space::assign(&batch.positions, &self.outline.space, binned)?;
+        let global: Vec<u32> = assigned.chunks.iter().map(|chunk| self.number(chunk)).collect();
+        let part_of: Vec<usize> = assigned.chunks.iter().map(|chunk| self.part_of(chunk)).collect();
+        let fields = self.values(&batch.vertex);
+        let mut pieces: BTreeMap<usize, Piece> = BTreeMap::new();
+        let mut put = |part: usize, vertex: usize| {
+            let piece = pieces.entry(part).or_default();
+            piece.fields.resize(fields.len(), Vec::new());
+            piece.positions.extend_from_slice(batch.positions.row(vertex));
+            for (field, numbers) in piece.fields.iter_mut().zip(&fields) {
+                field.extend_from_slice(numbers.row(vertex));
+            }
+        };
+        let Some(offsets) = &batch.part_offsets else {
+            for vertex in 0..batch.vertices() {
+                let chunk = assigned.chunk_of[vertex] as usize;
+                self.ends[global[chunk] as usize].0 += 1;
+                put(part_of[chunk], vertex);
+            }
+            if let Some(ids) = &batch.object_ids {
+                for (vertex, id) in ids.iter().enumerate() {
+                    let part = part_of[assigned.chunk_of[vertex] as usize];
+                    pieces.entry(part).or_default().objects.push(*id);
+                }
+            }
+            return Ok(written(pieces));
+        };
+        let mut stretches: Vec<(usize, i64, u32)> = Vec::new();
+        let mut steps: Vec<(usize, [u32; 4])> = Vec::new();
+        let ids = batch.part_objects.clone().unwrap_or_default();
+        for (path, ends) in offsets.windows(2).enumerate() {
+            let number = self.paths.len() as u32;
+            let id = ids[path];
+            self.paths.push(id);
+            let mut last: Option<usize> = None;
+            for vertex in ends[0] as usize..ends[1] as usize {
+                let chunk = assigned.chunk_of[vertex] as usize;
+                put(part_of[chunk], vertex);
+                let at = global[chunk] as usize;
+                let row = self.ends[at].0;
+                let row = u32::try_from(row).map_err(|_| Refusal::Batch(usize::MAX))?;
+                if last == Some(chunk) {
+                    if let Some((_, _, rows)) = stretches.last_mut() {
+                        *rows += 1;
+                    }
+                } else {
+                    self.stretches.push((number, global[chunk], self.ends[at].1));
+                    self.ends[at].1 += 1;
+                    stretches.push((part_of[chunk], id, 1));
+                    if let Some(last) = last {
+                        // The row before is the last of its chunk.
+                        let from = global[last];
+                        let before = self.ends[from as usize].0 as u32 - 1;
+                        let step = [from, before, global[chunk], row];
+                        steps.push((part_of[last], step));
+                        if part_of[last] != part_of[chunk] {
+                            steps.push((part_of[chunk], step));
+                        }
+                    }
+                }
+                self.ends[at].0 += 1;
+                last = Some(chunk);
+            }
+        }
+        for (part, id, rows) in stretches {
+            let piece = pieces.entry(part).or_default();
+            piece.objects.push(id);
+            piece.stretches.push(rows);
+        }
+        for (part, step) in steps {
+            pieces.entry(part).or_default().steps.push(step);
+        }
+        Ok(written(pieces))
+    }
+
+    /// Gives objects ids by what came before this batch.
+    fn name(&self, batch: &mut Geometry) {
+        match (&batch.part_offsets, &batch.part_objects) {
+            (Some(offsets), None) => {
+                let first = self.paths.len() as i64;
+                batch.part_objects = Some((first..first + offsets.len() as i64 - 1).collect());
+            }
+            (None, _) if self.outline.has_objects && batch.object_ids.is_none() => {
+                let first = self.first as i64;
+                batch.object_ids = Some((first..first + batch.vertices() as i64).collect());
+            }
+            _ => {}
+        }
+    }
+
+    fn number(&mut self, chunk: &[i64]) -> u32 {
+        if let Some(number) = self.numbers.get(chunk) {
+            return *number;
+        }
+        let number = self.chunks.len() as u32;
+        self.numbers.insert(chunk.to_vec(), number);
+        self.chunks.push(chunk.to_vec());
+        self.ends.push((0, 0));
+        number
+    }
+
+    fn part_of(&self, chunk: &[i64]) -> usize {
+        // The same on every machine: this hasher has no seed.
+        let mut hasher = DefaultHasher::new();
+        self.outline.shard_of(chunk).hash(&mut hasher);
+        (hasher.finish() % self.parts as u64) as usize
+    }
+
+    /// Attributes as numbers: words by the order in which they came.
+    fn values(&mut self, attributes: &[Attribute]) -> Vec<Numbers> {
+        let mut all = Vec::new();
+        for (at, attribute) in attributes.iter().enumerate() {
+            let texts = match &attribute.values {
+                Values::Numbers(numbers) => {
+                    all.push(numbers.clone());
+                    continue;
+                }
+                Values::Text(texts) => texts,
+            };
+            let mut numbers = Numbers::new(zvf_format::numeric::Kind::UInt32, 1);
+            for text in texts {
+                let number = match text {
+                    None => {
+                        self.outline.fields[at].missing = true;
+                        u32::MAX
+                    }
+                    Some(text) => match self.words[at].get(text) {
+                        Some(number) => *number,
+                        None => {
+                            let number = self.words[at].len() as u32;
+                            self.words[at].insert(text.clone(), number);
+                            self.outline.fields[at].words.push(text.clone());
+                            number
+                        }
+                    },
+                };
+                numbers.bytes.extend(number.to_le_bytes());
+            }
+            all.push(numbers);
+        }
+        all
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// What parts need to know once all batches were seen, and the chunks by number.
+    pub fn settled(&self) -> (Outline, Vec<Vec<i64>>) {
+        (self.outline.clone(), self.chunks.clone())
+    }
+
+    /// Brings together what came of the parts, with objects, groups and their
+    /// attributes from `tables`. Only [`Plan::rest`], [`Plan::root`] and
+    /// [`Plan::summary`] are of use in what this gives: the cells are made.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when an object is there twice, or tables do not fit.
+    pub fn finish(self, results: Vec<PartResult>, tables: Geometry) -> Result<Plan, Refusal> {
+        let outline = self.outline;
+        let (mut found, mut between): (BTreeMap<Vec<i64>, _>, BTreeMap<Vec<Vec<i64>>, u32>) =
+            Default::default();
+        for result in results {
+            for (coords, rows, fragments) in result.chunks {
+                found.insert(coords, (rows, fragments));
+            }
+            between.extend(result.links);
+        }
+        let chunks: Vec<Vec<i64>> = found.keys().cloned().collect();
+        let number: HashMap<&[i64], u32> = chunks.iter().map(Vec::as_slice).zip(0..).collect();
+        let mut arranged = Arranged {
+            chunks: chunks.clone(),
+            starts: vec![0],
+            fragment_starts: vec![0],
+            ..Arranged::default()
+        };
+        let mut end = 0;
+        let mut vertices = 0u64;
+        let mut own: Vec<i64> = Vec::new();
+        let mut raw: Vec<(u32, u32, i64)> = Vec::new();
+        for (chunk, (rows, fragments)) in (0u32..).zip(found.values()) {
+            end += *rows as usize;
+            vertices += rows;
+            arranged.starts.push(end);
+            for (rows, id) in fragments {
+                raw.push((chunk, *rows, *id));
+            }
+            arranged.fragment_starts.push(raw.len());
+        }
+        let mut geometry = Geometry {
+            positions: Numbers::new(outline.positions.0, outline.positions.1),
+            vertex: Vec::new(),
+            link: Vec::new(),
+            links: Vec::new(),
+            part_offsets: None,
+            part_objects: None,
+            object_ids: None,
+            ..tables
+        };
+        let objects = match outline.has_objects {
+            false => None,
+            true => {
+                let paths = outline.design.kind.is_paths();
+                if paths {
+                    own.clone_from(&self.paths);
+                    let mut sorted = own.clone();
+                    sorted.sort_unstable();
+                    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+                        return Err(Refusal::ObjectTwice(pair[0]));
+                    }
+                } else {
+                    own.extend(raw.iter().map(|(_, _, id)| *id));
+                    own.sort_unstable();
+                    own.dedup();
+                }
+                geometry.objects.get_or_insert_with(|| own.clone());
+                Some(Objects::among(&own, &geometry, &outline.design)?)
+            }
+        };
+        let rows = objects.as_ref().map(Objects::rows);
+        let row_of = |id: i64| rows.as_ref().and_then(|rows| rows.get(id)).unwrap_or(NOBODY);
+        arranged.fragments = raw
+            .iter()
+            .map(|(chunk, rows, id)| Fragment {
+                chunk: *chunk,
+                rows: *rows,
+                object: row_of(*id),
+            })
+            .collect();
+        if let Some(objects) = &objects {
+            let entries: Vec<(u32, u32)> = if outline.design.kind.is_paths() {
+                let stretches = self.stretches.iter().map(|(path, chunk, fragment)| {
+                    let coords = self.chunks[*chunk as usize].as_slice();
+                    let chunk = number.get(coords).copied().unwrap_or(0);
+                    let first = arranged.fragment_starts[chunk as usize] as u32;
+                    (row_of(self.paths[*path as usize]), first + fragment)
+                });
+                stretches.collect()
+            } else {
+                let fragments = arranged.fragments.iter().zip(0..);
+                fragments.map(|(fragment, at)| (fragment.object, at)).collect()
+            };
+            arranged.manifests = Manifests::by_object(objects.ids.len(), &entries);
+        }
+        let links = (!between.is_empty()).then(|| {
+            let mut filed = Filed::none(LinkWidth::EDGE);
+            for (coords, links) in between {
+                let chunks = coords.iter().map(|chunk| number.get(chunk.as_slice()).copied().unwrap_or(0));
+                let cell = Cell {
+                    links: vec![0; links as usize],
+                    ..Cell::default()
+                };
+                filed.between.insert(chunks.collect(), cell);
+            }
+            let physical = filed.physical();
+            filed.logical = match outline.design.duplicate {
+                true => physical / 2,
+                false => physical,
+            };
+            filed
+        });
+        let current = outline.design.profile == crate::Profile::V09;
+        let vertex = outline.fields.iter().map(|field| field.column(&[], current));
+        Ok(Plan {
+            vertex: vertex.collect::<Result<Vec<Column>, _>>()?,
+            fragment: Vec::new(),
+            link: Vec::new(),
+            encoding: Encoding::of_cells(&outline.design),
+            vertices,
+            geometry,
+            design: outline.design,
+            space: outline.space,
+            axes: outline.axes,
+            grid: outline.grid,
+            shard: outline.shard,
+            arranged,
+            objects,
+            links,
+            tasks: Vec::new(),
+        })
+    }
+}
+
+fn written(pieces: BTreeMap<usize, Piece>) -> BTreeMap<usize, Vec<u8>> {
+    let pieces = pieces.into_iter().map(|(part, piece)| {
+        let mut bytes = Vec::new();
+        piece.write(&mut bytes);
+        (part, bytes)
+    });
+    pieces.collect()
+}

@@ -1,0 +1,181 @@
+//! What all vertices are like.
+
+use crate::{
+    check, coordinates,
+    design::{Axis, Design},
+    geometry::{Geometry, GeometryKind, Numbers, Values},
+    large::outline::{Field, Outline},
+    nodes, plan,
+    refusal::Refusal,
+    space::Space,
+};
+
+/// Rows that are kept to look at.
+const SAMPLE: usize = 100_000;
+
+/// Sees batches, and remembers what they have in common.
+#[derive(Debug)]
+pub struct Survey {
+    design: Design,
+    extent: Option<(Vec<f64>, Vec<f64>)>,
+    sample: Option<Numbers>,
+    /// Every so many rows are kept.
+    step: usize,
+    vertices: u64,
+    has_objects: bool,
+    fields: Option<Vec<Field>>,
+}
+
+impl Survey {
+    /// Nothing seen yet; `has_objects` when tables of objects or groups say so.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] for geometry with links.
+    pub fn new(design: Design, has_objects: bool) -> Result<Self, Refusal> {
+        if design.kind.is_linked() {
+            return Err(Refusal::NoPlace {
+                kind: design.kind.name(),
+                what: "parts that can be made alone: their links may go anywhere",
+            });
+        }
+        if design.profile == crate::Profile::Padded {
+            // Arrays have room for the fullest chunk, which is known at the end.
+            return Err(Refusal::Profile {
+                profile: design.profile.name(),
+                what: "parts that can be made alone",
+            });
+        }
+        let has_objects = has_objects || design.kind != GeometryKind::Points;
+        Ok(Self {
+            design,
+            extent: None,
+            sample: None,
+            step: 1,
+            vertices: 0,
+            has_objects,
+            fields: None,
+        })
+    }
+
+    /// Sees a batch.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when it does not fit together or is unlike those before.
+    pub fn add(&mut self, batch: &Geometry) -> Result<(), Refusal> {
+        check::check(batch, &self.design)?;
+        self.has_objects |= batch.object_ids.is_some();
+        let fields = batch.vertex.iter().map(Field::of).collect::<Vec<_>>();
+        match &self.fields {
+            None => self.fields = Some(fields),
+            Some(before) if before.len() == fields.len() && before.iter().zip(&fields).all(|(a, b)| a.like(b)) => {}
+            Some(_) => {
+                return Err(Refusal::Needs {
+                    kind: "batches",
+                    what: "the same attributes throughout",
+                });
+            }
+        }
+        let stored = plan::stored(batch.clone(), &self.design)?;
+        let positions = &stored.positions;
+        let (lower, upper) = coordinates::extent(positions)?;
+        // What is outside is refused now or left out later.
+        plan::bounded(stored.clone(), &self.design).map(|_| ()).or_else(|error| match error {
+            Refusal::AllOutside => Ok(()),
+            error => Err(error),
+        })?;
+        self.extent = Some(match self.extent.take() {
+            None => (lower, upper),
+            Some((least, most)) => (
+                least.iter().zip(&lower).map(|(a, b)| a.min(*b)).collect(),
+                most.iter().zip(&upper).map(|(a, b)| a.max(*b)).collect(),
+            ),
+        });
+        let first = self.vertices;
+        self.vertices += positions.len() as u64;
+        let sample = self.sample.get_or_insert_with(|| Numbers::new(positions.kind, positions.columns));
+        for row in 0..positions.len() {
+            if (first + row as u64) % self.step as u64 == 0 {
+                sample.bytes.extend_from_slice(positions.row(row));
+            }
+        }
+        while sample.len() > SAMPLE {
+            let half: Vec<u8> = (0..sample.len()).step_by(2).flat_map(|row| sample.row(row).to_vec()).collect();
+            sample.bytes = half;
+            self.step *= 2;
+        }
+        Ok(())
+    }
+
+    /// How many vertices were seen.
+    pub fn vertices(&self) -> u64 {
+        self.vertices
+    }
+
+    /// What is decided now: shapes, bounds, the grid.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when there are no vertices, or the shapes are not possible.
+    pub fn outline(self) -> Result<Outline, Refusal> {
+        let (Some(extent), Some(sample)) = (self.extent, self.sample) else {
+            return Err(Refusal::Empty);
+        };
+        let mut design = self.design;
+        let bounds = match &design.bounds {
+            None => extent,
+            Some((lower, upper)) => match design.out_of_bounds {
+                crate::OutOfBounds::Expand => (
+                    lower.iter().zip(&extent.0).map(|(a, b)| a.min(*b)).collect(),
+                    upper.iter().zip(&extent.1).map(|(a, b)| a.max(*b)).collect(),
+                ),
+                _ => (lower.clone(), upper.clone()),
+            },
+        };
+        design.bounds = Some(bounds.clone());
+        let axes: Vec<Axis> = match &design.axes {
+            Some(axes) => axes.clone(),
+            None => nodes::default_axes(sample.columns),
+        };
+        let space = Space::of(&design, &sample, bounds, self.has_objects, self.vertices)?;
+        let grid = space.grid(!self.has_objects)?;
+        let row = sample.row_size() as u64;
+        let per_chunk = crate::sizing::LOOKUP_BYTES;
+        let chunks = (self.vertices * row / per_chunk).max(1);
+        let shard = plan::shard(&design, &grid.1, chunks, self.vertices * row)?;
+        Ok(Outline {
+            design,
+            space,
+            axes,
+            grid,
+            shard,
+            positions: (sample.kind, sample.columns),
+            has_objects: self.has_objects,
+            fields: self.fields.unwrap_or_default(),
+        })
+    }
+}
+
+impl Field {
+    fn of(attribute: &crate::Attribute) -> Self {
+        match &attribute.values {
+            Values::Numbers(numbers) => Self {
+                name: attribute.name.clone(),
+                numbers: Some((numbers.kind, numbers.columns)),
+                words: Vec::new(),
+                missing: false,
+            },
+            Values::Text(texts) => Self {
+                name: attribute.name.clone(),
+                numbers: None,
+                words: Vec::new(),
+                missing: texts.iter().any(Option::is_none),
+            },
+        }
+    }
+
+    fn like(&self, other: &Self) -> bool {
+        self.name == other.name && self.numbers == other.numbers
+    }
+}

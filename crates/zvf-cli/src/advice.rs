@@ -1,0 +1,131 @@
+//! What to do about what the library refuses, by the command that asked.
+
+use std::error::Error;
+
+use zvf::{
+    CommitError, CreateError, OpenError,
+    build::{Refusal, edit::EditError},
+};
+
+use crate::command::sentence;
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Create,
+    Append,
+    /// Objects in the place of those of the same ids.
+    Edit,
+    /// Objects in the place of others that are named.
+    Exchange,
+    Delete,
+    Compact,
+}
+
+/// An error with the way out.
+#[derive(Debug, thiserror::Error)]
+#[error("{said}; {way_out}")]
+struct Advised {
+    said: String,
+    way_out: String,
+}
+
+/// The error, with the way out where there is one.
+pub(crate) fn advised(verb: Verb, error: zvf::Error) -> Box<dyn Error> {
+    match advice(verb, &error) {
+        None => error.into(),
+        Some((said, way_out)) => {
+            let said = said.unwrap_or_else(|| sentence(&error));
+            let way_out = way_out.to_owned();
+            Box::new(Advised { said, way_out })
+        }
+    }
+}
+
+/// What is said instead of the error, where its own words fit no command line, and
+/// the way out.
+fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static str)> {
+    use zvf::Error as E;
+    let edit = match error {
+        E::Edit(error) => Some(error),
+        _ => None,
+    };
+    let refusal = match (error, edit) {
+        (E::Refused(refusal), _) | (_, Some(EditError::Refused(refusal))) => Some(refusal),
+        _ => None,
+    };
+    if let Some(&Refusal::OutOfBounds {
+        vertex,
+        axis,
+        value,
+        lower,
+        upper,
+    }) = refusal
+    {
+        let said = format!(
+            "vertex {vertex} lies outside the bounds on axis {axis}: {value} is not in {lower} to {upper}"
+        );
+        let way_out = "--out-of-bounds expand makes them larger, ignore leaves out what is outside";
+        return Some((Some(said), way_out));
+    }
+    if let Some(Refusal::Needs {
+        what: "part_offsets",
+        ..
+    }) = refusal
+    {
+        return Some((
+            None,
+            "in a table, a column part or object_id says which rows are one path",
+        ));
+    }
+    match (verb, error, edit) {
+        (_, E::Create { source, .. }, _) => Some((None, of_create(source)?)),
+        (_, E::NoStore { .. } | E::Open(OpenError::NotFound(_)), _) => {
+            Some((None, "zvf create makes one"))
+        }
+        (_, E::Unchangeable { address, profile }, _) => {
+            let said =
+                format!("{address} is a store of {profile}, and only those of 0.9 are changed");
+            Some((
+                Some(said),
+                "zvf query -o FILE and zvf create make one of it",
+            ))
+        }
+        (_, E::Commit(CommitError::Conflict { .. }), _) => Some((
+            None,
+            "nothing was changed; try again, or more often with --retries",
+        )),
+        (verb, _, Some(EditError::ObjectThere(id))) => {
+            let said = format!("object {id} is there already");
+            let way_out = match verb {
+                Verb::Exchange => "name it in --remove too, or add it under another id",
+                _ => "zvf edit replaces it, or add it under another id",
+            };
+            Some((Some(said), way_out))
+        }
+        (Verb::Edit, _, Some(EditError::NoObject(_))) => Some((
+            None,
+            "zvf append adds objects, --remove says which go for others",
+        )),
+        (Verb::Edit, E::Unnamed, _) => Some((
+            None,
+            "--remove says which go, zvf append adds to what is there",
+        )),
+        (_, E::Severed { links }, _) => {
+            let said = format!("{links} links to other objects would be lost");
+            let way_out =
+                "put the objects at their other ends, and those links, in the file as well";
+            Some((Some(said), way_out))
+        }
+        _ => None,
+    }
+}
+
+fn of_create(error: &CreateError) -> Option<&'static str> {
+    match error {
+        CreateError::AlreadyThere => Some("--overwrite replaces it, zvf append adds to it"),
+        CreateError::NotEmpty(_) => Some("choose another place, or move that away"),
+        CreateError::Leftovers => Some("--overwrite does that"),
+        _ => None,
+    }
+}

@@ -1,0 +1,34 @@
+//! `zvf append`: a file of geometry, added to a store.
+
+use std::error::Error;
+
+use crate::{
+    advice::Verb,
+    change::{Addition, Report, Work},
+    command::Done,
+};
+
+/// Adds the geometry in a file to a store that is there. Objects without ids get new
+/// ones, above all others.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    work: Work,
+    #[command(flatten)]
+    addition: Addition,
+}
+
+/// Reads a file, and adds what is in it.
+pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    let Arguments { work, addition } = arguments;
+    let opened = work.open(Verb::Append).await?;
+    let input = addition.read(work, &opened).await?;
+    let added = opened
+        .editor
+        .append(&input.geometry, addition.input.out_of_bounds);
+    let changed = opened.change(added).await?;
+    let ids = changed.objects.clone();
+    let report = Report::new(&work.store, Ok(changed));
+    let report = report.objects(ids).read(&input).noted(opened.notes());
+    Ok(work.done(&report)?)
+}

@@ -1,0 +1,119 @@
+//! Numbers of csv, which says nothing of types, in the types of a store.
+
+use zvf::{
+    build::{Attribute, Geometry, Numbers, Values},
+    format::numeric::Kind,
+    query::{self, Answer, Column},
+};
+
+/// Gives attributes the types that those of `like` have. What does not fit stays as
+/// it is, and is refused later.
+pub(super) fn to(like: &Answer, geometry: &mut Geometry) {
+    all(&like.vertex, &mut geometry.vertex);
+    all(&like.fragment, &mut geometry.fragment);
+    all(&like.link, &mut geometry.link);
+    all(&like.object, &mut geometry.object);
+}
+
+fn all(like: &[Column], attributes: &mut [Attribute]) {
+    for attribute in attributes {
+        let own = like.iter().find(|column| column.name == attribute.name);
+        if let (Some(query::Values::Numbers(rows)), Values::Numbers(numbers)) =
+            (own.map(|column| &column.values), &mut attribute.values)
+            && let Some(fitted) = fitted(numbers, rows.kind)
+        {
+            *numbers = fitted;
+        }
+    }
+}
+
+/// A number as csv gives it.
+#[derive(Clone, Copy)]
+enum Number {
+    Whole(i128),
+    Float(f64),
+}
+
+/// The numbers in another type: whole ones as they are, floats as near as it goes.
+fn fitted(numbers: &Numbers, kind: Kind) -> Option<Numbers> {
+    let mut bytes = Vec::with_capacity(numbers.len().saturating_mul(kind.size()));
+    let (values, _) = numbers.bytes.as_chunks::<8>();
+    for value in values {
+        let number = match numbers.kind {
+            Kind::Int64 => Number::Whole(i64::from_le_bytes(*value).into()),
+            Kind::UInt64 => Number::Whole(u64::from_le_bytes(*value).into()),
+            Kind::Float64 => Number::Float(f64::from_le_bytes(*value)),
+            _ => return None,
+        };
+        put(number, kind, &mut bytes)?;
+    }
+    Some(Numbers {
+        bytes,
+        ..Numbers::new(kind, numbers.columns)
+    })
+}
+
+fn put(number: Number, kind: Kind, bytes: &mut Vec<u8>) -> Option<()> {
+    match kind {
+        Kind::Float32 => bytes.extend(single(number.float()).to_le_bytes()),
+        Kind::Float64 => bytes.extend(number.float().to_le_bytes()),
+        Kind::Int8 => bytes.extend(number.whole::<i8>()?.to_le_bytes()),
+        Kind::Int16 => bytes.extend(number.whole::<i16>()?.to_le_bytes()),
+        Kind::Int32 => bytes.extend(number.whole::<i32>()?.to_le_bytes()),
+        Kind::Int64 => bytes.extend(number.whole::<i64>()?.to_le_bytes()),
+        Kind::UInt8 => bytes.extend(number.whole::<u8>()?.to_le_bytes()),
+        Kind::UInt16 => bytes.extend(number.whole::<u16>()?.to_le_bytes()),
+        Kind::UInt32 => bytes.extend(number.whole::<u32>()?.to_le_bytes()),
+        Kind::UInt64 => bytes.extend(number.whole::<u64>()?.to_le_bytes()),
+        _ => return None,
+    }
+    Some(())
+}
+
+impl Number {
+    #[expect(clippy::cast_precision_loss, reason = "as near as it goes")]
+    fn float(self) -> f64 {
+        match self {
+            Self::Whole(number) => number as f64,
+            Self::Float(number) => number,
+        }
+    }
+
+    /// The number when the type has it.
+    #[expect(clippy::cast_possible_truncation, reason = "only of whole numbers")]
+    fn whole<T: TryFrom<i128>>(self) -> Option<T> {
+        let number = match self {
+            Self::Whole(number) => number,
+            // 2^53 and above, neighbours are no longer told apart.
+            Self::Float(number)
+                if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 =>
+            {
+                number as i128
+            }
+            Self::Float(_) => return None,
+        };
+        T::try_from(number).ok()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "as near as it goes")]
+fn single(number: f64) -> f32 {
+    number as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_what_the_store_has() {
+        let numbers = Numbers::float64(1, [0.1, 3.0]);
+        let expected = Numbers::float32(1, [0.1, 3.0]);
+        assert_eq!(fitted(&numbers, Kind::Float32), Some(expected));
+        assert_eq!(fitted(&numbers, Kind::Int16), None);
+        let whole = fitted(&Numbers::float64(1, [-2.0, 3.0]), Kind::Int16);
+        assert_eq!(whole.unwrap().bytes, [254, 255, 3, 0]);
+        assert_eq!(fitted(&Numbers::float64(1, [-2.0]), Kind::UInt8), None);
+        assert_eq!(fitted(&Numbers::float64(1, [f64::NAN]), Kind::Int8), None);
+    }
+}

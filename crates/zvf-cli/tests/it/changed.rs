@@ -1,0 +1,513 @@
+//! `zvf append`, `zvf edit`, `zvf delete` and `zvf compact` as a user runs them.
+
+use serde_json::json;
+
+use crate::stores::{Bench, KINDS, tables};
+
+const PATHS: &str = "x,y,z,part,object,vertex.fa\n\
+    0.0,0.0,0.0,0,5,0.5\n12.0,1.0,1.0,0,5,1.5\n13.0,1.0,1.0,0,5,1.5\n\
+    3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n";
+const OBJECTS: &str = "object_id,object.length\n5,10.5\n8,2.5\n";
+
+/// A store of two streamlines, 5 from chunk to chunk and 8 in one.
+fn streamlines() -> Bench {
+    let bench = Bench::new();
+    bench.file("a.csv", PATHS);
+    bench.file("a.objects.csv", OBJECTS);
+    bench.file("a.groups.csv", "group,object_id\n0,5\n0,8\n1,8\n");
+    let line = [
+        "create",
+        "@a.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ];
+    bench.says(
+        &[
+            &line[..],
+            &["--chunk-shape", "10,10,10", "--dtype", "float32"],
+        ]
+        .concat(),
+    );
+    bench
+}
+
+#[test]
+fn append_adds_objects() {
+    let bench = streamlines();
+    bench.file("b.csv", "x,y,z,object_id,fa\n1,1,1,6,0.25\n2,2,2,6,0.75\n");
+    bench.file("b.objects.csv", "object_id,length\n6,3\n");
+    bench.file("b.groups.csv", "group,object_id\n1,6\n");
+    let found = bench.json(&["append", "@a.zv", "--from", "@b.csv"]);
+    let expected = json!({
+        "vertices": 2, "removed": 0, "objects": 1, "object_ids": [6], "chunks": 1,
+        "transaction": 1, "severed": 0, "notes": [],
+    });
+    for (key, value) in expected.as_object().unwrap() {
+        assert_eq!(found[key], *value, "{key}");
+    }
+    assert!(found["bytes_written"].as_u64() > Some(0));
+    let expected = "x,y,z,part,object,vertex.fa\n\
+        1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\n\
+        object_id,object.length\n6,3.0\n8,2.5\ngroup,object_id\n1,8\n1,6\n";
+    assert_eq!(bench.answer("@a.zv", &["--group", "1"]), expected);
+    let info = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["levels"][0]["vertices"], 7);
+    assert_eq!(info["levels"][0]["objects"], 3);
+}
+
+#[test]
+fn objects_without_ids_get_new_ones() {
+    let bench = streamlines();
+    bench.file(
+        "b.csv",
+        "x,y,z,part,fa\n1,1,1,0,1\n2,2,2,0,2\n3,3,3,1,3\n6,4,4,1,4\n",
+    );
+    let found = bench.json(&["append", "@a.zv", "--from", "@b.csv"]);
+    assert_eq!(found["object_ids"], json!([9, 10]));
+    let expected = "x,y,z,part,object,vertex.fa\n3.0,3.0,3.0,0,10,3.0\n6.0,4.0,4.0,0,10,4.0\n\
+        object_id,object.length\n10,\n";
+    assert_eq!(bench.answer("@a.zv", &["--object", "10"]), expected);
+}
+
+#[test]
+fn an_object_that_is_there_is_not_appended() {
+    let bench = streamlines();
+    let before = bench.answer("@a.zv", &["--group", "0,1"]);
+    let said = bench.refused(&["append", "@a.zv", "--from", "@a.csv"]);
+    let expected = "error: object 5 is there already; \
+        zvf edit replaces it, or add it under another id\n";
+    assert_eq!(said, expected);
+    assert_eq!(bench.answer("@a.zv", &["--group", "0,1"]), before);
+}
+
+#[test]
+fn bounds_hold_grow_or_leave_out() {
+    let bench = streamlines();
+    let far = "x,y,z,object_id,fa\n1,1,1,6,1\n2,2,2,6,1\n1,1,1,7,2\n25,2,2,7,2\n";
+    bench.file("b.csv", far);
+    let line = ["append", "@a.zv", "--from", "@b.csv"];
+    let said = bench.refused(&line);
+    let expected = "error: vertex 3 lies outside the bounds on axis 0: 25 is not in 0 to 13; \
+        --out-of-bounds expand makes them larger, ignore leaves out what is outside\n";
+    assert_eq!(said, expected);
+    let found = bench.json(&[&line[..], &["--out-of-bounds", "ignore"]].concat());
+    assert_eq!(
+        (&found["vertices"], &found["object_ids"]),
+        (&json!(2), &json!([6]))
+    );
+    bench.file("b.csv", &far.replace(",6,", ",10,"));
+    let found = bench.json(&[&line[..], &["--out-of-bounds", "expand"]].concat());
+    assert_eq!(found["object_ids"], json!([7, 10]));
+    let info = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["bounds"][1], json!([25.0, 4.0, 4.0]));
+    let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,7,2.0\n25.0,2.0,2.0,0,7,2.0\n\
+        object_id,object.length\n7,\n";
+    assert_eq!(bench.answer("@a.zv", &["--object", "7"]), expected);
+}
+
+#[test]
+fn room_is_made_above() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,object_id\n15,5,1\n");
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    bench.says(&[&line[..], &["--chunk-shape", "10,10"]].concat());
+    bench.file("b.csv", "x,y,object_id\n5,5,2\n");
+    let line = [
+        "append",
+        "@a.zv",
+        "--from",
+        "@b.csv",
+        "--out-of-bounds",
+        "expand",
+    ];
+    let said = bench.refused(&line);
+    let expected = "error: what is added reaches chunk 0 on axis 0, and the store has room \
+        from chunk 1 on; write it anew with lower bounds\n";
+    assert_eq!(said, expected);
+    // Nothing that is there would have to move.
+    bench.says(&["delete", "@a.zv", "--object", "1"]);
+    bench.says(&line);
+    assert_eq!(
+        bench.answer("@a.zv", &[]),
+        "x,y,object_id\n5,5,2\nobject_id\n2\n"
+    );
+    bench.says(&["append", "@a.zv", "--from", "@a.csv"]);
+    let expected = "x,y,object_id\n5,5,2\n15,5,1\nobject_id\n1\n2\n";
+    assert_eq!(bench.answer("@a.zv", &[]), expected);
+}
+
+#[test]
+fn what_does_not_fit_the_store_is_refused() {
+    let refusals = [
+        (
+            "x,y,z,object_id\n1,1,1,6\n2,2,2,6\n",
+            "the store has the vertex attribute \"fa\"",
+        ),
+        (
+            "x,y,z,object_id,fa,b\n1,1,1,6,1,1\n2,2,2,6,1,1\n",
+            "no vertex attribute \"b\"",
+        ),
+        (
+            "x,y,z,object_id,fa\n1,1,1,6,a\n2,2,2,6,b\n",
+            "\"fa\" is 1 x float64 in the store and text",
+        ),
+        ("x,y,object_id,fa\n1,1,6,1\n", "has no column z"),
+        (
+            "x,y,z,fa\n1,1,1,1\n",
+            "a column part or object_id says which rows are one path",
+        ),
+        (
+            "x,y,z,object_id,fa\n1,1,1,6,1\n2,nan,2,6,1\n",
+            "vertex 1 has a coordinate of NaN",
+        ),
+    ];
+    let bench = streamlines();
+    let before = bench.answer("@a.zv", &[]);
+    for (csv, why) in refusals {
+        bench.file("b.csv", csv);
+        let said = bench.refused(&["append", "@a.zv", "--from", "@b.csv"]);
+        assert!(said.contains(why), "{said}");
+    }
+    bench.file("b.csv", "x,y,z,object_id,fa\n1,1,1,6,1\n2,2,2,6,1\n");
+    bench.file("b.groups.csv", "group,object_id\naxons,6\n");
+    let said = bench.refused(&["append", "@a.zv", "--from", "@b.csv"]);
+    assert!(said.contains("calls a group \"axons\""), "{said}");
+    assert_eq!(bench.answer("@a.zv", &[]), before);
+}
+
+#[test]
+fn only_stores_of_0_9_that_are_there_change() {
+    let bench = streamlines();
+    for verb in ["append", "edit"] {
+        let said = bench.refused(&[verb, "@b.zv", "--from", "@a.csv"]);
+        assert_eq!(said, "error: /b.zv does not exist; zvf create makes one\n");
+    }
+    for verb in [
+        &["compact", "@b.zv"][..],
+        &["delete", "@b.zv", "--object", "1"],
+    ] {
+        let said = bench.refused(verb);
+        assert_eq!(said, "error: /b.zv does not exist; zvf create makes one\n");
+    }
+    let line = [
+        "create",
+        "@b.zv",
+        "--kind",
+        "streamlines",
+        "--from",
+        "@a.csv",
+    ];
+    bench.says(&[&line[..], &["--profile", "0.8"]].concat());
+    let said = bench.refused(&["compact", "@b.zv"]);
+    let expected = "error: /b.zv is a store of 0.8, and only those of 0.9 are changed; \
+        zvf query -o FILE and zvf create make one of it\n";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn edit_replaces_objects() {
+    for end in ["csv", "npz", "parquet"] {
+        let bench = streamlines();
+        let file = format!("@eight.{end}");
+        bench.says(&["query", "@a.zv", "--object", "8", "-o", &file, "--quiet"]);
+        if end == "csv" {
+            let moved = "x,y,z,part,object,vertex.fa\n3.5,3.0,3.0,0,8,9.0\n11.0,4.0,4.0,0,8,3.5\n";
+            bench.file("eight.csv", moved);
+            bench.file("eight.objects.csv", "object_id,object.length\n8,7.75\n");
+        }
+        let found = bench.json(&["edit", "@a.zv", "--from", &file]);
+        let chunks = if end == "csv" { 2 } else { 1 };
+        let expected = json!({
+            "vertices": 2, "removed": 2, "objects": 1, "object_ids": [8], "chunks": chunks,
+            "transaction": 1, "severed": 0,
+        });
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(found[key], *value, "{end}: {key}");
+        }
+        let mut expected = format!("{PATHS}{OBJECTS}group,object_id\n0,5\n0,8\n1,8\n");
+        if end == "csv" {
+            expected = expected.replace("3.0,3.0,3.0,1,8,2.5", "3.5,3.0,3.0,1,8,9.0");
+            expected = expected
+                .replace("4.0,4.0,4.0,", "11.0,4.0,4.0,")
+                .replace("8,2.5\n", "8,7.75\n");
+        }
+        // Object 8 is found by both groups and given once.
+        assert_eq!(
+            bench.answer("@a.zv", &["--group", "0,1"]),
+            expected,
+            "{end}"
+        );
+    }
+}
+
+#[test]
+fn edit_splits_and_merges() {
+    let bench = streamlines();
+    bench.file(
+        "b.csv",
+        "x,y,z,object_id,fa\n0,0,0,5,1\n9,1,1,5,1\n12,1,1,9,1\n13,1,1,9,1\n",
+    );
+    let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
+    let expected = "error: there is no object 9; \
+        zvf append adds objects, --remove says which go for others\n";
+    assert_eq!(said, expected);
+    let found = bench.json(&["edit", "@a.zv", "--from", "@b.csv", "--remove", "5"]);
+    assert_eq!(
+        (&found["object_ids"], &found["removed"]),
+        (&json!([5, 9]), &json!(3))
+    );
+    let expected = "x,y,z,part,object,vertex.fa\n12.0,1.0,1.0,0,9,1.0\n13.0,1.0,1.0,0,9,1.0\n\
+        object_id,object.length\n9,\n";
+    assert_eq!(bench.answer("@a.zv", &["--object", "9"]), expected);
+    bench.file("c.csv", "x,y,z,object_id,fa\n0,0,0,5,1\n13,1,1,5,1\n");
+    let line = ["edit", "@a.zv", "--from", "@c.csv", "--remove", "9"];
+    let said = bench.refused(&line);
+    let expected = "error: object 5 is there already; \
+        name it in --remove too, or add it under another id\n";
+    assert_eq!(said, expected);
+    let found = bench.json(&[&line[..], &["--remove", "5"]].concat());
+    assert_eq!(
+        (&found["vertices"], &found["removed"]),
+        (&json!(2), &json!(4))
+    );
+    let expected = "x,y,z,part,object,vertex.fa\n0.0,0.0,0.0,0,5,1.0\n13.0,1.0,1.0,0,5,1.0\n\
+        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n5\n8\n";
+    assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
+}
+
+#[test]
+fn what_replaces_says_which() {
+    let bench = streamlines();
+    bench.file("b.csv", "x,y,z,part,fa\n1,1,1,0,1\n2,2,2,0,2\n");
+    let before = bench.answer("@a.zv", &[]);
+    let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
+    assert!(
+        said.contains("no vertex or path has an object id; --remove says"),
+        "{said}"
+    );
+    assert_eq!(bench.answer("@a.zv", &[]), before);
+}
+
+#[test]
+fn links_to_others_are_not_lost() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,z,object_id\n0,0,0,5\n2,0,0,8\n3,1,1,8\n");
+    bench.file("a.links.csv", "links[0],links[1]\n0,1\n1,2\n");
+    let line = [
+        "create",
+        "@a.zv",
+        "--kind",
+        "graphs",
+        "--from",
+        "@a.csv",
+        "--chunk-shape",
+        "10,10,10",
+    ];
+    bench.says(&line);
+    bench.file("b.csv", "x,y,z,object_id\n1,0,0,5\n");
+    let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
+    let expected = "error: 1 links to other objects would be lost; \
+        put the objects at their other ends, and those links, in the file as well\n";
+    assert_eq!(said, expected);
+    let said = bench.says(&["delete", "@a.zv", "--object", "5"]);
+    assert!(
+        said.contains(
+            "1 vertex removed, 1 object\n  object 5\n  1 link to other objects went as well"
+        ),
+        "{said}"
+    );
+    let expected = "x,y,z,object_id\n2,0,0,8\n3,1,1,8\nlinks[0],links[1]\n0,1\nobject_id\n8\n";
+    assert_eq!(bench.answer("@a.zv", &[]), expected);
+}
+
+#[test]
+fn delete_takes_objects_by_id_group_place_and_attribute() {
+    let ways: [(&[&str], &[i64]); 8] = [
+        (&["--object", "8"], &[8]),
+        (&["--object", "8,5"], &[5, 8]),
+        (&["--group", "1"], &[8]),
+        (&["--where", "object.length > 5"], &[5]),
+        (&["--where", "vertex.fa = 3.5"], &[8]),
+        (&["--bbox", "5,0,0,6,1,1"], &[5]),
+        (&["--bbox", "0,0,0,12.5,9,9", "--mode", "within"], &[8]),
+        (&["--object", "5", "--where", "vertex.fa > 2"], &[]),
+    ];
+    for (way, ids) in ways {
+        let bench = streamlines();
+        let line = [&["delete", "@a.zv"], way].concat();
+        let before = bench.answer("@a.zv", &["--group", "0,1"]);
+        let mut dry = bench.json(&[&line[..], &["--dry-run"]].concat());
+        assert_eq!(
+            bench.answer("@a.zv", &["--group", "0,1"]),
+            before,
+            "{way:?}"
+        );
+        let found = bench.json(&line);
+        assert_eq!(found["object_ids"], json!(ids), "{way:?}");
+        assert_eq!(found["objects"], ids.len(), "{way:?}");
+        for key in ["objects", "object_ids", "removed"] {
+            assert_eq!(dry[key].take(), found[key], "{way:?}: {key}");
+        }
+        let mut expected = PATHS.to_owned();
+        let mut named = vec![5, 8];
+        named.retain(|id| !ids.contains(id));
+        let (five, eight) = PATHS.split_at(PATHS.find("3.0,3.0,3.0").unwrap());
+        let title = five.lines().next().unwrap();
+        match ids {
+            [5] => expected = format!("{title}\n{}", eight.replace(",1,8,", ",0,8,")),
+            [8] => expected = five.to_owned(),
+            [5, 8] => expected = format!("{title}\n"),
+            _ => assert_eq!(found["transaction"], json!(null)),
+        }
+        if !named.is_empty() {
+            expected += "object_id\n";
+        }
+        for id in named {
+            expected += if id == 5 { "5\n" } else { "8\n" };
+        }
+        let found = bench.answer("@a.zv", &["--select", "fa"]);
+        assert_eq!(found, expected, "{way:?}");
+    }
+}
+
+#[test]
+fn delete_says_why_not() {
+    let bench = streamlines();
+    let line = |more: &[&'static str]| [&["delete", "@a.zv"], more].concat();
+    assert!(
+        bench
+            .refused(&line(&[]))
+            .contains("give --object, --group, --where, --bbox")
+    );
+    for dry in [&["--object", "9"][..], &["--object", "9", "--dry-run"]] {
+        assert_eq!(bench.refused(&line(dry)), "error: there is no object 9\n");
+    }
+    assert!(
+        bench
+            .refused(&line(&["--bbox", "0,0,1,1"]))
+            .contains("--bbox has 2 axes")
+    );
+    let clip = ["--bbox", "0,0,0,1,1,1", "--mode", "clip"];
+    assert!(bench.refused(&line(&clip)).contains("only go whole"));
+    assert!(
+        bench
+            .refused(&line(&["--group", "7"]))
+            .contains("no group 7")
+    );
+    let nothing = ["--bbox", "90,90,90,91,91,91", "--fail-empty"];
+    assert_eq!(bench.code(&line(&nothing)), Some(1));
+    bench.file("p.csv", "x,y\n1,2\n3,4\n");
+    bench.says(&["create", "@p.zv", "--kind", "points", "--from", "@p.csv"]);
+    for way in [["--bbox", "0,0,1,1"], ["--object", "0"], ["--group", "0"]] {
+        let said = bench.refused(&[&["delete", "@p.zv"], &way[..]].concat());
+        assert!(
+            said.contains("there is no group 0\n") || said.contains("no object"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn compact_keeps_what_is_there() {
+    let bench = streamlines();
+    bench.says(&["delete", "@a.zv", "--object", "5"]);
+    bench.file("b.csv", "x,y,z,object_id,fa\n1,1,1,6,0.25\n2,2,2,6,0.75\n");
+    bench.says(&["append", "@a.zv", "--from", "@b.csv"]);
+    let found = bench.json(&["compact", "@a.zv"]);
+    assert_eq!(
+        (&found["vertices"], &found["removed"]),
+        (&json!(0), &json!(0))
+    );
+    assert_eq!(
+        (&found["transaction"], &found["chunks"]),
+        (&json!(3), &json!(1))
+    );
+    let expected = "x,y,z,part,object,vertex.fa\n1.0,1.0,1.0,0,6,0.25\n2.0,2.0,2.0,0,6,0.75\n\
+        3.0,3.0,3.0,1,8,2.5\n4.0,4.0,4.0,1,8,3.5\nobject_id\n6\n8\n";
+    assert_eq!(bench.answer("@a.zv", &["--select", "fa"]), expected);
+    let said = bench.says(&["compact", "@a.zv"]);
+    assert!(said.starts_with("/a.zv\n  1 chunk changed, "), "{said}");
+}
+
+/// Object 8 of every kind goes and comes back, and then the store is as before.
+#[test]
+fn every_kind_is_deleted_from_appended_to_and_edited() {
+    for (kind, files) in &KINDS[1..] {
+        let bench = Bench::new();
+        let expected = tables(&bench, files);
+        let axes = if *kind == "points" {
+            "10,10"
+        } else {
+            "10,10,10"
+        };
+        let line = [
+            "create",
+            "@a.zv",
+            "--kind",
+            kind,
+            "--from",
+            "@a.csv",
+            "--chunk-shape",
+            axes,
+        ];
+        bench.says(&line);
+        bench.says(&[
+            "query",
+            "@a.zv",
+            "--object",
+            "8",
+            "-o",
+            "@eight.npz",
+            "--quiet",
+        ]);
+        bench.says(&[
+            "query",
+            "@a.zv",
+            "--object",
+            "5",
+            "-o",
+            "@five.csv",
+            "--quiet",
+        ]);
+        let five = bench.answer("@a.zv", &["--object", "5"]);
+        let eight = bench.answer("@a.zv", &["--object", "8"]);
+        let found = bench.json(&["delete", "@a.zv", "--object", "8"]);
+        assert_eq!(found["severed"], 0, "{kind}");
+        assert_eq!(bench.answer("@a.zv", &[]), five, "{kind}");
+        let found = bench.json(&["append", "@a.zv", "--from", "@eight.npz"]);
+        assert_eq!(found["object_ids"], json!([8]), "{kind}");
+        assert_eq!(bench.answer("@a.zv", &["--object", "8"]), eight, "{kind}");
+        bench.says(&["edit", "@a.zv", "--from", "@five.csv"]);
+        assert_eq!(bench.answer("@a.zv", &["--object", "5"]), five, "{kind}");
+        bench.says(&["compact", "@a.zv"]);
+        assert_eq!(bench.answer("@a.zv", &["--object", "5"]), five, "{kind}");
+        assert_eq!(bench.answer("@a.zv", &["--object", "8"]), eight, "{kind}");
+        let info = bench.json(&["info", "@a.zv"]);
+        let vertices = files[0].1.lines().count() - 1;
+        assert_eq!(info["levels"][0]["vertices"], vertices, "{kind}");
+        assert!(expected.contains("group"), "{kind}");
+    }
+}
+
+#[test]
+fn points_without_objects_are_appended() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y,kind\n1,2,a\n3,4,b\n12,1,a\n");
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    bench.says(&[&line[..], &["--chunk-shape", "10,10", "--dtype", "float32"]].concat());
+    bench.file("b.csv", "x,y,kind\n2,2,c\n11,2,a\n");
+    let found = bench.json(&["append", "@a.zv", "--from", "@b.csv"]);
+    assert_eq!(
+        (&found["vertices"], &found["objects"]),
+        (&json!(2), &json!(0))
+    );
+    let expected = "x,y,vertex.kind\n1.0,2.0,a\n3.0,4.0,b\n2.0,2.0,c\n12.0,1.0,a\n11.0,2.0,a\n";
+    assert_eq!(bench.answer("@a.zv", &[]), expected);
+    let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
+    assert!(
+        said.contains("no vertex or path has an object id"),
+        "{said}"
+    );
+}

@@ -1,0 +1,218 @@
+//! `zvf create` to its end: stores that queries find what was given in.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::stores::{Bench, KINDS, tables};
+
+const CHUNKS: [&str; 2] = ["10,10", "10,10,10"];
+
+/// The whole store, with groups where there are some.
+#[track_caller]
+fn all(bench: &Bench, store: &str, has_groups: bool) -> String {
+    let of: &[&str] = if has_groups { &["--group", "0"] } else { &[] };
+    bench.answer(store, of)
+}
+
+#[test]
+fn every_kind_of_every_format_comes_back() {
+    for (kind, files) in KINDS {
+        let bench = Bench::new();
+        let expected = tables(&bench, &files);
+        let has_groups = expected.contains("group,");
+        let axes = files[0].1.starts_with("x,y,z");
+        let chunks = CHUNKS[usize::from(axes)];
+        let mut from = "@a.csv".to_owned();
+        for end in ["csv", "npz", "parquet"] {
+            let store = format!("@{end}.zv");
+            let made = bench.json(&[
+                "create",
+                &store,
+                "--kind",
+                kind,
+                "--from",
+                &from,
+                "--chunk-shape",
+                chunks,
+            ]);
+            let info = bench.json(&["info", &store]);
+            let level = &info["levels"][0];
+            for key in ["vertices", "objects", "chunks"] {
+                // Of points without objects none are counted.
+                let counted = level[key].as_u64().unwrap_or(0);
+                assert_eq!(made[key], counted, "{kind} from {end}: {key}");
+            }
+            assert!(made["bytes_written"].as_u64() > Some(1000), "{made}");
+            assert_eq!(made["transaction"], 0, "{kind}");
+            assert_eq!(
+                all(&bench, &store, has_groups),
+                expected,
+                "{kind} from {end}"
+            );
+            // What the next store is made of.
+            let next = match end {
+                "csv" => "npz",
+                _ => "parquet",
+            };
+            from = format!("@next.{next}");
+            let line = ["query", &store, "-o", &from, "--quiet"];
+            let groups: &[&str] = if has_groups { &["--group", "0"] } else { &[] };
+            bench.says(&[&line[..], groups].concat());
+        }
+    }
+}
+
+#[test]
+fn every_profile_and_codec_comes_back() {
+    let (kind, files) = KINDS[4];
+    let bench = Bench::new();
+    let expected = tables(&bench, &files);
+    let ways = [
+        ["--profile", "0.9", "--shard", "--compression=zstd:3"],
+        ["--profile", "0.9", "--shard=2,2,2", "--compression=blosc"],
+        ["--profile", "0.8", "--no-checksum", "--compression=gzip"],
+        [
+            "--profile",
+            "0.8-padded",
+            "--no-checksum",
+            "--compression=zstd",
+        ],
+    ];
+    for way in ways {
+        // A bare --shard before OUT does not take it for its value.
+        let line = ["create", "--kind", kind, "--from", "@a.csv", "--overwrite"];
+        bench.says(&[&line[..], &way, &["@a.zv", "--chunk-shape", "10,10,10"]].concat());
+        let info = bench.json(&["info", "@a.zv"]);
+        assert_eq!(info["profile"], way[1], "{way:?}");
+        assert_eq!(all(&bench, "@a.zv", true), expected, "{way:?}");
+    }
+}
+
+#[test]
+fn text_says_what_was_written() {
+    let (kind, files) = KINDS[3];
+    let bench = Bench::new();
+    tables(&bench, &files);
+    let said = bench.says(&["create", "@a.zv", "--kind", kind, "--from", "@a.csv"]);
+    assert!(
+        said.starts_with("/a.zv, polylines\n  5 vertices, 2 objects, "),
+        "{said}"
+    );
+    let said = bench.says(&[
+        "create", "@b.zv", "--kind", kind, "--from", "@a.csv", "--quiet",
+    ]);
+    assert_eq!(said, "");
+}
+
+#[test]
+fn what_is_there_is_replaced_only_when_asked() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y\n1,2\n");
+    bench.file("b.csv", "x,y\n3,4\n");
+    let line = ["create", "@a.zv", "--kind", "points", "--from"];
+    bench.says(&[&line[..], &["@a.csv"]].concat());
+    let said = bench.refused(&[&line[..], &["@b.csv"]].concat());
+    let expected = "error: /a.zv cannot be made: there is a store already; \
+        --overwrite replaces it, zvf append adds to it\n";
+    assert_eq!(said, expected);
+    assert_eq!(bench.answer("@a.zv", &[]), "x,y\n1,2\n");
+    let made = bench.json(&[&line[..], &["@b.csv", "--overwrite"]].concat());
+    assert_eq!(
+        (&made["vertices"], &made["transaction"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(bench.answer("@a.zv", &[]), "x,y\n3,4\n");
+}
+
+#[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y\n1,2\n");
+    fs::create_dir(bench.path("mine")).unwrap();
+    bench.file("mine/note.txt", "keep");
+    let line = ["create", "@mine", "--kind", "points", "--from", "@a.csv"];
+    for more in [&[][..], &["--overwrite"]] {
+        let said = bench.refused(&[&line[..], more].concat());
+        assert!(said.contains("note.txt"), "{said}");
+        assert!(
+            said.ends_with("choose another place, or move that away\n"),
+            "{said}"
+        );
+    }
+    assert_eq!(fs::read_dir(bench.path("mine")).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_refused_leaves_nothing_behind() {
+    let refusals: [(&str, &str, &[&str], &str); 6] = [
+        ("points", "x,y\n1,nan\n", &[], "coordinate of NaN"),
+        (
+            "points",
+            "x,y\n1,2\n",
+            &["--chunk-shape", "1,1,1"],
+            "3 axes",
+        ),
+        (
+            "points",
+            "x,y\n1,2\n",
+            &["--bounds", "5,5,9,9"],
+            "--out-of-bounds expand",
+        ),
+        (
+            "lines",
+            "x,object_id\n1,1\n2,1\n3,1\n",
+            &[],
+            "line 0 has 3 vertices",
+        ),
+        (
+            "polylines",
+            "x,y\n1,1\n2,1\n",
+            &[],
+            "a column part or object_id says",
+        ),
+        (
+            "points",
+            "x,y\n1,2\n",
+            &["--memory", "10"],
+            "--memory allows 10; raise it",
+        ),
+    ];
+    for (kind, csv, more, why) in refusals {
+        let bench = Bench::new();
+        bench.file("a.csv", csv);
+        let line = ["create", "@a.zv", "--kind", kind, "--from", "@a.csv"];
+        let said = bench.refused(&[&line[..], more].concat());
+        assert!(said.contains(why), "{said}");
+        assert_eq!(bench.names(), ["a.csv"], "{said}");
+    }
+}
+
+#[test]
+fn bounds_grow_or_leave_out() {
+    let bench = Bench::new();
+    bench.file("a.csv", "x,y\n1,2\n7,8\n");
+    let line = [
+        "create",
+        "@a.zv",
+        "--kind",
+        "points",
+        "--from",
+        "@a.csv",
+        "--workers",
+        "1",
+    ];
+    let ignore = ["--bounds", "0,0,5,5", "--out-of-bounds", "ignore"];
+    bench.says(&[&line[..], &ignore].concat());
+    assert_eq!(bench.answer("@a.zv", &[]), "x,y\n1,2\n");
+    let expand = [
+        "--bounds",
+        "0,0,5,5",
+        "--out-of-bounds",
+        "expand",
+        "--overwrite",
+    ];
+    bench.says(&[&line[..], &expand].concat());
+    let info: Value = bench.json(&["info", "@a.zv"]);
+    assert_eq!(info["bounds"], json!([[0.0, 0.0], [7.0, 8.0]]));
+}

@@ -1,0 +1,230 @@
+//! Stores of geometry that does not fit in memory.
+
+use core::error::Error as StdError;
+use std::{
+    fs::{File, OpenOptions as FileOptions},
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::future;
+use rayon::prelude::*;
+use zvf_build::{
+    Design, Geometry, Plan,
+    large::{Outline, Part, Splitter, Survey},
+};
+use zvf_model::key::Key;
+
+use crate::{
+    error::Error,
+    writing::{AT_ONCE, CreateOptions, Written, objects, objects::Arrays, root, run},
+};
+
+/// Geometry that comes batch by batch, and can be had twice: points or paths, whole
+/// paths in each batch.
+pub trait Batches: Send {
+    /// The next batch, of about so many vertices; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from being read.
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn StdError + Send + Sync>>;
+
+    /// Begins again.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from being read.
+    fn rewind(&mut self) -> Result<(), Box<dyn StdError + Send + Sync>>;
+
+    /// Objects, groups and their attributes: geometry without vertices.
+    fn tables(&self) -> Geometry;
+}
+
+/// Memory when nobody says how much.
+const MEMORY: u64 = 1 << 30;
+/// Copies of a part or batch that are made on the way.
+const COPIES: u64 = 8;
+
+/// Makes a store of geometry that is read twice, and never held whole. What waits
+/// between the passes is in files in the folder for temporary ones.
+///
+/// The store is the same, byte for byte, as [`create`](super::create) makes it of
+/// the whole with the same shapes and shards.
+///
+/// # Errors
+///
+/// As for [`create`](super::create); [`Error::Source`] when geometry cannot be read.
+pub async fn create_from(
+    address: &str,
+    source: &mut dyn Batches,
+    design: Design,
+    options: &CreateOptions,
+) -> Result<Written, Error> {
+    let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
+    let tables = source.tables();
+    let speaks = tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
+    let mut survey = Survey::new(design, speaks)?;
+    let row = |geometry: &Geometry| {
+        let attributes = geometry.vertex.iter().map(|attribute| match &attribute.values {
+            zvf_build::Values::Numbers(numbers) => numbers.row_size(),
+            zvf_build::Values::Text(_) => 48,
+        });
+        geometry.positions.row_size() + attributes.sum::<usize>() + 8
+    };
+    // The first batch says how large vertices are.
+    let mut batch = 1 << 16;
+    while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+        batch = within(memory / COPIES / row(&geometry) as u64);
+        survey.add(&geometry)?;
+    }
+    source.rewind().map_err(Error::Source)?;
+    let vertices = survey.vertices();
+    let outline = survey.outline()?;
+    let bytes = vertices.saturating_mul(outline.row_size() as u64);
+    let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
+    let mut splitter = Splitter::new(outline, parts);
+    let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
+        path: std::env::temp_dir().display().to_string(),
+        source,
+    })?;
+    while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+        for (part, bytes) in splitter.split(geometry)? {
+            append(&file(scratch.path(), part), &bytes)?;
+        }
+    }
+    let store = options.open.create(address)?;
+    let failed = |source| Error::Create {
+        address: address.to_owned(),
+        source,
+    };
+    let creation = store.begin_create().await.map_err(failed)?;
+    let put = async |objects: Vec<(Key, Bytes)>| Ok::<(), Error>(creation.put_each(objects).await?);
+    let made = write(splitter, tables, scratch.path(), options, put).await;
+    let (plan, mut written) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            let _ = creation.abort().await;
+            return Err(error);
+        }
+    };
+    let root = root(&plan);
+    written.objects += 1;
+    written.bytes += root.len() as u64;
+    creation.commit(&root).await.map_err(failed)?;
+    Ok(written)
+}
+
+/// Makes all parts, then what they have in common.
+async fn write<F>(
+    splitter: Splitter,
+    tables: Geometry,
+    scratch: &Path,
+    options: &CreateOptions,
+    put: impl Fn(Vec<(Key, Bytes)>) -> F,
+) -> Result<(Plan, Written), Error>
+where
+    F: Future<Output = Result<(), Error>>,
+{
+    let (outline, chunks) = splitter.settled();
+    let (outline, chunks) = (Arc::new(outline), Arc::new(chunks));
+    // Arrays are the same whatever is in them: those of nothing say how to encode.
+    let arrays = Arc::new(arrays(&outline)?);
+    let mut written = Written {
+        summary: zvf_build::Summary::default(),
+        objects: 0,
+        bytes: 0,
+        transaction: 0,
+    };
+    let parts = splitter.parts();
+    let mut results = Vec::with_capacity(parts);
+    for number in 0..parts {
+        let path = file(scratch, number);
+        if !path.exists() {
+            continue;
+        }
+        let (of, by_number) = (Arc::clone(&outline), Arc::clone(&chunks));
+        let part = run(move || {
+            let bytes = std::fs::read(&path).map_err(|source| failed(&path, source))?;
+            // What was read is not needed again.
+            std::fs::remove_file(&path).map_err(|source| failed(&path, source))?;
+            Ok(of.part(&bytes, &by_number)?)
+        })
+        .await?;
+        let part = Arc::new(part);
+        let mut waiting = Vec::new();
+        let mut next = 0;
+        loop {
+            let (first, end) = (next, (next + AT_ONCE).min(part.tasks()));
+            next = end;
+            let (of, to) = (Arc::clone(&part), Arc::clone(&arrays));
+            let made = run(move || cells(&of, &to, first..end));
+            written.count(&waiting);
+            let (made, put) = future::join(made, put(std::mem::take(&mut waiting))).await;
+            put?;
+            waiting = made?;
+            if waiting.is_empty() && next >= part.tasks() {
+                break;
+            }
+        }
+        results.extend(Arc::into_inner(part).map(Part::into_result));
+        if let Some(progress) = &options.progress {
+            progress(number as u64 + 1, parts as u64);
+        }
+    }
+    let (plan, objects) = run(move || {
+        let plan = splitter.finish(results, tables)?;
+        let outputs = plan.rest()?;
+        let arrays = Arrays::of(&outputs)?;
+        let objects = objects::encoded(&arrays, outputs)?;
+        Ok((plan, objects))
+    })
+    .await?;
+    written.count(&objects);
+    put(objects).await?;
+    written.summary = plan.summary();
+    Ok((plan, written))
+}
+
+/// How the cells of all arrays are encoded.
+fn arrays(outline: &Outline) -> Result<Arrays, Error> {
+    Ok(Arrays::of(&outline.arrays()?)?)
+}
+
+fn cells(
+    part: &Part,
+    arrays: &Arrays,
+    tasks: core::ops::Range<usize>,
+) -> Result<Vec<(Key, Bytes)>, Error> {
+    let made = tasks.into_par_iter().map(|task| objects::encoded(arrays, part.run(task)?));
+    let made: Vec<Result<Vec<_>, Error>> = made.collect();
+    let mut objects = Vec::new();
+    for part in made {
+        objects.extend(part?);
+    }
+    Ok(objects)
+}
+
+fn file(folder: &Path, part: usize) -> PathBuf {
+    folder.join(part.to_string())
+}
+
+fn failed(path: &Path, source: std::io::Error) -> Error {
+    Error::Scratch {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let file = FileOptions::new().create(true).append(true).open(path);
+    let mut file: File = file.map_err(|source| failed(path, source))?;
+    file.write_all(bytes).map_err(|source| failed(path, source))
+}
+
+/// A count of rows that fit, within reason.
+fn within(count: u64) -> usize {
+    usize::try_from(count.clamp(1, 1 << 24)).unwrap_or(1)
+}

@@ -1,0 +1,203 @@
+//! Stores that are changed hold what they should, after every change.
+
+use std::collections::BTreeSet;
+
+use zvf::{CreateOptions, Dataset, Editor, Error, Store};
+use zvf_build::{Geometry, GeometryKind, OutOfBounds, Plan, Profile, edit::EditError};
+use zvf_testkit::stores::Random;
+
+use super::{
+    content::Content,
+    random::{self, Case},
+    round_trip::compare,
+};
+use crate::block_on;
+
+/// A store of a case whose bounds leave room for more.
+async fn store(case: &mut Case) -> Store {
+    let axes = case.geometry.axes();
+    case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let plan = Plan::new(case.geometry.clone(), case.design.clone()).unwrap();
+    let options = CreateOptions::default();
+    zvf::create_in(&store, plan, &options).await.unwrap();
+    store
+}
+
+async fn content(store: &Store) -> Content {
+    let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+    let content = Content::read(&dataset).await;
+    let info = dataset.info().await.unwrap();
+    let vertices = content.vertices.len() as u64;
+    assert_eq!(info.levels[0].vertices, Some(vertices));
+    content
+}
+
+/// Changes a store so many times.
+fn check(seed: u64, kind: GeometryKind) {
+    let mut case = random::case(seed, kind, Profile::V09);
+    let mut random = Random::new(seed ^ 0x5eed);
+    let mut expected = Content::of(&case.geometry, &case.design);
+    block_on(async {
+        let store = store(&mut case).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        for step in 0..5 {
+            let about = format!("seed {seed}, {kind:?}, step {step}, {:?}", case.design);
+            let what = change(&editor, &mut case, &mut random, &mut expected).await;
+            let about = format!("{what}, {about}");
+            compare(&expected, &content(&store).await, &about);
+        }
+    });
+}
+
+/// One change of the store and of what is expected.
+async fn change(
+    editor: &Editor,
+    case: &mut Case,
+    random: &mut Random,
+    expected: &mut Content,
+) -> &'static str {
+    let ids: Vec<i64> = expected.objects.keys().copied().collect();
+    let next = ids.last().map_or(0, |last| last + 1);
+    let some: BTreeSet<i64> = ids.iter().filter(|_| random.chance(30)).copied().collect();
+    match random.below(5) {
+        0 | 1 => {
+            let size = 1 + random.below(60);
+            let geometry = with_ids(case.more(random, size, next), case, next);
+            let bounds = OutOfBounds::Raise;
+            let changed = editor.append(&geometry, bounds).await.unwrap();
+            assert_eq!(changed.added, geometry.vertices() as u64);
+            expected.add(Content::of(&geometry, &case.design));
+            "append"
+        }
+        2 if !some.is_empty() && some.len() < ids.len() => {
+            let list: Vec<i64> = some.iter().copied().collect();
+            let changed = editor.remove(&list).await.unwrap();
+            let severed = expected.remove(&some);
+            assert_eq!(changed.severed, severed as u64);
+            "remove"
+        }
+        3 if !some.is_empty() && case.geometry.object_ids.is_some() | case.design.kind.is_paths() => {
+            replace(editor, case, random, (&some, next), expected).await
+        }
+        _ => {
+            let before = expected.vertices.len();
+            let changed = editor.compact().await.unwrap();
+            assert_eq!((changed.added, changed.removed, before), (0, 0, before));
+            "compact"
+        }
+    }
+}
+
+/// Objects make place for others: refused where others are linked to them.
+async fn replace(
+    editor: &Editor,
+    case: &mut Case,
+    random: &mut Random,
+    (some, next): (&BTreeSet<i64>, i64),
+    expected: &mut Content,
+) -> &'static str {
+    let geometry = with_ids(case.more(random, 20, next), case, next);
+    let bounds = OutOfBounds::Raise;
+    let mut after = expected.clone();
+    let severed = after.remove(some);
+    let changed = editor.exchange(some, &geometry, bounds).await;
+    if severed > 0 {
+        assert!(matches!(changed, Err(Error::Severed { links }) if links == severed));
+        return "refused";
+    }
+    changed.unwrap();
+    after.add(Content::of(&geometry, &case.design));
+    *expected = after;
+    "exchange"
+}
+
+/// The ids that a store gives to what has none.
+fn with_ids(mut geometry: Geometry, case: &Case, next: i64) -> Geometry {
+    let kind = case.design.kind;
+    if kind.is_paths() && geometry.part_objects.is_none() {
+        let parts = geometry.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
+        geometry.part_objects = Some((next..next + parts).collect());
+    }
+    if kind.is_linked() && geometry.object_ids.is_none() {
+        geometry.object_ids = Some(vec![next; geometry.vertices()]);
+    }
+    let own = geometry.object_ids.is_some() || geometry.part_objects.is_some();
+    // What was written with fewer is found with fewer.
+    let lacks = |names: &[zvf_build::Attribute]| names.is_empty();
+    if own && lacks(&case.geometry.object) {
+        geometry.object.clear();
+    }
+    // Groups with numbers of objects that a store gave.
+    if !own || case.geometry.object.is_empty() {
+        geometry.groups.clear();
+        geometry.group.clear();
+    } else {
+        let ids: Vec<i64> = geometry.part_objects.iter().chain(&geometry.object_ids).flatten().copied().collect();
+        for members in geometry.groups.values_mut() {
+            for (at, member) in members.iter_mut().enumerate() {
+                *member = ids[at % ids.len()];
+            }
+            members.sort_unstable();
+            members.dedup();
+        }
+    }
+    geometry
+}
+
+fn check_all(kind: GeometryKind) {
+    for seed in 0..40 {
+        check(seed, kind);
+    }
+}
+
+#[test]
+fn points_are_changed() {
+    check_all(GeometryKind::Points);
+}
+
+#[test]
+fn lines_are_changed() {
+    check_all(GeometryKind::Lines);
+}
+
+#[test]
+fn polylines_are_changed() {
+    check_all(GeometryKind::Polylines);
+}
+
+#[test]
+fn skeletons_are_changed() {
+    check_all(GeometryKind::Skeletons);
+}
+
+#[test]
+fn graphs_are_changed() {
+    check_all(GeometryKind::Graphs);
+}
+
+#[test]
+fn meshes_are_changed() {
+    check_all(GeometryKind::Mesh);
+}
+
+#[test]
+fn an_object_that_is_there_is_not_added_again() {
+    let mut case = random::case(3, GeometryKind::Polylines, Profile::V09);
+    block_on(async {
+        let store = store(&mut case).await;
+        let before = content(&store).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        let bounds = OutOfBounds::Raise;
+        let mut again = case.geometry.clone();
+        if again.part_objects.is_none() {
+            let parts = again.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
+            again.part_objects = Some((0..parts).collect());
+        }
+        let refused = editor.append(&again, bounds).await;
+        let is_there = matches!(refused, Err(Error::Edit(EditError::ObjectThere(_))));
+        assert!(is_there, "{refused:?}");
+        compare(&before, &content(&store).await, "refused");
+    });
+}

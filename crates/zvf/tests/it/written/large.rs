@@ -1,0 +1,149 @@
+//! Geometry that comes in batches makes the same store as all at once.
+
+use std::{collections::BTreeMap, error::Error, fs, path::Path};
+
+use zvf::{Batches, CreateOptions};
+use zvf_build::{Attribute, Geometry, GeometryKind, Numbers, Profile, Sharding};
+
+use super::random;
+use crate::block_on;
+
+/// Geometry cut into batches.
+struct Cut {
+    all: Geometry,
+    next: usize,
+}
+
+impl Batches for Cut {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        let all = &self.all;
+        let first = self.next;
+        let mut batch = Geometry::new(Numbers::new(all.positions.kind, all.positions.columns));
+        let rows = if let Some(offsets) = &all.part_offsets {
+            let parts = offsets.len() - 1;
+            if first >= parts {
+                return Ok(None);
+            }
+            let mut last = first + 1;
+            while last < parts && offsets[last] - offsets[first] < vertices as u64 {
+                last += 1;
+            }
+            self.next = last;
+            let ends = offsets[first..=last].iter();
+            batch.part_offsets = Some(ends.map(|end| end - offsets[first]).collect());
+            let ids = all.part_objects.as_ref();
+            batch.part_objects = ids.map(|ids| ids[first..last].to_vec());
+            offsets[first] as usize..offsets[last] as usize
+        } else {
+            if first >= all.vertices() {
+                return Ok(None);
+            }
+            self.next = (first + vertices).min(all.vertices());
+            let rows = first..self.next;
+            let ids = all.object_ids.as_ref();
+            batch.object_ids = ids.map(|ids| ids[rows.clone()].to_vec());
+            rows
+        };
+        let size = all.positions.row_size();
+        batch.positions.bytes = all.positions.bytes[rows.start * size..rows.end * size].to_vec();
+        let vertex = all.vertex.iter().map(|attribute| Attribute {
+            name: attribute.name.clone(),
+            values: attribute.values.gather(rows.clone()),
+        });
+        batch.vertex = vertex.collect();
+        // Paths without vertices make no batch.
+        match batch.positions.is_empty() {
+            true => self.next(vertices),
+            false => Ok(Some(batch)),
+        }
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.next = 0;
+        Ok(())
+    }
+
+    fn tables(&self) -> Geometry {
+        let all = &self.all;
+        Geometry {
+            objects: all.objects.clone(),
+            object: all.object.clone(),
+            groups: all.groups.clone(),
+            group: all.group.clone(),
+            ..Geometry::new(Numbers::new(all.positions.kind, all.positions.columns))
+        }
+    }
+}
+
+fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
+        match entry.file_type().unwrap().is_dir() {
+            true => files(&entry.path(), &format!("{name}/"), found),
+            false => {
+                found.insert(name, fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+}
+
+fn check(seed: u64, kind: GeometryKind, profile: Profile) {
+    let mut case = random::case(seed, kind, profile);
+    if case.geometry.part_offsets.is_some() && case.geometry.part_objects.is_none() {
+        // Batches without vertices would take their numbers along.
+        let parts = case.geometry.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
+        case.geometry.part_objects = Some((0..parts).collect());
+    }
+    let has_empty = case.geometry.part_offsets.as_ref().is_some_and(|offsets| {
+        offsets.windows(2).any(|pair| pair[0] == pair[1])
+    });
+    if case.design.chunk_shape.is_none() || has_empty {
+        return;
+    }
+    if case.design.sharding == Sharding::Auto {
+        case.design.sharding = Sharding::None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, cut) = (folder.path().join("whole"), folder.path().join("cut"));
+    let mut options = CreateOptions::default();
+    let (geometry, design) = (case.geometry.clone(), case.design.clone());
+    let at = |path: &Path| path.display().to_string();
+    let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
+    block_on(async {
+        zvf::create(&at(&whole), geometry, design, &options).await.unwrap();
+        options.memory = Some(16 << 10);
+        let mut source = Cut {
+            all: case.geometry,
+            next: 0,
+        };
+        let written = zvf::create_from(&at(&cut), &mut source, case.design, &options).await;
+        written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+    });
+    let (mut expected, mut found) = (BTreeMap::new(), BTreeMap::new());
+    files(&whole, "", &mut expected);
+    files(&cut, "", &mut found);
+    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&expected), names(&found), "{about}");
+    for (name, bytes) in &expected {
+        let found = &found[name];
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(text(bytes), text(found), "{name}, {about}");
+        assert!(bytes == found, "{name}, {about}");
+    }
+}
+
+#[test]
+fn batches_make_the_same_store() {
+    let kinds = [
+        GeometryKind::Points,
+        GeometryKind::Lines,
+        GeometryKind::Streamlines,
+    ];
+    for kind in kinds {
+        for seed in 0..14 {
+            check(seed, kind, Profile::V09);
+            check(seed, kind, Profile::V08);
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Ways in which writers are known to lose data, one test each: what was written and
+//! not asked to go is there. Those of writers that die or meet are in `killed`.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use zvf::{CreateOptions, Dataset, Editor, Error, Query, Store};
+use zvf_build::{
+    Attribute, Design, Geometry, GeometryKind, Numbers, OutOfBounds, Plan, Refusal, Values,
+    edit::EditError,
+};
+use zvf_format::numeric::Kind;
+use zvf_model::key::Key;
+use zvf_store::Read;
+
+use crate::block_on;
+
+fn memory() -> Store {
+    let none: [(&str, &[u8]); 0] = [];
+    Store::from_memory(none).unwrap()
+}
+
+async fn store(geometry: Geometry, design: Design) -> Store {
+    let store = memory();
+    let plan = Plan::new(geometry, design).unwrap();
+    let options = CreateOptions::default();
+    zvf::create_in(&store, plan, &options).await.unwrap();
+    store
+}
+
+async fn read(store: &Store, query: &Query) -> zvf::Answer {
+    let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+    dataset.query(query).await.unwrap()
+}
+
+fn design(kind: GeometryKind) -> Design {
+    let mut design = Design::new(kind);
+    design.chunk_shape = Some(vec![10.0; 3]);
+    design.bounds = Some((vec![0.0; 3], vec![100.0; 3]));
+    design
+}
+
+fn points(count: usize) -> Geometry {
+    let values = (0..count * 3).map(|at| (at * 7 % 100) as f32);
+    Geometry::new(Numbers::float32(3, values))
+}
+
+/// Streamlines of twenty vertices that go through two chunks.
+fn streamlines(count: usize) -> Geometry {
+    let values = (0..count).flat_map(|path| {
+        (0..20).flat_map(move |at| [at as f32, path as f32, 1.0])
+    });
+    let mut geometry = Geometry::new(Numbers::float32(3, values));
+    geometry.part_offsets = Some((0..=count as u64).map(|part| part * 20).collect());
+    geometry.part_objects = Some((0..count as i64).collect());
+    let score = Numbers::float64(1, (0..count).map(|path| path as f64 / 2.0));
+    geometry.object.push(attribute("score", Values::Numbers(score)));
+    geometry
+}
+
+fn attribute(name: &str, values: Values) -> Attribute {
+    Attribute {
+        name: name.to_owned(),
+        values,
+    }
+}
+
+const RAISE: OutOfBounds = OutOfBounds::Raise;
+
+#[test]
+fn w1_what_is_added_does_not_take_the_place_of_what_is_there() {
+    block_on(async {
+        let store = store(points(1000), design(GeometryKind::Points)).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        editor.append(&points(500), RAISE).await.unwrap();
+        assert_eq!(read(&store, &Query::new()).await.positions.len(), 1500);
+    });
+    block_on(async {
+        let store = store(streamlines(30), design(GeometryKind::Streamlines)).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        let mut more = streamlines(5);
+        more.part_objects = None;
+        editor.append(&more, RAISE).await.unwrap();
+        let answer = read(&store, &Query::new()).await;
+        assert_eq!(answer.parts.unwrap().objects, (0..35).collect::<Vec<i64>>());
+    });
+}
+
+/// Object 3 with its fifth vertex elsewhere.
+fn moved() -> Geometry {
+    let mut geometry = streamlines(4);
+    let first = 3 * 20 * 12;
+    geometry.positions.bytes.drain(..first);
+    geometry.positions.bytes[5 * 12 + 8..6 * 12].copy_from_slice(&7f32.to_le_bytes());
+    geometry.part_offsets = Some(vec![0, 20]);
+    geometry.part_objects = Some(vec![3]);
+    geometry.object.clear();
+    geometry
+}
+
+#[test]
+fn w2_a_vertex_that_is_moved_leaves_its_siblings_where_they_are() {
+    block_on(async {
+        let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        editor.replace(&moved(), RAISE).await.unwrap();
+        let answer = read(&store, &Query::new().objects([3])).await;
+        assert_eq!(answer.positions.bytes, moved().positions.bytes);
+        assert_eq!(answer.positions.len(), 20);
+    });
+}
+
+#[test]
+fn w3_what_is_edited_is_edited_in_place() {
+    block_on(async {
+        let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        let changed = editor.replace(&moved(), RAISE).await.unwrap();
+        assert_eq!((changed.added, changed.removed), (20, 20));
+        assert!(changed.objects.is_empty());
+        let answer = read(&store, &Query::new()).await;
+        assert_eq!(answer.objects, (0..10).collect::<Vec<i64>>());
+        assert_eq!(answer.positions.len(), 200);
+        // It keeps what it had.
+        let zvf_query::Values::Numbers(scores) = &answer.object[0].values else {
+            panic!("scores are numbers")
+        };
+        assert_eq!(scores.bytes[3 * 8..4 * 8], 1.5f64.to_le_bytes());
+    });
+}
+
+#[test]
+fn w4_an_object_that_is_removed_is_gone_and_no_longer_counted() {
+    block_on(async {
+        let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        editor.remove(&[4]).await.unwrap();
+        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        let absent = dataset.query(&Query::new().objects([4])).await;
+        assert!(absent.is_err(), "{absent:?}");
+        let info = dataset.info().await.unwrap();
+        assert_eq!((info.levels[0].vertices, info.levels[0].objects), (Some(180), Some(9)));
+        assert_eq!(read(&store, &Query::new()).await.positions.len(), 180);
+        let again = editor.remove(&[4]).await;
+        assert!(matches!(again, Err(Error::Edit(EditError::NoObject(4)))));
+    });
+}
+
+#[test]
+fn w5_compacting_leaves_groups_with_their_members() {
+    block_on(async {
+        let mut geometry = streamlines(10);
+        geometry.groups.insert(0, vec![4, 5]);
+        let store = store(geometry, design(GeometryKind::Streamlines)).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        editor.remove(&[0, 2]).await.unwrap();
+        let before = read(&store, &Query::new().groups([0])).await;
+        editor.compact().await.unwrap();
+        let after = read(&store, &Query::new().groups([0])).await;
+        assert_eq!(after.objects, [4, 5]);
+        assert_eq!(before.positions, after.positions);
+        assert_eq!(before.object, after.object);
+    });
+}
+
+#[test]
+fn w6_positions_are_stored_as_what_they_are_declared() {
+    let check = |positions: Numbers, dtype: Option<Kind>| {
+        block_on(async {
+            let mut design = Design::new(GeometryKind::Points);
+            design.dtype = dtype;
+            let kind = dtype.unwrap_or(positions.kind);
+            let store = store(Geometry::new(positions.clone()), design).await;
+            let answer = read(&store, &Query::new()).await;
+            assert_eq!(answer.positions.kind, kind);
+            answer.positions.bytes
+        })
+    };
+    let precise = Numbers::float64(1, [5.123_456_789_012]);
+    assert_eq!(check(precise.clone(), None), precise.bytes);
+    let mut whole = Numbers::new(Kind::Int32, 1);
+    whole.bytes = 16_777_217i32.to_le_bytes().to_vec();
+    assert_eq!(check(whole.clone(), None), whole.bytes);
+    let narrow = check(precise, Some(Kind::Float32));
+    assert_eq!(narrow, 5.123_456_8f32.to_le_bytes());
+}
+
+/// The same store with the text of a node changed.
+async fn with_text(store: &Store, node: &str, from: &str, to: &str) -> Store {
+    let key = Key::parse(node).unwrap();
+    let bytes = store.read_one(Read::full(key.clone())).await.unwrap().unwrap();
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    assert!(text.contains(from), "{text}");
+    let bytes = Bytes::from(text.replace(from, to));
+    store.put_each(vec![(key, bytes)]).await.unwrap();
+    store.clone()
+}
+
+#[test]
+fn w7_what_cannot_be_read_back_is_not_written() {
+    block_on(async {
+        let store = store(points(10), design(GeometryKind::Points)).await;
+        let draco = with_text(&store, "0/vertices/zarr.json", "\"raw\"", "\"draco\"").await;
+        let editor = Editor::of(draco).await.unwrap();
+        let refused = editor.append(&points(5), RAISE).await;
+        assert!(matches!(refused, Err(Error::Edit(EditError::Unsupported(_)))));
+    });
+}
+
+#[test]
+fn w8_a_damaged_store_is_not_written_as_if_it_were_whole() {
+    block_on(async {
+        let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
+        let cell = Key::parse("0/vertex_fragments/c/0/0/0").unwrap();
+        let whole = store.read_one(Read::full(cell.clone())).await.unwrap().unwrap();
+        for damaged in [None, Some(whole.slice(..whole.len() / 2)), Some(Bytes::new())] {
+            match damaged {
+                None => store.delete_each(vec![cell.clone()]).await.unwrap(),
+                Some(bytes) => store.put_each(vec![(cell.clone(), bytes)]).await.unwrap(),
+            }
+            let editor = Editor::of(store.clone()).await.unwrap();
+            let writes = store.activity().writes;
+            assert!(editor.remove(&[3]).await.is_err());
+            assert!(editor.compact().await.is_err());
+            assert_eq!(store.activity().writes, writes);
+        }
+    });
+}
+
+#[test]
+fn w9_a_store_of_an_unknown_version_is_not_changed() {
+    for version in ["0.10.0", "1.0.0", "0.5.0", "garbage"] {
+        block_on(async {
+            let store = store(points(10), design(GeometryKind::Points)).await;
+            let store = with_text(&store, "zarr.json", "0.9.2", version).await;
+            let editor = Editor::of(store).await;
+            assert!(editor.is_err(), "{version}");
+        });
+    }
+}
+
+#[track_caller]
+fn refused(geometry: Geometry, kind: GeometryKind) -> Refusal {
+    Plan::new(geometry, design(kind)).unwrap_err()
+}
+
+#[test]
+fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
+    for rows in [5, 2, 0] {
+        let mut geometry = points(3);
+        let values = Values::Numbers(Numbers::float32(1, vec![0.0; rows]));
+        geometry.vertex.push(attribute("a", values));
+        let error = refused(geometry, GeometryKind::Points);
+        let is_length = matches!(&error, Refusal::Length { found, expected: 3, .. } if *found == rows);
+        assert!(is_length, "{error:?}");
+    }
+    for end in [-1, 3, i64::MAX] {
+        let mut geometry = points(3);
+        geometry.link_width = 3;
+        geometry.links = vec![0, 1, 2, 0, 1, end];
+        let error = refused(geometry, GeometryKind::Mesh);
+        assert!(matches!(error, Refusal::LinkEnd { link: 1, vertex, .. } if vertex == end));
+    }
+    for name in ["", "a b", "../x", "1st", "a/b", "\u{e9}"] {
+        let mut geometry = points(3);
+        let values = Values::Numbers(Numbers::float32(1, vec![0.0; 3]));
+        geometry.vertex.push(attribute(name, values));
+        let error = refused(geometry, GeometryKind::Points);
+        assert!(matches!(error, Refusal::Name { .. }), "{name:?}: {error:?}");
+    }
+    for value in [f32::NAN, f32::INFINITY] {
+        let mut values = vec![1.0; 9];
+        values[4] = value;
+        let geometry = Geometry::new(Numbers::float32(3, values));
+        let error = refused(geometry, GeometryKind::Points);
+        assert!(matches!(error, Refusal::NotFinite { vertex: 1, axis: 1, .. }));
+    }
+    assert_eq!(refused(points(0), GeometryKind::Points), Refusal::Empty);
+    for (chunk, bin) in [(0.0, 1.0), (-1.0, 1.0), (f64::NAN, 1.0), (10.0, 3.0)] {
+        let mut design = design(GeometryKind::Points);
+        design.chunk_shape = Some(vec![chunk; 3]);
+        design.bin_shape = Some(vec![bin; 3]);
+        let error = Plan::new(points(3), design).unwrap_err();
+        assert!(matches!(error, Refusal::Shape(_) | Refusal::Bins(_)), "{error:?}");
+    }
+    let mut geometry = streamlines(2);
+    geometry.part_objects = Some(vec![7, 7]);
+    let twice = refused(geometry, GeometryKind::Streamlines);
+    assert_eq!(twice, Refusal::ObjectTwice(7));
+}
+
+#[test]
+fn refusals_leave_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let mut geometry = points(3);
+    geometry.vertex.push(attribute("a", Values::Text(Vec::new())));
+    let address = path.display().to_string();
+    let design = design(GeometryKind::Points);
+    let refused = block_on(zvf::create(&address, geometry, design, &CreateOptions::default()));
+    assert!(matches!(refused, Err(Error::Refused(_))));
+    assert!(!path.exists());
+}
+
+#[test]
+fn links_to_others_are_not_lost_by_edits() {
+    block_on(async {
+        let mut geometry = points(4);
+        geometry.object_ids = Some(vec![1, 1, 2, 2]);
+        geometry.links = vec![0, 1, 1, 2];
+        let store = store(geometry, design(GeometryKind::Graphs)).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        let mut one = points(2);
+        one.object_ids = Some(vec![1, 1]);
+        let severed = editor.replace(&one, RAISE).await;
+        assert!(matches!(severed, Err(Error::Severed { links: 1 })));
+        let both = BTreeSet::from([1, 2]);
+        let mut whole = points(4);
+        whole.object_ids = Some(vec![1, 1, 2, 2]);
+        whole.links = vec![0, 1, 1, 2];
+        editor.exchange(&both, &whole, RAISE).await.unwrap();
+        let answer = read(&store, &Query::new()).await;
+        assert_eq!(answer.links.unwrap().len(), 2);
+    });
+}
