@@ -27,7 +27,7 @@ pub(crate) const NETWORK: &str = "--locked --package zvf --package zvf-store \
 /// What the tests print when they have compared something.
 const MARK: &str = "servers: ";
 /// The tests that print it.
-const REPORTS: usize = 11;
+const REPORTS: usize = 13;
 
 /// The account that every Azurite has, with the key its documentation names.
 const ACCOUNT: &str = "devstoreaccount1";
@@ -55,8 +55,7 @@ pub(crate) fn all() -> Result<Done> {
 
     let mut servers = [
         Server::start("s3", &folder, |port| {
-            let serve = "-m moto.server -H 127.0.0.1 -p";
-            program(&python).words(serve).arg(port)
+            python::running(&python, "s3_server.py").arg(port)
         })?,
         Server::start("azure", &folder, |port| {
             let options = "--silent --inMemoryPersistence --disableTelemetry \

@@ -222,6 +222,7 @@ impl Store {
         listing.folders.retain(|name| self.shows(prefix, name));
         listing.files.retain(|file| self.shows(prefix, &file.name));
         if let Some(overlay) = self.overlay() {
+            self.retain_filled(overlay, prefix, &mut listing).await?;
             overlay.list(prefix, &mut listing);
         }
         if listing.folders.len().saturating_add(listing.files.len()) > limit {
@@ -234,6 +235,30 @@ impl Store {
         listing.folders.sort_unstable();
         listing.files.sort_unstable();
         Ok(listing)
+    }
+
+    /// Leaves out folders of which all that is in them is deleted, and still there.
+    async fn retain_filled(
+        &self,
+        overlay: &Overlay,
+        prefix: &Key,
+        listing: &mut Listing,
+    ) -> Result<(), ListError> {
+        let folders = core::mem::take(&mut listing.folders);
+        for name in folders {
+            if overlay.may_empty(prefix, &name)
+                && let Ok(folder) = prefix.join(&name)
+            {
+                // One object is enough to know.
+                match self.list_all(&folder, 0).await {
+                    Ok(_) => continue,
+                    Err(ListError::TooMany { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            listing.folders.push(name);
+        }
+        Ok(())
     }
 
     /// Whether what is at `name` below `prefix` belongs to the store, and not to

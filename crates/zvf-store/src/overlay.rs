@@ -89,6 +89,22 @@ impl Overlay {
         key.is_ok_and(|key| self.deleted.contains(&key))
     }
 
+    /// Whether something was deleted in the folder `name` below `prefix`, and nothing is
+    /// staged there: it may have nothing left in it.
+    pub(crate) fn may_empty(&self, prefix: &Key, name: &str) -> bool {
+        let Ok(folder) = prefix.join(name) else {
+            return false;
+        };
+        let is_near = |key: &&Key| key.as_str().starts_with(folder.as_str());
+        let is_below = |key: &Key| {
+            let below = key.as_str().strip_prefix(folder.as_str());
+            below.is_some_and(|below| below.starts_with('/'))
+        };
+        let staged = self.staged.range(&folder..).map(|(key, _)| key);
+        let mut deleted = self.deleted.range(&folder..).take_while(is_near);
+        deleted.any(is_below) && !staged.take_while(is_near).any(is_below)
+    }
+
     /// Adds what is staged below `prefix`.
     pub(crate) fn list_all(&self, prefix: &Key, files: &mut Vec<ListedFile>) {
         let staged: BTreeMap<&str, u64> = self.below(prefix).collect();

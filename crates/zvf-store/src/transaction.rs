@@ -2,12 +2,14 @@
 
 mod apply;
 mod creation;
+mod empty;
 mod error;
 mod head;
 mod lock;
 mod log;
 mod record;
 mod sweep;
+mod unfinished;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -245,25 +245,33 @@ impl Editor {
         loop {
             let transaction = self.store.begin().await?;
             let base = transaction.base();
-            let (error, moved) = match self.attempt(transaction, make, whole).await {
+            let error = match self.attempt(transaction, make, whole).await {
                 Ok(changed) => return Ok(changed),
-                Err(Error::Commit(
-                    error @ (CommitError::Moved { .. } | CommitError::Conflict { .. }),
-                )) => (Error::Commit(error), true),
-                // What others were changing may look damaged.
-                Err(error) => {
-                    let now = self.store.begin().await?;
-                    let moved = now.base() != base;
-                    now.abort().await?;
-                    (error, moved)
-                }
+                Err(error) => error,
             };
-            let is_move = matches!(&error, Error::Commit(CommitError::Moved { .. }));
-            if !moved || left == 0 && !is_move {
+            let counts = match &error {
+                Error::Commit(CommitError::Moved { .. }) => false,
+                Error::Commit(CommitError::Conflict { .. }) => true,
+                // It may be committed, and is not to be made twice.
+                Error::Commit(_) => return Err(error),
+                // What was read while others changed it may be of two states, and then
+                // looks damaged.
+                _ if self.moved_from(base).await? => false,
+                _ => return Err(error),
+            };
+            if counts && left == 0 {
                 return Err(error);
             }
-            left = left.saturating_sub(usize::from(!is_move));
+            left = left.saturating_sub(usize::from(counts));
         }
+    }
+
+    /// Whether others committed since a transaction.
+    async fn moved_from(&self, base: u64) -> Result<bool, Error> {
+        let now = self.store.begin().await?;
+        let moved = now.base() != base;
+        now.abort().await?;
+        Ok(moved)
     }
 
     async fn attempt(

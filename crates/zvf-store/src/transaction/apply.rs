@@ -120,10 +120,11 @@ impl Store {
     /// Applies a committed transaction, when nobody else can.
     pub(super) async fn apply_under(
         &self,
-        _: &FolderLock,
+        lock: &FolderLock,
         journal: &Journal,
     ) -> Result<(), TransactionError> {
         self.delete_each(journal.deletes.clone()).await?;
+        self.remove_empty_around(lock, &journal.deletes).await;
         let renames = journal.puts.iter().map(|put| async move {
             // Moved before by a process that is dead.
             if self.rename(&put.staged, &put.key).await? || self.is_applied(put).await? {

@@ -1,5 +1,7 @@
 //! Creating a store: all of it, or none.
 
+use core::time::Duration;
+
 use bytes::Bytes;
 use zvf_model::key::{Key, KeyError};
 
@@ -58,6 +60,8 @@ impl Store {
             store.check_own_or_empty().await?;
             if store.marked_by().await?.is_some() {
                 store.clear().await?;
+                store.sweep_unfinished(&lock, Duration::ZERO).await?;
+                store.remove_empty(&lock).await;
             } else {
                 store.mark(&id, &Condition::Always).await?;
             }

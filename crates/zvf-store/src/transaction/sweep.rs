@@ -10,7 +10,8 @@ use crate::{list::OwnFile, overlay::HOME, store::Store};
 
 impl Store {
     /// Deletes what transactions left that were never committed, in which
-    /// nothing was staged for so long. How many objects went.
+    /// nothing was staged for so long, and on disk files that somebody was killed
+    /// writing. How many objects went.
     ///
     /// Nobody looks at these, they only take room. A transaction that is still
     /// being prepared looks the same: `older_than` has to be longer than any
@@ -54,8 +55,12 @@ impl Store {
         if store.tag(&marker).await?.is_some() {
             keys.push(marker);
         }
-        let count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
+        let mut count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
         store.delete_each(keys).await?;
+        if let Some(lock) = &lock {
+            let unfinished = store.sweep_unfinished(lock, older_than).await?;
+            count = count.saturating_add(unfinished);
+        }
         drop(lock);
         Ok(count)
     }

@@ -235,3 +235,112 @@ fn a_killed_process_leaves_the_old_state_or_the_new_and_no_lock() {
     }
     assert!(before > 2 && during > 3, "{before} {during}");
 }
+
+/// What `object_store` was writing is beside its place, and no listing has it.
+#[test]
+fn files_that_somebody_was_killed_writing_are_swept() {
+    let killer = Killer::default();
+    let place = Place::folder();
+    let store = begun(&place, &killer);
+    let path = place.path().unwrap();
+    let unfinished = [".zvf/0123abcd/0#1", "0/vertices/c/0/0#12", "0/zarr.json#1", "zarr.json#2"];
+    let others = ["0/notes#1", "0/vertices/c/0/0#x", "zarr.json#"];
+    for name in unfinished.iter().chain(&others) {
+        let path = path.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "half").unwrap();
+    }
+    assert_eq!(block_on(store.sweep(Duration::from_hours(1))).unwrap(), 0);
+    assert_eq!(block_on(store.sweep(Duration::ZERO)).unwrap(), 4);
+    for name in unfinished {
+        assert!(!path.join(name).exists(), "{name}");
+    }
+    for name in others {
+        assert!(path.join(name).exists(), "{name}");
+    }
+    assert!(!path.join(".zvf/0123abcd").exists());
+    assert_eq!(block_on(read(&store, "0/a")).unwrap(), "old a");
+}
+
+/// `object_store` deletes a file, and then the folder that it was alone in.
+#[test]
+fn a_folder_is_gone_though_somebody_was_killed_before_removing_it() {
+    let killer = Killer::default();
+    let mut pending = 0;
+    for at in 1.. {
+        let place = Place::folder();
+        let survived = killer
+            .survives(at, change(&begun(&place, &killer)))
+            .is_some();
+        let store = place.open(&killer);
+        block_on(async {
+            let (member, root) = state(&store).await;
+            let emptied = place.path().unwrap().join("0/x");
+            if member["pending"] == true && emptied.exists() {
+                pending += 1;
+                std::fs::remove_file(emptied.join("b")).unwrap();
+                assert_eq!(all(&store.follow(&root).await.unwrap()).await, new());
+                store.begin().await.unwrap();
+                assert_eq!(all(&store).await, new());
+            }
+        });
+        if survived {
+            break;
+        }
+    }
+    assert!(pending > 0);
+}
+
+/// Stores of other numbers of axes have chunks where others have folders of them.
+async fn deepen(store: &Store) -> Result<u64, zvf_store::CommitError> {
+    let mut transaction = store.begin().await?;
+    transaction.delete(key("0/x/b")).await?;
+    transaction.delete(key("0/a")).await?;
+    let puts = [("0/x/b/c", "deeper"), ("0/a/b/c", "deeper"), ("0/x/d", "beside")];
+    for (at, text) in puts {
+        transaction.put(key(at), text.into()).await?;
+    }
+    Ok(transaction.commit(ROOT).await?.transaction)
+}
+
+/// And the other way round.
+async fn flatten(store: &Store) -> Result<u64, zvf_store::CommitError> {
+    let mut transaction = store.begin().await?;
+    for at in ["0/x/b/c", "0/a/b/c", "0/x/d"] {
+        transaction.delete(key(at)).await?;
+    }
+    transaction.put(key("0/x"), "flat".into()).await?;
+    transaction.put(key("0/a/b"), "flat".into()).await?;
+    Ok(transaction.commit(ROOT).await?.transaction)
+}
+
+#[test]
+fn a_file_and_a_folder_change_places_whoever_dies() {
+    Place::each(|place, killer| {
+        for flat in [false, true] {
+            for at in 1.. {
+                let place = place.another(killer);
+                let store = begun(&place, killer);
+                if flat {
+                    block_on(deepen(&store)).unwrap();
+                }
+                let survived = match flat {
+                    false => killer.survives(at, deepen(&store)),
+                    true => killer.survives(at, flatten(&store)),
+                };
+                let store = place.open(killer);
+                block_on(async {
+                    let next = store.begin().await.unwrap();
+                    let deep = read(&store, "0/a/b/c").await.is_some();
+                    let done = next.base() == 1 + u64::from(flat);
+                    assert_eq!(deep, done != flat, "at {at}");
+                    assert_eq!(read(&store, "0/a/b").await.is_some(), flat && done);
+                    assert_eq!(read(&store, "0/x/b").await.is_some(), !flat && !done);
+                });
+                if survived.is_some() {
+                    break;
+                }
+            }
+        }
+    });
+}

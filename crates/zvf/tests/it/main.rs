@@ -11,6 +11,8 @@ mod fetch;
 mod golden;
 mod golden_reads;
 mod hostile;
+#[cfg(unix)]
+mod killed;
 mod links;
 mod objects;
 mod open;

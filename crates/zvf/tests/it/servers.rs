@@ -22,6 +22,8 @@ use zvf_testkit::proxy::Proxy;
 
 mod credentials;
 mod faults;
+#[cfg(unix)]
+mod killed;
 
 /// A server, and the client that reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]

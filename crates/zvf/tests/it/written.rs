@@ -1,8 +1,15 @@
 //! Stores that were written here, read back.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "numbers of made-up geometry are small"
+)]
 
-mod content;
+pub(crate) mod content;
 mod edits;
 mod large;
-mod random;
+pub(crate) mod random;
 mod round_trip;
 mod weaknesses;

@@ -10,23 +10,23 @@ use zvf_query::{Column, predicate::Scope};
 
 /// All there is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Content {
+pub(crate) struct Content {
     /// By tag: coordinates, and attributes by name.
-    pub(super) vertices: BTreeMap<u64, (Vec<u8>, Row)>,
+    pub(crate) vertices: BTreeMap<u64, (Vec<u8>, Row)>,
     /// The object of each vertex, where there are objects and no paths.
-    pub(super) owners: BTreeMap<u64, i64>,
+    pub(crate) owners: BTreeMap<u64, i64>,
     /// Tags of paths by object.
-    pub(super) paths: BTreeMap<i64, Vec<u64>>,
+    pub(crate) paths: BTreeMap<i64, Vec<u64>>,
     /// Tags of the ends of each link and its attributes, sorted.
-    pub(super) links: Vec<(Vec<u64>, Row)>,
+    pub(crate) links: Vec<(Vec<u64>, Row)>,
     /// Attributes by object: every object, also those without vertices.
-    pub(super) objects: BTreeMap<i64, Row>,
+    pub(crate) objects: BTreeMap<i64, Row>,
     /// Members and attributes by group.
-    pub(super) groups: BTreeMap<u64, (Vec<i64>, Row)>,
+    pub(crate) groups: BTreeMap<u64, (Vec<i64>, Row)>,
 }
 
 /// Values by name; those that are missing are not there.
-pub(super) type Row = BTreeMap<String, String>;
+pub(crate) type Row = BTreeMap<String, String>;
 
 fn number(bytes: &[u8]) -> String {
     format!("{bytes:02x?}")
@@ -77,7 +77,7 @@ fn tags_of(bytes: &[u8]) -> Vec<u64> {
 
 impl Content {
     /// What geometry holds, as it is to be stored.
-    pub(super) fn of(geometry: &Geometry, design: &Design) -> Self {
+    pub(crate) fn of(geometry: &Geometry, design: &Design) -> Self {
         let attribute = geometry
             .vertex
             .iter()
@@ -164,7 +164,7 @@ impl Content {
     }
 
     /// Adds what geometry holds.
-    pub(super) fn add(&mut self, more: Self) {
+    pub(crate) fn add(&mut self, more: Self) {
         let vertices = self.vertices.len() + more.vertices.len();
         self.vertices.extend(more.vertices);
         assert_eq!(self.vertices.len(), vertices);
@@ -195,7 +195,7 @@ impl Content {
     }
 
     /// Leaves out objects; how many links lost one end and not all.
-    pub(super) fn remove(&mut self, ids: &BTreeSet<i64>) -> usize {
+    pub(crate) fn remove(&mut self, ids: &BTreeSet<i64>) -> usize {
         let owners = self.owners.iter().filter(|(_, id)| ids.contains(id));
         let mut gone: BTreeSet<u64> = owners.map(|(tag, _)| *tag).collect();
         for id in ids {
@@ -217,7 +217,7 @@ impl Content {
     }
 
     /// What a store holds.
-    pub(super) async fn read(dataset: &Dataset) -> Self {
+    pub(crate) async fn read(dataset: &Dataset) -> Self {
         let answer = dataset.query(&Query::new()).await.unwrap();
         assert_eq!(answer.missing, []);
         let mut content = Self::default();

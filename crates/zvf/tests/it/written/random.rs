@@ -9,9 +9,9 @@ use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
 
 /// Something random of everything.
-pub(super) struct Case {
-    pub(super) geometry: Geometry,
-    pub(super) design: Design,
+pub(crate) struct Case {
+    pub(crate) geometry: Geometry,
+    pub(crate) design: Design,
     axes: usize,
     double: bool,
     rich: bool,
@@ -22,7 +22,7 @@ pub(super) struct Case {
 
 impl Case {
     /// More of the same, with objects from an id on.
-    pub(super) fn more(&mut self, random: &mut Random, size: usize, first_id: i64) -> Geometry {
+    pub(crate) fn more(&mut self, random: &mut Random, size: usize, first_id: i64) -> Geometry {
         let mut making = Making {
             random,
             design: &self.design,
@@ -41,23 +41,23 @@ impl Case {
 }
 
 /// Vertices from this tag on.
-pub(super) struct Making<'a> {
-    pub(super) random: &'a mut Random,
-    pub(super) design: &'a Design,
-    pub(super) axes: usize,
-    pub(super) double: bool,
-    pub(super) tag: u64,
+pub(crate) struct Making<'a> {
+    pub(crate) random: &'a mut Random,
+    pub(crate) design: &'a Design,
+    pub(crate) axes: usize,
+    pub(crate) double: bool,
+    pub(crate) tag: u64,
     /// Objects have ids from here on.
-    pub(super) first_id: i64,
+    pub(crate) first_id: i64,
     /// Whether there are attributes, objects, groups; what a store has, additions
     /// have too.
-    pub(super) rich: bool,
-    pub(super) with_ids: bool,
+    pub(crate) rich: bool,
+    pub(crate) with_ids: bool,
     /// Which types attributes have: what a store has, additions have too.
-    pub(super) taste: usize,
+    pub(crate) taste: usize,
 }
 
-pub(super) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
+pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
     let mut random = Random::new(seed);
     let design = design(&mut random, kind, profile);
     let axes = match kind {
@@ -133,7 +133,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
 }
 
 impl Making<'_> {
-    pub(super) fn geometry(&mut self, size: usize) -> Geometry {
+    pub(crate) fn geometry(&mut self, size: usize) -> Geometry {
         let kind = self.design.kind;
         let mut geometry = match kind {
             GeometryKind::Points => self.points(size),
@@ -413,7 +413,7 @@ fn known(geometry: &Geometry) -> Vec<i64> {
     }
 }
 
-pub(super) fn attribute(name: &str, values: Values) -> Attribute {
+pub(crate) fn attribute(name: &str, values: Values) -> Attribute {
     Attribute {
         name: name.to_owned(),
         values,

@@ -1,0 +1,115 @@
+//! Another process, which is killed or not.
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::{Command, Output},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Signal, getpid, kill_process};
+use zvf::OpenOptions;
+
+use super::{act::Act, kills::Stop, writers};
+use crate::block_on;
+
+/// What the process is to do.
+const JOB: &str = "ZVF_TEST_JOB";
+const ADDRESS: &str = "ZVF_TEST_ADDRESS";
+/// What it says begins with this.
+const MARK: &str = "child: ";
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Killed,
+    /// After so many calls of the hook, in so many microseconds.
+    Done {
+        calls: usize,
+        micros: u64,
+    },
+}
+
+/// Does something to the store at an address in a process that is stopped.
+pub(super) fn run(act: Act, stop: Stop, address: &str) -> End {
+    let output = command(&format!("{} {}", act.word(), stop.word()), address).output();
+    let output = output.unwrap();
+    if output.status.signal() == Some(9) {
+        return End::Killed;
+    }
+    let said = said(&output);
+    let mut numbers = said[0].split(' ').map(|number| number.parse().unwrap());
+    let (calls, micros) = (numbers.next().unwrap(), numbers.next().unwrap());
+    End::Done {
+        calls: usize::try_from(calls).unwrap(),
+        micros,
+    }
+}
+
+/// This program as another process.
+pub(super) fn command(job: &str, address: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "killed::child::another_process"])
+        .args(["--ignored", "--nocapture", "--test-threads", "1"])
+        .envs([(JOB, job), (ADDRESS, address)]);
+    command
+}
+
+/// The lines that a process said, which went well.
+pub(super) fn said(output: &Output) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{}: {out}{err}", output.status);
+    let lines = out.lines().filter_map(|line| line.split_once(MARK));
+    lines.map(|(_, said)| said.to_owned()).collect()
+}
+
+#[expect(clippy::print_stdout, reason = "read by whoever started this process")]
+pub(super) fn say(line: &str) {
+    // libtest may have begun the line.
+    println!("\n{MARK}{line}");
+}
+
+#[test]
+#[ignore = "run by other tests, as another process; alone it does nothing"]
+fn another_process() {
+    let [Ok(job), Ok(address)] = [JOB, ADDRESS].map(std::env::var) else {
+        return;
+    };
+    if let Some(job) = job.strip_prefix("write ") {
+        return writers::write(job, &address);
+    }
+    let (act, stop) = job.split_once(' ').unwrap();
+    let (act, stop) = (Act::of_word(act), Stop::of_word(stop));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let open = OpenOptions::default().before_each_write(Arc::new(move |_, _| {
+        let at = count.fetch_add(1, Ordering::SeqCst) + 1;
+        if stop == Stop::At(at) {
+            die();
+        }
+    }));
+    if let Stop::After(wait) = stop {
+        thread::spawn(move || {
+            thread::sleep(Duration::from_micros(wait));
+            die()
+        });
+    }
+    let start = Instant::now();
+    block_on(act.perform(&address, &open)).unwrap();
+    let micros = start.elapsed().as_micros();
+    say(&format!("{} {micros}", calls.load(Ordering::SeqCst)));
+}
+
+/// Nothing of this process runs on: neither its other threads nor its destructors.
+fn die() -> ! {
+    kill_process(getpid(), Signal::KILL).unwrap();
+    loop {
+        thread::park();
+    }
+}

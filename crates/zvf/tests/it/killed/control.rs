@@ -1,0 +1,60 @@
+//! That what is looked for would be seen.
+
+use zvf_build::GeometryKind;
+
+use super::{
+    act::{Act, Like, Verb},
+    child::{self, End},
+    kills::{Stop, Which, look},
+    place::Place,
+    scene::Scene,
+};
+use crate::block_on;
+
+/// One object of the new state in a store of the old one, and the other way round.
+#[test]
+fn one_object_of_the_other_state_is_noticed() {
+    let place = Place::folder();
+    let act = Act::first(Verb::Append, GeometryKind::Points, Like::Plain, 0);
+    let scene = Scene::new(act, &place);
+    let old = scene.old.clone().unwrap();
+    let mut noticed = 0;
+    for (from, to) in [(&scene.new, &old), (&old, &scene.new)] {
+        for (name, bytes) in &from.files {
+            if to.files.get(name) == Some(bytes) {
+                continue;
+            }
+            let place = place.another();
+            let mut files: Vec<_> = to.files.clone().into_iter().collect();
+            block_on(place.fill(&files));
+            let sound = block_on(look(&scene, &place.address())).unwrap();
+            assert_eq!(sound == Which::New, to == &scene.new);
+            files.push((name.clone(), bytes.clone()));
+            block_on(place.fill(&files));
+            // A store so damaged that it cannot be read may also panic.
+            let address = place.address();
+            let found = std::panic::catch_unwind(|| block_on(look(&scene, &address)));
+            assert!(!matches!(found, Ok(Ok(_))), "{name} went unnoticed");
+            noticed += 1;
+        }
+    }
+    assert!(noticed > 10, "{noticed}");
+}
+
+/// A writer without transactions, killed in the same way.
+#[test]
+fn a_careless_writer_is_found_out() {
+    let place = Place::folder();
+    let act = Act::first(Verb::Careless, GeometryKind::Points, Like::Plain, 0);
+    let scene = Scene::new(act, &place);
+    let (mut killed, mut mixed) = (0, 0);
+    for at in 1..=scene.calls {
+        let place = scene.set(&place);
+        let address = place.address();
+        killed += usize::from(child::run(act, Stop::At(at), &address) == End::Killed);
+        let found = std::panic::catch_unwind(|| block_on(look(&scene, &address)));
+        mixed += usize::from(!matches!(found, Ok(Ok(_))));
+    }
+    assert_eq!(killed, scene.calls);
+    assert!(mixed > killed / 2, "{mixed} of {killed}");
+}

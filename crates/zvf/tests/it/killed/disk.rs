@@ -1,0 +1,77 @@
+//! Processes killed at every operation on a disk.
+
+use zvf_build::GeometryKind;
+use zvf_testkit::stores::Random;
+
+use super::{
+    act::{Act, Like, Verb},
+    kills::{Stop, kill_all},
+    place::Place,
+    scene::Scene,
+};
+
+/// Kills at operations, as the requirement has it.
+const LEAST: usize = 2_000;
+/// Kills at any time.
+const AT_ANY_TIME: usize = 200;
+/// Processes at once: more than this machine may have cores, since files are waited for.
+const AT_ONCE: usize = 4;
+
+/// Stores of every kind under every verb; some sharded, some with checksums.
+fn scenes(place: &Place) -> Vec<Scene> {
+    let likes = [Like::Plain, Like::Sharded, Like::Checked];
+    let mut kinds = GeometryKind::ALL.into_iter().cycle();
+    let mut scenes = Vec::new();
+    for (at, verb) in Verb::ALL.into_iter().enumerate() {
+        for like in likes {
+            let kind = kinds.next().unwrap();
+            let act = Act::first(verb, kind, like, at as u64 * 1_000);
+            scenes.push(Scene::new(act, place));
+        }
+    }
+    scenes
+}
+
+#[test]
+fn whoever_is_killed_leaves_the_old_state_or_the_new() {
+    let place = Place::folder();
+    let scenes = scenes(&place);
+    let mut jobs = Vec::new();
+    for scene in &scenes {
+        jobs.extend((1..=scene.calls).map(|call| (scene, Stop::At(call))));
+    }
+    let at_operations = kill_all(&place, &jobs, AT_ONCE);
+    let mut random = Random::new(7);
+    let jobs = (0..AT_ANY_TIME).map(|_| {
+        let scene = &scenes[random.below(scenes.len())];
+        let end = usize::try_from(scene.micros).unwrap();
+        (scene, Stop::After(random.below(end) as u64))
+    });
+    let at_any_time = kill_all(&place, &jobs.collect::<Vec<_>>(), AT_ONCE);
+    report(&format!(
+        "at operations {at_operations:?}, at any time {at_any_time:?}"
+    ));
+    let kills = at_operations.kills();
+    assert!(kills >= LEAST, "{kills} were killed at operations");
+    assert_eq!(at_operations.done, 0, "not killed: {at_operations:?}");
+    for verb in Verb::ALL {
+        assert!(
+            at_operations.killed[&verb] > 100,
+            "{verb:?}: {at_operations:?}"
+        );
+    }
+    // All that can be found is found, and often.
+    let Some(least) = [at_operations.old, at_operations.new, at_operations.pending]
+        .into_iter()
+        .min()
+    else {
+        return;
+    };
+    assert!(least > 300, "{at_operations:?}");
+    assert!(at_any_time.kills() > AT_ANY_TIME / 4, "{at_any_time:?}");
+}
+
+#[expect(clippy::print_stdout, reason = "shown with --nocapture")]
+fn report(line: &str) {
+    println!("killed: {line}");
+}

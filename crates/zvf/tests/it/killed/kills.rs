@@ -1,0 +1,205 @@
+//! Killing processes, and looking at what they leave.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use core::time::Duration;
+
+use zvf::{Editor, Error, OpenOptions, Store};
+
+use super::{
+    act::Verb,
+    child::{self, End},
+    place::Place,
+    scene::Scene,
+    state::State,
+};
+use crate::block_on;
+
+/// When a process is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Never,
+    /// At a call of the hook, which is before or after an operation.
+    At(usize),
+    /// After so many microseconds, whatever it is doing.
+    After(u64),
+}
+
+/// What a store is that somebody died over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    Old,
+    New,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Processes that died of SIGKILL, by verb.
+    pub(crate) killed: BTreeMap<Verb, usize>,
+    /// Those that left the old state.
+    pub(crate) old: usize,
+    /// Those that left the new one.
+    pub(crate) new: usize,
+    /// Of the latter, those that had committed and not finished.
+    pub(crate) pending: usize,
+    /// Processes that were done before they were to be killed.
+    pub(crate) done: usize,
+}
+
+impl Stop {
+    pub(super) fn word(self) -> String {
+        match self {
+            Self::Never => "never".to_owned(),
+            Self::At(call) => format!("at {call}"),
+            Self::After(micros) => format!("after {micros}"),
+        }
+    }
+
+    pub(super) fn of_word(word: &str) -> Self {
+        match word.split_once(' ') {
+            Some(("at", call)) => Self::At(call.parse().unwrap()),
+            Some(("after", micros)) => Self::After(micros.parse().unwrap()),
+            _ => Self::Never,
+        }
+    }
+}
+
+impl Tally {
+    pub(crate) fn kills(&self) -> usize {
+        self.killed.values().sum()
+    }
+}
+
+/// Kills a process for each of these, several at once.
+pub(crate) fn kill_all(place: &Place, jobs: &[(&Scene, Stop)], at_once: usize) -> Tally {
+    let (next, tally) = (Mutex::new(jobs.iter()), Mutex::new(Tally::default()));
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let job = held(&next).next();
+                    let Some((scene, stop)) = job else {
+                        return;
+                    };
+                    let _said = OnPanic(scene, *stop);
+                    kill(place, scene, *stop, &tally);
+                }
+            });
+        }
+    });
+    tally.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A panic says what it is about itself.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn kill(place: &Place, scene: &Scene, stop: Stop, tally: &Mutex<Tally>) {
+    let place = scene.set(place);
+    let address = place.address();
+    let end = child::run(scene.act, stop, &address);
+    let pending = block_on(State::is_pending(&address));
+    let which = block_on(look(scene, &address)).unwrap_or_else(|fault| panic!("{fault}"));
+    let recovered = block_on(recover(scene, &place, which));
+    let mut tally = held(tally);
+    if end == End::Killed {
+        *tally.killed.entry(scene.act.verb).or_default() += 1;
+        match which {
+            Which::Old => tally.old += 1,
+            Which::New => tally.new += 1,
+        }
+        tally.pending += usize::from(pending);
+    } else {
+        assert_eq!(recovered, Which::New, "nobody was killed");
+        tally.done += 1;
+    }
+}
+
+/// Which of the two states a store is in, to readers; else what is wrong.
+pub(super) async fn look(scene: &Scene, address: &str) -> Result<Which, String> {
+    let found = State::read(address).await;
+    let found = found.map_err(|error| format!("cannot be read: {error:?}"))?;
+    if found.as_ref() == Some(&scene.new) {
+        return Ok(Which::New);
+    }
+    if found == scene.old {
+        return Ok(Which::Old);
+    }
+    Err(match (&found, &scene.old) {
+        (None, _) => "the store is gone".to_owned(),
+        (Some(found), old) => {
+            let old = old.as_ref().map(|old| found.differs(old));
+            let new = found.differs(&scene.new);
+            format!("neither old nor new: {old:?} from the old, {new} from the new")
+        }
+    })
+}
+
+/// Does what the next writer does first, and looks again. A committed change stays;
+/// on a disk nothing is committed any more once its process is dead, while a server may
+/// still be doing what it was asked.
+async fn recover(scene: &Scene, place: &Place, before: Which) -> Which {
+    let address = place.address();
+    let opened = Editor::open(&address, &OpenOptions::default()).await;
+    let left_none = scene.old.is_none() && before == Which::Old;
+    match opened {
+        Ok(_) => assert!(!left_none || matches!(place, Place::Bucket(_))),
+        Err(Error::Transaction(zvf_store::TransactionError::NoStore) | Error::Open(_)) => {
+            assert!(left_none);
+        }
+        Err(error) => panic!("cannot be recovered: {error:?}"),
+    }
+    let after = look(scene, &address)
+        .await
+        .unwrap_or_else(|fault| panic!("recovered: {fault}"));
+    match (place, before) {
+        (Place::Bucket(_), Which::Old) => {}
+        _ => assert_eq!(after, before, "recovering changed it"),
+    }
+    assert!(
+        !State::is_pending(&address).await,
+        "something is left to do"
+    );
+    if after == Which::Old {
+        // The same again goes through.
+        let open = OpenOptions::default();
+        let again = scene.act.perform(&address, &open).await;
+        again.unwrap_or_else(|error| panic!("cannot be done again: {error:?}"));
+        let again = look(scene, &address).await;
+        assert_eq!(again, Ok(Which::New), "done again");
+    }
+    nothing_left(place).await;
+    after
+}
+
+/// Once swept, a folder holds nothing but the store, the lock and the logs.
+async fn nothing_left(place: &Place) {
+    let store = Store::open(&place.address()).unwrap();
+    store.sweep(Duration::ZERO).await.unwrap();
+    let files = place.files();
+    let left = files.iter().map(|(name, _)| name.as_str());
+    let left = left.filter(|name| {
+        let is_own = *name == ".zvf/lock" || name.starts_with(".zvf/log/");
+        name.starts_with(".zvf/") && !is_own || name.contains('#')
+    });
+    let left: Vec<&str> = left.collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+/// Says what was being done.
+struct OnPanic<'a>(&'a Scene, Stop);
+
+impl Drop for OnPanic<'_> {
+    #[expect(clippy::print_stderr, reason = "part of how a test fails")]
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("that was {:?}, killed {:?}", self.0.act, self.1);
+        }
+    }
+}

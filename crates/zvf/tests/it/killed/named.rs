@@ -1,0 +1,146 @@
+//! What the reference is known to get wrong when processes write at once or are killed,
+//! W12 to W16 as issues number it.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use zvf::{Editor, Error, OpenOptions};
+use zvf_build::{GeometryKind, OutOfBounds};
+use zvf_model::key::Key;
+use zvf_store::CommitError;
+
+use super::{
+    act::{Act, Like, Verb},
+    kills::{Stop, Tally, kill_all},
+    place::Place,
+    scene::Scene,
+    writers::{self, Way},
+};
+use crate::block_on;
+
+/// There, a list of chunks in one object was written by each from what it had read.
+#[test]
+fn w12_two_writers_on_disjoint_cells_lose_no_presence() {
+    let way = Way {
+        writers: 2,
+        appends: 10,
+        overlapping: false,
+        given: true,
+        retries: 0,
+    };
+    let outcome = writers::run(way, &Place::folder());
+    assert_eq!((outcome.committed, outcome.conflicts), (20, 0));
+}
+
+/// There, both got the next id, and the second object took the place of the first.
+#[test]
+fn w13_two_sessions_never_get_the_same_id() {
+    let (place, other) = (Place::folder(), Arc::new(Mutex::new(Vec::new())));
+    let address = place.address();
+    block_on(writers::begin(&address));
+    // In the middle of the first one's change the second makes one.
+    let between = {
+        let (address, other) = (address.clone(), Arc::clone(&other));
+        move || {
+            let added = block_on(append(&address, &OpenOptions::default(), 1, 0)).unwrap();
+            *other.lock().unwrap() = added;
+        }
+    };
+    let open = OpenOptions::default().before_each_write(once(between));
+    let mine = block_on(append(&address, &open, 0, 16)).unwrap();
+    let other = other.lock().unwrap().clone();
+    assert_eq!((other, mine), (vec![1, 2], vec![3, 4]));
+}
+
+/// The same of one that is not to try again: it is told, and nothing of it is there.
+#[test]
+fn w13_who_does_not_try_again_is_told_of_the_conflict() {
+    let place = Place::folder();
+    let address = place.address();
+    block_on(writers::begin(&address));
+    let between = {
+        let address = address.clone();
+        move || drop(block_on(append(&address, &OpenOptions::default(), 1, 0)).unwrap())
+    };
+    let open = OpenOptions::default().before_each_write(once(between));
+    let error = block_on(append(&address, &open, 0, 0)).unwrap_err();
+    let Error::Commit(CommitError::Conflict { names }) = error else {
+        panic!("{error:?}")
+    };
+    assert!(
+        names.iter().any(|name| name.starts_with("object/")),
+        "{names:?}"
+    );
+    let committed = [(0, vec![1, 2])]
+        .into_iter()
+        .chain([1, 2].into_iter().zip(writers::tags(1)));
+    block_on(writers::check(&address, &committed.collect()));
+}
+
+async fn append(
+    address: &str,
+    open: &OpenOptions,
+    writer: u64,
+    retries: usize,
+) -> Result<Vec<i64>, Error> {
+    let editor = Editor::open(address, open).await?.retries(retries);
+    let changed = editor
+        .append(&writers::of(writer), OutOfBounds::Raise)
+        .await?;
+    Ok(changed.objects)
+}
+
+type Hook = dyn Fn(&str, &Key) + Send + Sync;
+
+/// Calls something before the first operation, on a thread of its own: this one is in
+/// the middle of something.
+fn once(call: impl Fn() + Send + Sync + 'static) -> Arc<Hook> {
+    let (called, call) = (AtomicBool::new(false), Arc::new(call));
+    Arc::new(move |_, _| {
+        if !called.swap(true, Ordering::SeqCst) {
+            let call = Arc::clone(&call);
+            std::thread::spawn(move || call()).join().unwrap();
+        }
+    })
+}
+
+/// Kills a process at every operation of a verb.
+#[track_caller]
+fn killed(verb: Verb, kind: GeometryKind, like: Like) -> Tally {
+    let place = Place::on_disk();
+    let scene = Scene::new(Act::first(verb, kind, like, 100), &place);
+    let jobs: Vec<_> = (1..=scene.calls)
+        .map(|call| (&scene, Stop::At(call)))
+        .collect();
+    let tally = kill_all(&place, &jobs, 2);
+    assert_eq!((tally.kills(), tally.done), (scene.calls, 0));
+    assert!(
+        tally.old > 0 && tally.new > 0 && tally.pending > 0,
+        "{tally:?}"
+    );
+    tally
+}
+
+/// There, 2,122 vertices of neither the 1,000 before nor the 4,000 to come, while the
+/// metadata spoke of 4,000.
+#[test]
+fn w14_a_kill_during_a_rewrite_leaves_one_state() {
+    killed(Verb::Replace, GeometryKind::Points, Like::Plain);
+}
+
+/// There, a pyramid in the making was advertised and empty. None is written yet; for
+/// whatever is advertised every [state](super::state::State) that is read is held to
+/// count as many vertices as it gives, and to be the old one or the new one, levels
+/// included.
+#[test]
+fn w15_a_kill_never_leaves_more_advertised_than_is_there() {
+    killed(Verb::Append, GeometryKind::Streamlines, Like::Sharded);
+}
+
+/// There, 18 of 200 vertices were left to be read.
+#[test]
+fn w16_a_kill_during_an_edit_leaves_one_state() {
+    killed(Verb::Exchange, GeometryKind::Graphs, Like::Plain);
+}

@@ -1,0 +1,101 @@
+//! What a store is to whoever reads it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use zvf::{Dataset, Error, Info, OpenOptions, Store};
+use zvf_model::key::Key;
+use zvf_store::{OpenError, Read};
+
+use crate::written::content::Content;
+
+/// All of a store.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct State {
+    pub(super) content: Content,
+    /// Counted from what is stored.
+    pub(super) info: Info,
+    /// Every object but those of transactions, byte for byte; of the root all but
+    /// what it says of transactions.
+    pub(super) files: BTreeMap<String, Vec<u8>>,
+}
+
+impl State {
+    /// As a reader finds it, who changes nothing; `None` where there is no store.
+    pub(crate) async fn read(address: &str) -> Result<Option<Self>, Error> {
+        let dataset = match Dataset::open(address).await {
+            Err(Error::NoStore { .. } | Error::Open(OpenError::NotFound(_))) => return Ok(None),
+            dataset => dataset?,
+        };
+        let info = dataset.info().await?;
+        let content = Content::read(&dataset).await;
+        let advertised = info.levels.iter().map(|level| level.vertices);
+        assert!(
+            advertised.eq([Some(content.vertices.len() as u64)]),
+            "{info:?}"
+        );
+        let files = Self::files(&OpenOptions::default().open(address)?).await?;
+        Ok(Some(Self {
+            content,
+            info,
+            files,
+        }))
+    }
+
+    /// Its objects as readers see them.
+    pub(super) async fn files(store: &Store) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+        let root = store
+            .read_one(Read::full(Key::parse("zarr.json").unwrap()))
+            .await?;
+        let store = store.follow(&root.unwrap()).await?;
+        let names = store.list_all(&Key::root(), usize::MAX).await?;
+        let names: Vec<String> = names.into_iter().map(|file| file.name).collect();
+        let reads = names
+            .iter()
+            .map(|name| Read::full(Key::parse(name).unwrap()));
+        let found = store.read(&reads.collect::<Vec<_>>()).await?;
+        let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        for (name, bytes) in names.into_iter().zip(found) {
+            files.insert(name, bytes.unwrap().to_vec());
+        }
+        let root = files.get_mut("zarr.json").unwrap();
+        let mut json: Value = serde_json::from_slice(root).unwrap();
+        json["attributes"].as_object_mut().unwrap().remove("zvf");
+        *root = serde_json::to_vec_pretty(&json).unwrap();
+        Ok(files)
+    }
+
+    /// Whether a transaction is left that was committed and not finished.
+    pub(super) async fn is_pending(address: &str) -> bool {
+        let Ok(store) = Store::open(address) else {
+            return false;
+        };
+        let root = Read::full(Key::parse("zarr.json").unwrap());
+        let Some(root) = store.read_one(root).await.unwrap() else {
+            return false;
+        };
+        let json: Value = serde_json::from_slice(&root).unwrap();
+        json["attributes"]["zvf"]["pending"] == true
+    }
+
+    /// What of another is not the same, in a few words.
+    pub(super) fn differs(&self, other: &Self) -> String {
+        let names = self.files.keys().chain(other.files.keys());
+        let mut names: Vec<&String> = names
+            .filter(|name| self.files.get(*name) != other.files.get(*name))
+            .collect();
+        names.sort();
+        names.dedup();
+        let (mine, others) = (&self.content, &other.content);
+        format!(
+            "objects {names:?}; content {}, {} and {} vertices",
+            if mine == others {
+                "the same"
+            } else {
+                "another"
+            },
+            mine.vertices.len(),
+            others.vertices.len(),
+        )
+    }
+}

@@ -1,0 +1,66 @@
+//! Changes that are committed and cannot be finished.
+
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use zvf::{Dataset, Editor, Error, OpenOptions};
+use zvf_build::OutOfBounds;
+use zvf_store::CommitError;
+
+use super::{place::Place, writers};
+use crate::{block_on, written::content::Content};
+
+/// The first object cannot be moved to its place, and a moment later it could: trying
+/// again would add all of it twice.
+#[test]
+fn a_change_that_was_committed_is_not_made_again() {
+    let place = Place::folder();
+    let address = place.address();
+    block_on(writers::begin(&address));
+    let root = PathBuf::from(&address);
+    let (renames, kept) = (AtomicUsize::new(0), root.with_file_name("kept"));
+    let hook = move |operation: &str, key: &zvf_model::key::Key| {
+        let at = root.join(key.as_str());
+        match (operation, renames.load(Ordering::SeqCst)) {
+            ("rename", 0) => {
+                fs::rename(&at, &kept).unwrap();
+                fs::create_dir_all(at.join("in the way")).unwrap();
+            }
+            ("rename", 1) => {
+                fs::remove_dir_all(&at).unwrap();
+                fs::rename(&kept, &at).unwrap();
+            }
+            _ => {}
+        }
+        renames.fetch_add(usize::from(operation == "rename"), Ordering::SeqCst);
+    };
+    // One after the other, so that the second call is after the first rename.
+    let open = OpenOptions::default()
+        .concurrency(1)
+        .before_each_write(Arc::new(hook));
+    block_on(async {
+        let editor = Editor::open(&address, &open).await.unwrap();
+        let error = editor
+            .append(&writers::of(0), OutOfBounds::Raise)
+            .await
+            .unwrap_err();
+        let is = matches!(
+            error,
+            Error::Commit(CommitError::Unfinished { transaction: 1, .. })
+        );
+        assert!(is, "{error:?}");
+        Editor::open(&address, &OpenOptions::default())
+            .await
+            .unwrap();
+        let dataset = Dataset::open(&address).await.unwrap();
+        let content = Content::read(&dataset).await;
+        let ids: Vec<i64> = content.objects.keys().copied().collect();
+        assert_eq!(ids, [0, 1, 2]);
+    });
+}

@@ -1,0 +1,86 @@
+//! Processes killed while they write to a bucket, and several that write at once: the
+//! same tests as on a disk.
+
+use super::{Place as Server, report};
+use crate::killed::{Act, Like, Place, Scene, Stop, Verb, Way, kill_all, write_at_once};
+use zvf_build::GeometryKind;
+
+/// Kills of each verb: as many as take some minutes.
+const EACH: usize = 44;
+/// Processes at once; the server has one core to itself at most.
+const AT_ONCE: usize = 3;
+
+fn place(name: &str) -> Place {
+    Place::Bucket(Server::S3.address("stores", &format!("killed-{name}/0")))
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn whoever_is_killed_in_a_bucket_leaves_the_old_state_or_the_new() {
+    let place = place("verbs");
+    let likes = [Like::Plain, Like::Sharded, Like::Checked]
+        .into_iter()
+        .cycle();
+    let kinds = GeometryKind::ALL.into_iter().cycle().skip(2);
+    let verbs = Verb::ALL.into_iter().zip(kinds.zip(likes));
+    let scenes = verbs.map(|(verb, (kind, like))| {
+        let act = Act::first(verb, kind, like, 50_000);
+        Scene::new(act, &place)
+    });
+    let scenes: Vec<Scene> = scenes.collect();
+    let mut jobs = Vec::new();
+    for scene in &scenes {
+        // Evenly over all operations.
+        let each = EACH.min(scene.calls);
+        let calls = (1..=each).map(|at| (at * scene.calls).div_ceil(each));
+        jobs.extend(calls.map(|call| (scene, Stop::At(call))));
+    }
+    let tally = kill_all(&place, &jobs, AT_ONCE);
+    assert_eq!(tally.done, 0, "{tally:?}");
+    assert!(tally.kills() >= 250, "{tally:?}");
+    for verb in Verb::ALL {
+        assert!(tally.killed[&verb] >= 20, "{verb:?}: {tally:?}");
+    }
+    assert!(
+        tally.old > 20 && tally.new > 20 && tally.pending > 20,
+        "{tally:?}"
+    );
+    report(format_args!(
+        "S3: {} processes killed at {} operations: {} left the old state, {} the new one, {} of them to be finished",
+        tally.kills(),
+        scenes.iter().map(|scene| scene.calls).sum::<usize>(),
+        tally.old,
+        tally.new,
+        tally.pending,
+    ));
+}
+
+#[test]
+#[ignore = "needs servers: cargo xtask servers"]
+fn four_write_to_a_bucket_at_once() {
+    let mut committed = 0;
+    let mut conflicts = 0;
+    for (name, overlapping, given, retries) in [
+        ("own", false, true, 0),
+        ("shared", true, false, 10_000),
+        ("once", true, false, 0),
+    ] {
+        let way = Way {
+            writers: 4,
+            appends: 3,
+            overlapping,
+            given,
+            retries,
+        };
+        let outcome = write_at_once(way, &place(&format!("at-once-{name}")));
+        assert!(
+            name == "once" || outcome.conflicts == 0,
+            "{name}: {outcome:?}"
+        );
+        committed += outcome.committed;
+        conflicts += outcome.conflicts;
+    }
+    report(format_args!(
+        "S3: 4 processes at once: {committed} appends committed, {conflicts} told of a conflict, none lost"
+    ));
+}
