@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::{
     metadata, python,
-    run::{self, cargo},
+    run::{self, Run, cargo},
     stage::Done,
 };
 
@@ -18,7 +18,7 @@ pub(super) fn run(sizes: &[String]) -> Result<Done> {
     ))?;
     let folder = metadata::scratch("xtask/writes")?;
     let script = script.arg(&folder).arg(&zvf);
-    let table = sizes.iter().fold(script, |script, size| script.arg(size)).read()?;
+    let table = sizes.iter().fold(script, Run::arg).read()?;
     println!("{table}");
     println!(
         "\nOurs is the whole command, reading the npz included; theirs the call alone, on arrays in memory.\n\

@@ -209,9 +209,11 @@ fn unknown(path: &Path, array: String) -> ReadError {
     ReadError::Unknown { path, array }
 }
 
-/// Where the arrays of a file are in it: name, first byte and bytes, of those that are
-/// not packed `None` otherwise.
-pub(super) fn places(path: &Path) -> Result<Vec<(String, Option<(u64, u64)>)>, ReadError> {
+/// First byte of a member and how many there are, where it is not packed.
+pub(super) type Place = Option<(u64, u64)>;
+
+/// Where the arrays of a file are in it, by name.
+pub(super) fn places(path: &Path) -> Result<Vec<(String, Place)>, ReadError> {
     let file = File::open(path).map_err(|error| ReadError::file(path, error))?;
     let in_zip = |source| ReadError::Zip {
         path: path.to_path_buf(),
@@ -236,10 +238,7 @@ pub(super) fn places(path: &Path) -> Result<Vec<(String, Option<(u64, u64)>)>, R
 }
 
 /// All arrays of a file that are wanted, in its order.
-fn members(
-    path: &Path,
-    wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<(String, Array)>, ReadError> {
+fn members(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<(String, Array)>, ReadError> {
     let in_file = |error| ReadError::file(path, error);
     let file = File::open(path).map_err(in_file)?;
     let length = file.metadata().map_err(in_file)?.len();

@@ -14,10 +14,7 @@ use zvf::{
 };
 
 use super::{ReadError, Reading, Source, assemble, npy::Header, npz};
-use crate::{
-    number::of_len,
-    output::Format,
-};
+use crate::{number::of_len, output::Format};
 
 /// An npz file that is read in batches.
 #[derive(Debug)]
@@ -134,7 +131,12 @@ impl Stream {
         of_len(rows).saturating_mul(of_len(self.positions.rows()))
     }
 
-    fn read(&self, member: &Member, first: usize, rows: usize) -> Result<Values, Box<dyn Error + Send + Sync>> {
+    fn read(
+        &self,
+        member: &Member,
+        first: usize,
+        rows: usize,
+    ) -> Result<Values, Box<dyn Error + Send + Sync>> {
         let mut file = File::open(&self.path)?;
         let skip = of_len(first).saturating_mul(of_len(member.row));
         file.seek(SeekFrom::Start(member.start.saturating_add(skip)))?;
@@ -177,7 +179,10 @@ impl Batches for Stream {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let (first, end, parts) = match &self.offsets {
             None => {
-                let end = self.next.saturating_add(vertices).min(self.positions.rows());
+                let end = self
+                    .next
+                    .saturating_add(vertices)
+                    .min(self.positions.rows());
                 (self.next, end, None)
             }
             Some(offsets) => {
@@ -186,8 +191,13 @@ impl Batches for Stream {
                 let after = offsets.partition_point(|offset| *offset <= most);
                 let last = offsets.len().saturating_sub(1);
                 // One path at least, and paths without vertices with those before them.
-                let mut part = after.saturating_sub(1).max(self.next.saturating_add(1)).min(last);
-                while part < last && (at(part) == at(self.next) || at(part.saturating_add(1)) == at(part)) {
+                let mut part = after
+                    .saturating_sub(1)
+                    .max(self.next.saturating_add(1))
+                    .min(last);
+                while part < last
+                    && (at(part) == at(self.next) || at(part.saturating_add(1)) == at(part))
+                {
                     part = part.saturating_add(1);
                 }
                 let range = self.next.min(part)..part;
@@ -207,10 +217,12 @@ impl Batches for Stream {
             let values = match self.read(member, first, rows)? {
                 Values::Text(texts) => {
                     // The empty word stands for none.
-                    let texts = texts.into_iter().map(|text| text.filter(|text| !text.is_empty()));
+                    let texts = texts
+                        .into_iter()
+                        .map(|text| text.filter(|text| !text.is_empty()));
                     Values::Text(texts.collect())
                 }
-                numbers => numbers,
+                numbers @ Values::Numbers(_) => numbers,
             };
             let name = name.clone();
             geometry.vertex.push(Attribute { name, values });

@@ -82,9 +82,8 @@ fn is_unfinished(root: &Path, path: &Path) -> bool {
     };
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let below = path.strip_prefix(root).unwrap_or(path);
-    let is_object = of == "zarr.json"
-        || below.starts_with(HOME)
-        || below.iter().any(|segment| segment == "c");
+    let is_object =
+        of == "zarr.json" || below.starts_with(HOME) || below.iter().any(|segment| segment == "c");
     is_number && is_object
 }
 

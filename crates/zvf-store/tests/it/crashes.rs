@@ -243,7 +243,12 @@ fn files_that_somebody_was_killed_writing_are_swept() {
     let place = Place::folder();
     let store = begun(&place, &killer);
     let path = place.path().unwrap();
-    let unfinished = [".zvf/0123abcd/0#1", "0/vertices/c/0/0#12", "0/zarr.json#1", "zarr.json#2"];
+    let unfinished = [
+        ".zvf/0123abcd/0#1",
+        "0/vertices/c/0/0#12",
+        "0/zarr.json#1",
+        "zarr.json#2",
+    ];
     let others = ["0/notes#1", "0/vertices/c/0/0#x", "zarr.json#"];
     for name in unfinished.iter().chain(&others) {
         let path = path.join(name);
@@ -296,7 +301,11 @@ async fn deepen(store: &Store) -> Result<u64, zvf_store::CommitError> {
     let mut transaction = store.begin().await?;
     transaction.delete(key("0/x/b")).await?;
     transaction.delete(key("0/a")).await?;
-    let puts = [("0/x/b/c", "deeper"), ("0/a/b/c", "deeper"), ("0/x/d", "beside")];
+    let puts = [
+        ("0/x/b/c", "deeper"),
+        ("0/a/b/c", "deeper"),
+        ("0/x/d", "beside"),
+    ];
     for (at, text) in puts {
         transaction.put(key(at), text.into()).await?;
     }

@@ -80,7 +80,9 @@ pub(crate) async fn all(store: &Store) -> Objects {
     assert_eq!(listed, sizes.collect(), "listed and read");
     let top = store.list(&Key::root(), 100).await.unwrap();
     assert!(top.folders == ["0"], "{top:?}");
-    let filled = ["0/x/b", "0/y/c"].iter().filter(|at| found.contains_key(**at));
+    let filled = ["0/x/b", "0/y/c"]
+        .iter()
+        .filter(|at| found.contains_key(**at));
     let filled: Vec<&str> = filled.map(|at| &at[2..3]).collect();
     let below = store.list(&key("0"), 100).await.unwrap();
     assert_eq!(below.folders, filled, "no folder that holds nothing");

@@ -285,7 +285,7 @@ impl Content {
             for group in 0..groups.len() {
                 let members = groups.members(group).unwrap().iter().collect();
                 self.groups
-                    .insert(group as u64, (members, read(&columns, group as usize)));
+                    .insert(group, (members, read(&columns, group as usize)));
             }
         }
     }

@@ -293,7 +293,7 @@ impl Making<'_> {
         ];
         if text {
             let words = ["axon", "dendrit\u{e9}", "", "soma \u{1f9e0}"];
-            let some = self.taste % 2 == 0;
+            let some = self.taste.is_multiple_of(2);
             let missing = |random: &mut Random| some && random.chance(20);
             let mut texts: Vec<Option<String>> = (0..rows)
                 .map(|_| match missing(self.random) {
@@ -377,7 +377,7 @@ impl Making<'_> {
                         .map(|text| text.filter(|t| !t.is_empty()))
                         .collect(),
                 ),
-                numbers => numbers,
+                numbers @ Values::Numbers(_) => numbers,
             };
             geometry.object.push(attribute("name", names));
         }

@@ -186,7 +186,7 @@ fn w6_positions_are_stored_as_what_they_are_declared() {
     whole.bytes = 16_777_217i32.to_le_bytes().to_vec();
     assert_eq!(check(whole.clone(), None), whole.bytes);
     let narrow = check(precise, Some(Kind::Float32));
-    assert_eq!(narrow, 5.123_456_8f32.to_le_bytes());
+    assert_eq!(narrow, 5.123_457f32.to_le_bytes());
 }
 
 /// The same store with the text of a node changed.
