@@ -37,7 +37,8 @@ cargo xtask COMMAND
   fixtures             rewrite testdata/codec with the Python reference, and the manifest
     --check            compare instead of writing
     --manifest         only the manifest, without Python
-  conformance          golden tests, then random cases both ways with the Python reference
+  conformance          golden tests, then random cases both ways with the Python reference,
+                       then stores of `zvf create` beside its own
     --seed N           repeat a run
     --cases N          how many cases each way (default 2000)
   servers              stores read from an S3 server, Azurite and a web server, with faults between
