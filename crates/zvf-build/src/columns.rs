@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_never_what_stands_for_absent() {
-        let check = |kind, bytes: &[u8], expected: Option<Value>| {
+        let check = |kind: Kind, bytes: &[u8], expected: Option<Value>| {
             let rows: Vec<_> = (0..bytes.len() / kind.size()).map(Some).chain([None]).collect();
             let column = TableColumn::of(&attribute(kind, bytes), &rows);
             assert_eq!(column.ok().map(|column| column.fill.0), expected, "{kind:?}");
