@@ -319,7 +319,7 @@ fn bounded(
     match design.out_of_bounds {
         OutOfBounds::Raise => Err(outside::first(&geometry.positions, lower, upper)),
         OutOfBounds::Ignore => {
-            let geometry = outside::without(geometry, lower, upper)?;
+            let geometry = outside::without(geometry, design.kind.is_linked(), lower, upper)?;
             Ok((geometry, (lower.clone(), upper.clone())))
         }
         OutOfBounds::Expand => {

@@ -1,0 +1,3 @@
+//! What plans are made of geometry.
+
+mod objects;
