@@ -13,6 +13,10 @@ def case(build):
     return build
 
 
+# What does not change with the geometry.
+SETTINGS = ["bin_shape", "bounds", "compression", "shard", "dtype", "out_of_bounds", "policy"]
+
+
 class Case:
     """Geometry, and how it is to be stored. Vertices and links have a `tag` of their own."""
 
@@ -27,6 +31,9 @@ class Case:
         self.dtype = None
         self.out_of_bounds = None
         self.policy = ()
+        self.axis_names = None
+        self.foreign = False
+        self.given = self
         self.part_offsets = None
         self.part_objects = None
         self.object_ids = None
@@ -70,7 +77,7 @@ class Case:
             return self.object_ids
         if self.is_linked():
             return np.zeros(len(self.positions), np.int64)
-        speaks = self.objects is not None or self.object or self.groups
+        speaks = self.objects is not None or self.object or self.groups or self.group
         return np.arange(len(self.positions)) if speaks else None
 
     def ids(self):
@@ -106,20 +113,48 @@ class Case:
             return lower.tolist(), upper.tolist()
         return self.bounds
 
-    def kept(self):
-        """The rows of vertices that are stored."""
-        inside = np.ones(len(self.positions), bool)
-        if self.out_of_bounds == "ignore":
-            lower, upper = self.bounds
-            inside = ((self.positions >= lower) & (self.positions <= upper)).all(axis=1)
-        return np.flatnonzero(inside)
-
     def stored(self):
         """The positions as what they are stored as."""
         return self.positions.astype(self.dtype) if self.dtype else self.positions
 
+    def inside(self):
+        """What is left of it inside the bounds: that is expected, and this is given."""
+        lower, upper = self.bounds
+        keep = ((self.positions >= lower) & (self.positions <= upper)).all(axis=1)
+        rest = {name: getattr(self, name) for name in SETTINGS}
+        if self.is_paths():
+            whole = [path for path in range(len(self.own())) if keep[self.paths()[path]].all()]
+            rows = np.concatenate([self.paths()[path] for path in whole]).astype(np.int64)
+            lengths = [len(self.paths()[path]) for path in whole]
+            rest["part_offsets"] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            rest["part_objects"] = own = self.own()[whole]
+        else:
+            rows = np.flatnonzero(keep)
+            own = None if self.own() is None else self.own()[rows]
+            rest["object_ids"] = own
+        if self.links is not None:
+            number = np.full(len(keep), -1)
+            number[rows] = np.arange(len(rows))
+            whole = keep[self.links].all(axis=1)
+            rest["links"] = number[self.links[whole]]
+        if own is not None:
+            stays = [row for row, one in enumerate(self.described()) if one in own]
+            rest["objects"] = self.described()[stays]
+            rest["object"] = {name: values[stays] for name, values in self.object.items()}
+            rest["groups"] = {
+                number: [one for one in members if one in own]
+                for number, members in self.groups.items()
+            }
+        case = Case(self.kind, self.positions[rows], self.chunk_shape, given=self, **rest)
+        case.vertex = {name: values[rows] for name, values in self.vertex.items()}
+        if self.links is not None:
+            case.link = {name: values[whole] for name, values in self.link.items()}
+        return case
+
     def arrays(self):
         """The interchange arrays."""
+        if self.given is not self:
+            return self.given.arrays()
         arrays = {"positions": self.positions}
         for name in ("part_offsets", "part_objects", "object_ids", "objects", "links"):
             if getattr(self, name) is not None:
@@ -132,6 +167,8 @@ class Case:
         for name, values in self.group.items():
             arrays[f"group_attribute.{name}"] = values
         for name, values in list(arrays.items()):
+            if self.foreign:
+                arrays[name] = np.asfortranarray(values.astype(values.dtype.newbyteorder(">")))
             if values.dtype == object:
                 missing = np.array([value is None for value in values], bool)
                 arrays[name] = np.array([value or "" for value in values])
@@ -148,6 +185,8 @@ class Case:
         for option in ("compression", "shard", "dtype", "out_of_bounds"):
             if getattr(self, option) is not None:
                 words += [f"--{option.replace('_', '-')}", getattr(self, option)]
+        if self.axis_names is not None:
+            words += ["--axes", ",".join(self.axis_names), "--crs", '{"code": 4326}']
         return words + [f"--{policy}" for policy in self.policy]
 
 
@@ -333,7 +372,23 @@ def points_left_out(random):
     points = cloud(random, 80, 3)
     case = Case("points", points, (10, 10, 10), bounds=bounds, out_of_bounds="ignore")
     case.vertex["v"] = numbers(random, 80, "i8")
-    return case
+    return case.inside()
+
+
+@case
+def points_objects_left_out(random):
+    """Some points of most objects, and all of one."""
+    points, ids = cloud(random, 60, 2, 0, 30), np.arange(60) % 5
+    points[ids == 3] = 50
+    rest = {"bounds": ([0.0, 0.0], [15.0, 30.0]), "out_of_bounds": "ignore", "object_ids": ids * 7}
+    rest |= {"object": {"q": numbers(random, 5, "i4")}, "groups": {0: [0, 21, 28], 1: [21]}}
+    return Case("points", points, (10, 10), **rest).inside()
+
+
+@case
+def points_group_values(random):
+    """Groups of which nothing but their values is known."""
+    return Case("points", cloud(random, 20, 2), (20, 20), group={"g": numbers(random, 3, "f4")})
 
 
 @case
@@ -430,6 +485,68 @@ def points_fragment_values(random):
     return Case("points", cloud(random, 50, 3), (20, 20, 20), **rest)
 
 
+@case
+def points_foreign_arrays(random):
+    """The other order of bytes, and columns one after the other."""
+    vertex = {"v": numbers(random, 40, "i2", 3), "w": numbers(random, 40, "f8")}
+    rest = {"vertex": vertex, "object_ids": random.integers(0, 5, 40), "foreign": True}
+    return Case("points", cloud(random, 40, 3), (20, 20, 20), **rest)
+
+
+@case
+def points_named_axes(random):
+    axes = ["y:micrometer", "x:micrometer", "t:second:time"]
+    return Case("points", cloud(random, 30, 3), (20, 20, 20), axis_names=axes)
+
+
+@case
+def points_word_counts(random):
+    """As many words as their smallest codes can be, and one more."""
+    vertex = {}
+    for words, missing in ((255, False), (256, False), (127, True), (128, True)):
+        column = random.permutation(np.arange(600) % words).astype(str).astype(object)
+        if missing:
+            column[np.flatnonzero(column == "3")[:2]] = None
+        vertex[f"of{words}"] = column if missing else column.astype(str)
+    vertex["none"] = np.full(600, None, object)
+    vertex["planes"] = np.array(["\U0001f9e0", "\uffee", "z", "Z"])[random.integers(0, 4, 600)]
+    return Case("points", cloud(random, 600, 2), (40, 40), vertex=vertex)
+
+
+@case
+def points_taken_fills(random):
+    """Objects without values beside values that else stand for none."""
+    table = {}
+    for kind in "f2 f4 f8".split():
+        table[kind] = np.array([np.nan, 1.5, -0.0], kind)
+    for kind in "i1 i2 i4 i8 u1 u2 u4 u8".split():
+        limits = np.iinfo(kind)
+        table[kind] = np.array([limits.min, limits.max, 7], kind)
+    table["pair"] = np.array([[np.nan, np.nan], [np.nan, 1], [2, 3]])
+    rest = {"objects": np.array([2, 0, 3]), "object": table}
+    ids = np.arange(20) % 4
+    return Case("points", cloud(random, 20, 2), (20, 20), object_ids=ids, **rest)
+
+
+@case
+def points_long_words(random):
+    """Text wider than a byte can say."""
+    text = np.array(["a" * 63, "b" * 64, "é" * 100, "d"])
+    rest = {"object": {"text": text}, "groups": {0: []}, "group": {"text": text[1:3]}}
+    ids = np.arange(20) % 4
+    points = cloud(random, 20, 2)
+    return Case("points", points, (20, 20), object_ids=ids, compression="blosc", **rest)
+
+
+@case
+def points_many_objects(random):
+    """More rows than a chunk of manifests and one of attributes hold."""
+    count = 66_000
+    table = {"v": numbers(random, count, "i2"), "rgb": numbers(random, count, "u1", 3)}
+    points = cloud(random, count, 2)
+    return Case("points", points, (40, 40), object=table, compression="zstd")
+
+
 def compressed(random, compression, **rest):
     vertex = {"v": numbers(random, 60, "f4"), "rgb": numbers(random, 60, "u1", 3)}
     points = cloud(random, 60, 3)
@@ -454,6 +571,16 @@ def points_blosc(random):
 @case
 def points_gzip(random):
     return compressed(random, "gzip:5", bin_shape=(10, 10, 10))
+
+
+@case
+def points_zstd_most(random):
+    return compressed(random, "zstd:22", groups={0: [1, 2]})
+
+
+@case
+def points_gzip_none(random):
+    return compressed(random, "gzip:0")
 
 
 @case
@@ -509,6 +636,14 @@ def lines_objects(random):
     return Case("lines", points, (10, 10, 10), part_offsets=offsets, **rest)
 
 
+@case
+def lines_left_out(random):
+    points, offsets = walks(random, [2] * 30, 2, step=9.0)
+    rest = {"bounds": ([-8.0, -20.0], [20.0, 12.0]), "out_of_bounds": "ignore"}
+    rest["object"] = {"w": numbers(random, 30, "f4")}
+    return Case("lines", points, (6, 6), part_offsets=offsets, **rest).inside()
+
+
 LENGTHS = [3, 6, 0, 9, 1, 12, 15, 2]
 
 
@@ -547,6 +682,15 @@ def polylines_objects(random):
     rest["object"] = {"f": numbers(random, 3, "f4"), "i": numbers(random, 3, "i4", 2)}
     rest["group"] = {"w": numbers(random, 4, "u4")}
     return Case("polylines", points, (10, 10, 10), part_offsets=offsets, **rest)
+
+
+@case
+def polylines_left_out(random):
+    points, offsets = walks(random, [3, 0, 4, 5, 2, 3, 2, 1, 3, 4, 1], 3)
+    points[:5] = 1
+    rest = {"bounds": ([-9.0, -9.0, 0.0], [12.0, 10.0, 7.0]), "out_of_bounds": "ignore"}
+    rest |= {"object": {"w": numbers(random, 11, "f4")}, "groups": {1: [0, 3, 5, 7]}}
+    return Case("polylines", points, (6, 6, 6), part_offsets=offsets, **rest).inside()
 
 
 @case
@@ -595,7 +739,8 @@ def graph(random, axes=3, count=40, **rest):
 def graph_3d(random):
     link = {"w": numbers(random, 60, "f4"), "col": numbers(random, 60, "u1", 3)}
     vertex = {"v": numbers(random, 40, "i4"), "n": numbers(random, 40, "f4", 3)}
-    return graph(random, link=link, vertex=vertex, compression="zstd", object={"q": np.array([7.5])})
+    rest = {"compression": "zstd", "object": {"q": np.array([7.5])}}
+    return graph(random, link=link, vertex=vertex, **rest)
 
 
 @case
@@ -620,8 +765,8 @@ def graph_4d_objects(random):
 @case
 def graph_holes(random):
     ids = random.choice([1, 8, 9], 40)
-    rest = {"object_ids": ids, "objects": np.array([8, 2]), "object": {"q": numbers(random, 2, "f8")}}
-    return graph(random, **rest)
+    table = {"q": numbers(random, 2, "f8")}
+    return graph(random, object_ids=ids, objects=np.array([8, 2]), object=table)
 
 
 @case
@@ -648,6 +793,28 @@ def graph_duplicate(random):
 @case
 def graph_directed_duplicate(random):
     return graph(random, policy=["directed", "duplicate"], shard="2,2,2")
+
+
+@case
+def graph_left_out(random):
+    rest = {"bounds": ([-5.0, -9.0, 0.0], [15.0, 19.0, 6.5]), "out_of_bounds": "ignore"}
+    rest |= {"link": {"w": numbers(random, 60, "f4")}, "object": {"q": np.array([7.5])}}
+    return graph(random, **rest).inside()
+
+
+@case
+def graph_without_edges_left_out(random):
+    rest = {"bounds": ([-5.0, -9.0, 0.0], [15.0, 19.0, 6.5]), "out_of_bounds": "ignore"}
+    rest |= {"links": np.zeros((0, 2), np.int64), "object": {"q": np.array([7.5])}}
+    return graph(random, **rest).inside()
+
+
+@case
+def skeleton_left_out(random):
+    """What hung on a vertex that is gone becomes a tree of its own."""
+    case = skeleton(random, [30, 20], objects=[3, 1])
+    case.bounds, case.out_of_bounds = ([-15.0, -9.0, 0.0], [15.0, 9.0, 7.5]), "ignore"
+    return case.inside()
 
 
 def skeleton(random, trees, axes=3, objects=None, **rest):
@@ -763,3 +930,9 @@ def mesh_duplicate(random):
 def mesh_pentagons(random):
     links = np.array([random.permutation(30)[:5] for _ in range(20)])
     return mesh(random, links=links)
+
+
+@case
+def mesh_octagons(random):
+    links = np.array([random.permutation(30)[:8] for _ in range(12)])
+    return mesh(random, links=links, compression="blosc")

@@ -26,6 +26,8 @@ FALSE = {
 }
 # With one axis, the package's own filter by boxes raises, on its own stores too.
 LEAST_AXES_OF_BOXES = 2
+# Objects that are all read one by one.
+MANY = 80
 
 
 class Reads:
@@ -98,8 +100,7 @@ class Reads:
                 columns[name] += building.read_chunk_attributes(level, name, chunk)
         columns = {name: np.concatenate(pieces) for name, pieces in columns.items()}
         self.order = self.rows(columns["tag"])
-        kept = case.kept()
-        if not self.same("tags", np.sort(self.order), kept):
+        if not self.same("tags", np.sort(self.order), np.arange(len(case.positions))):
             return
         positions = np.concatenate(pieces).reshape(-1, case.axes)
         self.same("vertices", positions, case.stored()[self.order])
@@ -120,16 +121,15 @@ class Reads:
     def points(self):
         case, names = self.case, list(self.case.vertex)
         whole = read_points(self.path, attribute_names=names)
-        self.answer("whole", whole, case.kept())
+        self.answer("whole", whole, np.arange(len(case.positions)))
         stored = case.stored().astype("f8")
         if case.own() is None:
             for lower, upper in boxes(case) if case.axes >= LEAST_AXES_OF_BOXES else ():
                 inside = ((stored >= lower) & (stored <= upper)).all(axis=1)
                 found = read_points(self.path, bbox=(lower, upper), attribute_names=names)
-                inside = np.intersect1d(np.flatnonzero(inside), case.kept())
-                self.answer(f"box {lower} {upper}", found, inside)
+                self.answer(f"box {lower} {upper}", found, np.flatnonzero(inside))
             return
-        for one in case.ids().tolist():
+        for one in some(case.ids().tolist()):
             found = read_points(self.path, object_ids=[one], attribute_names=names)
             self.answer(f"object {one}", found, np.flatnonzero(case.own() == one))
         for number, members in case.groups.items():
@@ -252,10 +252,10 @@ class Reads:
         if case.is_paths():
             of = {int(one): rows for one, rows in zip(case.own(), case.paths())}
         else:
-            of = {int(one): np.flatnonzero(case.own() == one) for one in ids}
+            of = {int(one): np.flatnonzero(case.own() == one) for one in some(ids.tolist())}
         dtype = low.vertices_dtype(self.level)
-        rows, manifests = low.read_object_manifest_rows(self.level)
-        for one, manifest in zip(rows.tolist(), manifests):
+        ids, manifests = low.read_object_manifest_rows(self.level)
+        for one, manifest in some(list(zip(ids.tolist(), manifests))):
             rows = []
             for chunk, fragment in manifest:
                 pieces = building.read_chunk_attributes(self.level, "tag", tuple(chunk))
@@ -277,7 +277,7 @@ class Reads:
             mask = np.ones(len(present), bool) if mask is None else mask.astype(bool)
             self.same(f"which have object.{name}", mask, present)
             self.same(f"object.{name}", found[present], values[present])
-        if case.groups:
+        if case.group_count():
             found = [list(members) for members in low.read_all_groupings(self.level)]
             given = [list(case.groups.get(number, [])) for number in range(case.group_count())]
             if found != given:
@@ -298,6 +298,11 @@ class Reads:
                 pieces = building.read_chunk_attributes(self.level, "tag", chunk)
                 rows = [row_of[int(owners[self.rows(piece[:1])[0]])] for piece in pieces]
                 self.same(f"fragment.{name} of {chunk}", found, values[rows])
+
+
+def some(values):
+    """All, or of many the first, the last and a few between."""
+    return values if len(values) <= MANY else [*values[:: len(values) // MANY], values[-1]]
 
 
 def boxes(case):

@@ -17,10 +17,6 @@ from zarr_vectors.encoding.categorical import encode_categorical
 # Where cells of the package are not what is to be written, and why. What is excused here is
 # compared by value in `created_reads`, as all else is.
 EXCUSED = {
-    "rows of line links": (
-        "write_lines stores numbers of fragments where rows of vertices belong",
-        lambda case, path: case.kind == "lines" and path.startswith("links/"),
-    ),
     "order of later trees": (
         "write_graph puts only the first tree of a skeleton in order, so that later ones get "
         "other rows and more links",
@@ -30,11 +26,19 @@ EXCUSED = {
         "write_graph refuses them",
         lambda case, path: case.kind == "skeletons" and has_forest(case),
     ),
+    "more than 6 ends of a link": (
+        "write_links refuses them",
+        lambda case, path: case.links is not None and case.links.shape[1] > 6,
+    ),
     "more than 4 axes": (
         "no bulk writer can be told the axes",
         lambda case, path: case.axes > 4,
     ),
 }
+
+
+# Of these, it writes nothing at all.
+UNWRITTEN = ["several trees in an object", "more than 6 ends of a link", "more than 4 axes"]
 
 
 def excuse(case, path):
@@ -72,8 +76,8 @@ def is_disordered(case):
 
 
 def write(case, path):
-    """`None` when no writer of the package takes the case."""
-    if excuse(case, "") is not None and (case.axes > 4 or has_forest(case)):
+    """Says whether a writer of the package takes the case."""
+    if excuse(case, "") in UNWRITTEN:
         return False
     shared = {
         "chunk_shape": tuple(float(extent) for extent in case.chunk_shape),
@@ -82,11 +86,11 @@ def write(case, path):
     }
     if case.bin_shape is not None:
         shared["bin_shape"] = tuple(float(extent) for extent in case.bin_shape)
-    rows = case.kept()
-    positions = case.stored()[rows]
-    vertex = {name: values[rows] for name, values in case.vertex.items()}
-    coded = {name: v for name, v in vertex.items() if v.dtype.kind in "UO"}
-    vertex = {name: v for name, v in vertex.items() if name not in coded}
+    positions = case.stored()
+    coded = {name: v for name, v in case.vertex.items() if v.dtype.kind in "UO"}
+    vertex = {name: v for name, v in case.vertex.items() if name not in coded}
+    if case.axis_names is not None:
+        create(case, path, shared)
     tables = {"object_attributes": case.object} if is_dense(case) and case.object else {}
     if case.kind == "points":
         # Text without gaps is coded by the writer itself.
@@ -96,17 +100,18 @@ def write(case, path):
         if case.own() is not None:
             shared["object_ids"] = case.own()
         if tables and case.groups:
-            tables |= {"groups": case.groups, "group_attributes": case.group}
+            tables |= {"groups": groups(case), "group_attributes": case.group}
         building.write_points(path, positions, vertex_attributes=vertex, **tables, **shared)
     elif case.kind == "lines":
         ends = positions.reshape(-1, 2, case.axes)
         vertex = {name: v.reshape(-1, 2, *v.shape[1:]) for name, v in vertex.items()}
         building.write_lines(path, ends, vertex_attributes=vertex, **tables, **shared)
+        write_line_links(case, path)
     elif case.is_paths():
         shared["geometry_type"] = case.kind.removesuffix("s")
         vertex = {name: [v[rows] for rows in case.paths()] for name, v in vertex.items()}
         if tables and case.groups:
-            tables |= {"groups": case.groups, "group_attributes": case.group}
+            tables |= {"groups": groups(case), "group_attributes": case.group}
         paths = [positions[rows] for rows in case.paths()]
         building.write_polylines(path, paths, vertex_attributes=vertex, **tables, **shared)
     else:
@@ -128,6 +133,16 @@ def write(case, path):
     return True
 
 
+def create(case, path, shared):
+    """The root, where a bulk writer cannot be told all of it."""
+    axes = []
+    for name in case.axis_names:
+        name, unit, kind = (name.split(":") + ["space"])[:3]
+        axes.append({"name": name, "type": kind, "unit": unit})
+    rest = {name: shared[name] for name in ("bounds", "chunk_shape")}
+    building.create_store(path, axes=axes, crs={"code": 4326}, geometry_types=[], **rest)
+
+
 def is_dense(case):
     """Whether bulk writers can be told all there is about objects."""
     if case.own() is None or case.part_objects is not None or case.objects is not None:
@@ -135,15 +150,21 @@ def is_dense(case):
     return len(case.described()) == len(case.ids())
 
 
+def groups(case):
+    """Members of all groups, those without any too."""
+    numbers = range(case.group_count())
+    return {number: list(map(int, case.groups.get(number, []))) for number in numbers}
+
+
 def level_of(path):
     return building.get_resolution_level(building.open_store(path, mode="r+"), 0)
 
 
-def by_tag(level, column="tag"):
+def by_tag(level):
     """The chunk and row of each vertex, by its tag."""
     found = {}
     for chunk in building.list_chunk_keys(level):
-        pieces = building.read_chunk_attributes(level, column, chunk)
+        pieces = building.read_chunk_attributes(level, "tag", chunk)
         for row, tag in enumerate(np.concatenate(pieces).tolist()):
             found[tag] = (tuple(chunk), row)
     return found
@@ -155,10 +176,26 @@ def codes(values):
     return encode_categorical(values, fill_value=-1 if missing else None)
 
 
-def write_links(case, path):
+def without_links(path):
     for family in ("links", "link_fragments", "link_attributes"):
         shutil.rmtree(pathlib.Path(path) / "0" / family, ignore_errors=True)
-    level, tags = level_of(path), case.vertex["tag"]
+    return level_of(path)
+
+
+def write_line_links(case, path):
+    """write_lines stores numbers of fragments where rows of vertices belong."""
+    level = without_links(path)
+    at = by_tag(level)
+    lines = case.vertex["tag"].reshape(-1, 2).tolist()
+    records = [[at[tag] for tag in line] for line in lines]
+    records = [record for record in records if record[0][0] != record[1][0]]
+    if records:
+        building.write_links(level, records, case.axes)
+
+
+def write_links(case, path):
+    """Links that no bulk writer takes: of a direction, twice, or faces with values."""
+    level, tags = without_links(path), case.vertex["tag"]
     at = by_tag(level)
     records = [[at[int(tags[end])] for end in link] for link in case.links]
     partition = building.write_links(
@@ -217,14 +254,33 @@ def write_tables(case, path, are_written):
             values, present = case.table(values)
             # Zarr has no third truth value.
             values = values.astype("u1") if values.dtype == bool else values
-            mask = None if present.all() else present
-            building.write_object_attributes(level, name, values, present_mask=mask)
-    if case.groups and not (are_written and case.kind in ("points", "polylines", "streamlines")):
-        numbers = range(case.group_count())
-        groups = {number: list(map(int, case.groups.get(number, []))) for number in numbers}
-        building.write_groupings(level, groups)
+            rest = {"fill_value": fill(values[present])}
+            if not present.all():
+                rest["present_mask"] = present
+            building.write_object_attributes(level, name, values, **rest)
+    takes_groups = case.kind in ("points", "polylines", "streamlines")
+    if case.group_count() and not (are_written and case.groups and takes_groups):
+        building.write_groupings(level, groups(case))
         for name, values in case.group.items():
             building.write_groupings_attributes(level, name, values)
+
+
+def fill(values):
+    """What stands for absent rows: the package's own choice, where it is not taken."""
+    if values.dtype.kind == "U":
+        return ""
+    if values.dtype.kind == "f":
+        limits = np.finfo(values.dtype)
+        choice = [values.dtype.type(one) for one in (np.nan, limits.min, limits.max, 0, -1)]
+    else:
+        limits = np.iinfo(values.dtype)
+        ends = [limits.min, limits.max] if values.dtype.kind == "i" else [limits.max, 0]
+        choice = [values.dtype.type(one) for one in [*ends, *range(256)] if one <= limits.max]
+    rows = values.reshape(len(values), -1)
+    for one in choice:
+        taken = (rows == one) | ((rows != rows) & (one != one))
+        if not taken.all(axis=1).any():
+            return one
 
 
 # Cells

@@ -14,6 +14,9 @@ const MARK: &str = "conformance: ";
 const CASES: u64 = 2000;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
+    if options.flag("stores") {
+        return written(options.number("seed")?);
+    }
     let golden = golden()?;
     let cases = options.number("cases")?.unwrap_or(CASES);
     let seed = options.number("seed")?;

@@ -41,6 +41,7 @@ cargo xtask COMMAND
                        then stores of `zvf create` beside its own
     --seed N           repeat a run
     --cases N          how many cases each way (default 2000)
+    --stores           only the stores
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one
