@@ -29,6 +29,7 @@ pub(crate) fn all() -> Stages {
         .run("fixtures --check", fixtures::check)
         .run("conformance: golden data", conformance::golden)
         .run("conformance: Python reference", conformance::reference)
+        .run("conformance: stores of ours", conformance::created)
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))
         .run("benches compile", benches);
     stages

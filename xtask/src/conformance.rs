@@ -3,9 +3,10 @@
 use anyhow::{Result, ensure};
 
 use crate::{
+    metadata,
     options::Options,
     python,
-    run::{self, cargo},
+    run::{self, Run, cargo},
     stage::Done,
 };
 
@@ -13,13 +14,17 @@ const MARK: &str = "conformance: ";
 const CASES: u64 = 2000;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
+    if options.flag("stores") {
+        return written(options.number("seed")?);
+    }
     let golden = golden()?;
     let cases = options.number("cases")?.unwrap_or(CASES);
-    let reference = differential(cases, options.number("seed")?)?;
-    Ok(match golden {
-        Done::Passed => reference,
-        skipped @ Done::Skipped(_) => skipped,
-    })
+    let seed = options.number("seed")?;
+    let reference = differential(cases, seed)?;
+    let created = written(seed)?;
+    let all = [golden, reference, created];
+    let skipped = all.into_iter().find(|done| !matches!(done, Done::Passed));
+    Ok(skipped.unwrap_or(Done::Passed))
 }
 
 /// Tests named `golden_*`, which print what they compared.
@@ -46,6 +51,23 @@ pub(crate) fn reference() -> Result<Done> {
     differential(CASES, None)
 }
 
+/// Stores that `zvf create` writes, read by the reference and beside its own.
+pub(crate) fn created() -> Result<Done> {
+    written(None)
+}
+
+fn written(seed: Option<u64>) -> Result<Done> {
+    let Some(script) = python::script("created.py")? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let script = script
+        .arg(ours)
+        .arg(metadata::scratch("xtask")?.join("created"));
+    seeded(script, seed).run()?;
+    Ok(Done::Passed)
+}
+
 fn differential(cases: u64, seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("differential.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
@@ -53,12 +75,15 @@ fn differential(cases: u64, seed: Option<u64>) -> Result<Done> {
     let build = cargo("build --quiet --locked --package zvf-format --example differential");
     let ours = run::built(build)?;
     let script = script.arg(ours).arg("--cases").arg(cases.to_string());
-    let script = match seed {
+    seeded(script, seed).run()?;
+    Ok(Done::Passed)
+}
+
+fn seeded(script: Run, seed: Option<u64>) -> Run {
+    match seed {
         Some(seed) => script.arg("--seed").arg(seed.to_string()),
         None => script,
-    };
-    script.run()?;
-    Ok(Done::Passed)
+    }
 }
 
 /// The tests' own lines; libtest may have put a test's name before one.

@@ -37,9 +37,11 @@ cargo xtask COMMAND
   fixtures             rewrite testdata/codec with the Python reference, and the manifest
     --check            compare instead of writing
     --manifest         only the manifest, without Python
-  conformance          golden tests, then random cases both ways with the Python reference
+  conformance          golden tests, then random cases both ways with the Python reference,
+                       then stores of `zvf create` beside its own
     --seed N           repeat a run
     --cases N          how many cases each way (default 2000)
+    --stores           only the stores
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 3] = ["check", "list", "manifest"];
+const FLAGS: [&str; 4] = ["check", "list", "manifest", "stores"];
 const VALUES: [&str; 4] = ["seconds", "seed", "cases", "reproduce"];
 
 /// A command's arguments.

@@ -24,10 +24,7 @@ impl Objects {
         geometry: &Geometry,
         design: &Design,
     ) -> Result<Option<(Self, Vec<u32>)>, Refusal> {
-        let speaks = geometry.object_ids.is_some()
-            || geometry.objects.is_some()
-            || !geometry.object.is_empty()
-            || !geometry.groups.is_empty();
+        let speaks = geometry.object_ids.is_some() || speaks(geometry);
         let things = match &geometry.part_offsets {
             Some(offsets) => offsets.len() - 1,
             None => geometry.vertices(),
@@ -86,6 +83,15 @@ impl Objects {
     pub(crate) fn rows(&self) -> RowOf {
         RowOf::new(&self.ids)
     }
+}
+
+/// Whether anything but ids says that there are objects.
+pub(crate) fn speaks(geometry: &Geometry) -> bool {
+    geometry.objects.is_some()
+        || !geometry.object.is_empty()
+        || !geometry.fragment.is_empty()
+        || !geometry.groups.is_empty()
+        || !geometry.group.is_empty()
 }
 
 /// For each row of the index the row of attributes.

@@ -3,6 +3,7 @@
 use crate::{
     coordinates,
     geometry::{Attribute, Geometry, Numbers},
+    objects,
     refusal::Refusal,
 };
 
@@ -30,6 +31,7 @@ pub(crate) fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> Refusa
 /// bounds, links that lost an end, and objects of which nothing is left.
 pub(crate) fn without(
     mut geometry: Geometry,
+    is_linked: bool,
     lower: &[f64],
     upper: &[f64],
 ) -> Result<Geometry, Refusal> {
@@ -45,7 +47,7 @@ pub(crate) fn without(
             (0..axes).all(inside)
         }));
     }
-    let before = ids(&geometry);
+    let before = ids(&geometry, is_linked);
     if let Some(offsets) = geometry.part_offsets.take() {
         let mut kept = vec![0];
         let mut parts = Vec::new();
@@ -109,8 +111,7 @@ pub(crate) fn without(
 }
 
 /// The object of each vertex or path as it came, where there are objects.
-fn ids(geometry: &Geometry) -> Option<Vec<i64>> {
-    let speaks = !geometry.object.is_empty() || !geometry.groups.is_empty();
+fn ids(geometry: &Geometry, is_linked: bool) -> Option<Vec<i64>> {
     match (
         &geometry.part_offsets,
         &geometry.part_objects,
@@ -119,7 +120,8 @@ fn ids(geometry: &Geometry) -> Option<Vec<i64>> {
         (Some(offsets), None, _) => Some((0..offsets.len() as i64 - 1).collect()),
         (Some(_), ids, _) => ids.clone(),
         (None, _, Some(ids)) => Some(ids.clone()),
-        (None, _, None) if speaks && geometry.links.is_empty() => {
+        // What is linked is one object, which stays.
+        (None, _, None) if objects::speaks(geometry) && !is_linked => {
             Some((0..geometry.vertices() as i64).collect())
         }
         (None, _, None) => None,

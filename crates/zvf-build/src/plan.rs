@@ -332,7 +332,7 @@ pub(crate) fn bounded(geometry: Geometry, design: &Design) -> Result<(Geometry, 
     match design.out_of_bounds {
         OutOfBounds::Raise => Err(outside::first(&geometry.positions, lower, upper)),
         OutOfBounds::Ignore => {
-            let geometry = outside::without(geometry, lower, upper)?;
+            let geometry = outside::without(geometry, design.kind.is_linked(), lower, upper)?;
             Ok((geometry, (lower.clone(), upper.clone())))
         }
         OutOfBounds::Expand => {

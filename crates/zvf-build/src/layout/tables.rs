@@ -259,7 +259,9 @@ fn table(
     attributes: Map<String, Value>,
 ) {
     let path = format!("{family}/{}", column.name);
-    let codecs = encoding.codecs(nodes::bytes(column.size), column.size);
+    // Text is letters of 4 bytes, however many: blosc counts to 255.
+    let size = if column.is_text() { 4 } else { column.size };
+    let codecs = encoding.codecs(nodes::bytes(size), size);
     rows(outputs, codecs, &path, attributes, &Rows::of(column));
 }
 

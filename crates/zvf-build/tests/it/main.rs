@@ -1,0 +1,8 @@
+//! What plans are made of geometry.
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a panic is how a test fails"
+)]
+
+mod objects;

@@ -1,0 +1,110 @@
+//! Attributes of objects, fragments and groups: nothing that is given gets lost.
+
+use zvf_build::{
+    Attribute, Compression, Design, Geometry, GeometryKind, Numbers, OutOfBounds, Output, Plan,
+    Refusal, Values,
+};
+
+/// Vertices at (0), (1), (2) and so on.
+fn row(vertices: u8) -> Geometry {
+    Geometry::new(Numbers::float32(1, (0..vertices).map(f32::from)))
+}
+
+fn design(kind: GeometryKind) -> Design {
+    let mut design = Design::new(kind);
+    design.chunk_shape = Some(vec![10.0]);
+    design
+}
+
+fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> Attribute {
+    Attribute {
+        name: name.to_owned(),
+        values: Values::Numbers(Numbers::float64(1, values)),
+    }
+}
+
+/// What the node of an array or group says.
+#[track_caller]
+fn node(outputs: &[Output], wanted: &str) -> serde_json::Value {
+    let mut nodes = outputs.iter().filter_map(|output| match output {
+        Output::Node { path, json } if path == wanted => Some(json.clone()),
+        _ => None,
+    });
+    nodes.next().expect(wanted)
+}
+
+#[track_caller]
+fn payload(outputs: &[Output], wanted: &str) -> Vec<u8> {
+    let mut cells = outputs.iter().filter_map(|output| match output {
+        Output::Cell { array, payload, .. } if array == wanted => Some(payload.clone()),
+        _ => None,
+    });
+    cells.next().expect(wanted)
+}
+
+fn floats(bytes: &[u8]) -> Vec<f64> {
+    let all = bytes.chunks_exact(8);
+    all.map(|one| f64::from_le_bytes(one.try_into().unwrap()))
+        .collect()
+}
+
+/// blosc counts bytes of a value up to 255, and text of 64 letters has 256.
+#[test]
+fn long_text_is_compressed_with_blosc_by_letter() {
+    let mut geometry = row(1);
+    geometry.object = vec![Attribute {
+        name: "text".to_owned(),
+        values: Values::Text(vec![Some("a".repeat(64))]),
+    }];
+    let mut design = design(GeometryKind::Points);
+    design.compression = Compression::Blosc;
+    let outputs = Plan::new(geometry, design).unwrap().rest().unwrap();
+    let codecs = &node(&outputs, "0/object_attributes/text")["codecs"];
+    assert_eq!(codecs[1]["configuration"]["typesize"], 4);
+}
+
+#[test]
+fn attributes_of_groups_are_kept_without_members() {
+    let mut geometry = row(2);
+    geometry.group = vec![numbers("weight", [1.5, 2.5, 3.5])];
+    let plan = Plan::new(geometry, design(GeometryKind::Points)).unwrap();
+    let outputs = plan.rest().unwrap();
+    let attributes = &node(&outputs, "0/groups")["attributes"];
+    assert_eq!(attributes["num_groups"], 3);
+    let weights = payload(&outputs, "0/group_attributes/weight");
+    assert_eq!(floats(&weights), [1.5, 2.5, 3.5]);
+}
+
+#[test]
+fn attributes_of_fragments_make_an_object_of_each_point() {
+    let mut geometry = row(2);
+    geometry.fragment = vec![numbers("d", [1.5, 2.5])];
+    let plan = Plan::new(geometry.clone(), design(GeometryKind::Points)).unwrap();
+    let cells = plan.run(0).unwrap();
+    let values = payload(&cells, "0/fragment_attributes/d");
+    assert_eq!(floats(&values), [1.5, 2.5]);
+    geometry.fragment = vec![numbers("d", [1.5])];
+    let refused = Plan::new(geometry, design(GeometryKind::Points)).unwrap_err();
+    assert!(matches!(
+        refused,
+        Refusal::Length {
+            expected: 2,
+            found: 1,
+            ..
+        }
+    ));
+}
+
+/// It was taken for one object to each vertex.
+#[test]
+fn a_graph_without_links_stays_one_object_when_vertices_are_left_out() {
+    let mut geometry = row(4);
+    geometry.object = vec![numbers("q", [7.5])];
+    let mut design = design(GeometryKind::Graphs);
+    design.bounds = Some((vec![1.0], vec![2.0]));
+    design.out_of_bounds = OutOfBounds::Ignore;
+    let plan = Plan::new(geometry, design).unwrap();
+    assert_eq!((plan.summary().vertices, plan.summary().objects), (2, 1));
+    let values = payload(&plan.rest().unwrap(), "0/object_attributes/q");
+    assert_eq!(floats(&values), [7.5]);
+}
