@@ -90,6 +90,9 @@ pub fn run() -> ExitCode {
 
 fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<T, Box<dyn Error>> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
+    // More threads than files are open at once wait for the disk, not for each other,
+    // and each keeps memory.
+    runtime.max_blocking_threads(16);
     runtime.enable_all().build()?.block_on(work)
 }
 

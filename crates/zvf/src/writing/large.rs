@@ -49,7 +49,7 @@ pub trait Batches: Send {
 /// Memory when nobody says how much.
 const MEMORY: u64 = 1 << 30;
 /// Copies of a part or batch that are made on the way.
-const COPIES: u64 = 8;
+const COPIES: u64 = 16;
 
 /// Makes a store of geometry that is read twice, and never held whole. What waits
 /// between the passes is in files in the folder for temporary ones.
