@@ -1,9 +1,10 @@
-"""Moto's S3 server, with one change to an object at a time.
+"""Moto's S3 server, answering one request at a time.
 
     s3_server.py PORT
 
 Moto looks whether the condition of a put holds and then puts, and another thread may
-put in between. S3 does both at once, which whoever writes relies on.
+put in between; S3 does both at once, which whoever writes relies on. Moto also fails to
+list when another thread deletes.
 """
 
 import sys
@@ -11,18 +12,16 @@ import threading
 
 import moto.server
 
-CHANGES = threading.Lock()
+ONE = threading.Lock()
 serve = moto.server.run_simple
 
 
 def one_at_a_time(app):
-    def changed(environ, start_response):
-        if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
-            return app(environ, start_response)
-        with CHANGES:
+    def answer(environ, start_response):
+        with ONE:
             return list(app(environ, start_response))
 
-    return changed
+    return answer
 
 
 def run(host, port, app, **options):

@@ -85,9 +85,24 @@ pub async fn create(
     design: Design,
     options: &CreateOptions,
 ) -> Result<Written, Error> {
+    let design = named(design, address);
     let plan = run(move || Ok(Plan::new(geometry, design)?)).await?;
     let store = options.open.create(address)?;
     create_in(&store, plan, options).await
+}
+
+/// A collection is called like its folder when nobody says how.
+fn named(mut design: Design, address: &str) -> Design {
+    let folder = address.trim_end_matches('/').rsplit(['/', '\\']).next();
+    let folder = folder.unwrap_or_default();
+    let name = [".zarrvectors", ".zv", ".zarr"]
+        .iter()
+        .find_map(|end| folder.strip_suffix(end))
+        .unwrap_or(folder);
+    if !name.is_empty() && name != "." && name != ".." {
+        design.name.get_or_insert_with(|| name.to_owned());
+    }
+    design
 }
 
 /// Makes a store of a plan where `store` is.

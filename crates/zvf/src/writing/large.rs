@@ -19,7 +19,7 @@ use zvf_model::key::Key;
 
 use crate::{
     error::Error,
-    writing::{AT_ONCE, CreateOptions, Written, objects, objects::Arrays, root, run},
+    writing::{AT_ONCE, CreateOptions, Written, named, objects, objects::Arrays, root, run},
 };
 
 /// Geometry that comes batch by batch, and can be had twice: points or paths, whole
@@ -69,6 +69,7 @@ pub async fn create_from(
     let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
     let tables = source.tables();
     let speaks = tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
+    let design = named(design, address);
     let mut survey = Survey::new(design, speaks)?;
     let row = |geometry: &Geometry| {
         let attributes = geometry

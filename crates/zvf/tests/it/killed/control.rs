@@ -56,5 +56,5 @@ fn a_careless_writer_is_found_out() {
         mixed += usize::from(!matches!(found, Ok(Ok(_))));
     }
     assert_eq!(killed, scene.calls);
-    assert!(mixed > killed / 2, "{mixed} of {killed}");
+    assert!(mixed > killed / 5, "{mixed} of {killed}");
 }

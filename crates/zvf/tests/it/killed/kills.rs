@@ -9,6 +9,7 @@ use std::{
 use core::time::Duration;
 
 use zvf::{Editor, Error, OpenOptions, Store};
+use zvf_store::OpenError;
 
 use super::{
     act::Verb,
@@ -106,7 +107,8 @@ fn kill(place: &Place, scene: &Scene, stop: Stop, tally: &Mutex<Tally>) {
     let end = child::run(scene.act, stop, &address);
     let pending = block_on(State::is_pending(&address));
     let which = block_on(look(scene, &address)).unwrap_or_else(|fault| panic!("{fault}"));
-    let recovered = block_on(recover(scene, &place, which));
+    let recovered = block_on(recover(scene, &place, which, stop));
+    block_on(place.empty());
     let mut tally = held(tally);
     if end == End::Killed {
         *tally.killed.entry(scene.act.verb).or_default() += 1;
@@ -144,15 +146,13 @@ pub(super) async fn look(scene: &Scene, address: &str) -> Result<Which, String> 
 /// Does what the next writer does first, and looks again. A committed change stays;
 /// on a disk nothing is committed any more once its process is dead, while a server may
 /// still be doing what it was asked.
-async fn recover(scene: &Scene, place: &Place, before: Which) -> Which {
+async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Which {
     let address = place.address();
     let opened = Editor::open(&address, &OpenOptions::default()).await;
     let left_none = scene.old.is_none() && before == Which::Old;
     match opened {
         Ok(_) => assert!(!left_none || matches!(place, Place::Bucket(_))),
-        Err(Error::Transaction(zvf_store::TransactionError::NoStore) | Error::Open(_)) => {
-            assert!(left_none);
-        }
+        Err(Error::NoStore { .. } | Error::Open(OpenError::NotFound(_))) => assert!(left_none),
         Err(error) => panic!("cannot be recovered: {error:?}"),
     }
     let after = look(scene, &address)
@@ -166,8 +166,10 @@ async fn recover(scene: &Scene, place: &Place, before: Which) -> Which {
         !State::is_pending(&address).await,
         "something is left to do"
     );
-    if after == Which::Old {
-        // The same again goes through.
+    // The same again goes through. Where there is a store that takes as long as all else,
+    // and is not done every time.
+    let again = scene.old.is_none() || !matches!(stop, Stop::At(call) if call % 4 > 0);
+    if after == Which::Old && again {
         let open = OpenOptions::default();
         let again = scene.act.perform(&address, &open).await;
         again.unwrap_or_else(|error| panic!("cannot be done again: {error:?}"));

@@ -87,6 +87,20 @@ impl Place {
         }
     }
 
+    /// Deletes what is in a bucket: the server looks at all of its objects when it lists
+    /// some. Folders go by themselves.
+    pub(super) async fn empty(&self) {
+        let Self::Bucket(address) = self else {
+            return;
+        };
+        let store = OpenOptions::default().open(address).unwrap();
+        let files = store.list_all(&Key::root(), usize::MAX).await.unwrap();
+        let logs = (1..8).map(|log| format!(".zvf/log/{log}.json"));
+        let names = files.into_iter().map(|file| file.name).chain(logs);
+        let keys = names.map(|name| Key::parse(&name).unwrap());
+        store.delete_each(keys.collect()).await.unwrap();
+    }
+
     /// What is in the folder: also what no reader looks at.
     pub(super) fn files(&self) -> Files {
         let mut files = Vec::new();

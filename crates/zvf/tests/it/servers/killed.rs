@@ -6,7 +6,7 @@ use crate::killed::{Act, Like, Place, Scene, Stop, Verb, Way, kill_all, write_at
 use zvf_build::GeometryKind;
 
 /// Kills of each verb: as many as take some minutes.
-const EACH: usize = 44;
+const EACH: usize = 36;
 /// Processes at once; the server has one core to itself at most.
 const AT_ONCE: usize = 3;
 
@@ -18,9 +18,7 @@ fn place(name: &str) -> Place {
 #[ignore = "needs servers: cargo xtask servers"]
 fn whoever_is_killed_in_a_bucket_leaves_the_old_state_or_the_new() {
     let place = place("verbs");
-    let likes = [Like::Plain, Like::Sharded, Like::Checked]
-        .into_iter()
-        .cycle();
+    let likes = [Like::Tiny, Like::Sharded].into_iter().cycle();
     let kinds = GeometryKind::ALL.into_iter().cycle().skip(2);
     let verbs = Verb::ALL.into_iter().zip(kinds.zip(likes));
     let scenes = verbs.map(|(verb, (kind, like))| {
@@ -37,7 +35,7 @@ fn whoever_is_killed_in_a_bucket_leaves_the_old_state_or_the_new() {
     }
     let tally = kill_all(&place, &jobs, AT_ONCE);
     assert_eq!(tally.done, 0, "{tally:?}");
-    assert!(tally.kills() >= 250, "{tally:?}");
+    assert!(tally.kills() >= 200, "{tally:?}");
     for verb in Verb::ALL {
         assert!(tally.killed[&verb] >= 20, "{verb:?}: {tally:?}");
     }

@@ -107,7 +107,8 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
         case.design.sharding = Sharding::None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (whole, cut) = (folder.path().join("whole"), folder.path().join("cut"));
+    // The folder's name is in the store.
+    let (whole, cut) = (folder.path().join("a/store"), folder.path().join("b/store"));
     let mut options = CreateOptions::default();
     let (geometry, design) = (case.geometry.clone(), case.design.clone());
     let at = |path: &Path| path.display().to_string();
