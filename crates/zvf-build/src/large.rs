@@ -13,6 +13,7 @@
 //! Points and paths alone: links of graphs and meshes name vertices that may be
 //! anywhere.
 
+mod json;
 mod outline;
 mod part;
 mod piece;

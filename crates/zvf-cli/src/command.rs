@@ -24,6 +24,12 @@ enum Command {
     Info(info::Arguments),
     Query(Box<query::Arguments>),
     Create(Box<create::Arguments>),
+    /// Does a part of what another process creates.
+    #[command(hide = true)]
+    Task {
+        /// What to do.
+        file: std::path::PathBuf,
+    },
     Append(append::Arguments),
     Edit(edit::Arguments),
     Delete(Box<delete::Arguments>),
@@ -62,6 +68,7 @@ pub fn run() -> ExitCode {
         Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
         Command::Query(arguments) => block_on(query::run(&arguments)),
         Command::Create(arguments) => block_on(create::run(&arguments)),
+        Command::Task { file } => block_on(create::task(&file)),
         Command::Append(arguments) => block_on(append::run(&arguments)),
         Command::Edit(arguments) => block_on(edit::run(&arguments)),
         Command::Delete(arguments) => block_on(delete::run(&arguments)),

@@ -2,12 +2,16 @@
 
 mod arguments;
 mod engine;
+mod processes;
 mod report;
 mod values;
 
-use std::error::Error;
+use std::{error::Error, path::Path};
 
-use zvf::build::{Axis, Design};
+use zvf::{
+    OpenOptions,
+    build::{Axis, Design},
+};
 
 use crate::{
     command::Done,
@@ -47,6 +51,12 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     Ok(arguments.done(&report)?)
 }
 
+/// Does a task of another process.
+pub(crate) async fn task(file: &Path) -> Result<Done, Box<dyn Error>> {
+    zvf::run_task(file, &OpenOptions::default()).await?;
+    Ok(Done::default())
+}
+
 /// Bytes of vertices from which on a file is not read whole.
 const LARGE: u64 = 1 << 30;
 
@@ -57,6 +67,11 @@ fn streamed(arguments: &Arguments) -> Result<Option<Stream>, Box<dyn Error>> {
         return Ok(None);
     }
     let stream = Stream::open(&arguments.input.from, &arguments.reading())?;
+    if options.workers.is_some() {
+        return stream
+            .map(Some)
+            .ok_or_else(|| OptionError::NotShared.into());
+    }
     // What is read whole takes up to six times as much on its way.
     let most = options.memory.map_or(LARGE, |memory| memory / 6);
     Ok(stream.filter(|stream| stream.bytes() > most))

@@ -38,7 +38,8 @@ pub use editing::{Changed, Editor};
 pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use writing::{
-    Batches, CreateOptions, Existing, Progress, Written, create, create_from, create_in,
+    Batches, CreateOptions, Existing, Progress, Runner, Written, create, create_from, create_in,
+    run_task,
 };
 pub use zvf_build as build;
 pub use zvf_format as format;

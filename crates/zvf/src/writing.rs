@@ -15,13 +15,13 @@ use crate::{error::Error, nodes};
 
 use self::objects::{Arrays, encoded};
 
-pub use large::{Batches, create_from};
+pub use large::{Batches, Runner, create_from, run_task};
 
 /// Tasks that are encoded before what they made is put.
 const AT_ONCE: usize = 8;
 
 /// What was written.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Written {
     /// What the store holds now.
@@ -48,6 +48,9 @@ pub struct CreateOptions {
     /// The most memory that geometry may take on its way, for
     /// [`create_from`]; 1 GiB when not said.
     pub memory: Option<u64>,
+    /// Who makes the parts of a store for [`create_from`]; this process when not
+    /// said.
+    pub runner: Option<Arc<dyn Runner>>,
     /// How the store is opened.
     pub open: OpenOptions,
 }

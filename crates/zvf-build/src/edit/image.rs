@@ -74,8 +74,8 @@ impl Image {
         root: Map<String, Value>,
         nodes: BTreeMap<String, Value>,
     ) -> Result<Self, EditError> {
-        let parsed = RootMetadata::parse(&Key::root(), &root);
-        let parsed = parsed.map_err(|error| damaged("zarr.json", error))?;
+        // What nobody understands is not changed either.
+        RootMetadata::parse(&Key::root(), &root).map_err(|error| damaged("zarr.json", error))?;
         let block = root.get("zarr_vectors").cloned().unwrap_or_default();
         let list = |value: &Value| -> Option<Vec<f64>> {
             value.as_array()?.iter().map(Value::as_f64).collect()
@@ -106,7 +106,6 @@ impl Image {
             .ok_or_else(|| missing("chunk_shape"))?;
         let chunk = ChunkShape::new(&extents).map_err(|error| damaged("zarr.json", error))?;
         let axes = chunk.axes();
-        let _ = parsed;
         let bins = block.get("base_bin_shape").and_then(list);
         let bins = bins.map(|bins| {
             let shape = ChunkShape::new(&bins).map_err(|error| damaged("zarr.json", error))?;

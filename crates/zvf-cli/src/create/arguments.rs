@@ -93,6 +93,11 @@ pub struct Arguments {
     /// How many threads work; as many as there are processors when not said.
     #[arg(long, value_name = "N", help_heading = "Work",
         value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Shares the work among so many processes, as a cluster would: points and paths
+    /// in an npz file that is not packed.
+    #[arg(long, value_name = "N", help_heading = "Work", conflicts_with = "overwrite",
+        value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
     /// Replaces a store that is there.
     #[arg(long, help_heading = "Work")]
@@ -186,6 +191,7 @@ impl Arguments {
     pub fn options(&self) -> Options {
         Options {
             memory: self.memory,
+            threads: self.threads.map(usize::from),
             workers: self.workers.map(usize::from),
             overwrite: self.overwrite,
         }

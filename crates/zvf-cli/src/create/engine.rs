@@ -7,6 +7,7 @@ use zvf::{
     build::{Attribute, Design, Geometry, Values},
 };
 
+use super::processes::Processes;
 use crate::{
     advice::{Verb, advised},
     input::Stream,
@@ -21,6 +22,8 @@ pub struct Options {
     /// The most bytes of memory to take.
     pub memory: Option<u64>,
     /// How many threads.
+    pub threads: Option<usize>,
+    /// How many processes.
     pub workers: Option<usize>,
     /// Whether a store that is there is replaced.
     pub overwrite: bool,
@@ -42,7 +45,12 @@ pub enum OptionError {
     },
     /// Threads cannot be started.
     #[error("{0} threads cannot be started")]
-    Workers(usize),
+    Threads(usize),
+    /// Work that cannot be shared.
+    #[error(
+        "only points and paths in an npz file that is not packed can be shared among processes; leave out --workers, or take --threads"
+    )]
+    NotShared,
 }
 
 impl Options {
@@ -147,12 +155,13 @@ pub(super) async fn create_from(
 
 impl Options {
     fn how(&self, meter: Meter) -> Result<CreateOptions, OptionError> {
-        if let Some(workers) = self.workers {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers);
+        if let Some(threads) = self.threads {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             pool.build_global()
-                .map_err(|_| OptionError::Workers(workers))?;
+                .map_err(|_| OptionError::Threads(threads))?;
         }
         let mut how = CreateOptions::default();
+        how.runner = self.workers.map(|workers| Processes::new(workers).shared());
         if self.overwrite {
             how.existing = Existing::Replace;
         }

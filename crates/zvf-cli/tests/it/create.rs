@@ -51,7 +51,7 @@ fn nothing_said_is_the_design_of_the_library() {
     let arguments = parse(&[]).unwrap();
     let options = arguments.options();
     assert_eq!(
-        (options.memory, options.workers, options.overwrite),
+        (options.memory, options.threads, options.overwrite),
         (None, None, false)
     );
     assert_eq!(arguments.reading().gaps, Gaps::Refuse);
@@ -139,7 +139,7 @@ fn options_that_do_not_change_the_store() {
     let line = [
         "--memory",
         "2GiB",
-        "--workers",
+        "--threads",
         "3",
         "--overwrite",
         "--missing",
@@ -147,7 +147,7 @@ fn options_that_do_not_change_the_store() {
     ];
     let arguments = parse(&[&line[..], &["--axes", "t,c"]].concat()).unwrap();
     let options = arguments.options();
-    assert_eq!((options.memory, options.workers), (Some(2 << 30), Some(3)));
+    assert_eq!((options.memory, options.threads), (Some(2 << 30), Some(3)));
     assert!(options.overwrite);
     let reading = arguments.reading();
     assert_eq!(reading.gaps, Gaps::Nan);
@@ -161,7 +161,7 @@ fn says_what_is_wrong_with_a_value() {
     assert!(refused(&["--compression", "lz4"]).contains("gzip:LEVEL"));
     assert!(refused(&["--dtype", "complex64"]).contains("float32"));
     assert!(refused(&["--memory", "lots"]).contains("2GiB"));
-    assert!(refused(&["--workers", "0"]).contains('0'));
+    assert!(refused(&["--threads", "0"]).contains('0'));
     assert!(refused(&["--shard=0"]).contains("4,4,4"));
     assert!(refused(&["--axes", "x,x"]).contains("two axes"));
     assert!(refused(&["--crs", "{"]).contains("no JSON"));

@@ -199,7 +199,7 @@ fn bounds_grow_or_leave_out() {
         "points",
         "--from",
         "@a.csv",
-        "--workers",
+        "--threads",
         "1",
     ];
     let ignore = ["--bounds", "0,0,5,5", "--out-of-bounds", "ignore"];

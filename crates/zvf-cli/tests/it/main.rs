@@ -24,6 +24,7 @@ mod ply;
 mod query;
 mod report;
 mod round_trip;
+mod shared;
 mod stores;
 mod tables;
 

@@ -1,5 +1,7 @@
 //! Stores of geometry that does not fit in memory.
 
+mod task;
+
 use core::error::Error as StdError;
 use std::{
     fs::{File, OpenOptions as FileOptions},
@@ -13,9 +15,10 @@ use futures_util::future;
 use rayon::prelude::*;
 use zvf_build::{
     Design, Geometry, Plan,
-    large::{Outline, Part, Splitter, Survey},
+    large::{Outline, Part, PartResult, Splitter, Survey},
 };
 use zvf_model::key::Key;
+use zvf_store::Creation;
 
 use crate::{
     error::Error,
@@ -45,6 +48,8 @@ pub trait Batches: Send {
     /// Objects, groups and their attributes: geometry without vertices.
     fn tables(&self) -> Geometry;
 }
+
+pub use task::{Runner, run_task};
 
 /// Memory when nobody says how much.
 const MEMORY: u64 = 1 << 30;
@@ -92,6 +97,11 @@ pub async fn create_from(
     let outline = survey.outline()?;
     let bytes = vertices.saturating_mul(outline.row_size() as u64);
     let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
+    let parts = match &options.runner {
+        // Enough for all to be busy to the end.
+        Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
+        None => parts,
+    };
     let mut splitter = Splitter::new(outline, parts);
     let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
         path: std::env::temp_dir().display().to_string(),
@@ -108,9 +118,13 @@ pub async fn create_from(
         source,
     };
     let creation = store.begin_create().await.map_err(failed)?;
-    let put = async |objects: Vec<(Key, Bytes)>| Ok::<(), Error>(creation.put_each(objects).await?);
-    let made = write(splitter, tables, scratch.path(), options, put).await;
-    let (plan, mut written) = match made {
+    let making = Making {
+        address,
+        scratch: scratch.path(),
+        options,
+        creation: &creation,
+    };
+    let (plan, mut written) = match making.write(splitter, tables).await {
         Ok(made) => made,
         Err(error) => {
             let _ = creation.abort().await;
@@ -124,39 +138,98 @@ pub async fn create_from(
     Ok(written)
 }
 
-/// Makes all parts, then what they have in common.
-async fn write<F>(
-    splitter: Splitter,
-    tables: Geometry,
-    scratch: &Path,
-    options: &CreateOptions,
-    put: impl Fn(Vec<(Key, Bytes)>) -> F,
-) -> Result<(Plan, Written), Error>
-where
-    F: Future<Output = Result<(), Error>>,
-{
-    let (outline, chunks) = splitter.settled();
-    let (outline, chunks) = (Arc::new(outline), Arc::new(chunks));
-    // Arrays are the same whatever is in them: those of nothing say how to encode.
-    let arrays = Arc::new(arrays(&outline)?);
-    let mut written = Written {
-        summary: zvf_build::Summary::default(),
-        objects: 0,
-        bytes: 0,
-        transaction: 0,
-    };
-    let parts = splitter.parts();
-    let mut results = Vec::with_capacity(parts);
-    for number in 0..parts {
-        let path = file(scratch, number);
-        if !path.exists() {
-            continue;
+/// A store that is being made.
+struct Making<'a> {
+    address: &'a str,
+    scratch: &'a Path,
+    options: &'a CreateOptions,
+    creation: &'a Creation,
+}
+
+impl Making<'_> {
+    /// Makes all parts, then what they have in common.
+    async fn write(&self, splitter: Splitter, tables: Geometry) -> Result<(Plan, Written), Error> {
+        let all = (0..splitter.parts()).map(|part| file(self.scratch, part));
+        let pieces: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
+        let (outline, chunks) = splitter.settled();
+        let (results, mut written) = match &self.options.runner {
+            None => self.here(outline, chunks, &pieces).await?,
+            Some(runner) => {
+                let json = outline.to_json(&chunks);
+                let tasks = task::hand_out(self.address, self.scratch, &json, &pieces)?;
+                let (runner, files) = (Arc::clone(runner), task::files(&tasks));
+                run(move || runner.run(&files).map_err(Error::Source)).await?;
+                task::collect(&tasks)?
+            }
+        };
+        let (plan, objects) = run(move || {
+            let plan = splitter.finish(results, tables)?;
+            let outputs = plan.rest()?;
+            let arrays = Arrays::of(&outputs)?;
+            let objects = objects::encoded(&arrays, outputs)?;
+            Ok((plan, objects))
+        })
+        .await?;
+        written.count(&objects);
+        self.creation.put_each(objects).await?;
+        written.summary = plan.summary();
+        Ok((plan, written))
+    }
+
+    /// Makes parts one after the other, each on all cores.
+    async fn here(
+        &self,
+        outline: Outline,
+        chunks: Vec<Vec<i64>>,
+        pieces: &[PathBuf],
+    ) -> Result<(Vec<PartResult>, Written), Error> {
+        let mut written = Written::default();
+        let mut results = Vec::with_capacity(pieces.len());
+        let shared = Shared::new(outline, chunks)?;
+        for (number, path) in pieces.iter().enumerate() {
+            let put = async |objects| Ok::<(), Error>(self.creation.put_each(objects).await?);
+            results.push(shared.make(path, put, &mut written).await?);
+            // What was made is not needed again.
+            std::fs::remove_file(path).map_err(|source| failed(path, source))?;
+            if let Some(progress) = &self.options.progress {
+                progress(number as u64 + 1, pieces.len() as u64);
+            }
         }
-        let (of, by_number) = (Arc::clone(&outline), Arc::clone(&chunks));
+        Ok((results, written))
+    }
+}
+
+/// What all parts have in common.
+struct Shared {
+    outline: Arc<Outline>,
+    chunks: Arc<Vec<Vec<i64>>>,
+    /// Arrays are the same whatever is in them: those of nothing say how to encode.
+    arrays: Arc<Arrays>,
+}
+
+impl Shared {
+    fn new(outline: Outline, chunks: Vec<Vec<i64>>) -> Result<Self, Error> {
+        Ok(Self {
+            arrays: Arc::new(arrays(&outline)?),
+            outline: Arc::new(outline),
+            chunks: Arc::new(chunks),
+        })
+    }
+
+    /// Makes the part of these pieces. Made again it is the same.
+    async fn make<F>(
+        &self,
+        pieces: &Path,
+        put: impl Fn(Vec<(Key, Bytes)>) -> F,
+        written: &mut Written,
+    ) -> Result<PartResult, Error>
+    where
+        F: Future<Output = Result<(), Error>>,
+    {
+        let (of, by_number) = (Arc::clone(&self.outline), Arc::clone(&self.chunks));
+        let path = pieces.to_path_buf();
         let part = run(move || {
             let bytes = std::fs::read(&path).map_err(|source| failed(&path, source))?;
-            // What was read is not needed again.
-            std::fs::remove_file(&path).map_err(|source| failed(&path, source))?;
             Ok(of.part(&bytes, &by_number)?)
         })
         .await?;
@@ -166,7 +239,7 @@ where
         loop {
             let (first, end) = (next, (next + AT_ONCE).min(part.tasks()));
             next = end;
-            let (of, to) = (Arc::clone(&part), Arc::clone(&arrays));
+            let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
             let made = run(move || cells(&of, &to, first..end));
             written.count(&waiting);
             let (made, put) = future::join(made, put(std::mem::take(&mut waiting))).await;
@@ -176,23 +249,9 @@ where
                 break;
             }
         }
-        results.extend(Arc::into_inner(part).map(Part::into_result));
-        if let Some(progress) = &options.progress {
-            progress(number as u64 + 1, parts as u64);
-        }
+        let part = Arc::into_inner(part).ok_or(Error::Interrupted)?;
+        Ok(part.into_result())
     }
-    let (plan, objects) = run(move || {
-        let plan = splitter.finish(results, tables)?;
-        let outputs = plan.rest()?;
-        let arrays = Arrays::of(&outputs)?;
-        let objects = objects::encoded(&arrays, outputs)?;
-        Ok((plan, objects))
-    })
-    .await?;
-    written.count(&objects);
-    put(objects).await?;
-    written.summary = plan.summary();
-    Ok((plan, written))
 }
 
 /// How the cells of all arrays are encoded.

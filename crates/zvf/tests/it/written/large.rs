@@ -1,8 +1,14 @@
 //! Geometry that comes in batches makes the same store as all at once.
 
-use std::{collections::BTreeMap, error::Error, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use zvf::{Batches, CreateOptions};
+use zvf::{Batches, CreateOptions, OpenOptions, Runner};
 use zvf_build::{Attribute, Geometry, GeometryKind, Numbers, Profile, Sharding};
 
 use super::random;
@@ -75,6 +81,22 @@ impl Batches for Cut {
     }
 }
 
+/// Does every task twice, the last first, as if the first had died after its work.
+struct Twice;
+
+impl Runner for Twice {
+    fn at_once(&self) -> usize {
+        2
+    }
+
+    fn run(&self, tasks: &[PathBuf]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        for task in tasks.iter().rev().flat_map(|task| [task, task]) {
+            block_on(zvf::run_task(task, &OpenOptions::default()))?;
+        }
+        Ok(())
+    }
+}
+
 fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
@@ -109,6 +131,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     let folder = tempfile::tempdir().unwrap();
     // The folder's name is in the store.
     let (whole, cut) = (folder.path().join("a/store"), folder.path().join("b/store"));
+    let tasks = folder.path().join("c/store");
     let mut options = CreateOptions::default();
     let (geometry, design) = (case.geometry.clone(), case.design.clone());
     let at = |path: &Path| path.display().to_string();
@@ -122,12 +145,24 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
             all: case.geometry,
             next: 0,
         };
-        let written = zvf::create_from(&at(&cut), &mut source, case.design, &options).await;
-        written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        let design = case.design.clone();
+        let written = zvf::create_from(&at(&cut), &mut source, design, &options).await;
+        let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        source.rewind().unwrap();
+        options.runner = Some(Arc::new(Twice));
+        let shared = zvf::create_from(&at(&tasks), &mut source, case.design, &options).await;
+        let shared = shared.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        assert_eq!(shared, written, "{about}");
     });
+    same(&whole, &cut, &about);
+    same(&whole, &tasks, &about);
+}
+
+/// Whether two folders hold the same files.
+fn same(whole: &Path, other: &Path, about: &str) {
     let (mut expected, mut found) = (BTreeMap::new(), BTreeMap::new());
-    files(&whole, "", &mut expected);
-    files(&cut, "", &mut found);
+    files(whole, "", &mut expected);
+    files(other, "", &mut found);
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&expected), names(&found), "{about}");
     for (name, bytes) in &expected {

@@ -1,0 +1,201 @@
+//! Outlines and what came of parts as JSON, for other processes.
+
+use serde_json::{Value, json};
+use zvf_format::numeric::{Dtype, Kind};
+use zvf_model::grid::{Bins, ChunkShape};
+
+use crate::{
+    design::{Compression, Design, Profile},
+    geometry::GeometryKind,
+    large::{
+        outline::{Field, Outline},
+        part::{MadeChunk, PartResult},
+    },
+    nodes,
+    refusal::Refusal,
+    space::Space,
+};
+
+impl Outline {
+    /// All that a part needs to know, with the chunks by number.
+    pub fn to_json(&self, chunks: &[Vec<i64>]) -> Value {
+        let design = &self.design;
+        let compression = match design.compression {
+            Compression::None => json!(null),
+            Compression::Zstd(level) => json!(["zstd", level]),
+            Compression::Blosc => json!(["blosc"]),
+            Compression::Gzip(level) => json!(["gzip", level]),
+        };
+        let fields = self.fields.iter().map(|field| {
+            json!({
+                "name": field.name,
+                "numbers": field.numbers.map(|(kind, columns)| json!([kind.name(), columns])),
+                "words": field.words,
+                "missing": field.missing,
+            })
+        });
+        let bins = self.space.bins.as_ref().map(|bins| bins.shape().extents());
+        json!({
+            "kind": design.kind.name(),
+            "profile": design.profile.name(),
+            "compression": compression,
+            "checksum": design.has_checksums(),
+            "directed": design.directed,
+            "duplicate": design.duplicate,
+            "chunk": self.space.chunk.extents(),
+            "bins": bins,
+            "lower": self.space.lower,
+            "upper": self.space.upper,
+            "origin": self.grid.0,
+            "shape": self.grid.1,
+            "shard": self.shard,
+            "positions": [self.positions.0.name(), self.positions.1],
+            "has_objects": self.has_objects,
+            "fields": fields.collect::<Vec<Value>>(),
+            "chunks": chunks,
+        })
+    }
+
+    /// The same read back.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when it is not what was written.
+    pub fn from_json(json: &Value) -> Result<(Self, Vec<Vec<i64>>), Refusal> {
+        read(json).ok_or_else(super::piece::cut)
+    }
+}
+
+fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
+    let text = |key: &str| json[key].as_str();
+    let kind = GeometryKind::ALL
+        .into_iter()
+        .find(|kind| Some(kind.name()) == text("kind"))?;
+    let mut design = Design::new(kind);
+    design.profile = Profile::ALL
+        .into_iter()
+        .find(|all| Some(all.name()) == text("profile"))?;
+    let level = json["compression"].get(1).and_then(Value::as_i64);
+    design.compression = match (json["compression"].get(0).and_then(Value::as_str), level) {
+        (None, _) => Compression::None,
+        (Some("zstd"), Some(level)) => Compression::Zstd(level.try_into().ok()?),
+        (Some("gzip"), Some(level)) => Compression::Gzip(level.try_into().ok()?),
+        (Some("blosc"), _) => Compression::Blosc,
+        _ => return None,
+    };
+    design.checksum = Some(json["checksum"].as_bool()?);
+    design.directed = json["directed"].as_bool()?;
+    design.duplicate = json["duplicate"].as_bool()?;
+    let chunk = ChunkShape::new(&floats(&json["chunk"])?).ok()?;
+    let bins = match floats(&json["bins"]) {
+        None => None,
+        Some(bins) => Some(Bins::new(&chunk, ChunkShape::new(&bins).ok()?).ok()?),
+    };
+    let (lower, upper) = (floats(&json["lower"])?, floats(&json["upper"])?);
+    design.bounds = Some((lower.clone(), upper.clone()));
+    let columns = usize::try_from(json["positions"][1].as_u64()?).ok()?;
+    let fields = json["fields"].as_array()?.iter().map(field);
+    let outline = Outline {
+        axes: nodes::default_axes(columns),
+        space: Space {
+            chunk,
+            bins,
+            lower,
+            upper,
+            why: Vec::new(),
+        },
+        design,
+        grid: (integers(&json["origin"])?, naturals(&json["shape"])?),
+        shard: naturals(&json["shard"]),
+        positions: (numeric(&json["positions"][0])?, columns),
+        has_objects: json["has_objects"].as_bool()?,
+        fields: fields.collect::<Option<_>>()?,
+    };
+    let chunks = json["chunks"].as_array()?.iter().map(integers);
+    Some((outline, chunks.collect::<Option<_>>()?))
+}
+
+fn field(json: &Value) -> Option<Field> {
+    let numbers = match &json["numbers"] {
+        Value::Null => None,
+        both => Some((numeric(&both[0])?, usize::try_from(both[1].as_u64()?).ok()?)),
+    };
+    let words = json["words"].as_array()?.iter();
+    Some(Field {
+        name: json["name"].as_str()?.to_owned(),
+        numbers,
+        words: words
+            .map(|word| word.as_str().map(str::to_owned))
+            .collect::<Option<_>>()?,
+        missing: json["missing"].as_bool()?,
+    })
+}
+
+fn numeric(json: &Value) -> Option<Kind> {
+    Dtype::parse(json.as_str()?).ok().map(Dtype::kind)
+}
+
+fn floats(json: &Value) -> Option<Vec<f64>> {
+    json.as_array()?.iter().map(Value::as_f64).collect()
+}
+
+fn integers(json: &Value) -> Option<Vec<i64>> {
+    json.as_array()?.iter().map(Value::as_i64).collect()
+}
+
+fn naturals(json: &Value) -> Option<Vec<u64>> {
+    json.as_array()?.iter().map(Value::as_u64).collect()
+}
+
+impl PartResult {
+    /// For whoever brings parts together.
+    pub fn to_json(&self) -> Value {
+        let chunks = self
+            .chunks
+            .iter()
+            .map(|made| json!([made.coords, made.rows, made.fragments]));
+        let links = self
+            .links
+            .iter()
+            .map(|(chunks, links)| json!([chunks, links]));
+        json!({
+            "chunks": chunks.collect::<Vec<Value>>(),
+            "links": links.collect::<Vec<Value>>(),
+        })
+    }
+
+    /// The same read back.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] when it is not what was written.
+    pub fn from_json(json: &Value) -> Result<Self, Refusal> {
+        result(json).ok_or_else(super::piece::cut)
+    }
+}
+
+fn result(json: &Value) -> Option<PartResult> {
+    let chunk = |json: &Value| {
+        let fragment = |json: &Value| {
+            let rows = u32::try_from(json[0].as_u64()?).ok()?;
+            Some((rows, json[1].as_i64()?))
+        };
+        let fragments = json[2].as_array()?.iter().map(fragment);
+        Some(MadeChunk {
+            coords: integers(&json[0])?,
+            rows: json[1].as_u64()?,
+            fragments: fragments.collect::<Option<_>>()?,
+        })
+    };
+    let link = |json: &Value| {
+        let chunks = json[0].as_array()?.iter().map(integers);
+        let links = u32::try_from(json[1].as_u64()?).ok()?;
+        Some((chunks.collect::<Option<_>>()?, links))
+    };
+    let chunks = json["chunks"].as_array()?.iter().map(chunk);
+    let links = json["links"].as_array()?.iter().map(link);
+    Some(PartResult {
+        chunks: chunks.collect::<Option<_>>()?,
+        links: links.collect::<Option<_>>()?,
+    })
+}

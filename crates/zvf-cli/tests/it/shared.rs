@@ -1,0 +1,65 @@
+//! Stores that several processes make.
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+fn zvf(words: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_zvf"))
+        .args(words)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.success(), said)
+}
+
+fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{prefix}{}", entry.file_name().into_string().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            files(&entry.path(), &format!("{name}/"), found);
+        } else {
+            found.insert(name, fs::read(entry.path()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn processes_make_the_same_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let mut csv = "x,y,z,object_id,v\n".to_owned();
+    for at in 0..600 {
+        let (path, step) = (at / 20, f64::from(at % 20));
+        csv += &format!("{},{path}.5,1.25,{path},{at}\n", step * 1.5);
+    }
+    fs::write(at("a.csv"), csv).unwrap();
+    let kind = [
+        "--kind",
+        "streamlines",
+        "--chunk-shape",
+        "8,8,8",
+        "--name",
+        "n",
+    ];
+    let create = |out: &str, from: &str, more: &[&str]| {
+        let words = [&["create", out, "--from", from][..], &kind, more].concat();
+        zvf(&words)
+    };
+    let (done, said) = create(&at("a.zv"), &at("a.csv"), &[]);
+    assert!(done, "{said}");
+    let (done, said) = zvf(&["query", &at("a.zv"), "-o", &at("a.npz")]);
+    assert!(done, "{said}");
+    let (done, said) = create(&at("one.zv"), &at("a.npz"), &[]);
+    assert!(done, "{said}");
+    let (done, said) = create(&at("many.zv"), &at("a.npz"), &["--workers", "2"]);
+    assert!(done, "{said}");
+    let (mut one, mut many) = (BTreeMap::new(), BTreeMap::new());
+    files(&folder.path().join("one.zv"), "", &mut one);
+    files(&folder.path().join("many.zv"), "", &mut many);
+    assert!(one.len() > 20);
+    let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&one), names(&many));
+    assert!(one == many);
+    let (done, said) = create(&at("no.zv"), &at("a.csv"), &["--workers", "2"]);
+    assert!(!done && said.contains("--threads"), "{said}");
+}
