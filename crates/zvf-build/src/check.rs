@@ -77,6 +77,9 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
     for &id in ids {
         check_id(id, design.profile)?;
     }
+    if let Some(parametric) = &design.parametric {
+        parametric.check()?;
+    }
     if design.profile != Profile::V09 && (design.directed || design.duplicate) {
         return Err(Refusal::Policy(design.profile.name()));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use zvf_format::numeric::Kind;
 
-use crate::geometry::GeometryKind;
+use crate::{geometry::GeometryKind, parametric::Parametric};
 
 /// The generation and form of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -142,6 +142,8 @@ pub struct Design {
     pub crs: Option<Value>,
     /// What the collection is called.
     pub name: Option<String>,
+    /// Objects that are formulas.
+    pub parametric: Option<Parametric>,
     /// Headers of files of other formats, by format.
     pub headers: BTreeMap<String, Map<String, Value>>,
 }
@@ -166,6 +168,7 @@ impl Design {
             axes: None,
             crs: None,
             name: None,
+            parametric: None,
             headers: BTreeMap::new(),
         }
     }

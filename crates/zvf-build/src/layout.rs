@@ -7,6 +7,7 @@ pub(crate) mod tables;
 
 use crate::{
     design::Profile,
+    parametric,
     plan::{Output, Plan},
     refusal::Refusal,
 };
@@ -21,10 +22,12 @@ pub(crate) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
 
 /// All else but the root.
 pub(crate) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
-    match plan.design.profile {
-        Profile::V09 => current::rest(plan),
-        Profile::V08 | Profile::Padded => older::rest(plan),
-    }
+    let mut outputs = match plan.design.profile {
+        Profile::V09 => current::rest(plan)?,
+        Profile::V08 | Profile::Padded => older::rest(plan)?,
+    };
+    parametric::write(plan, &mut outputs)?;
+    Ok(outputs)
 }
 
 /// Refuses cells that 32 bits cannot count, before any is made.

@@ -294,6 +294,24 @@ pub enum Refusal {
         /// What it has none of.
         what: &'static str,
     },
+    /// A formula of a type that is not declared.
+    #[error("formula {place} is of type {type_id}, which is not declared")]
+    FormulaType {
+        /// Which formula.
+        place: usize,
+        /// Its type.
+        type_id: u32,
+    },
+    /// A formula with other coefficients than its type has.
+    #[error("formula {place} has {found} coefficients; its type has {expected}, all finite")]
+    Coefficients {
+        /// Which formula.
+        place: usize,
+        /// Coefficients of the type.
+        expected: usize,
+        /// Coefficients given.
+        found: usize,
+    },
     /// A name that makes no key.
     #[error(transparent)]
     Key(#[from] KeyError),

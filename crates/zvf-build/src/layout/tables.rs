@@ -207,7 +207,7 @@ fn numbers_only(plan: &Plan, what: &'static str, column: &TableColumn) -> Result
 }
 
 /// Bytes in one piece, as an array.
-pub(super) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String, bytes: Vec<u8>) {
+pub(crate) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String, bytes: Vec<u8>) {
     outputs.push(node(&path, ArrayNode::blob(encoding, bytes.len()).json()));
     if !bytes.is_empty() {
         outputs.push(Output::Cell {
@@ -285,6 +285,17 @@ impl<'a> Rows<'a> {
             tail: (column.columns > 1).then_some(column.columns),
             fill: column.fill.clone(),
             bytes: &column.bytes,
+        }
+    }
+
+    /// Rows of floats.
+    pub(crate) fn floats(columns: usize, bytes: &'a [u8]) -> Self {
+        Self {
+            data_type: json!("float64"),
+            size: 8,
+            tail: Some(columns),
+            fill: (json!(0.0), vec![0; 8]),
+            bytes,
         }
     }
 

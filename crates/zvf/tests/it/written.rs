@@ -9,6 +9,7 @@
 
 pub(crate) mod content;
 mod edits;
+mod formulas;
 mod large;
 pub(crate) mod random;
 mod round_trip;
