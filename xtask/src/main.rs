@@ -51,6 +51,7 @@ cargo xtask COMMAND
   bench [format]       speed beside the Python reference and memcpy
   bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
                        stores of a million vertices or some; makes them first
+  bench writes [SIZE]…  time, memory and size of writing beside the reference
 
 CI=true makes a missing tool a failure instead of a skip.
 ";

@@ -27,11 +27,12 @@ fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, Vec<u8>>) {
 fn processes_make_the_same_store() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    let mut csv = "x,y,z,object_id,v\n".to_owned();
-    for at in 0..600 {
+    let rows = (0..600).map(|at| {
         let (path, step) = (at / 20, f64::from(at % 20));
-        csv += &format!("{},{path}.5,1.25,{path},{at}\n", step * 1.5);
-    }
+        format!("{},{path}.5,1.25,{path},{at}\n", step * 1.5)
+    });
+    let header = "x,y,z,object_id,v\n".to_owned();
+    let csv: String = [header].into_iter().chain(rows).collect();
     fs::write(at("a.csv"), csv).unwrap();
     let kind = [
         "--kind",
