@@ -5,8 +5,8 @@ use super::{Place as Server, report};
 use crate::killed::{Act, Like, Place, Scene, Stop, Verb, Way, kill_all, write_at_once};
 use zvf_build::GeometryKind;
 
-/// Kills of each verb: as many as take some minutes.
-const EACH: usize = 36;
+/// Kills of each verb: as many as take some minutes. On a disk there are many more.
+const EACH: usize = 18;
 /// Processes at once; the server has one core to itself at most.
 const AT_ONCE: usize = 3;
 
@@ -35,12 +35,12 @@ fn whoever_is_killed_in_a_bucket_leaves_the_old_state_or_the_new() {
     }
     let tally = kill_all(&place, &jobs, AT_ONCE);
     assert_eq!(tally.done, 0, "{tally:?}");
-    assert!(tally.kills() >= 200, "{tally:?}");
+    assert!(tally.kills() >= 120, "{tally:?}");
     for verb in Verb::ALL {
-        assert!(tally.killed[&verb] >= 20, "{verb:?}: {tally:?}");
+        assert!(tally.killed[&verb] >= 15, "{verb:?}: {tally:?}");
     }
     assert!(
-        tally.old > 20 && tally.new > 20 && tally.pending > 20,
+        tally.old > 10 && tally.new > 10 && tally.pending > 10,
         "{tally:?}"
     );
     report(format_args!(
