@@ -184,7 +184,7 @@ class Case:
             words.append("--bounds=" + comma([*self.bounds[0], *self.bounds[1]]))
         for option in ("compression", "shard", "dtype", "out_of_bounds"):
             if getattr(self, option) is not None:
-                words += [f"--{option.replace('_', '-')}", getattr(self, option)]
+                words.append(f"--{option.replace('_', '-')}={getattr(self, option)}")
         if self.axis_names is not None:
             words += ["--axes", ",".join(self.axis_names), "--crs", '{"code": 4326}']
         return words + [f"--{policy}" for policy in self.policy]
