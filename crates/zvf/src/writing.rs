@@ -134,18 +134,31 @@ pub async fn create_in(
         (begun, _) => begun,
     };
     let creation = begun.map_err(failed)?;
-    let mut written = match put_all(&Sink::Creation(&creation), &plan, progress).await {
-        Ok(written) => written,
+    let made = put_all(&Sink::Creation(&creation), &plan, progress).await;
+    conclude(store, creation, made.map(|written| (root(&plan), written))).await
+}
+
+/// Ends a creation: with the root, or without anything.
+async fn conclude(
+    store: &Store,
+    creation: Creation,
+    made: Result<(Bytes, Written), Error>,
+) -> Result<Written, Error> {
+    let (root, mut written) = match made {
+        Ok(made) => made,
         Err(error) => {
             // What is left is marked, and the next to create here deletes it.
             let _ = creation.abort().await;
             return Err(error);
         }
     };
-    let root = root(&plan);
     written.objects += 1;
     written.bytes += root.len() as u64;
-    creation.commit(&root).await.map_err(failed)?;
+    let committed = creation.commit(&root).await;
+    committed.map_err(|source| Error::Create {
+        address: store.to_string(),
+        source,
+    })?;
     Ok(written)
 }
 

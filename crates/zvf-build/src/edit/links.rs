@@ -149,7 +149,12 @@ pub(super) fn load(image: &Image, segment: &str, source: &[i64]) -> Result<Chunk
         }
     }
     for path in attributes(image, segment) {
-        let bytes = cell(&path).cloned().unwrap_or_default();
+        let bytes = match cell(&path) {
+            Some(bytes) => bytes.clone(),
+            None if chunk.rows == 0 => Vec::new(),
+            // Values of what is added would stand for links that have none.
+            None => return Err(EditError::Missing(path)),
+        };
         if chunk.rows > 0 && !(bytes.len() as u64).is_multiple_of(chunk.rows) {
             return Err(damaged(&path, "no whole number of rows"));
         }

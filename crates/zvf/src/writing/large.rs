@@ -22,7 +22,9 @@ use zvf_store::Creation;
 
 use crate::{
     error::Error,
-    writing::{AT_ONCE, CreateOptions, Written, named, objects, objects::Arrays, root, run},
+    writing::{
+        AT_ONCE, CreateOptions, Written, conclude, named, objects, objects::Arrays, root, run,
+    },
 };
 
 /// Geometry that comes batch by batch, and can be had twice: points or paths, whole
@@ -107,35 +109,43 @@ pub async fn create_from(
         path: std::env::temp_dir().display().to_string(),
         source,
     })?;
-    while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
-        for (part, bytes) in splitter.split(geometry)? {
-            append(&file(scratch.path(), part), &bytes)?;
-        }
-    }
+    // Before the second pass: what is there already is not found out in the end.
     let store = options.open.create(address)?;
-    let failed = |source| Error::Create {
+    let creation = store.begin_create().await;
+    let creation = creation.map_err(|source| Error::Create {
         address: address.to_owned(),
         source,
-    };
-    let creation = store.begin_create().await.map_err(failed)?;
-    let making = Making {
-        address,
-        scratch: scratch.path(),
-        options,
-        creation: &creation,
-    };
-    let (plan, mut written) = match making.write(splitter, tables).await {
-        Ok(made) => made,
-        Err(error) => {
-            let _ = creation.abort().await;
-            return Err(error);
+    })?;
+    let split = split(source, &mut splitter, batch, scratch.path());
+    let made = match split {
+        Err(error) => Err(error),
+        Ok(()) => {
+            let making = Making {
+                address,
+                scratch: scratch.path(),
+                options,
+                creation: &creation,
+            };
+            let made = making.write(splitter, tables).await;
+            made.map(|(plan, written)| (root(&plan), written))
         }
     };
-    let root = root(&plan);
-    written.objects += 1;
-    written.bytes += root.len() as u64;
-    creation.commit(&root).await.map_err(failed)?;
-    Ok(written)
+    conclude(&store, creation, made).await
+}
+
+/// The second pass: rows to the files of their parts.
+fn split(
+    source: &mut dyn Batches,
+    splitter: &mut Splitter,
+    batch: usize,
+    scratch: &Path,
+) -> Result<(), Error> {
+    while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+        for (part, bytes) in splitter.split(geometry)? {
+            append(&file(scratch, part), &bytes)?;
+        }
+    }
+    Ok(())
 }
 
 /// A store that is being made.

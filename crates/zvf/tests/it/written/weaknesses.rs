@@ -340,6 +340,42 @@ fn refusals_leave_nothing_behind() {
 }
 
 #[test]
+fn links_without_the_values_they_should_have_are_not_added_to() {
+    block_on(async {
+        let mut geometry = points(3);
+        geometry.links = vec![0, 1];
+        let weights =
+            |count: usize| attribute("w", Values::Numbers(Numbers::float32(1, vec![0.5; count])));
+        geometry.link.push(weights(1));
+        let mut design = design(GeometryKind::Graphs);
+        design.chunk_shape = Some(vec![200.0; 3]);
+        let store = store(geometry, design).await;
+        let key = Key::parse("0/link_attributes/w/0/0.0.0/zarr.json").unwrap();
+        let bytes = store
+            .read_one(Read::full(key.clone()))
+            .await
+            .unwrap()
+            .unwrap();
+        let mut node: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(
+            node["attributes"]["nonempty_chunks"],
+            serde_json::json!(["0.0.0"])
+        );
+        node["attributes"]["nonempty_chunks"] = serde_json::json!([]);
+        let bytes = Bytes::from(node.to_string());
+        store.put_each(vec![(key, bytes)]).await.unwrap();
+        let mut more = points(3);
+        more.links = vec![1, 2];
+        more.link.push(weights(1));
+        let editor = Editor::of(store).await.unwrap();
+        let refused = editor.append(&more, RAISE).await;
+        let missing =
+            matches!(&refused, Err(Error::Edit(EditError::Missing(path))) if path.contains("/w/"));
+        assert!(missing, "{refused:?}");
+    });
+}
+
+#[test]
 fn links_to_others_are_not_lost_by_edits() {
     block_on(async {
         let mut geometry = points(4);
