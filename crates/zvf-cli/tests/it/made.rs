@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::stores::{Bench, KINDS, tables};
+use crate::{
+    round_trip::typed,
+    stores::{Bench, KINDS, tables},
+};
 
 const CHUNKS: [&str; 2] = ["10,10", "10,10,10"];
 
@@ -20,11 +23,12 @@ fn every_kind_of_every_format_comes_back() {
     for (kind, files) in KINDS {
         let bench = Bench::new();
         let expected = tables(&bench, &files);
+        let formats = [&["csv"], &typed()[..]].concat();
         let has_groups = expected.contains("group,");
         let axes = files[0].1.starts_with("x,y,z");
         let chunks = CHUNKS[usize::from(axes)];
         let mut from = "@a.csv".to_owned();
-        for end in ["csv", "npz", "parquet"] {
+        for (at, end) in formats.iter().enumerate() {
             let store = format!("@{end}.zv");
             let made = bench.json(&[
                 "create",
@@ -51,9 +55,8 @@ fn every_kind_of_every_format_comes_back() {
                 "{kind} from {end}"
             );
             // What the next store is made of.
-            let next = match end {
-                "csv" => "npz",
-                _ => "parquet",
+            let Some(next) = formats.get(at + 1) else {
+                break;
             };
             from = format!("@next.{next}");
             let line = ["query", &store, "-o", &from, "--quiet"];

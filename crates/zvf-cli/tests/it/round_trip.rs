@@ -14,7 +14,7 @@ use crate::answers::{
 };
 
 /// Ends of names of files that keep types.
-fn typed() -> Vec<&'static str> {
+pub(crate) fn typed() -> Vec<&'static str> {
     vec![
         "npz",
         #[cfg(feature = "arrow")]
