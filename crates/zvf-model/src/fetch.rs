@@ -65,6 +65,26 @@ pub trait Fetch: Sync {
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send;
 
+    /// Every object at or below `prefix` with its size, by key, in any order. Nothing
+    /// is read. Plans that ask for all there is need it; ports of others cannot.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`], also when the store cannot list.
+    fn files(
+        &self,
+        prefix: &Key,
+    ) -> impl Future<Output = Result<Vec<(String, u64)>, FetchError>> + Send {
+        let key = prefix.clone();
+        async {
+            Err(FetchError {
+                key,
+                problem: FetchProblem::Unlistable,
+                source: "this port lists no files".into(),
+            })
+        }
+    }
+
     /// How many bytes may be held at once. A plan that would hold more stops
     /// with an error.
     fn budget(&self) -> u64;

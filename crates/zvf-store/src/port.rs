@@ -20,6 +20,8 @@ use crate::{
 
 /// More children of a node than any known store has.
 const MOST_CHILDREN: usize = 1 << 24;
+/// More objects than any known store has.
+const MOST_FILES: usize = 1 << 26;
 
 impl CellSource for CellArray {
     fn node(&self) -> &Key {
@@ -102,6 +104,16 @@ impl Fetch for CellReader {
     async fn sizes(&self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
         let sizes = self.store().sizes(keys, MOST_CHILDREN).await;
         sizes.map_err(list_error)
+    }
+
+    async fn files(&self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
+        let files = self.store().list_all(prefix, MOST_FILES).await;
+        let files = files.map_err(list_error)?.into_iter();
+        let whole = |name: String| match prefix.is_root() {
+            true => name,
+            false => format!("{prefix}/{name}", prefix = prefix.as_str()),
+        };
+        Ok(files.map(|file| (whole(file.name), file.size)).collect())
     }
 
     fn budget(&self) -> u64 {

@@ -24,6 +24,8 @@
 #[cfg(feature = "std")]
 mod bytes;
 #[cfg(feature = "std")]
+pub mod damage;
+#[cfg(feature = "std")]
 pub mod filing;
 #[cfg(feature = "std")]
 pub mod golden;

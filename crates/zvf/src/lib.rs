@@ -31,12 +31,14 @@ mod level;
 mod nodes;
 mod objects;
 mod opening;
+mod validating;
 mod writing;
 
 pub use dataset::Dataset;
 pub use editing::{Changed, Editor};
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use validating::{validate, validate_store};
 pub use writing::{
     Batches, CreateOptions, Existing, Progress, Runner, Written, create, create_from, create_in,
     run_task,
@@ -46,3 +48,4 @@ pub use zvf_format as format;
 pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
 pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Store};
+pub use zvf_validate as validation;

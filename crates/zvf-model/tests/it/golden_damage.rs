@@ -9,7 +9,7 @@ use zvf_model::{
     metadata::{MetadataError, MetadataNote},
     zarr::Node,
 };
-use zvf_testkit::golden::Golden;
+use zvf_testkit::{damage, golden::Golden};
 
 use crate::store::{Store, key, report, stores};
 
@@ -265,38 +265,7 @@ fn read_node(
 
 /// Does to the files what the recorded edit did.
 fn apply(store: &mut Store, edit: &Json) {
-    let file = edit["file"].as_str().unwrap();
-    let below = |path: &str| path == file || path.starts_with(&format!("{file}/"));
-    match edit["op"].as_str().unwrap() {
-        "rm" => store.files.retain(|path, _| !below(path)),
-        "rename" => {
-            let to = edit["to"].as_str().unwrap();
-            let files = std::mem::take(&mut store.files).into_iter();
-            store.files = files
-                .map(|(path, bytes)| {
-                    let moved = below(&path).then(|| path.replacen(file, to, 1));
-                    (moved.unwrap_or(path), bytes)
-                })
-                .collect();
-        }
-        op @ ("set" | "del") => {
-            let mut json: Json = serde_json::from_slice(&store.files[file]).unwrap();
-            let path = edit["path"].as_array().unwrap();
-            let (last, parents) = path.split_last().unwrap();
-            let mut parent = &mut json;
-            for step in parents {
-                parent = &mut parent[step.as_str().unwrap()];
-            }
-            let parent = parent.as_object_mut().unwrap();
-            let field = last.as_str().unwrap();
-            match op {
-                "set" => parent.insert(field.to_owned(), edit["value"].clone()),
-                _ => parent.remove(field),
-            };
-            store
-                .files
-                .insert(file.to_owned(), serde_json::to_vec(&json).unwrap());
-        }
-        op => panic!("{op} is no edit of metadata"),
-    }
+    let mut files: damage::Files = core::mem::take(&mut store.files).into_iter().collect();
+    damage::apply(&mut files, edit);
+    store.files = files.into_iter().collect();
 }

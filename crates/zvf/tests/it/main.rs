@@ -24,6 +24,7 @@ mod requests;
 mod servers;
 mod stores;
 mod tables;
+mod validated;
 #[cfg(feature = "http")]
 mod web;
 mod written;

@@ -1,9 +1,9 @@
 //! The recorded damaged stores: what becomes of every query, case by case.
 
 use serde_json::Value as Json;
-use zvf_testkit::golden::{Golden, unhex};
+use zvf_testkit::{damage::apply, golden::Golden};
 
-use super::{Files, ask, asks::Intact, chain, files, is_same, open};
+use super::{ask, asks::Intact, chain, files, is_same, open};
 use crate::block_on;
 
 /// What becomes of queries.
@@ -277,44 +277,6 @@ const CASES: &[(&str, &[Row])] = &[
         ],
     ),
 ];
-
-/// Does to the files what the recorded edit did.
-fn apply(files: &mut Files, edit: &Json) {
-    let file = edit["file"].as_str().unwrap();
-    let below = |path: &str| path == file || path.starts_with(&format!("{file}/"));
-    let bytes_of = |files: &mut Files, bytes: Vec<u8>| {
-        files.retain(|(path, _)| path != file);
-        files.push((file.to_owned(), bytes));
-    };
-    match edit["op"].as_str().unwrap() {
-        "rm" => files.retain(|(path, _)| !below(path)),
-        "hex" => bytes_of(files, unhex(edit["hex"].as_str().unwrap())),
-        "rename" => {
-            let to = edit["to"].as_str().unwrap();
-            for (path, _) in files.iter_mut().filter(|(path, _)| below(path)) {
-                *path = path.replacen(file, to, 1);
-            }
-        }
-        op @ ("set" | "del") => {
-            let (_, bytes) = files.iter().find(|(path, _)| path == file).unwrap();
-            let mut json: Json = serde_json::from_slice(bytes).unwrap();
-            let path = edit["path"].as_array().unwrap();
-            let (last, parents) = path.split_last().unwrap();
-            let mut parent = &mut json;
-            for step in parents {
-                parent = &mut parent[step.as_str().unwrap()];
-            }
-            let parent = parent.as_object_mut().unwrap();
-            let field = last.as_str().unwrap();
-            match op {
-                "set" => parent.insert(field.to_owned(), edit["value"].clone()),
-                _ => parent.remove(field),
-            };
-            bytes_of(files, serde_json::to_vec(&json).unwrap());
-        }
-        op => panic!("{op} is no known edit"),
-    }
-}
 
 #[test]
 fn every_recorded_case_has_its_outcome() {

@@ -1,0 +1,83 @@
+//! Edits that damage a store, as the recorded cases have them.
+
+use serde_json::Value as Json;
+
+use crate::golden::unhex;
+
+/// Files by path, as `Store::from_memory` takes them.
+pub type Files = Vec<(String, Vec<u8>)>;
+
+/// Does to the files what an edit of a damaged store says: removes, renames or
+/// replaces a file, or sets or deletes a field of its JSON.
+///
+/// # Panics
+///
+/// When the edit is malformed or names what is not there.
+pub fn apply(files: &mut Files, edit: &Json) {
+    let file = text(&edit["file"]);
+    let below = |path: &str| path == file || path.starts_with(&format!("{file}/"));
+    let bytes_of = |files: &mut Files, bytes: Vec<u8>| {
+        files.retain(|(path, _)| path != file);
+        files.push((file.to_owned(), bytes));
+    };
+    match text(&edit["op"]) {
+        "rm" => files.retain(|(path, _)| !below(path)),
+        "hex" => bytes_of(files, unhex(text(&edit["hex"]))),
+        "rename" => {
+            let to = text(&edit["to"]);
+            for (path, _) in files.iter_mut().filter(|(path, _)| below(path)) {
+                *path = path.replacen(file, to, 1);
+            }
+        }
+        op @ ("set" | "del") => {
+            let (_, bytes) = files
+                .iter()
+                .find(|(path, _)| path == file)
+                .expect("an edit as recorded");
+            let mut json: Json = serde_json::from_slice(bytes).expect("an edit as recorded");
+            let path = edit["path"].as_array().expect("an edit as recorded");
+            let (last, parents) = path.split_last().expect("an edit as recorded");
+            let mut parent = &mut json;
+            for step in parents {
+                parent = step_into(parent, step);
+            }
+            match (op, parent) {
+                ("set", parent @ Json::Array(_)) => {
+                    *step_into(parent, last) = edit["value"].clone();
+                }
+                ("set", parent) => parent[text(last)] = edit["value"].clone(),
+                (_, Json::Array(items)) => {
+                    items.remove(index(last));
+                }
+                (_, parent) => {
+                    parent
+                        .as_object_mut()
+                        .expect("an object")
+                        .remove(text(last));
+                }
+            }
+            bytes_of(
+                files,
+                serde_json::to_vec(&json).expect("an edit as recorded"),
+            );
+        }
+        op => panic!("{op} is no known edit"),
+    }
+}
+
+fn text(json: &Json) -> &str {
+    json.as_str().expect("text in an edit")
+}
+
+fn index(json: &Json) -> usize {
+    let index = json.as_u64().expect("the number of an item");
+    usize::try_from(index).expect("an item of a list")
+}
+
+/// The field or item of a value that a step names.
+fn step_into<'a>(json: &'a mut Json, step: &Json) -> &'a mut Json {
+    match json {
+        Json::Array(items) => &mut items[index(step)],
+        json => &mut json[text(step)],
+    }
+}

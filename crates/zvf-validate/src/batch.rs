@@ -1,0 +1,123 @@
+//! Reading cells of many parts, chunk by chunk, a bounded number of bytes at a time.
+
+use bytes::Bytes;
+use zvf_model::{
+    fetch::{Fetch, FetchError, FetchProblem},
+    grid::ChunkCoord,
+};
+
+use crate::{cells::Cells, context::Context, rules::consistency as rules};
+
+/// Chunks of one batch at most.
+const MOST_CHUNKS: usize = 512;
+/// What a cell is taken to have whose size no listing tells.
+const UNKNOWN: u64 = 64 << 10;
+
+/// What was read of a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    /// The part has none for this chunk, and does not say that it has.
+    None,
+    /// It should be there and cannot be read; that is found already.
+    Lost,
+    /// Its payload.
+    Bytes(Bytes),
+}
+
+impl Cell {
+    /// The payload.
+    pub(crate) fn bytes(&self) -> Option<&Bytes> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the cells of all `parts` for each of `chunks`, and hands them out chunk by
+/// chunk in the order of `parts`. What cannot be read is found here.
+pub(crate) async fn each_chunk<F: Fetch>(
+    context: &Context<'_, F>,
+    parts: &[&Cells<F::Array>],
+    chunks: &[ChunkCoord],
+    mut each: impl FnMut(&ChunkCoord, &[Cell]) + Send,
+) {
+    let mut rest = chunks;
+    while !rest.is_empty() {
+        let (batch, after) = rest.split_at(batch_len(context, parts, rest));
+        rest = after;
+        let mut wanted = Vec::new();
+        let mut asked = Vec::new();
+        for chunk in batch {
+            for part in parts {
+                let want = part.wanted(chunk);
+                asked.push(want.is_some());
+                wanted.extend(want);
+            }
+        }
+        let mut answers = context.fetch.cells(&wanted).await.into_iter();
+        let mut asked = asked.into_iter();
+        for chunk in batch {
+            let mut cells = Vec::with_capacity(parts.len());
+            for part in parts {
+                let cell = match asked.next() {
+                    Some(true) => answers
+                        .next()
+                        .map_or(Cell::Lost, |answer| take(context, part, chunk, answer)),
+                    _ => Cell::None,
+                };
+                cells.push(cell);
+            }
+            each(chunk, &cells);
+        }
+    }
+}
+
+fn take<F: Fetch>(
+    context: &Context<'_, F>,
+    part: &Cells<F::Array>,
+    chunk: &ChunkCoord,
+    answer: Result<Option<zvf_model::fetch::Fetched>, FetchError>,
+) -> Cell {
+    match answer {
+        Ok(Some(found)) => {
+            context.checked(found.bytes.len());
+            Cell::Bytes(found.bytes)
+        }
+        Ok(None) => {
+            let message = "it is listed, and the store has no such object";
+            context.find_in(&rules::CELL_MISSING, &part.key, chunk, message);
+            Cell::Lost
+        }
+        Err(error) => {
+            let rule = match error.problem {
+                FetchProblem::Damaged => &rules::CELL_UNREADABLE,
+                _ => &rules::CELL_NOT_CHECKED,
+            };
+            let message = crate::message(&*error.source);
+            context.find_in(rule, &part.key, chunk, message);
+            Cell::Lost
+        }
+    }
+}
+
+/// How many chunks are read at once: one at least.
+fn batch_len<F: Fetch>(
+    context: &Context<'_, F>,
+    parts: &[&Cells<F::Array>],
+    chunks: &[ChunkCoord],
+) -> usize {
+    let most = context.options.batch_bytes;
+    let mut bytes = 0_u64;
+    let mut len = 0_usize;
+    for chunk in chunks.iter().take(MOST_CHUNKS) {
+        let sizes = parts.iter().filter(|part| part.has(chunk));
+        let sizes = sizes.map(|part| part.stored_size(chunk).unwrap_or(UNKNOWN));
+        bytes = bytes.saturating_add(sizes.fold(0, u64::saturating_add));
+        if len > 0 && bytes > most {
+            break;
+        }
+        len = len.saturating_add(1);
+    }
+    len.max(1).min(chunks.len())
+}

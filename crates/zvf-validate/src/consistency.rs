@@ -1,0 +1,94 @@
+//! L3: every cell, and what cells say of each other.
+
+use std::collections::BTreeMap;
+
+use zvf_model::{
+    fetch::Fetch,
+    grid::ChunkCoord,
+    key::Key,
+    level::{LevelId, LevelMetadata},
+    root::RootMetadata,
+};
+
+use crate::{
+    context::Context,
+    rules::consistency as rules,
+    store::{Level, Store},
+};
+
+mod chunks;
+mod extras;
+mod links;
+mod objects;
+
+/// A level that can be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) root: &'a RootMetadata,
+    pub(crate) level: &'a Level,
+    pub(crate) metadata: &'a LevelMetadata,
+}
+
+/// What was counted on the way, for what comes after.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) levels: BTreeMap<LevelId, LevelCounts>,
+}
+
+/// Of one level.
+#[derive(Debug, Default)]
+pub(crate) struct LevelCounts {
+    /// Of every chunk whose vertices could be read.
+    pub(crate) chunks: BTreeMap<ChunkCoord, ChunkCounts>,
+    /// Rows of the object index.
+    pub(crate) objects: Option<u64>,
+}
+
+/// Of one chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChunkCounts {
+    /// Vertices.
+    pub(crate) rows: u64,
+    /// Fragments; `None` when the index cannot be read.
+    pub(crate) fragments: Option<u64>,
+}
+
+/// Checks every cell of every level.
+pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) -> Counted {
+    let mut counted = Counted::default();
+    let Some(root) = &store.root else {
+        let message = "the root's metadata cannot be used";
+        context.find(&rules::NOT_RUN, &Key::root(), message);
+        return counted;
+    };
+    for level in &store.levels {
+        let Some(metadata) = &level.metadata else {
+            let message = "the level's metadata cannot be used";
+            context.find(&rules::NOT_RUN, &level.key, message);
+            continue;
+        };
+        let scope = Scope {
+            store,
+            root,
+            level,
+            metadata,
+        };
+        let mut counts = chunks::check(context, scope).await;
+        objects::check(context, scope, &mut counts).await;
+        counted.levels.insert(level.id, counts);
+    }
+    for level in &store.levels {
+        if let Some(metadata) = &level.metadata {
+            let scope = Scope {
+                store,
+                root,
+                level,
+                metadata,
+            };
+            links::check(context, scope, &mut counted).await;
+        }
+    }
+    extras::check(context, store, root, &counted).await;
+    counted
+}

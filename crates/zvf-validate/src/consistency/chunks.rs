@@ -1,0 +1,10 @@
+//! Vertices, fragments and attributes, chunk by chunk.
+
+use zvf_model::fetch::Fetch;
+
+use super::{LevelCounts, Scope};
+use crate::context::Context;
+
+pub(super) async fn check<F: Fetch>(_context: &Context<'_, F>, _scope: Scope<'_>) -> LevelCounts {
+    LevelCounts::default()
+}

@@ -1,0 +1,222 @@
+//! L1: which nodes there are.
+
+use zvf_model::{
+    fetch::Fetch,
+    generation::{Evidence, FamilyForm, NodeForm},
+    key::Key,
+    layout::{ChunkForm, Layout, LinkForm},
+    level::LevelId,
+    root::RootMetadata,
+    zarr::Node,
+};
+
+use crate::{
+    context::Context,
+    rules::{metadata, structure as rules},
+    store::{Level, Store},
+    tree::Tree,
+};
+
+/// Families of a level whose children may be chunks, and how many names deep
+/// the chunks are.
+const FAMILIES: [(&str, usize); 9] = [
+    ("vertices", 1),
+    ("vertex_fragments", 1),
+    ("link_fragments", 1),
+    ("vertex_attributes", 2),
+    ("fragment_attributes", 2),
+    ("links", 2),
+    ("link_attributes", 3),
+    ("cross_chunk_links", 2),
+    ("cross_chunk_link_attributes", 3),
+];
+
+/// Reads all nodes and tells what the store is. `None` when nothing more can be
+/// said of it.
+pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
+    let mut tree = Tree::list(context).await?;
+    let root = Key::root();
+    if !tree.has_file(&root) {
+        context.find(&rules::NO_ROOT, &root, "there is no zarr.json");
+        return None;
+    }
+    let (nodes, children): (Vec<&str>, Vec<&str>) = tree.keys().partition(|key| !may_be_chunk(key));
+    let (nodes, children) = (keys(&nodes), keys(&children));
+    tree.read(context, &nodes).await;
+    if !matches!(tree.node(&root), Some(Node::Group(_))) {
+        let message = "its zarr.json is no group of Zarr v3";
+        context.find(&rules::ROOT_UNREADABLE, &root, message);
+        return None;
+    }
+    let mut ids: Vec<LevelId> = tree
+        .folders(&root)
+        .into_iter()
+        .filter_map(LevelId::parse)
+        .collect();
+    ids.sort_unstable();
+    let Some(first) = ids.first().copied() else {
+        context.find(&rules::NO_LEVEL, &root, "no child is named by a number");
+        return None;
+    };
+    // Of families whose children may be arrays of their own, one child tells.
+    let samples = samples(&tree, &child(&root, &first.to_string())?);
+    tree.read(context, &samples).await;
+    let evidence = evidence(&tree, first)?;
+    let detection = match evidence.detect() {
+        Ok(detection) => detection,
+        Err(error) => {
+            context.find(&rules::NO_GENERATION, &root, error);
+            return None;
+        }
+    };
+    let rest = children.into_iter();
+    let rest: Vec<Key> = rest
+        .filter(|key| !is_cell(&detection.layout, key.as_str()) && tree.node(key).is_none())
+        .collect();
+    tree.read(context, &rest).await;
+    let attributes = tree.node(&root)?.attributes();
+    let parsed = match RootMetadata::parse(&root, attributes) {
+        Ok(parsed) => Some(parsed),
+        Err(error) => {
+            context.find_at(&metadata::ROOT_UNUSABLE, &root, &error.path, &error.fault);
+            None
+        }
+    };
+    let levels = ids.into_iter().filter_map(|id| {
+        let key = child(&root, &id.to_string())?;
+        Some(Level::new(context, &tree, id, key, parsed.as_ref()))
+    });
+    let levels = levels.collect();
+    Some(Store {
+        tree,
+        detection,
+        root: parsed,
+        levels,
+    })
+}
+
+/// Keys of paths; what is no key was never listed as a node.
+fn keys(paths: &[&str]) -> Vec<Key> {
+    let keys = paths.iter().filter_map(|path| match *path {
+        "" => Some(Key::root()),
+        path => Key::parse(path).ok(),
+    });
+    keys.collect()
+}
+
+fn child(key: &Key, name: &str) -> Option<Key> {
+    key.join(name).ok()
+}
+
+/// The family a path is in, and how many names deep it is in it.
+fn family(path: &str) -> Option<(&'static str, usize, usize)> {
+    let mut names = path.split('/');
+    LevelId::parse(names.next()?)?;
+    let name = names.next()?;
+    let found = FAMILIES.iter().find(|(family, _)| *family == name);
+    let (family, depth) = match found {
+        Some((family, depth)) => (*family, *depth),
+        None if name.starts_with("vertices_") => ("vertices", 1),
+        None => return None,
+    };
+    Some((family, depth, names.count()))
+}
+
+/// Whether a node may be the array of a chunk, as generations up to 0.8 have.
+fn may_be_chunk(path: &str) -> bool {
+    family(path).is_some_and(|(_, depth, found)| found == depth)
+}
+
+/// Whether it is one in this layout. Shards, which hold many, are not.
+pub(crate) fn is_cell(layout: &Layout, path: &str) -> bool {
+    let is_shard = path.rsplit('/').next();
+    if is_shard.is_some_and(|name| name.starts_with(zvf_model::array::SHARD_PREFIX)) {
+        return false;
+    }
+    let Some((family, depth, found)) = family(path) else {
+        return false;
+    };
+    if found != depth {
+        return false;
+    }
+    match family {
+        "links" | "link_attributes" => layout.links == LinkForm::PerDelta,
+        "cross_chunk_links" | "cross_chunk_link_attributes" => {
+            layout.cross_chunk == zvf_model::layout::CrossChunkForm::Cells
+        }
+        _ => layout.chunks != ChunkForm::Cell,
+    }
+}
+
+/// A child of each family of links, which tells generations apart.
+fn samples(tree: &Tree, level: &Key) -> Vec<Key> {
+    let mut samples = Vec::new();
+    for name in ["links", "cross_chunk_links"] {
+        let Some(parent) = child(level, name) else {
+            continue;
+        };
+        for delta in tree.folders(&parent) {
+            let Some(family) = child(&parent, delta) else {
+                continue;
+            };
+            let first = tree.folders(&family).into_iter().find(|name| *name != "c");
+            samples.extend(first.and_then(|name| child(&family, name)));
+        }
+    }
+    samples
+}
+
+/// What tells generations apart.
+fn evidence(tree: &Tree, first: LevelId) -> Option<Evidence> {
+    let root = Key::root();
+    let level = child(&root, &first.to_string())?;
+    let form = |key: &Key| match tree.node(key) {
+        Some(node) => Some(NodeForm::of(node)),
+        None => tree.exists(key).then_some(NodeForm::Group),
+    };
+    let of = |name: &str| child(&level, name).and_then(|key| form(&key));
+    let names = tree.folders(&level);
+    let composite = names.iter().find(|name| name.starts_with("links_"));
+    let families = |name: &str| {
+        let parent = child(&level, name);
+        let deltas = parent.iter().flat_map(|parent| tree.folders(parent));
+        let families = deltas.filter_map(|delta| {
+            let key = child(parent.as_ref()?, delta)?;
+            let node = tree.node(&key);
+            let first = tree.folders(&key).into_iter().find(|name| *name != "c");
+            let children = first.and_then(|name| {
+                let form = tree.node(&child(&key, name)?).map(NodeForm::of);
+                Some((name.to_owned(), form))
+            });
+            Some(FamilyForm {
+                node: form(&key)?,
+                attributes: node
+                    .map(|node| node.attributes().clone())
+                    .unwrap_or_default(),
+                children: children.into_iter().collect(),
+            })
+        });
+        families.collect::<Vec<_>>()
+    };
+    let mut attribute = ["object_attributes", "group_attributes"].iter();
+    let attribute = attribute.find_map(|name| {
+        let parent = child(&level, name)?;
+        let name = tree.folders(&parent).into_iter().next()?;
+        form(&child(&parent, name)?)
+    });
+    let index = child(&level, "object_index")?;
+    let parametric = Key::parse("parametric/objects").ok()?;
+    Some(Evidence {
+        vertices: of("vertices"),
+        vertex_group_offsets: names.contains(&"vertex_group_offsets"),
+        links: families("links"),
+        cross_chunk_links: families("cross_chunk_links"),
+        object_index: tree.node(&index).map(|node| node.attributes().clone()),
+        object_attribute: attribute,
+        composite_links: composite.and_then(|name| of(name)),
+        parametric_objects: tree.node(&parametric).map(NodeForm::of),
+        groups: of("groups"),
+        fragment_attributes: names.contains(&"fragment_attributes"),
+        ..Evidence::of_root(tree.node(&root)?.attributes())
+    })
+}

@@ -1,0 +1,151 @@
+//! Everything a store holds, by path: one listing, and every `zarr.json`.
+
+use std::collections::BTreeMap;
+
+use zvf_model::{
+    fetch::{Fetch, FetchProblem},
+    key::Key,
+    zarr::{Array, Node},
+};
+
+use crate::{context::Context, rules::structure};
+
+/// The name of a node's file.
+const FILE: &str = "zarr.json";
+/// Nodes read in one round.
+const BATCH: usize = 512;
+
+/// What a store holds.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// Sizes of all objects by key.
+    files: BTreeMap<String, u64>,
+    /// Nodes that were read; `None` is one that cannot be, which is found already.
+    nodes: BTreeMap<String, Option<Node>>,
+}
+
+impl Tree {
+    /// Lists the store. `None` when that is not possible, which is found then.
+    pub(crate) async fn list<F: Fetch>(context: &Context<'_, F>) -> Option<Self> {
+        let root = Key::root();
+        match context.fetch.files(&root).await {
+            Ok(files) => Some(Self {
+                files: files.into_iter().collect(),
+                nodes: BTreeMap::new(),
+            }),
+            Err(error) => {
+                context.find(&structure::UNLISTABLE, &root, error);
+                None
+            }
+        }
+    }
+
+    /// Reads the nodes at `keys`, those that cannot be read one for one found.
+    pub(crate) async fn read<F: Fetch>(&mut self, context: &Context<'_, F>, keys: &[Key]) {
+        let mut open: Vec<&[Key]> = keys.chunks(BATCH).collect();
+        while let Some(batch) = open.pop() {
+            match (context.fetch.nodes(batch).await, batch) {
+                (Ok(nodes), _) => {
+                    for (key, node) in batch.iter().zip(nodes) {
+                        if let Some(node) = node {
+                            self.nodes.insert(key.as_str().to_owned(), Some(node));
+                        }
+                    }
+                }
+                (Err(error), [key]) => {
+                    let rule = match error.problem {
+                        FetchProblem::Damaged => &structure::NODE_UNREADABLE,
+                        _ => &structure::NODE_NOT_CHECKED,
+                    };
+                    context.find(rule, key, crate::message(&*error.source));
+                    self.nodes.insert(key.as_str().to_owned(), None);
+                }
+                // One of them: halves find it in few rounds.
+                (Err(_), batch) => {
+                    let (left, right) = batch.split_at(batch.len() / 2);
+                    open.extend([left, right]);
+                }
+            }
+        }
+    }
+
+    /// Sizes of all objects below a folder, by key.
+    pub(crate) fn below(&self, key: &Key) -> impl Iterator<Item = (&str, u64)> {
+        let first = inside(key);
+        let last = match first.strip_suffix('/') {
+            // The character after the slash.
+            Some(folder) => format!("{folder}0"),
+            None => "\u{10ffff}".to_owned(),
+        };
+        let range = self.files.range(first..last);
+        range.map(|(key, size)| (key.as_str(), *size))
+    }
+
+    /// Names of the folders in a folder, ascending.
+    pub(crate) fn folders(&self, key: &Key) -> Vec<&str> {
+        let prefix = inside(key);
+        let mut names = Vec::new();
+        let mut from = prefix.clone();
+        loop {
+            let next = self.files.range(from.clone()..).next();
+            let Some(rest) = next.and_then(|(key, _)| key.strip_prefix(&prefix)) else {
+                return names;
+            };
+            match rest.split_once('/') {
+                Some((name, _)) => {
+                    names.push(name);
+                    from = format!("{prefix}{name}0");
+                }
+                None => from = format!("{prefix}{rest}\0"),
+            }
+        }
+    }
+
+    /// The size of an object; `None` when there is none.
+    pub(crate) fn size(&self, key: &Key) -> Option<u64> {
+        self.files.get(key.as_str()).copied()
+    }
+
+    /// Whether there is anything at or below a node.
+    pub(crate) fn exists(&self, key: &Key) -> bool {
+        self.below(key).next().is_some()
+    }
+
+    /// Whether a node has a `zarr.json`.
+    pub(crate) fn has_file(&self, key: &Key) -> bool {
+        key.metadata().is_ok_and(|file| self.size(&file).is_some())
+    }
+
+    /// Every key with a `zarr.json`, ascending.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let files = self.files.keys();
+        files.filter_map(|file| match file.strip_suffix(FILE)? {
+            "" => Some(""),
+            folder => folder.strip_suffix('/'),
+        })
+    }
+
+    /// A node that was read and understood.
+    pub(crate) fn node(&self, key: &Key) -> Option<&Node> {
+        self.nodes.get(key.as_str())?.as_ref()
+    }
+
+    /// The same, when it is an array.
+    pub(crate) fn array(&self, key: &Key) -> Option<&Array> {
+        self.node(key)?.as_array()
+    }
+
+    /// Every node that was read and understood, by key.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&str, &Node)> {
+        let nodes = self.nodes.iter();
+        nodes.filter_map(|(key, node)| Some((key.as_str(), node.as_ref()?)))
+    }
+}
+
+/// What keys below a folder start with.
+fn inside(key: &Key) -> String {
+    match key.is_root() {
+        true => String::new(),
+        false => format!("{key}/", key = key.as_str()),
+    }
+}

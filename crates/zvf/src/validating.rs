@@ -1,0 +1,35 @@
+//! Validating stores where they are.
+
+use zvf_store::{CellReader, OpenOptions, Read, Store};
+use zvf_validate::{Options, Report};
+
+use crate::{error::Error, nodes};
+
+/// Checks the store at `address`, which [`Dataset::open`](crate::Dataset::open) need
+/// not be able to open.
+///
+/// # Errors
+///
+/// [`Error`] when the address cannot be used or a transaction that is being applied
+/// cannot be followed. What is wrong with the store is in the report.
+pub async fn validate(
+    address: &str,
+    open: &OpenOptions,
+    options: &Options,
+) -> Result<Report, Error> {
+    validate_store(open.open(address)?, options).await
+}
+
+/// The same of a store that is open already.
+///
+/// # Errors
+///
+/// As for [`validate`].
+pub async fn validate_store(store: Store, options: &Options) -> Result<Report, Error> {
+    let root = nodes::metadata(&zvf_model::key::Key::root())?;
+    let store = match store.read_one(Read::full(root)).await? {
+        Some(bytes) => store.follow(&bytes).await?,
+        None => store,
+    };
+    Ok(zvf_validate::validate(&CellReader::new(store), options).await)
+}

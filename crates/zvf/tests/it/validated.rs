@@ -1,0 +1,32 @@
+//! What validating finds in stores, healthy and not.
+
+mod recorded;
+
+use zvf::{OpenOptions, validate_store, validation::Options};
+use zvf_testkit::{damage::Files, golden::Golden};
+
+use crate::block_on;
+
+/// The files of a recorded store.
+fn files(golden: &Golden, store: &str) -> Files {
+    let prefix = format!("{store}/");
+    let below = golden.files().filter_map(|(path, bytes)| {
+        let key = path.strip_prefix(&prefix)?;
+        Some((key.to_owned(), bytes.to_vec()))
+    });
+    let files: Files = below.collect();
+    assert!(!files.is_empty(), "{store}");
+    files
+}
+
+/// What is found in a store, as lines of code, path, place and message.
+fn findings(files: &Files, options: &Options) -> Vec<String> {
+    let store = OpenOptions::default().from_memory(files.iter().cloned());
+    let report = block_on(validate_store(store.unwrap(), options)).unwrap();
+    let lines = report.findings.iter().map(|finding| {
+        let place = finding.place.as_deref().unwrap_or("-");
+        let (code, path) = (finding.rule.code, &finding.path);
+        format!("{code} {path} {place} {}", finding.message)
+    });
+    lines.collect()
+}
