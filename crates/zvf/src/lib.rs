@@ -31,6 +31,7 @@ mod level;
 mod nodes;
 mod objects;
 mod opening;
+mod repairing;
 mod validating;
 mod writing;
 
@@ -38,6 +39,7 @@ pub use dataset::Dataset;
 pub use editing::{Changed, Editor};
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use repairing::{Repaired, repair, repair_store};
 pub use validating::{validate, validate_store};
 pub use writing::{
     Batches, CreateOptions, Existing, Progress, Runner, Written, create, create_from, create_in,

@@ -1,0 +1,293 @@
+//! Putting right what validating found, where the right value is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use zvf_build::Output;
+use zvf_model::{key::Key, zarr::Node};
+use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
+use zvf_validate::{Finding, Fix, Options, Report};
+
+use crate::{
+    error::Error,
+    nodes,
+    validating::validate_store,
+    writing::objects::{self, Arrays, encoded},
+};
+
+/// What one fix shows may need another: counts after lists of chunks.
+const MOST_ROUNDS: usize = 4;
+/// How often a repair is made again that others were in the way of.
+const RETRIES: usize = 16;
+/// Findings of a rule that are looked at for fixes in a round.
+const MOST_OF_A_RULE: usize = 1 << 20;
+
+/// What a repair came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Repaired {
+    /// The findings that were put right, in order.
+    pub repaired: Vec<Finding>,
+    /// The number of the last transaction; `None` when there was nothing to do.
+    pub transaction: Option<u64>,
+    /// What is found now: all that is left is for somebody to decide.
+    pub left: Report,
+}
+
+/// Puts right what can be without guessing in the store at `address`, each round in
+/// one transaction.
+///
+/// # Errors
+///
+/// [`Error`] when the store cannot be written, or others keep changing it.
+pub async fn repair(
+    address: &str,
+    open: &OpenOptions,
+    options: &Options,
+) -> Result<Repaired, Error> {
+    repair_store(open.open(address)?, options).await
+}
+
+/// The same of a store that is open already.
+///
+/// # Errors
+///
+/// As for [`repair`].
+pub async fn repair_store(store: Store, options: &Options) -> Result<Repaired, Error> {
+    let looked = Options {
+        most_of_a_rule: MOST_OF_A_RULE.max(options.most_of_a_rule),
+        ..options.clone()
+    };
+    let mut repaired = Repaired::default();
+    let mut retries = RETRIES;
+    for _ in 0..MOST_ROUNDS {
+        let found = loop {
+            match round(&store, &looked).await {
+                Err(Error::Commit(CommitError::Moved { .. } | CommitError::Conflict { .. }))
+                    if retries > 0 =>
+                {
+                    retries -= 1;
+                }
+                round => break round?,
+            }
+        };
+        let Some((transaction, found)) = found else {
+            break;
+        };
+        repaired.transaction = Some(transaction);
+        repaired.repaired.extend(found);
+    }
+    repaired.left = validate_store(store, options).await?;
+    Ok(repaired)
+}
+
+/// One round: the number of its transaction and what it put right; `None` when there
+/// is nothing to do.
+async fn round(store: &Store, options: &Options) -> Result<Option<(u64, Vec<Finding>)>, Error> {
+    let report = validate_store(store.clone(), options).await?;
+    let found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut transaction = store.begin().await?;
+    match stage(store, &mut transaction, &found).await {
+        Ok(root) => {
+            let committed = transaction.commit(&root).await?;
+            Ok(Some((committed.transaction, found)))
+        }
+        Err(error) => {
+            let _ = transaction.abort().await;
+            Err(error)
+        }
+    }
+}
+
+fn has_fix(finding: &Finding) -> bool {
+    finding.fix.is_some()
+}
+
+/// Stages all fixes; the new root.
+async fn stage(
+    store: &Store,
+    transaction: &mut Transaction,
+    found: &[Finding],
+) -> Result<Bytes, Error> {
+    let mut cells: BTreeMap<&Key, BTreeMap<&[u64], &[u8]>> = BTreeMap::new();
+    let mut attributes: BTreeMap<&Key, Vec<(&[String], &Option<Value>)>> = BTreeMap::new();
+    for fix in found.iter().filter_map(|finding| finding.fix.as_ref()) {
+        match fix {
+            Fix::Attribute { node, path, value } => {
+                let of_node = attributes.entry(node).or_default();
+                of_node.push((path, value));
+            }
+            Fix::Cell {
+                array,
+                element,
+                payload,
+            } => {
+                cells.entry(array).or_default().insert(element, payload);
+            }
+        }
+    }
+    let mut root = document(&Key::root(), transaction.root())?;
+    let mut objects = Vec::new();
+    for (node, changes) in attributes {
+        let file = nodes::metadata(node)?;
+        if node.is_root() {
+            changes.iter().for_each(|change| set(&mut root, change));
+            continue;
+        }
+        let mut json = match store.read_one(Read::full(file.clone())).await? {
+            Some(bytes) => document(node, &bytes)?,
+            // A group that older writers leave out.
+            None => json!({"zarr_format": 3, "node_type": "group", "attributes": {}}),
+        };
+        changes.iter().for_each(|change| set(&mut json, change));
+        objects.push((file, objects::text(&json)));
+    }
+    for (array, cells) in cells {
+        objects.extend(rewritten(store, array, cells).await?);
+    }
+    // Whoever changes one of these at the same time decided on what was wrong.
+    for (key, _) in &objects {
+        transaction.touch(key.as_str());
+    }
+    transaction.put_each(objects).await?;
+    Ok(objects::text(&root))
+}
+
+fn document(node: &Key, bytes: &[u8]) -> Result<Value, Error> {
+    serde_json::from_slice(bytes).map_err(|source| Error::Json {
+        key: node.clone(),
+        source,
+    })
+}
+
+/// Sets or takes away one attribute.
+fn set(node: &mut Value, (path, value): &(&[String], &Option<Value>)) {
+    let mut at = &mut node["attributes"];
+    let Some((last, parents)) = path.split_last() else {
+        return;
+    };
+    for name in parents {
+        at = match at {
+            Value::Array(items) => {
+                let item = name.parse().ok().and_then(|at: usize| items.get_mut(at));
+                let Some(item) = item else {
+                    return;
+                };
+                item
+            }
+            at => {
+                if !at.is_object() {
+                    *at = Value::Object(Map::new());
+                }
+                &mut at[name.as_str()]
+            }
+        };
+    }
+    match (at, value) {
+        (Value::Array(items), Some(value)) => {
+            let item = last.parse().ok().and_then(|at: usize| items.get_mut(at));
+            if let Some(item) = item {
+                *item = value.clone();
+            }
+        }
+        (Value::Object(fields), None) => {
+            fields.remove(last);
+        }
+        (at, Some(value)) => {
+            if !at.is_object() {
+                *at = Value::Object(Map::new());
+            }
+            at[last.as_str()] = value.clone();
+        }
+        (_, None) => {}
+    }
+}
+
+/// The objects of cells, with all others that share one with them.
+async fn rewritten(
+    store: &Store,
+    array: &Key,
+    mut cells: BTreeMap<&[u64], &[u8]>,
+) -> Result<Vec<(Key, Bytes)>, Error> {
+    let file = nodes::metadata(array)?;
+    let Some(bytes) = store.read_one(Read::full(file.clone())).await? else {
+        let node = array.clone();
+        return Err(Error::MissingNode { node });
+    };
+    let Node::Array(metadata) = Node::parse(&file, &bytes)? else {
+        let node = array.clone();
+        return Err(Error::NoCells { node });
+    };
+    let path = array.as_str().to_owned();
+    let json = document(array, &bytes)?;
+    let arrays = Arrays::of(&[Output::Node {
+        path: path.clone(),
+        json,
+    }])?;
+    let source = arrays.get(&path)?;
+    let reader = CellReader::new(store.clone());
+    let mut others: Vec<(Vec<u64>, Bytes)> = Vec::new();
+    if let Some(sharding) = metadata.sharding() {
+        let mut shards = BTreeSet::new();
+        for element in cells.keys() {
+            let index = |source| Error::Index {
+                node: array.clone(),
+                source,
+            };
+            shards.insert(metadata.chunk_of(element).map_err(index)?);
+        }
+        let inner: Vec<u64> = metadata
+            .chunk_shape
+            .iter()
+            .zip(&sharding.chunk_shape)
+            .map(|(outer, inner)| outer / (*inner).max(1))
+            .collect();
+        for shard in shards {
+            for element in elements(&shard, &inner, &metadata.shape) {
+                if cells.contains_key(element.as_slice()) {
+                    continue;
+                }
+                let cell = Cell {
+                    array: &source,
+                    index: &element,
+                    part: None,
+                };
+                if let Some(payload) = reader.read_one(cell).await? {
+                    others.push((element, payload));
+                }
+            }
+        }
+    }
+    for (element, payload) in &others {
+        cells.insert(element, payload);
+    }
+    let outputs = cells.into_iter().map(|(index, payload)| Output::Cell {
+        array: path.clone(),
+        index: index.to_vec(),
+        payload: payload.to_vec(),
+    });
+    encoded(&arrays, outputs.collect())
+}
+
+/// The elements of a shard of `inner` cells that the array has.
+fn elements(shard: &[u64], inner: &[u64], shape: &[u64]) -> Vec<Vec<u64>> {
+    let mut elements = vec![Vec::new()];
+    for ((at, inner), extent) in shard.iter().zip(inner).zip(shape) {
+        let first = at.saturating_mul(*inner);
+        let last = first.saturating_add(*inner).min(*extent);
+        elements = elements
+            .into_iter()
+            .flat_map(|element: Vec<u64>| {
+                (first..last).map(move |at| {
+                    let mut element = element.clone();
+                    element.push(at);
+                    element
+                })
+            })
+            .collect();
+    }
+    elements
+}
