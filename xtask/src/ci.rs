@@ -10,7 +10,7 @@ use crate::{
     test, tidy,
 };
 
-const FUZZ_SECONDS: u64 = 20;
+const FUZZ_SECONDS: u64 = 10;
 
 pub(crate) fn all() -> Stages {
     let mut stages = Stages::default();
