@@ -1,7 +1,5 @@
 """Answers of runners beside what is expected."""
 
-from content import frozen, multiset
-
 PASSED, FAILED, UNSUPPORTED = "passed", "failed", "unsupported"
 
 
@@ -39,6 +37,23 @@ def canonical(answer):
     return fields
 
 
+def frozen(value):
+    """A value that can be compared and hashed: lists are tuples."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(frozen, value))
+    if isinstance(value, dict):
+        return tuple(sorted((key, frozen(item)) for key, item in value.items()))
+    return value
+
+
+def multiset(values):
+    """How often each comes."""
+    counts = {}
+    for value in values:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
 def pairs(of, values):
     if len(of) != len(values):
         raise ValueError(f"{len(values)} values of {len(of)} rows")
@@ -46,9 +61,11 @@ def pairs(of, values):
 
 
 def compared(answer, wanted, may_be_incomplete=False):
-    """For each field what came of it, and why."""
+    """For each field of the answer that is wanted what came of it, and why."""
+    wanted = canonical(wanted)
     if "unsupported" in answer:
-        return {name: (UNSUPPORTED, str(answer["unsupported"])) for name in wanted}
+        told = (UNSUPPORTED, str(answer["unsupported"]))
+        return {name: told for name, value in wanted.items() if value}
     error = answer.get("error")
     if answer.get("missing") and not may_be_incomplete:
         error = f"it misses {answer['missing']}"
@@ -60,10 +77,11 @@ def compared(answer, wanted, may_be_incomplete=False):
         return {name: (FAILED, f"error: {error}") for name in wanted}
     outcomes = {}
     for name, value in wanted.items():
+        if not value and not found.get(name):
+            # Nothing of nothing proves nothing.
+            continue
         if name not in found:
-            # Nothing to tell is told by leaving it out.
-            told = UNSUPPORTED if value else PASSED
-            outcomes[name] = (told, "not in the answer")
+            outcomes[name] = (UNSUPPORTED, "not in the answer")
         elif found[name] == value:
             outcomes[name] = (PASSED, "")
         else:
