@@ -61,11 +61,14 @@ def pairs(of, values):
 
 
 def compared(answer, wanted, may_be_incomplete=False):
-    """For each field of the answer that is wanted what came of it, and why."""
+    """For each field of the answer that counts what came of it, and why.
+
+    Fields that are empty count when something was found, and the first when all are.
+    """
     wanted = canonical(wanted)
+    counted = [name for name, value in wanted.items() if value] or list(wanted)[:1]
     if "unsupported" in answer:
-        told = (UNSUPPORTED, str(answer["unsupported"]))
-        return {name: told for name, value in wanted.items() if value}
+        return {name: (UNSUPPORTED, str(answer["unsupported"])) for name in counted}
     error = answer.get("error")
     if answer.get("missing") and not may_be_incomplete:
         error = f"it misses {answer['missing']}"
@@ -74,11 +77,10 @@ def compared(answer, wanted, may_be_incomplete=False):
     except (ValueError, IndexError, TypeError, AttributeError, KeyError) as broken:
         error = error or f"the answer is broken: {broken!r}"
     if error is not None:
-        return {name: (FAILED, f"error: {error}") for name in wanted}
+        return {name: (FAILED, f"error: {error}") for name in counted}
     outcomes = {}
     for name, value in wanted.items():
-        if not value and not found.get(name):
-            # Nothing of nothing proves nothing.
+        if name not in counted and not found.get(name):
             continue
         if name not in found:
             outcomes[name] = (UNSUPPORTED, "not in the answer")

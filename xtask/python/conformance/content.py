@@ -23,8 +23,12 @@ class Content:
         #: Members of each group.
         self.groups = None
         self.group = {}
+        #: The attribute that chunks the level, and its value for each vertex.
+        self.chunked_by = None
         #: Names of attributes of vertices that no reader can tell, as `vertex.NAME`.
         self.untold = set()
+        #: Whether a fragment lists its rows.
+        self.has_explicit = False
         #: Whether something of it cannot be read, as what it speaks of is not there.
         self.incomplete = False
         #: Whether vertices are where their chunks say.
@@ -54,6 +58,10 @@ def queries(content):
     if content.objects is not None or content.groups is not None:
         asked.append({"kind": "tables"})
     asked.append({"kind": "all", **shape})
+    if content.chunked_by is not None:
+        name, values = content.chunked_by
+        for value in sorted(set(values)):
+            asked.append({"kind": "all", **shape, "chunked_by": {name: value}})
     if content.positions and content.placed:
         columns = list(zip(*content.positions))
         half = [float(statistics.median_low(column)) for column in columns]
@@ -111,7 +119,7 @@ def vertices(content, rows):
     found = {"positions": [content.positions[row] for row in rows]}
     for scope in ("vertex", "fragment"):
         columns = getattr(content, scope).items()
-        columns = [(name, values) for name, values in columns if f"{scope}.{name}" not in content.untold]
+        columns = [pair for pair in columns if f"{scope}.{pair[0]}" not in content.untold]
         found[scope] = {name: [values[row] for row in rows] for name, values in columns}
     return found
 
@@ -128,6 +136,8 @@ def points(content, query):
         if query["kind"] == "bbox":
             keep = content.inside(query["lower"], query["upper"])
             rows = [row for row in rows if keep[row]]
+        for value in query.get("chunked_by", {}).values():
+            rows = [row for row in rows if content.chunked_by[1][row] == value]
         pairs = [(row, content.owners and owner(content.owners[row])) for row in rows]
     found = vertices(content, [row for row, _ in pairs])
     if content.objects is not None:

@@ -154,6 +154,7 @@ def current(content, level, skeleton, expected, number_of_level):
         fragments = []
         for at, (rows, index) in enumerate(zip(chunk.get("fragments", []), chunk["index"])):
             span = index[0] == "range"
+            content.has_explicit |= not span and len(index[1]) > 0
             fragment = {
                 "rows": list(range(index[1], index[1] + index[2])) if span else index[1],
                 "positions": rows,
@@ -218,7 +219,7 @@ def table(values, count, fill):
 
 
 # What `read_*` of the package is asked for, and the same in a request.
-ASKED = {"object_ids": "objects", "group_ids": "groups", "bbox": "bbox"}
+ASKED = {"object_ids": "objects", "group_ids": "groups", "bbox": "bbox", "attribute_filter": "all"}
 SHAPE_OF = {
     "read_points": "points",
     "read_graph": "links",
@@ -249,6 +250,8 @@ def reads(expected, contents):
             query["kind"] = ASKED[name]
             if name == "bbox":
                 query["lower"], query["upper"] = value
+            elif name == "attribute_filter":
+                query["chunked_by"] = value
             else:
                 query["ids"] = value
         yield level, query, answer_of(shape, said)
@@ -258,6 +261,8 @@ def is_comparable(content, shape, args):
     if not content.placed or content.incomplete:
         return False
     told = {id for id, _ in content.objects or []}
+    if "attribute_filter" in args and shape != "points":
+        return False
     if shape == "paths" and ("bbox" in args or content.objects is None):
         # The package selects paths by their chunks.
         return False
@@ -300,6 +305,7 @@ def older(content, level, skeleton, expected, number_of_level):
         fragments, read = [], chunk["vertices"]
         for at, index in enumerate(chunk["fragments"]):
             rows = index.get("explicit")
+            content.has_explicit |= bool(rows)
             if rows is None:
                 first, count = index["range"]
                 rows = list(range(first, first + count))

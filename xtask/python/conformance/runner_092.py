@@ -22,6 +22,8 @@ def answer(store, number, query):
         return tables(low, level.store, ids, *names)
     box = box_of(query)
     terms = {} if box is None else {"bbox": box}
+    if "chunked_by" in query:
+        terms["where"] = query["chunked_by"]
     if query["kind"] in ("objects", "groups"):
         terms[query["kind"]] = query["ids"]
     if query["kind"] in ("objects", "groups") and query["shape"] == "links":

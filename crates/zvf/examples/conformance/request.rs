@@ -33,7 +33,10 @@ impl Request {
         let whole = || -> Outcome<Query> {
             let query = Query::new().level(LevelChoice::Number(level));
             // What is linked to what is outside is no part of a box.
-            Ok(query.shape(shape(asked)?).mode(Mode::Within))
+            let mut query = query.shape(shape(asked)?).mode(Mode::Within);
+            let mut values = asked["chunked_by"].as_object().into_iter().flatten();
+            query.chunked_by = values.next().map(|(_, value)| value.clone());
+            Ok(query)
         };
         let kind = match asked["kind"].as_str() {
             Some("info") => Kind::Info,
