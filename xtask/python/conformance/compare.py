@@ -30,6 +30,8 @@ def canonical(answer):
         parts = ((id, tuple(positions[first:end])) for id, first, end in answer["parts"])
         fields["parts"] = multiset(parts)
     if "links" in answer:
+        if any(end < 0 for ends in answer["links"] for end in ends):
+            raise IndexError("an end of a link is below 0")
         links = [tuple(positions[end] for end in ends) for ends in answer["links"]]
         fields["links"] = multiset(links)
         for name, values in answer.get("link", {}).items():

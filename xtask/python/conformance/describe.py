@@ -1,6 +1,6 @@
 """Writes `testdata/corpus/stores.json`, which describes the healthy stores of the archives.
 
-usage: describe.py FOLDER OUT
+usage: describe.py FOLDER OUT [--check]
 
 FOLDER takes the unpacked archives. What a store is comes from its nodes and from what is recorded of
 it; the codes a validator may report (`findings`) are kept as they stand in the file that is there.
@@ -185,7 +185,7 @@ def kinds(store):
 
 
 def main():
-    folder, out = map(pathlib.Path, sys.argv[1:])
+    folder, out = map(pathlib.Path, sys.argv[1:3])
     corpus.unpack(folder)
     before = json.loads(corpus.DESCRIPTION.read_text()) if corpus.DESCRIPTION.exists() else {}
     findings = {entry["name"]: entry["findings"] for entry in before.get("stores", [])}
@@ -210,7 +210,12 @@ def main():
             lines.append("    " + json.dumps(entry))
     listed = json.dumps(FEATURES, indent=2).replace("\n", "\n  ")
     text = f'{{\n  "features": {listed},\n  "stores": [\n' + ",\n".join(lines) + "\n  ]\n}\n"
-    out.write_text(text)
+    if "--check" not in sys.argv:
+        out.write_text(text)
+    elif out.read_text() != text:
+        sys.exit(f"{out.name} is not what the stores are; `cargo xtask fixtures` writes it")
+    else:
+        print(f"{len(lines)} stores are as {out.name} says")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Makes `testdata/zvf-examples.tar.gz`: the ten examples of the specification's chapter 14, small.
 
-usage: examples.py ZVF FOLDER ARCHIVE
+usage: examples.py ZVF FOLDER ARCHIVE [--check]
 
 ZVF is our program, which writes what it can; the reference package writes levels that are chunked by
 an attribute, and fragments that objects share. Beside each store lies `expected.json` with queries
@@ -169,6 +169,8 @@ def mouse_nuclei(work):
     }
     says = {"object_sparsity": 1 / 3, "preserves_object_ids": True, "inherited_num_objects": count}
     work.add_level("points", coarse, (120, 120, 120), (120, 120, 120), says)
+    with Attributes(work.store) as attributes:
+        attributes["zarr_vectors"]["format_capabilities"] = ["preserved_object_ids"]
     fine = content("points", arrays, levels=(0, 1))
     return {0: fine, 1: content("points", coarse, levels=(0, 1))}
 
@@ -474,6 +476,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("archive", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
@@ -486,7 +489,10 @@ def main():
     tar = packed(options.folder)
     # Whoever compresses otherwise has the same archive.
     if options.archive.exists() and gzip.decompress(options.archive.read_bytes()) == tar:
+        print(f"{len(EXAMPLES)} examples are what is made of them")
         return
+    if options.check:
+        sys.exit(f"{options.archive.name} is not what is made now; `cargo xtask fixtures` makes it")
     with open(options.archive, "wb") as file:
         with gzip.GzipFile("", "wb", 9, file, mtime=0) as out:
             out.write(tar)

@@ -221,7 +221,13 @@ def main():
         if name in options.show or strict:
             shown = found.failures if name in options.show else found.failures[:SHOWN]
             print("\n".join(shown))
-    if options.write or options.check:
+    if not (options.write or options.check):
+        cells = {}
+        for name, one in figures.items():
+            for row in one.rows:
+                cells.setdefault(row, {})[name] = one.cell(row)
+        print(rendered(list(figures), ordered(stores, cells), cells))
+    else:
         is_bad |= not keep(options, stores, figures)
     sys.exit(is_bad)
 
