@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// As many as CI has time for.
-const FEW: u64 = 10;
+pub(super) const FEW: u64 = 10;
 const CASES: u64 = 40;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
@@ -25,7 +25,7 @@ pub(crate) fn few() -> Result<Done> {
     stores(FEW, None)
 }
 
-fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
+pub(super) fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
     let (Some(script), Some(older)) = (
         python::script("conformance/random_stores.py")?,
         python::older()?,
