@@ -14,6 +14,7 @@ import selectors
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import compare
 import corpus
@@ -121,10 +122,10 @@ def rows_of(store, query, field):
         yield ("example", store.name.partition("/")[2])
 
 
-def run(command, stores):
+def run(command, cases):
     figures, runner = Figures(), Runner(command)
-    for store in stores:
-        for level, query, wanted, is_incomplete in store.cases():
+    for store, asked in cases:
+        for level, query, wanted, is_incomplete in asked:
             answer = runner.ask({"store": str(store.path), "level": level, "query": query})
             for field, (outcome, why) in compare.compared(answer, wanted, is_incomplete).items():
                 figures.count(store, query, field, outcome)
@@ -208,9 +209,11 @@ def main():
     options = parser.parse_args()
     corpus.unpack(options.folder)
     stores, figures, is_bad = corpus.stores(options.folder), {}, False
-    for runner in options.runner:
-        name, _, command = runner.partition("=")
-        figures[name] = found = run(command, stores)
+    cases = [(store, list(store.cases())) for store in stores]
+    names, commands = zip(*(runner.split("=", 1) for runner in options.runner))
+    with ThreadPoolExecutor() as pool:
+        figures |= zip(names, pool.map(lambda command: run(command, cases), commands))
+    for name, found in figures.items():
         passed, failed, unsupported = map(found.total, Figures.KINDS)
         print(
             f"conformance: {name}: {len(stores)} stores, {passed} parts of answers as expected, "

@@ -21,7 +21,7 @@ pub(crate) struct Request {
 pub(crate) enum Kind {
     Info,
     Tables,
-    Geometry(Query),
+    Geometry(Box<Query>),
 }
 
 impl Request {
@@ -41,19 +41,19 @@ impl Request {
         let kind = match asked["kind"].as_str() {
             Some("info") => Kind::Info,
             Some("tables") => Kind::Tables,
-            Some("all") => Kind::Geometry(whole()?),
+            Some("all") => Kind::Geometry(Box::new(whole()?)),
             Some("bbox") => {
                 let lower: Vec<f64> = serde_json::from_value(asked["lower"].clone())?;
                 let upper: Vec<f64> = serde_json::from_value(asked["upper"].clone())?;
-                Kind::Geometry(whole()?.region(Bbox::new(&lower, &upper)?))
+                Kind::Geometry(Box::new(whole()?.region(Bbox::new(&lower, &upper)?)))
             }
             Some("objects") => {
                 let ids: Vec<i64> = serde_json::from_value(asked["ids"].clone())?;
-                Kind::Geometry(whole()?.objects(ids))
+                Kind::Geometry(Box::new(whole()?.objects(ids)))
             }
             Some("groups") => {
                 let ids: Vec<u64> = serde_json::from_value(asked["ids"].clone())?;
-                Kind::Geometry(whole()?.groups(ids))
+                Kind::Geometry(Box::new(whole()?.groups(ids)))
             }
             other => return Err(format!("no kind {other:?}").into()),
         };
