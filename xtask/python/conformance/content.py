@@ -25,6 +25,8 @@ class Content:
         self.group = {}
         #: The attribute that chunks the level, and its value for each vertex.
         self.chunked_by = None
+        #: By how many levels on: the level there, and rows of this one and that one that are linked.
+        self.linked = {}
         #: Names of attributes of vertices that no reader can tell, as `vertex.NAME`.
         self.untold = set()
         #: Whether a fragment lists its rows.
@@ -74,6 +76,9 @@ def queries(content):
         upper = [h if up else m for m, h, up in zip(half, high, pick)]
         asked.append({"kind": "bbox", **shape, "lower": lower, "upper": upper})
         asked.append({"kind": "bbox", **shape, "lower": low, "upper": high})
+        for levels in sorted(content.linked):
+            for upper in (half, high):
+                asked.append({"kind": "linked", "levels": levels, "lower": low, "upper": upper})
     told = [id for id, rows in content.objects or [] if rows]
     if told:
         ids = sorted({0, len(told) // 2, len(told) - 1}, reverse=True)
@@ -92,6 +97,8 @@ def answer(content, query):
         return {"axes": content.axes, "levels": content.levels}
     if kind == "tables":
         return tables(content)
+    if kind == "linked":
+        return linked(content, query)
     return {"points": points, "paths": paths, "links": links}[query["shape"]](content, query)
 
 
@@ -104,6 +111,14 @@ def tables(content):
         found["groups"] = content.groups
         found["group"] = content.group
     return found
+
+
+def linked(content, query):
+    """Vertices of another level that those in a box are linked to, each once."""
+    keep = content.inside(query["lower"], query["upper"])
+    other, pairs = content.linked[query["levels"]]
+    rows = sorted({there for here, there in pairs if keep[here]})
+    return {"positions": [other.positions[row] for row in rows]}
 
 
 def selected(content, query):

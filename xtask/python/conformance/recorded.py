@@ -40,7 +40,29 @@ def contents(expected):
         content.placed = placed(chunks, says.get("chunk_shape") or zv["chunk_shape"])
         content.incomplete |= bool(content.untold)
         found[int(number)] = content
+    for one in found:
+        for other in {one - 1, one + 1} & found.keys():
+            pairs = linked(levels, found, one, other)
+            if pairs:
+                found[one].linked[other - one] = found[other], pairs
     return found
+
+
+def linked(levels, contents, one, other):
+    """Rows of two levels that are linked, whichever of the two has the links."""
+    records = family(levels[str(one)], other - one)
+    if not records:
+        records = [record[::-1] for record in family(levels[str(other)], one - other)]
+    rows = [contents[one].row_of, contents[other].row_of]
+    return [(rows[0][here], rows[1][there]) for here, there in records]
+
+
+def family(level, delta):
+    """Records of links to a level so many levels on."""
+    if "chunk_keys" in level:
+        return between(level, f"{delta:+d}")["records"]
+    records = level["links"].get(str(delta), {}).get("records", [])
+    return [[(key(chunk), row) for chunk, row in record] for record in records]
 
 
 def of_cells(expected, axes):
@@ -96,7 +118,8 @@ def words(values, meta):
 
 def fill(content, chunks, skeleton, objects, records, attributes):
     """Vertices by chunk and fragment, then what speaks of them."""
-    row_of, rows_of, parents = {}, {}, {}
+    content.row_of = row_of = {}
+    rows_of, parents = {}, {}
     content.odd_links = False
     for coord, fragments in chunks:
         for at, fragment in enumerate(fragments):
@@ -348,10 +371,10 @@ def floats(blob, row, axes):
     return list(struct.unpack_from(f"<{axes}f", blob, row * axes * 4))
 
 
-def between(level):
+def between(level, delta="0"):
     """Links inside chunks, then those between them."""
-    inside = level.get("links", {}).get("0", {})
-    crossing = level.get("cross_chunk_links", {}).get("0", {})
+    inside = level.get("links", {}).get(delta, {})
+    crossing = level.get("cross_chunk_links", {}).get(delta, {})
     records = []
     for text, groups in sorted(inside.get("chunks", {}).items(), key=lambda item: key(item[0])):
         for group in groups if isinstance(groups, list) else []:

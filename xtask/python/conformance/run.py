@@ -143,7 +143,7 @@ def ordered(stores, rows):
     known += [("generation", one) for one in ("0.6", "0.7", "0.8.0", "0.8.1", "0.9")]
     kinds = ("points", "lines", "polylines", "streamlines", "graphs", "skeletons", "meshes")
     known += [("geometry", one) for one in kinds]
-    asked = ("info", "tables", "all", "bbox", "objects", "groups", "chunked_by")
+    asked = ("info", "tables", "all", "bbox", "objects", "groups", "chunked_by", "linked")
     known += [("query", one) for one in asked]
     known += [("part of the answer", one) for one in FIELDS.values()]
     known += [("feature of the store", one) for one in description["features"]]

@@ -29,6 +29,8 @@ def answer(store, number, query):
     if query["kind"] == "tables":
         names = children(folder, "object_attributes"), children(folder, "group_attributes")
         return tables(low, level, ids_of(level), *names)
+    if query["kind"] == "linked":
+        raise Unsupported("no reader follows links from level to level")
     box = box_of(query)
     terms = {"level": number}
     if box is not None:

@@ -20,6 +20,8 @@ def answer(store, number, query):
         ids = level.objects.ids(present=False).tolist() if has_objects else None
         names = level.attribute_names("object"), level.attribute_names("group")
         return tables(low, level.store, ids, *names)
+    if query["kind"] == "linked":
+        raise Unsupported("no reader follows links from level to level")
     box = box_of(query)
     terms = {} if box is None else {"bbox": box}
     if "chunked_by" in query:

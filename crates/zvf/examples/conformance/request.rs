@@ -42,10 +42,12 @@ impl Request {
             Some("info") => Kind::Info,
             Some("tables") => Kind::Tables,
             Some("all") => Kind::Geometry(Box::new(whole()?)),
-            Some("bbox") => {
-                let lower: Vec<f64> = serde_json::from_value(asked["lower"].clone())?;
-                let upper: Vec<f64> = serde_json::from_value(asked["upper"].clone())?;
-                Kind::Geometry(Box::new(whole()?.region(Bbox::new(&lower, &upper)?)))
+            Some("bbox") => Kind::Geometry(Box::new(whole()?.region(bbox(asked)?))),
+            Some("linked") => {
+                let levels = asked["levels"].as_i64().ok_or("no levels")?;
+                let query = Query::new().level(LevelChoice::Number(level));
+                let query = query.shape(Shape::Points).region(bbox(asked)?);
+                Kind::Geometry(Box::new(query.drill(levels.try_into()?)))
             }
             Some("objects") => {
                 let ids: Vec<i64> = serde_json::from_value(asked["ids"].clone())?;
@@ -59,6 +61,12 @@ impl Request {
         };
         Ok(Self { store, level, kind })
     }
+}
+
+fn bbox(asked: &Json) -> Outcome<Bbox> {
+    let lower: Vec<f64> = serde_json::from_value(asked["lower"].clone())?;
+    let upper: Vec<f64> = serde_json::from_value(asked["upper"].clone())?;
+    Ok(Bbox::new(&lower, &upper)?)
 }
 
 fn shape(asked: &Json) -> Outcome<Shape> {
