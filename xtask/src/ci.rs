@@ -30,6 +30,8 @@ pub(crate) fn all() -> Stages {
         .run("conformance: golden data", conformance::golden)
         .run("conformance: Python reference", conformance::reference)
         .run("conformance: stores of ours", conformance::created)
+        .run("conformance: runners", conformance::runners::check)
+        .run("conformance: random stores", conformance::random::few)
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))
         .run("benches compile", benches);
     stages

@@ -1,5 +1,9 @@
 //! Agreement with stored golden data and with the living Python reference.
 
+pub(crate) mod corpus;
+pub(crate) mod random;
+pub(crate) mod runners;
+
 use anyhow::{Result, ensure};
 
 use crate::{
@@ -17,12 +21,24 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     if options.flag("stores") {
         return written(options.number("seed")?);
     }
+    if options.flag("runners") || options.text("runner").is_some() {
+        return runners::from_options(options);
+    }
+    if options.flag("random") {
+        return random::from_options(options);
+    }
     let golden = golden()?;
     let cases = options.number("cases")?.unwrap_or(CASES);
     let seed = options.number("seed")?;
     let reference = differential(cases, seed)?;
     let created = written(seed)?;
-    let all = [golden, reference, created];
+    let all = [
+        golden,
+        reference,
+        created,
+        runners::check()?,
+        random::stores(random::FEW, seed)?,
+    ];
     let skipped = all.into_iter().find(|done| !matches!(done, Done::Passed));
     Ok(skipped.unwrap_or(Done::Passed))
 }

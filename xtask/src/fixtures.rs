@@ -1,4 +1,5 @@
-//! `testdata/codec/*.json`: what the Python reference's encoders write.
+//! `testdata/codec/*.json`: what the Python reference's encoders write; and the
+//! corpus of stores.
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +9,9 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::{metadata, options::Options, python, stage::Done, tidy, workspace};
+use crate::{
+    conformance::corpus, metadata, options::Options, python, stage::Done, tidy, workspace,
+};
 
 const SCRIPT: &str = "make_codec_fixtures.py";
 
@@ -22,6 +25,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         };
         fs::create_dir_all(codec())?;
         script.arg(codec()).run()?;
+        corpus::write()?;
     }
     tidy::write_manifest()?;
     println!("testdata/MANIFEST.json is up to date");
@@ -53,6 +57,7 @@ pub(crate) fn check() -> Result<Done> {
         );
     }
     println!("{} files are what the reference writes", ours.len());
+    corpus::check()?;
     Ok(Done::Passed)
 }
 

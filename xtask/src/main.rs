@@ -34,7 +34,8 @@ cargo xtask COMMAND
   test                 all that shows a build is sound: tests, doctests, golden data, probes
   ci                   everything .ci/run checks, cheapest first
   tidy                 layering, licences, duplicates, docs, golden manifest, text
-  fixtures             rewrite testdata/codec with the Python reference, and the manifest
+  fixtures             rewrite testdata/codec with the Python reference, the examples and
+                       description of the corpus, and the manifest
     --check            compare instead of writing
     --manifest         only the manifest, without Python
   conformance          golden tests, then random cases both ways with the Python reference,
@@ -42,6 +43,11 @@ cargo xtask COMMAND
     --seed N           repeat a run
     --cases N          how many cases each way (default 2000)
     --stores           only the stores
+    --runners          only what implementations read of the corpus; writes the table
+      --check          compare with the table instead
+    --runner COMMAND   the same of another implementation, as docs/conformance.md explains
+    --random           only random stores, both ways
+      --cases N        how many (default 40)
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 4] = ["check", "list", "manifest", "stores"];
-const VALUES: [&str; 4] = ["seconds", "seed", "cases", "reproduce"];
+const FLAGS: [&str; 6] = ["check", "list", "manifest", "random", "runners", "stores"];
+const VALUES: [&str; 5] = ["seconds", "seed", "cases", "reproduce", "runner"];
 
 /// A command's arguments.
 #[derive(Debug, Default)]

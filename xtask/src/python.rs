@@ -16,6 +16,8 @@ use crate::{
 
 /// The Python reference.
 const REFERENCE: &str = "xtask/python/requirements.txt";
+/// The one before it that was released.
+const OLDER: &str = "xtask/python/requirements-020.txt";
 /// What `cargo xtask servers` starts.
 const SERVERS: &str = "xtask/python/requirements-servers.txt";
 
@@ -23,6 +25,16 @@ const SERVERS: &str = "xtask/python/requirements-servers.txt";
 pub(crate) fn script(name: &str) -> Result<Option<Run>> {
     let python = environment(REFERENCE)?;
     Ok(python.map(|python| running(&python, name)))
+}
+
+/// The reference's Python, or `None` without python3.
+pub(crate) fn reference() -> Result<Option<PathBuf>> {
+    environment(REFERENCE)
+}
+
+/// The Python of the release before it, or `None` without python3.
+pub(crate) fn older() -> Result<Option<PathBuf>> {
+    environment(OLDER)
 }
 
 /// The Python that has the servers, or `None` without python3.

@@ -1,0 +1,126 @@
+"""Whether the comparison of answers sees what it has to see."""
+
+import copy
+import unittest
+
+import compare
+from content import Content, answer, queries
+
+
+def sample():
+    """Links and objects with all there can be of attributes."""
+    content = Content("links", "xy")
+    content.positions = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [2.0, 3.0]]
+    content.own([(7, [0, 1]), (3, [2, 3])])
+    content.links = [[0, 1], [2, 3], [1, 2]]
+    content.vertex = {"a": [1, 2, None, {"float": "nan"}]}
+    content.fragment = {"f": [[1, 2], [1, 2], [3, 4], [3, 4]]}
+    content.link = {"w": ["x", "y", "z"]}
+    content.object = {"o": [0.5, None]}
+    content.groups, content.group = [[7], [3, 7]], {"g": [1, 2]}
+    return content
+
+
+WHOLE = {"kind": "all", "shape": "links"}
+
+
+def outcomes(found, wanted):
+    compared = compare.compared(found, wanted)
+    return {name: outcome for name, (outcome, _) in compared.items()}
+
+
+class Compare(unittest.TestCase):
+    def failed(self, found, wanted):
+        return {name for name, one in outcomes(found, wanted).items() if one == compare.FAILED}
+
+    def test_the_answer_itself_passes_whole(self):
+        for query in [*queries(sample()), {"kind": "info"}]:
+            wanted = answer(sample(), query)
+            told = outcomes(wanted, wanted)
+            self.assertTrue(told)
+            self.assertEqual(set(told.values()), {compare.PASSED}, query)
+
+    def test_rows_in_another_order_pass(self):
+        wanted = answer(sample(), WHOLE)
+        found, order = copy.deepcopy(wanted), [3, 1, 0, 2]
+        found["positions"] = [wanted["positions"][row] for row in order]
+        found["object_ids"] = [wanted["object_ids"][row] for row in order]
+        for scope, name in (("vertex", "a"), ("fragment", "f")):
+            found[scope][name] = [wanted[scope][name][row] for row in order]
+        found["links"] = [[order.index(end) for end in ends] for ends in wanted["links"]]
+        self.assertEqual(self.failed(found, wanted), set())
+
+    def test_each_wrong_value_fails_its_field_alone(self):
+        wanted = answer(sample(), WHOLE)
+        wrong = {
+            "object_ids": lambda found: found["object_ids"].__setitem__(1, 3),
+            "vertex.a": lambda found: found["vertex"]["a"].__setitem__(2, 0),
+            "fragment.f": lambda found: found["fragment"]["f"].__setitem__(0, [2, 1]),
+            "link.w": lambda found: found["link"]["w"].__setitem__(0, "y"),
+        }
+        for name, spoil in wrong.items():
+            found = copy.deepcopy(wanted)
+            spoil(found)
+            self.assertEqual(self.failed(found, wanted), {name})
+
+    def test_positions_links_and_paths_are_seen(self):
+        wanted = answer(sample(), WHOLE)
+        found = copy.deepcopy(wanted)
+        found["positions"][0][0] += 1e-12
+        self.assertIn("positions", self.failed(found, wanted))
+        found = copy.deepcopy(wanted)
+        found["links"][0].reverse()
+        self.assertEqual(self.failed(found, wanted), {"links", "link.w"})
+        found = copy.deepcopy(wanted)
+        found["links"].append([0, 1])
+        found["link"]["w"].append("x")
+        self.assertIn("links", self.failed(found, wanted))
+        content = sample()
+        content.shape = "paths"
+        wanted = answer(content, {"kind": "all", "shape": "paths"})
+        for part in (0, 1, 2):
+            found = copy.deepcopy(wanted)
+            found["parts"][0][part] += 1
+            self.assertIn("parts", self.failed(found, wanted))
+        # The order along a path counts.
+        found = copy.deepcopy(wanted)
+        found["positions"][0:2] = reversed(found["positions"][0:2])
+        self.assertIn("parts", self.failed(found, wanted))
+
+    def test_tables_are_by_object(self):
+        wanted = answer(sample(), {"kind": "tables"})
+        found = copy.deepcopy(wanted)
+        found["objects"].reverse()
+        self.assertEqual(self.failed(found, wanted), {"object.o"})
+        found["object"]["o"].reverse()
+        self.assertEqual(self.failed(found, wanted), set())
+        found["groups"].reverse()
+        self.assertEqual(self.failed(found, wanted), {"groups"})
+
+    def test_what_is_left_out_is_unsupported_and_errors_fail_all(self):
+        wanted = answer(sample(), WHOLE)
+        found = {name: wanted[name] for name in ("positions", "links")}
+        told = outcomes(found, wanted)
+        self.assertEqual(told["positions"], compare.PASSED)
+        self.assertEqual(told["vertex.a"], compare.UNSUPPORTED)
+        self.assertEqual(set(outcomes({"error": "no"}, wanted).values()), {compare.FAILED})
+        told = outcomes({"unsupported": "no"}, wanted)
+        self.assertEqual(set(told.values()), {compare.UNSUPPORTED})
+        self.assertEqual(set(outcomes(wanted | {"missing": ["x"]}, wanted).values()), {compare.FAILED})
+
+    def test_broken_answers_fail(self):
+        wanted = answer(sample(), WHOLE)
+        for name, value in (("links", [[0, 9]]), ("links", [[-4, 1]]), ("object_ids", [1]), ("vertex", {"a": [1]})):
+            found = copy.deepcopy(wanted) | {name: value}
+            self.assertTrue(self.failed(found, wanted))
+        self.assertTrue(self.failed({"positions": 3}, wanted))
+
+    def test_nothing_where_nothing_is_counts_once(self):
+        empty = answer(Content("points", "xyz"), {"kind": "all", "shape": "points"})
+        self.assertEqual(outcomes(empty, empty), {"positions": compare.PASSED})
+        found = {"positions": [[1, 2, 3]]}
+        self.assertEqual(outcomes(found, empty), {"positions": compare.FAILED})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+//! Random stores, written by us and by the reference, and read by the other.
+
+use anyhow::Result;
+
+use super::{runners, seeded};
+use crate::{
+    metadata,
+    options::Options,
+    python,
+    run::{self, cargo},
+    stage::Done,
+};
+
+/// As many as CI has time for.
+pub(super) const FEW: u64 = 10;
+const CASES: u64 = 40;
+
+pub(crate) fn from_options(options: &Options) -> Result<Done> {
+    let cases = options.number("cases")?.unwrap_or(CASES);
+    stores(cases, options.number("seed")?)
+}
+
+/// A few, under a seed that the script prints.
+pub(crate) fn few() -> Result<Done> {
+    stores(FEW, None)
+}
+
+pub(super) fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
+    let (Some(script), Some(older)) = (
+        python::script("conformance/random_stores.py")?,
+        python::older()?,
+    ) else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let script = script
+        .arg(ours)
+        .arg(runners::quoted(&runners::ours()?))
+        .arg(runners::command(&older, "writer_020.py"))
+        .arg(metadata::scratch("xtask")?.join("random"))
+        .arg("--cases")
+        .arg(cases.to_string());
+    seeded(script, seed).run()?;
+    Ok(Done::Passed)
+}
