@@ -336,10 +336,8 @@ fn children<F: Fetch>(
             let size = tree.below(&child).map(|(_, size)| size);
             let size = size.fold(0, u64::saturating_add);
             children.insert(chunk, Child::Own(child, size));
-        } else {
-            let message = format!("{name} is no chunk key of {arity} numbers");
-            context.find(&crate::rules::structure::STRAY, &child, message);
         }
+        // Other names are found where structure is checked.
     }
     for shard in shards {
         let Some(array) = tree.array(&shard) else {

@@ -17,6 +17,9 @@ use crate::{
     tree::Tree,
 };
 
+pub(crate) mod required;
+mod walk;
+
 /// Families of a level whose children may be chunks, and how many names deep
 /// the chunks are.
 const FAMILIES: [(&str, usize); 9] = [
@@ -87,12 +90,15 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
         Some(Level::new(context, &tree, id, key, parsed.as_ref()))
     });
     let levels = levels.collect();
-    Some(Store {
+    let store = Store {
         tree,
         detection,
         root: parsed,
         levels,
-    })
+    };
+    walk::check(context, &store);
+    required::check(context, &store);
+    Some(store)
 }
 
 /// Keys of paths; what is no key was never listed as a node.
