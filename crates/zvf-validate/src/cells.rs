@@ -17,12 +17,7 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::{
-    context::Context,
-    rule::Rule,
-    rules::{consistency as rules, metadata},
-    tree::Tree,
-};
+use crate::{context::Context, rule::Rule, rules::consistency as rules, tree::Tree};
 
 /// A part whose cells can be asked for.
 #[derive(Debug)]
@@ -204,7 +199,7 @@ fn elements<F: Fetch>(
     let grid = match grid(array, arity) {
         Ok(grid) => grid,
         Err(message) => {
-            context.find(&metadata::GRID, key, message);
+            context.find(&rules::PART_NOT_CHECKED, key, message);
             return None;
         }
     };

@@ -219,11 +219,10 @@ fn in_level<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
         ["object_attributes", _, "data" | "present_mask"] if is_child(layout) => Place::Blob,
         ["group_attributes", name] => Place::GroupAttribute(name),
         ["group_attributes", _, "data"] if is_child(layout) => Place::Blob,
-        [family @ ("cross_chunk_links" | "cross_chunk_link_attributes"), rest @ ..]
-            if layout.cross_chunk != CrossChunkForm::Links =>
-        {
-            crossing(layout, family, rest)
-        }
+        [
+            family @ ("cross_chunk_links" | "cross_chunk_link_attributes"),
+            rest @ ..,
+        ] if layout.cross_chunk != CrossChunkForm::Links => crossing(layout, family, rest),
         [name, rest @ ..] => composite(layout, name, rest),
     }
 }

@@ -57,7 +57,8 @@ impl<F: Fetch> Look<'_, '_, F> {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.key(name).is_some_and(|key| self.store.tree.exists(&key))
+        self.key(name)
+            .is_some_and(|key| self.store.tree.exists(&key))
     }
 
     fn vertices(&self) {
@@ -168,7 +169,10 @@ impl<F: Fetch> Look<'_, '_, F> {
         let declared = &metadata.arrays_present;
         let given = self.store.tree.node(&self.level.key);
         let given = given.and_then(|node| node.attributes().get("zarr_vectors_level"));
-        if given.and_then(|block| block.get("arrays_present")).is_none() {
+        if given
+            .and_then(|block| block.get("arrays_present"))
+            .is_none()
+        {
             // That it is missing is found where metadata are.
             return;
         }
