@@ -12,7 +12,7 @@ use zvf_model::{
 };
 
 use super::{capabilities, faults, ome, scales};
-use crate::{context::Context, rules::metadata as rules, store::Store};
+use crate::{context::Context, rules::metadata as rules, store::Store, structure::required};
 
 /// Where further kinds of attributes may be declared.
 const SCOPES: [&str; 5] = ["vertex", "fragment", "object", "link", "group"];
@@ -62,7 +62,12 @@ fn noted<F: Fetch>(context: &Context<'_, F>, key: &Key, note: &MetadataNote) {
 
 fn fields<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, root: &RootMetadata) {
     let place = |field: &str| format!("attributes.zarr_vectors.{field}");
-    if root.geometry_kinds.is_empty() && store.levels.iter().any(|level| holds(store, &level.key)) {
+    if root.geometry_kinds.is_empty()
+        && store
+            .levels
+            .iter()
+            .any(|level| required::is_filled(store, level))
+    {
         let message = "the list is empty, and there are vertices";
         context.find_at(&rules::GEOMETRY_NONE, key, place("geometry_types"), message);
     }
@@ -105,13 +110,6 @@ fn twice<'a, F: Fetch>(
         let message = format!("{word:?} stands there twice");
         context.find_at(&rules::TWICE, key, place, message);
     }
-}
-
-/// Whether a level has vertices, as far as nodes tell.
-fn holds(store: &Store, level: &Key) -> bool {
-    let vertices = crate::place::below(level, "vertices");
-    let mut files = vertices.iter().flat_map(|key| store.tree.below(key));
-    files.any(|(file, _)| !file.ends_with("zarr.json"))
 }
 
 /// Levels are 0, 1, 2, ….

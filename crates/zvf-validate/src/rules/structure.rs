@@ -48,8 +48,8 @@ rules! { Structure;
     /// A level has no `vertex_fragments`, so that its objects and bins cannot be found.
     NO_VERTEX_FRAGMENTS = "ZV-L1-014", Error, "vertices without fragments",
         Advice("restore the folder from a copy");
-    /// A graph or mesh has no links.
-    NO_LINKS = "ZV-L1-015", Error, "a graph or mesh without links",
+    /// A graph or mesh has vertices and no links. Writers make the node even when there are none.
+    NO_LINKS = "ZV-L1-015", Warning, "a graph or mesh without links",
         Advice("restore the folder from a copy, or correct geometry_types");
     /// There are links inside chunks, and `link_fragments`, which groups them, is not there.
     NO_LINK_FRAGMENTS = "ZV-L1-016", Warning, "links without their groups",

@@ -75,8 +75,9 @@ impl<F: Fetch> Look<'_, '_, F> {
 
     fn kinds(&self, root: &RootMetadata) {
         let key = &self.level.key;
-        // Further geometries of a store have no parts of these kinds.
-        if self.has("geometry_index") {
+        // Further geometries of a store have no parts of these kinds, and nothing has
+        // none of any.
+        if self.has("geometry_index") || !is_filled(self.store, self.level) {
             return;
         }
         for kind in &root.geometry_kinds {
@@ -200,6 +201,14 @@ impl<F: Fetch> Look<'_, '_, F> {
                 .find_attribute(rule, key, &path, message, Some(json!(right)));
         }
     }
+}
+
+/// Whether a level has vertices, as far as a listing tells.
+pub(crate) fn is_filled(store: &Store, level: &Level) -> bool {
+    let vertices = below(&level.key, "vertices");
+    let mut files = vertices.iter().flat_map(|key| store.tree.below(key));
+    // Nodes hold nothing.
+    files.any(|(file, _)| !file.ends_with("zarr.json"))
 }
 
 /// The parts of a level that its list of parts names.

@@ -25,7 +25,8 @@ fn known() -> BTreeMap<String, BTreeSet<String>> {
     for entry in file.as_array().unwrap() {
         let texts = |name: &str| {
             let list = entry[name].as_array().unwrap().iter();
-            list.map(|text| text.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            list.map(|text| text.as_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
         };
         assert!(!entry["why"].as_str().unwrap().is_empty(), "{entry}");
         for code in texts("codes") {
@@ -67,8 +68,17 @@ fn nothing_is_found_in_healthy_stores_but_what_is_known() {
 fn the_table_of_known_findings_says_why() {
     let file = corpus_file("known.json");
     for entry in file.as_array().unwrap() {
-        let fields: BTreeSet<&str> = entry.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(fields, BTreeSet::from(["codes", "stores", "why"]), "{entry}");
+        let fields: BTreeSet<&str> = entry
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(
+            fields,
+            BTreeSet::from(["codes", "stores", "why"]),
+            "{entry}"
+        );
         assert!(matches!(entry["codes"], Json::Array(_)));
     }
 }
