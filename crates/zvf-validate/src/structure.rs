@@ -43,7 +43,8 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
         context.find(&rules::NO_ROOT, &root, "there is no zarr.json");
         return None;
     }
-    let (nodes, children): (Vec<&str>, Vec<&str>) = tree.keys().partition(|key| !may_be_chunk(key));
+    let own = tree.keys().filter(|key| !is_foreign(key));
+    let (nodes, children): (Vec<&str>, Vec<&str>) = own.partition(|key| !may_be_chunk(key));
     let (nodes, children) = (keys(&nodes), keys(&children));
     tree.read(context, &nodes).await;
     if !matches!(tree.node(&root), Some(Node::Group(_))) {
@@ -99,6 +100,17 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
     walk::check(context, &store);
     required::check(context, &store);
     Some(store)
+}
+
+/// Whether a node is of transactions, or of another format's header: whatever it is, no
+/// reader opens it.
+fn is_foreign(path: &str) -> bool {
+    let mut names = path.split('/');
+    match names.next() {
+        Some(".zvf") => true,
+        Some("headers") => names.count() > 1,
+        _ => false,
+    }
 }
 
 /// Keys of paths; what is no key was never listed as a node.

@@ -1,7 +1,6 @@
 //! Attributes of objects and groups: tables with a row for each.
 
 use serde_json::{Value, json};
-use zvf_format::numeric::Dtype;
 use zvf_model::{
     array::{ObjectIndex, Table},
     fetch::Fetch,
@@ -12,11 +11,19 @@ use zvf_model::{
 use super::{Look, faults};
 use crate::{place::Place, rules::metadata as rules};
 
+/// Bytes of a character of text.
+const CHARACTER: u64 = 4;
+
 impl<F: Fetch> Look<'_, '_, F> {
     pub(super) fn table(&self, place: Place<'_>) {
         let rows = match self.node {
             Node::Array(array) => {
-                let read = Table::parse_array(self.key, self.node.attributes());
+                let mut read = Table::parse_array(self.key, self.node.attributes());
+                // No type of number stands for text, which is compared below.
+                let is_text = !matches!(array.data_type, DataType::Number(_));
+                let is_dtype = |path: &str| path == "attributes.dtype";
+                read.notes
+                    .retain(|note| !(is_text && is_dtype(note.path.as_str())));
                 let table = faults::noted(self.context, self.key, Ok(read));
                 if let Some(table) = table {
                     self.repeats(array, &table);
@@ -53,12 +60,18 @@ impl<F: Fetch> Look<'_, '_, F> {
             self.context
                 .find_attribute(rule, self.key, &["shape"], message, value);
         }
-        let kind = match array.data_type {
-            DataType::Number(kind) => kind,
+        let expected = match &array.data_type {
+            DataType::Number(kind) => kind.name().to_owned(),
+            // As NumPy calls text of so many characters.
+            DataType::FixedText { bytes } => format!("<U{}", bytes / CHARACTER),
             _ => return,
         };
-        if let Some(dtype) = table.dtype.filter(|dtype: &Dtype| dtype.kind() != kind) {
-            let (found, expected) = (dtype.kind().name(), kind.name());
+        let found = self.node.attributes().get("dtype").and_then(Value::as_str);
+        let Some(found) = found.filter(|found| *found != expected) else {
+            return;
+        };
+        // Numbers have more names than one.
+        if table.dtype.map(|dtype| dtype.kind().name()) != Some(&expected) {
             let message = format!("{found}, and the array holds {expected}");
             let value = Some(json!(expected));
             self.context

@@ -1,6 +1,8 @@
 //! What validating finds in stores, healthy and not.
 
+mod corpus;
 mod healthy;
+pub(crate) mod own;
 
 use serde_json::Value as Json;
 use zvf::{OpenOptions, validate_store, validation::Options};
