@@ -193,6 +193,16 @@ pub(crate) fn below(key: &Key, name: &str) -> Option<Key> {
     key.join_path(name).ok()
 }
 
+/// Folders of a level whose children have names.
+const FOLDERS: [&str; 6] = [
+    "links",
+    "link_attributes",
+    "vertex_attributes",
+    "fragment_attributes",
+    "object_attributes",
+    "group_attributes",
+];
+
 fn in_level<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
     match names {
         [] => Place::Level,
@@ -207,8 +217,7 @@ fn in_level<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
         ["groups"] => Place::Groups,
         ["groups", "data" | "offsets"] if layout.groups == TableForm::Child => Place::Blob,
         ["geometry_index"] => Place::GeometryIndex,
-        ["links" | "link_attributes" | "vertex_attributes" | "fragment_attributes"]
-        | ["object_attributes" | "group_attributes"] => Place::Folder,
+        [name] if FOLDERS.contains(name) => Place::Folder,
         ["vertex_attributes", name] => Place::VertexAttribute(name),
         ["fragment_attributes", name] => Place::FragmentAttribute(name),
         ["vertex_attributes" | "fragment_attributes", _, name] => cell(name),

@@ -25,8 +25,9 @@ impl<F: Fetch> Look<'_, '_, F> {
                 self.data_type(array, &number(Kind::UInt8));
                 self.whole(array, 1);
             }
-            Place::Manifests | Place::ParametricNames => self.strings(array),
-            Place::Groups | Place::ParametricGroups => self.strings(array),
+            Place::Manifests | Place::ParametricNames | Place::Groups | Place::ParametricGroups => {
+                self.strings(array)
+            }
             Place::ObjectIds => {
                 self.data_type(array, &number(Kind::Int64));
                 self.rank(array, 1..=1);

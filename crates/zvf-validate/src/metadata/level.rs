@@ -34,6 +34,11 @@ pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
         let Some(metadata) = &level.metadata else {
             continue;
         };
+        if store.tree.has_file(&level.key) && store.tree.node(&level.key).is_none() {
+            let message = "its zarr.json cannot be read";
+            context.find(&rules::NOT_RUN, &level.key, message);
+            continue;
+        }
         for note in &metadata.notes {
             noted(context, store, level, note);
         }

@@ -137,8 +137,9 @@ impl<F: Fetch> Look<'_, '_, F> {
         };
         match value {
             Some(value) => {
+                let message = &error.fault;
                 self.context
-                    .find_attribute(rule, self.key, &[field], &error.fault, Some(value))
+                    .find_attribute(rule, self.key, &[field], message, Some(value));
             }
             None => self
                 .context
@@ -219,7 +220,7 @@ impl<F: Fetch> Look<'_, '_, F> {
 /// Offsets as attributes have them.
 fn offsets(segment: &str, family: &LinkFamily) -> Option<Value> {
     let offsets = Offsets::parse(segment, family.width, family.sid_ndim?).ok()?;
-    let offsets = offsets.iter().map(|offset| offset.collect::<Vec<i64>>());
+    let offsets = offsets.iter().map(Iterator::collect::<Vec<i64>>);
     Some(json!(offsets.collect::<Vec<_>>()))
 }
 

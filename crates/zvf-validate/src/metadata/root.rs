@@ -8,7 +8,7 @@ use zvf_model::{
     generation::DetectionNote,
     key::Key,
     metadata::{MetadataFault, MetadataNote},
-    root::RootMetadata,
+    root::{GeometryKind, RootMetadata},
 };
 
 use super::{capabilities, faults, ome, scales};
@@ -71,7 +71,7 @@ fn fields<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, root: &R
         let message = "the list is empty, and there are vertices";
         context.find_at(&rules::GEOMETRY_NONE, key, place("geometry_types"), message);
     }
-    let kinds = root.geometry_kinds.iter().map(|kind| kind.as_str());
+    let kinds = root.geometry_kinds.iter().map(GeometryKind::as_str);
     twice(context, key, &place("geometry_types"), kinds);
     let tokens = root.capabilities.iter().map(String::as_str);
     twice(context, key, &place("format_capabilities"), tokens);

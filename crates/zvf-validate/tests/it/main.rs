@@ -2,3 +2,4 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod rules;
+mod undelivered;
