@@ -42,7 +42,7 @@ pub(crate) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
             key: &key,
             node,
         };
-        look.node(Place::of(store.layout(), path));
+        look.node(Place::of(*store.layout(), path));
     }
 }
 

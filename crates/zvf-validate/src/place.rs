@@ -67,14 +67,13 @@ pub(crate) enum NodeType {
 
 impl<'a> Place<'a> {
     /// What belongs at a path.
-    pub(crate) fn of(layout: &Layout, path: &'a str) -> Self {
+    pub(crate) fn of(layout: Layout, path: &'a str) -> Self {
         let names: Vec<&str> = path.split('/').collect();
         match names.as_slice() {
             [""] => Self::Root,
-            [".zvf", ..] => Self::Foreign,
             ["headers"] => Self::Folder,
             ["headers", _] => Self::Header,
-            ["headers", ..] => Self::Foreign,
+            [".zvf" | "headers", ..] => Self::Foreign,
             ["parametric"] => Self::Parametric,
             ["parametric", rest @ ..] => parametric(layout, rest),
             [level, rest @ ..] if LevelId::parse(level).is_some() => in_level(layout, rest),
@@ -83,7 +82,7 @@ impl<'a> Place<'a> {
     }
 
     /// The type of its node.
-    pub(crate) fn node_type(self, layout: &Layout) -> NodeType {
+    pub(crate) fn node_type(self, layout: Layout) -> NodeType {
         let table = match layout.tables {
             TableForm::Child => NodeType::Group,
             TableForm::Array => NodeType::Array,
@@ -126,7 +125,7 @@ impl<'a> Place<'a> {
     }
 
     /// How the cells of a part are stored that has one for each chunk.
-    pub(crate) fn chunk_form(self, layout: &Layout) -> Option<ChunkForm> {
+    pub(crate) fn chunk_form(self, layout: Layout) -> Option<ChunkForm> {
         let zero = LinkOffsets::Zero { width: 2, arity: 1 };
         let part = match self {
             Self::Vertices => Part::Vertices,
@@ -203,13 +202,14 @@ const FOLDERS: [&str; 6] = [
     "group_attributes",
 ];
 
-fn in_level<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
+fn in_level<'a>(layout: Layout, names: &[&'a str]) -> Place<'a> {
     match names {
         [] => Place::Level,
         ["vertices"] => Place::Vertices,
         ["vertex_fragments"] => Place::VertexFragments,
         ["link_fragments"] => Place::LinkFragments,
-        ["vertices" | "vertex_fragments" | "link_fragments", name] => cell(name),
+        ["vertices" | "vertex_fragments" | "link_fragments", name]
+        | ["vertex_attributes" | "fragment_attributes", _, name] => cell(name),
         ["object_index"] => Place::ObjectIndex,
         ["object_index", "manifests"] => Place::Manifests,
         ["object_index", "object_ids"] => Place::ObjectIds,
@@ -220,14 +220,16 @@ fn in_level<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
         [name] if FOLDERS.contains(name) => Place::Folder,
         ["vertex_attributes", name] => Place::VertexAttribute(name),
         ["fragment_attributes", name] => Place::FragmentAttribute(name),
-        ["vertex_attributes" | "fragment_attributes", _, name] => cell(name),
         ["links", rest @ ..] => links(layout, rest),
         ["link_attributes", _] => Place::Folder,
         ["link_attributes", name, rest @ ..] => link_attribute(layout, name, rest),
         ["object_attributes", name] => Place::ObjectAttribute(name),
-        ["object_attributes", _, "data" | "present_mask"] if is_child(layout) => Place::Blob,
+        ["object_attributes", _, "data" | "present_mask"] | ["group_attributes", _, "data"]
+            if is_child(layout) =>
+        {
+            Place::Blob
+        }
         ["group_attributes", name] => Place::GroupAttribute(name),
-        ["group_attributes", _, "data"] if is_child(layout) => Place::Blob,
         [
             family @ ("cross_chunk_links" | "cross_chunk_link_attributes"),
             rest @ ..,
@@ -237,7 +239,7 @@ fn in_level<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
 }
 
 /// Whether tables are groups with their values below.
-fn is_child(layout: &Layout) -> bool {
+fn is_child(layout: Layout) -> bool {
     layout.tables == TableForm::Child
 }
 
@@ -249,7 +251,7 @@ fn cell(name: &str) -> Place<'static> {
     }
 }
 
-fn links<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
+fn links<'a>(layout: Layout, names: &[&'a str]) -> Place<'a> {
     let per_offsets = layout.links == LinkForm::PerOffsets;
     let delta = names.first().and_then(|name| Delta::parse(name).ok());
     match (delta, names) {
@@ -261,7 +263,7 @@ fn links<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
     }
 }
 
-fn link_attribute<'a>(layout: &Layout, name: &'a str, names: &[&'a str]) -> Place<'a> {
+fn link_attribute<'a>(layout: Layout, name: &'a str, names: &[&'a str]) -> Place<'a> {
     let per_offsets = layout.links == LinkForm::PerOffsets;
     let delta = names.first().and_then(|name| Delta::parse(name).ok());
     match (delta, names) {
@@ -276,7 +278,7 @@ fn link_attribute<'a>(layout: &Layout, name: &'a str, names: &[&'a str]) -> Plac
 }
 
 /// What is below one of the families of links between chunks, up to 0.8.1.
-fn crossing<'a>(layout: &Layout, family: &str, names: &[&'a str]) -> Place<'a> {
+fn crossing<'a>(layout: Layout, family: &str, names: &[&'a str]) -> Place<'a> {
     let is_table = layout.cross_chunk == CrossChunkForm::Table;
     let (attribute, rest) = match (family, names) {
         (_, []) | ("cross_chunk_link_attributes", [_]) => return Place::Folder,
@@ -295,7 +297,7 @@ fn crossing<'a>(layout: &Layout, family: &str, names: &[&'a str]) -> Place<'a> {
     }
 }
 
-fn composite<'a>(layout: &Layout, name: &'a str, rest: &[&'a str]) -> Place<'a> {
+fn composite<'a>(layout: Layout, name: &'a str, rest: &[&'a str]) -> Place<'a> {
     let vertices = name.strip_prefix("vertices_");
     let links = name.strip_prefix("links_");
     match (vertices, links, rest) {
@@ -307,7 +309,7 @@ fn composite<'a>(layout: &Layout, name: &'a str, rest: &[&'a str]) -> Place<'a> 
     }
 }
 
-fn parametric<'a>(layout: &Layout, names: &[&'a str]) -> Place<'a> {
+fn parametric<'a>(layout: Layout, names: &[&'a str]) -> Place<'a> {
     match names {
         ["objects"] => Place::ParametricObjects,
         ["names"] => Place::ParametricNames,

@@ -1,6 +1,8 @@
 //! Every rule, by the depth it is checked at. A code is never used again for
 //! something else.
 
+use core::fmt::Write;
+
 use crate::rule::{Depth, Mend, Rule};
 
 pub mod consistency;
@@ -29,19 +31,21 @@ pub fn page() -> String {
     let mut page = PREFACE.to_owned();
     for depth in Depth::ALL {
         let (number, title) = (depth.number(), title(depth));
-        page.push_str(&format!("\n## L{number}: {title}\n"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "\n## L{number}: {title}");
         for rule in all().filter(|rule| rule.depth == depth) {
             let mend = match rule.mend {
                 Mend::Repair(text) => format!("`--repair`: {text}."),
                 Mend::Advice(text) => format!("To mend it: {text}."),
             };
-            page.push_str(&format!(
-                "\n### {code}: {title}\n\n*{severity}.* {meaning}\n\n{mend}\n",
+            let _ = writeln!(
+                page,
+                "\n### {code}: {title}\n\n*{severity}.* {meaning}\n\n{mend}",
                 code = rule.code,
                 title = rule.title,
                 severity = rule.severity,
                 meaning = rule.meaning.trim(),
-            ));
+            );
         }
     }
     page

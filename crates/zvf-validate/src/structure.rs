@@ -75,7 +75,7 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
     };
     let rest = children.into_iter();
     let rest: Vec<Key> = rest
-        .filter(|key| !is_cell(&detection.layout, key.as_str()) && tree.node(key).is_none())
+        .filter(|key| !is_cell(detection.layout, key.as_str()) && tree.node(key).is_none())
         .collect();
     tree.read(context, &rest).await;
     let attributes = tree.node(&root)?.attributes();
@@ -146,7 +146,7 @@ fn may_be_chunk(path: &str) -> bool {
 }
 
 /// Whether it is one in this layout. Shards, which hold many, are not.
-pub(crate) fn is_cell(layout: &Layout, path: &str) -> bool {
+fn is_cell(layout: Layout, path: &str) -> bool {
     let is_shard = path.rsplit('/').next();
     if is_shard.is_some_and(|name| name.starts_with(zvf_model::array::SHARD_PREFIX)) {
         return false;

@@ -26,7 +26,7 @@ impl<F: Fetch> Look<'_, '_, F> {
                 self.whole(array, 1);
             }
             Place::Manifests | Place::ParametricNames | Place::Groups | Place::ParametricGroups => {
-                self.strings(array)
+                self.strings(array);
             }
             Place::ObjectIds => {
                 self.data_type(array, &number(Kind::Int64));
@@ -44,7 +44,7 @@ impl<F: Fetch> Look<'_, '_, F> {
             | Place::GroupAttribute(_)
             | Place::ParametricAttribute(_)
             | Place::ParametricGroupAttribute(_) => self.rank(array, 1..=2),
-            _ => match place.chunk_form(self.store.layout()) {
+            _ => match place.chunk_form(*self.store.layout()) {
                 Some(ChunkForm::Padded) => self.padded(place, array),
                 Some(_) => self.cells(array),
                 None => {}

@@ -47,7 +47,8 @@ fn axes<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata) {
         let message = "time belongs first, then channels, then others, then space";
         context.find_at(&rules::AXES, &key, &place, message);
     }
-    let space = ranks.iter().filter(|rank| **rank == 3).count();
+    let is_space = |kind: &Option<String>| kind.as_deref() == Some("space");
+    let space = root.axes.iter().filter(|axis| is_space(&axis.kind)).count();
     // Stores along one axis are rare, and no viewer shows them whatever they say.
     if space < 2 && root.axes.len() > 1 {
         let message = format!("{space} of type \"space\"; viewers need two");

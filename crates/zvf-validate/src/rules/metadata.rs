@@ -92,7 +92,7 @@ rules! { Metadata;
         Advice("correct cross_level_storage and cross_level_depth, or delete the links");
     /// The types of the axes are not as NGFF has them: time, channels, others, space, and two of space at
     /// least. Stores read the same; viewers refuse them.
-    AXES = "ZV-L2-027", Warning, "axes that viewers do not take",
+    AXES = "ZV-L2-027", Note, "axes that viewers do not take",
         Advice("correct the types of the axes; their order is that of coordinates");
     /// Two axes have the same name, so that none of them can be asked for by it.
     AXIS_NAMES = "ZV-L2-028", Error, "two axes of one name",

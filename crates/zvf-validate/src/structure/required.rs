@@ -8,6 +8,7 @@ use zvf_model::{
     layout::{LinkForm, LinkOffsets, Part},
     level::{LevelId, LevelMetadata},
     root::{GeometryKind, RootMetadata},
+    zarr::Node,
 };
 
 use crate::{
@@ -111,7 +112,7 @@ impl<F: Fetch> Look<'_, '_, F> {
             LinkForm::PerDelta => Some(family.clone()),
             LinkForm::PerOffsets => {
                 let node = self.store.tree.node(&family);
-                let attributes = node.map(|node| node.attributes());
+                let attributes = node.map(Node::attributes);
                 let width = attributes.and_then(|all| all.get("link_width"));
                 let width = width.and_then(|width| usize::try_from(width.as_u64()?).ok());
                 let arity = self.level.arity;

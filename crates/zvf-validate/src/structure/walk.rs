@@ -27,7 +27,7 @@ pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
 
 /// A node or folder, and all below it.
 fn node<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key) {
-    let place = Place::of(store.layout(), key.as_str());
+    let place = Place::of(*store.layout(), key.as_str());
     match place {
         Place::Foreign | Place::Header => return,
         Place::Stray => {
@@ -85,9 +85,9 @@ fn is_right<F: Fetch>(
             ),
         }
         // An array without its node has no children that are nodes.
-        return place.node_type(store.layout()) == NodeType::Group;
+        return place.node_type(*store.layout()) == NodeType::Group;
     };
-    let message = match (place.node_type(store.layout()), found) {
+    let message = match (place.node_type(*store.layout()), found) {
         (NodeType::Group, Node::Array(_)) => "an array, where a group belongs",
         (NodeType::Array, Node::Group(_)) => "a group, where an array belongs",
         _ => return true,
