@@ -18,6 +18,7 @@ mod node;
 mod nostd;
 mod options;
 mod python;
+mod rules;
 mod run;
 mod servers;
 mod stage;
@@ -48,6 +49,8 @@ cargo xtask COMMAND
     --runner COMMAND   the same of another implementation, as docs/conformance.md explains
     --random           only random stores, both ways
       --cases N        how many (default 40)
+  rules                rewrite docs/rules.md from the validator's code
+    --check            compare instead of writing
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         "tidy" => single(tidy::all()),
         "fixtures" => single(fixtures::from_options(&options)),
         "conformance" => single(conformance::from_options(&options)),
+        "rules" => single(rules::from_options(&options)),
         "servers" => single(servers::all()),
         "nostd" => single(nostd::all()),
         "fuzz" => single(fuzz::from_options(&options)),

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{append, compact, completions, create, delete, edit, info, query};
+use crate::{append, compact, completions, create, delete, edit, info, query, validate};
 
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ struct Arguments {
 enum Command {
     Info(info::Arguments),
     Query(Box<query::Arguments>),
+    Validate(validate::Arguments),
     Create(Box<create::Arguments>),
     /// Does a part of what another process creates.
     #[command(hide = true)]
@@ -67,6 +68,7 @@ pub fn run() -> ExitCode {
     let done = match command {
         Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
         Command::Query(arguments) => block_on(query::run(&arguments)),
+        Command::Validate(arguments) => block_on(validate::run(&arguments)),
         Command::Create(arguments) => block_on(create::run(&arguments)),
         Command::Task { file } => block_on(create::task(&file)),
         Command::Append(arguments) => block_on(append::run(&arguments)),

@@ -9,6 +9,7 @@
 //! | [`output`] | an answer to a file: csv, npz, arrow, parquet, ply, obj |
 //! | [`input`] | a file to geometry: csv, npz, arrow, parquet |
 //! | [`create`] | `zvf create`: arguments to a design, and what was written |
+//! | [`validate`] | `zvf validate`: what was found, as text, JSON or SARIF |
 //! | `append`, `edit`, `delete`, `compact` | the verbs that change a store; `change` is what they share |
 //! | `advice` | the way out of what the library refuses |
 
@@ -30,5 +31,6 @@ pub mod create;
 pub mod input;
 pub mod output;
 pub mod query;
+pub mod validate;
 
 pub use command::run;

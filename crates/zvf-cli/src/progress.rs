@@ -45,7 +45,12 @@ pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 impl Progress {
     /// Of what a store reads.
     pub(crate) fn of(dataset: &Dataset, quiet: bool) -> Self {
-        let store = dataset.store().clone();
+        Self::of_store(dataset.store(), quiet)
+    }
+
+    /// The same of a store that need not be one that can be opened.
+    pub(crate) fn of_store(store: &Store, quiet: bool) -> Self {
+        let store = store.clone();
         Self::saying(quiet, move || {
             let activity = store.activity();
             let requests = counted(activity.requests, ["request", "requests"]);

@@ -17,12 +17,7 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::{
-    context::Context,
-    rule::Rule,
-    rules::{consistency as rules, metadata},
-    tree::Tree,
-};
+use crate::{context::Context, rule::Rule, rules::consistency as rules, tree::Tree};
 
 /// A part whose cells can be asked for.
 #[derive(Debug)]
@@ -204,7 +199,7 @@ fn elements<F: Fetch>(
     let grid = match grid(array, arity) {
         Ok(grid) => grid,
         Err(message) => {
-            context.find(&metadata::GRID, key, message);
+            context.find(&rules::PART_NOT_CHECKED, key, message);
             return None;
         }
     };
@@ -336,10 +331,8 @@ fn children<F: Fetch>(
             let size = tree.below(&child).map(|(_, size)| size);
             let size = size.fold(0, u64::saturating_add);
             children.insert(chunk, Child::Own(child, size));
-        } else {
-            let message = format!("{name} is no chunk key of {arity} numbers");
-            context.find(&crate::rules::structure::STRAY, &child, message);
         }
+        // Other names are found where structure is checked.
     }
     for shard in shards {
         let Some(array) = tree.array(&shard) else {

@@ -1,4 +1,8 @@
 //! What every check has at hand.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "messages are formatted where they are given"
+)]
 
 use serde_json::Value;
 use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key};

@@ -1,8 +1,129 @@
 //! L2: what nodes say.
 
-use zvf_model::fetch::Fetch;
+use zvf_model::{
+    fetch::Fetch,
+    key::Key,
+    zarr::{Array, Node},
+};
 
-use crate::{context::Context, store::Store};
+use crate::{
+    context::Context,
+    place::{Place, level_of},
+    rules::metadata as rules,
+    store::{Level, Store},
+};
+
+mod arrays;
+mod capabilities;
+mod cells;
+mod extras;
+mod faults;
+mod level;
+mod links;
+mod objects;
+mod ome;
+mod root;
+mod scales;
+mod tables;
+mod tags;
 
 /// Checks every field of every node. No I/O.
-pub(crate) fn check<F: Fetch>(_context: &Context<'_, F>, _store: &Store) {}
+pub(crate) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    root::check(context, store);
+    level::check(context, store);
+    for (path, node) in store.tree.nodes() {
+        let Ok(key) = key_of(path) else {
+            continue;
+        };
+        let look = Look {
+            context,
+            store,
+            level: level_of(path).and_then(|id| store.level(id)),
+            key: &key,
+            node,
+        };
+        look.node(Place::of(*store.layout(), path));
+    }
+}
+
+fn key_of(path: &str) -> Result<Key, zvf_model::key::KeyError> {
+    match path {
+        "" => Ok(Key::root()),
+        path => Key::parse(path),
+    }
+}
+
+/// One node, and where it is.
+struct Look<'a, 'c, F: Fetch> {
+    context: &'a Context<'c, F>,
+    store: &'a Store,
+    level: Option<&'a Level>,
+    key: &'a Key,
+    node: &'a Node,
+}
+
+impl<F: Fetch> Look<'_, '_, F> {
+    fn node(&self, place: Place<'_>) {
+        if let Node::Array(array) = self.node {
+            self.array(place, array);
+        }
+        if let Some(tag) = place.tag() {
+            self.tag(tag);
+        }
+        if let Some(name) = place.name() {
+            self.name(name);
+        }
+        match place {
+            Place::Vertices | Place::CompositeVertices(_) => self.vertices(),
+            Place::VertexFragments | Place::LinkFragments => self.fragments(),
+            Place::VertexAttribute(_) | Place::FragmentAttribute(_) => self.attribute(),
+            Place::LinkFamily(delta) => self.link_family(delta),
+            Place::Links(delta, Some(segment)) => self.link_array(delta, segment),
+            Place::Links(delta, None) => self.links_of_delta(delta),
+            Place::CrossChunkLinks(delta) => self.crossing_links(delta),
+            Place::LinkAttributeFamily(_, delta) => self.link_attribute_family(delta),
+            Place::LinkAttribute(_, delta, segment) => self.link_attribute(delta, segment),
+            Place::CrossChunkAttribute(_, delta) => self.crossing_attribute(delta),
+            Place::ObjectIndex => self.object_index(),
+            Place::Groups | Place::ParametricGroups => self.groups(),
+            Place::ObjectAttribute(_)
+            | Place::GroupAttribute(_)
+            | Place::ParametricAttribute(_)
+            | Place::ParametricGroupAttribute(_) => self.table(place),
+            Place::GeometryIndex => self.geometry_index(),
+            Place::CompositeLinks(_) => self.composite_links(),
+            Place::Parametric => self.parametric(),
+            Place::ParametricObjects => self.parametric_objects(),
+            _ => {}
+        }
+    }
+
+    /// Another node of the store.
+    fn other(&self, key: Option<Key>) -> Option<&Node> {
+        self.store.tree.node(&key?)
+    }
+
+    fn array_at(&self, key: Option<Key>) -> Option<&Array> {
+        self.other(key)?.as_array()
+    }
+
+    /// How many numbers chunk keys have here; `None` when nothing says.
+    fn arity(&self) -> Option<usize> {
+        self.level
+            .map(|level| level.arity)
+            .filter(|arity| *arity > 0)
+    }
+
+    /// Writes down that `sid_ndim` is not what chunk keys have.
+    fn check_arity(&self, sid_ndim: Option<usize>) {
+        let (Some(found), Some(arity)) = (sid_ndim, self.arity()) else {
+            return;
+        };
+        if found != arity {
+            let message = format!("{found}, and chunk keys of the level have {arity} numbers");
+            let (rule, value) = (&rules::ARITY, Some(serde_json::json!(arity)));
+            self.context
+                .find_attribute(rule, self.key, &["sid_ndim"], message, value);
+        }
+    }
+}

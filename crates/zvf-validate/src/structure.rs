@@ -17,6 +17,9 @@ use crate::{
     tree::Tree,
 };
 
+pub(crate) mod required;
+mod walk;
+
 /// Families of a level whose children may be chunks, and how many names deep
 /// the chunks are.
 const FAMILIES: [(&str, usize); 9] = [
@@ -40,7 +43,8 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
         context.find(&rules::NO_ROOT, &root, "there is no zarr.json");
         return None;
     }
-    let (nodes, children): (Vec<&str>, Vec<&str>) = tree.keys().partition(|key| !may_be_chunk(key));
+    let own = tree.keys().filter(|key| !is_foreign(key));
+    let (nodes, children): (Vec<&str>, Vec<&str>) = own.partition(|key| !may_be_chunk(key));
     let (nodes, children) = (keys(&nodes), keys(&children));
     tree.read(context, &nodes).await;
     if !matches!(tree.node(&root), Some(Node::Group(_))) {
@@ -71,7 +75,7 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
     };
     let rest = children.into_iter();
     let rest: Vec<Key> = rest
-        .filter(|key| !is_cell(&detection.layout, key.as_str()) && tree.node(key).is_none())
+        .filter(|key| !is_cell(detection.layout, key.as_str()) && tree.node(key).is_none())
         .collect();
     tree.read(context, &rest).await;
     let attributes = tree.node(&root)?.attributes();
@@ -87,12 +91,26 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
         Some(Level::new(context, &tree, id, key, parsed.as_ref()))
     });
     let levels = levels.collect();
-    Some(Store {
+    let store = Store {
         tree,
         detection,
         root: parsed,
         levels,
-    })
+    };
+    walk::check(context, &store);
+    required::check(context, &store);
+    Some(store)
+}
+
+/// Whether a node is of transactions, or of another format's header: whatever it is, no
+/// reader opens it.
+fn is_foreign(path: &str) -> bool {
+    let mut names = path.split('/');
+    match names.next() {
+        Some(".zvf") => true,
+        Some("headers") => names.count() > 1,
+        _ => false,
+    }
 }
 
 /// Keys of paths; what is no key was never listed as a node.
@@ -128,7 +146,7 @@ fn may_be_chunk(path: &str) -> bool {
 }
 
 /// Whether it is one in this layout. Shards, which hold many, are not.
-pub(crate) fn is_cell(layout: &Layout, path: &str) -> bool {
+fn is_cell(layout: Layout, path: &str) -> bool {
     let is_shard = path.rsplit('/').next();
     if is_shard.is_some_and(|name| name.starts_with(zvf_model::array::SHARD_PREFIX)) {
         return false;

@@ -15,6 +15,13 @@ const FILE: &str = "zarr.json";
 /// Nodes read in one round.
 const BATCH: usize = 512;
 
+/// One thing in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry<'a> {
+    File(&'a str),
+    Folder(&'a str),
+}
+
 /// What a store holds.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
@@ -83,21 +90,35 @@ impl Tree {
 
     /// Names of the folders in a folder, ascending.
     pub(crate) fn folders(&self, key: &Key) -> Vec<&str> {
+        let folders = self.entries(key).into_iter();
+        let folders = folders.filter_map(|entry| match entry {
+            Entry::Folder(name) => Some(name),
+            Entry::File(_) => None,
+        });
+        folders.collect()
+    }
+
+    /// What is in a folder itself, ascending.
+    pub(crate) fn entries(&self, key: &Key) -> Vec<Entry<'_>> {
         let prefix = inside(key);
-        let mut names = Vec::new();
+        let mut entries = Vec::new();
         let mut from = prefix.clone();
         loop {
             let next = self.files.range(from.clone()..).next();
             let Some(rest) = next.and_then(|(key, _)| key.strip_prefix(&prefix)) else {
-                return names;
+                return entries;
             };
-            match rest.split_once('/') {
+            from = match rest.split_once('/') {
                 Some((name, _)) => {
-                    names.push(name);
-                    from = format!("{prefix}{name}0");
+                    entries.push(Entry::Folder(name));
+                    // The character after the slash.
+                    format!("{prefix}{name}0")
                 }
-                None => from = format!("{prefix}{rest}\0"),
-            }
+                None => {
+                    entries.push(Entry::File(rest));
+                    format!("{prefix}{rest}\0")
+                }
+            };
         }
     }
 

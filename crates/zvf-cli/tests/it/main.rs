@@ -27,6 +27,7 @@ mod round_trip;
 mod shared;
 mod stores;
 mod tables;
+mod validate;
 
 #[cfg(feature = "http")]
 mod servers;

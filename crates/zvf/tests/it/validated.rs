@@ -1,7 +1,10 @@
 //! What validating finds in stores, healthy and not.
 
-mod recorded;
+mod corpus;
+mod healthy;
+pub(crate) mod own;
 
+use serde_json::Value as Json;
 use zvf::{OpenOptions, validate_store, validation::Options};
 use zvf_testkit::{damage::Files, golden::Golden};
 
@@ -29,4 +32,18 @@ fn findings(files: &Files, options: &Options) -> Vec<String> {
         format!("{code} {path} {place} {}", finding.message)
     });
     lines.collect()
+}
+
+/// The codes of such lines, in order, each once.
+fn codes(lines: &[String]) -> Vec<String> {
+    let codes = lines.iter().filter_map(|line| line.split(' ').next());
+    let codes: std::collections::BTreeSet<&str> = codes.collect();
+    codes.into_iter().map(str::to_owned).collect()
+}
+
+/// A file of the corpus.
+fn corpus_file(name: &str) -> Json {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/corpus");
+    let bytes = std::fs::read(format!("{folder}/{name}")).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
 }

@@ -11,7 +11,7 @@ use super::{
     random::{self, Case},
     round_trip::compare,
 };
-use crate::block_on;
+use crate::{block_on, validated::own::is_sound};
 
 /// A store of a case whose bounds leave room for more.
 async fn store(case: &mut Case) -> Store {
@@ -47,6 +47,9 @@ fn check(seed: u64, kind: GeometryKind) {
             let what = change(&editor, &mut case, &mut random, &mut expected).await;
             let about = format!("{what}, {about}");
             compare(&expected, &content(&store).await, &about);
+            if step == 4 && seed % 4 == 0 {
+                is_sound(&store, &about).await;
+            }
         }
     });
 }

@@ -1,0 +1,127 @@
+//! `zvf validate`: whether a store can be trusted.
+
+mod listing;
+mod sarif;
+mod shown;
+
+use std::{error::Error, path};
+
+use zvf::{
+    OpenOptions, Store,
+    validation::{Depth, Options, Report},
+};
+
+use crate::{command::Done, progress::Progress};
+
+pub use listing::{rules_as_json, rules_as_text};
+pub use sarif::sarif;
+pub use shown::{object, table};
+
+/// Findings of one rule that are shown to people, who see what is wrong by then.
+const SHOWN: usize = 10;
+
+/// Checks a store: nodes (L1), what they say (L2), every cell and what cells say of
+/// each other (L3), and whether it is the geometry that it says it is (L4). Exits with
+/// 1 when something is an error.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A folder, a .zip file, or an address of a kind this build knows.
+    #[arg(required_unless_present = "rules")]
+    store: Option<String>,
+    /// How deep: 1 for nodes, 2 for metadata, 3 for cells, 4 for geometry. Each includes
+    /// those before it; 1 and 2 read no cells.
+    #[arg(long, value_name = "1..4", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
+    level: u8,
+    /// The most findings of one rule that are listed; all are counted. 10 in a table, 1000
+    /// otherwise.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Sign no request: for public buckets.
+    #[arg(long)]
+    anonymous: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Print a SARIF 2.1.0 log, which code hosts and editors show.
+    #[arg(long, conflicts_with = "json")]
+    sarif: bool,
+    /// List the rules, and validate nothing.
+    #[arg(long, conflicts_with_all = ["store", "sarif"])]
+    rules: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What was validated, for who shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Validated<'a> {
+    /// The address, as it was given.
+    pub store: &'a str,
+    /// How deep.
+    pub depth: Depth,
+    /// What was found.
+    pub report: &'a Report,
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    let Some(address) = &arguments.store else {
+        return Ok(Done::from(match arguments.json {
+            true => serde_json::to_string_pretty(&rules_as_json())?,
+            false => rules_as_text(),
+        }));
+    };
+    let open = OpenOptions::default().anonymous(arguments.anonymous);
+    let store = open.open(address)?;
+    let progress = Progress::of_store(&store, arguments.quiet);
+    let report = check(arguments, &store).await?;
+    drop(progress);
+    let validated = Validated {
+        store: address,
+        depth: depth(arguments.level),
+        report: &report,
+    };
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&object(validated))?
+    } else if arguments.sarif {
+        serde_json::to_string_pretty(&sarif(validated, &base(address)?))?
+    } else {
+        table(validated)
+    };
+    Ok(Done {
+        text,
+        is_no: !report.is_ok(),
+        ..Done::default()
+    })
+}
+
+async fn check(arguments: &Arguments, store: &Store) -> Result<Report, zvf::Error> {
+    let mut options = Options {
+        depth: depth(arguments.level),
+        ..Options::default()
+    };
+    let is_table = !arguments.json && !arguments.sarif;
+    let limit = is_table.then_some(SHOWN);
+    if let Some(limit) = arguments.limit.or(limit) {
+        options.most_of_a_rule = limit;
+    }
+    zvf::validate_store(store.clone(), &options).await
+}
+
+/// The depth of a number from 1 to 4.
+fn depth(number: u8) -> Depth {
+    let mut depths = Depth::ALL.into_iter();
+    let depth = depths.find(|depth| depth.number() == number);
+    depth.unwrap_or(Depth::Semantics)
+}
+
+/// The address of the store as a URI that others can be relative to.
+fn base(address: &str) -> Result<String, Box<dyn Error>> {
+    if address.contains("://") || address.starts_with("memory:") {
+        return Ok(format!("{}/", address.trim_end_matches('/')));
+    }
+    let path = path::absolute(address)?;
+    let path = path.to_string_lossy().replace('\\', "/");
+    let path = sarif::encoded(path.trim_matches('/'));
+    Ok(format!("file:///{path}/"))
+}

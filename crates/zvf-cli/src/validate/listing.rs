@@ -1,0 +1,29 @@
+//! The rules themselves, as text and as JSON.
+
+use serde_json::{Value, json};
+use zvf::validation::{Mend, rules};
+
+/// A line for each rule.
+pub fn rules_as_text() -> String {
+    let lines = rules::all().map(|rule| {
+        let severity = rule.severity.to_string();
+        format!("{}  {severity:7}  {}", rule.code, rule.title)
+    });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+/// All that rules say.
+pub fn rules_as_json() -> Value {
+    let rules = rules::all().map(|rule| {
+        json!({
+            "code": rule.code,
+            "severity": rule.severity.to_string(),
+            "level": rule.depth.number(),
+            "title": rule.title,
+            "meaning": rule.meaning.trim(),
+            "mend": rule.mend.text(),
+            "repairs": matches!(rule.mend, Mend::Repair(_)),
+        })
+    });
+    json!({ "rules": rules.collect::<Vec<Value>>() })
+}

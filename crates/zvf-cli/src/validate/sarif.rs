@@ -1,0 +1,120 @@
+//! What was found, as a log of SARIF 2.1.0.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use zvf::validation::{Finding, Mend, Severity, rules};
+
+use super::Validated;
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+/// The name that places are relative to.
+const BASE: &str = "STORE";
+
+/// The log of one run; `base` is the store's URI, which ends with a slash.
+pub fn sarif(validated: Validated<'_>, base: &str) -> Value {
+    let report = validated.report;
+    let results: Vec<Value> = report.findings.iter().map(result).collect();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "zvf",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": rules::all().map(rule).collect::<Vec<Value>>(),
+            }},
+            "originalUriBaseIds": {(BASE): {"uri": base}},
+            "invocations": [{"executionSuccessful": true}],
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+            "properties": {
+                "store": validated.store,
+                "level": validated.depth.number(),
+                "ok": report.is_ok(),
+                "unlisted": report.unlisted,
+            },
+        }],
+    })
+}
+
+fn rule(rule: &zvf::validation::Rule) -> Value {
+    let help = match rule.mend {
+        Mend::Repair(text) => format!("zvf validate --repair: {text}."),
+        Mend::Advice(text) => format!("To mend it: {text}."),
+    };
+    json!({
+        "id": rule.code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.meaning.trim()},
+        "help": {"text": help},
+        "defaultConfiguration": {"level": level(rule.severity)},
+        "properties": {"level": rule.depth.number()},
+    })
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+fn result(finding: &Finding) -> Value {
+    let index = rules::all().position(|rule| rule.code == finding.rule.code);
+    let mut location = json!({"physicalLocation": {
+        "artifactLocation": {"uri": encoded(&artifact(finding)), "uriBaseId": BASE},
+    }});
+    if let Some(place) = &finding.place {
+        let kind = match is_json(place) {
+            true => "property",
+            false => "element",
+        };
+        location["logicalLocations"] = json!([{"fullyQualifiedName": place, "kind": kind}]);
+    }
+    json!({
+        "ruleId": finding.rule.code,
+        "ruleIndex": index,
+        "level": level(finding.rule.severity),
+        "message": {"text": finding.message},
+        "locations": [location],
+        "properties": {"fixable": finding.fix.is_some()},
+    })
+}
+
+/// The file that a place in JSON is in; else the node's folder.
+fn artifact(finding: &Finding) -> String {
+    let slash = match finding.path.is_empty() {
+        true => "",
+        false => "/",
+    };
+    match finding.place.as_deref().is_some_and(is_json) {
+        true => format!("{}{slash}zarr.json", finding.path),
+        false => format!("{}{slash}", finding.path),
+    }
+}
+
+/// Whether a place is one in a `zarr.json`.
+fn is_json(place: &str) -> bool {
+    let members = ["attributes", "nonempty_chunks", "shape", "data_type"];
+    let more = ["chunk_grid", "codecs", "fill_value", "node_type"];
+    let first = place.split(['.', '[']).next().unwrap_or_default();
+    members.contains(&first) || more.contains(&first)
+}
+
+/// A path as part of a URI.
+pub(super) fn encoded(path: &str) -> String {
+    let mut uri = String::new();
+    for byte in path.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"-._~/+:@!$&'()*,;=".contains(&byte);
+        match plain {
+            true => uri.push(char::from(byte)),
+            // Writing to a String cannot fail.
+            false => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
+        }
+    }
+    uri
+}

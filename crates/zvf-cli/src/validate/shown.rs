@@ -1,0 +1,131 @@
+//! What was found, as text and as JSON.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use serde_json::{Value, json};
+use zvf::validation::{Depth, Finding, Mend, Report, Rule, Severity, rules};
+
+use super::Validated;
+use crate::number::{counted, grouped};
+
+/// Everything that was found, as one object.
+pub fn object(validated: Validated<'_>) -> Value {
+    let Validated {
+        store,
+        depth,
+        report,
+    } = validated;
+    let findings = report.findings.iter().map(|finding| {
+        json!({
+            "code": finding.rule.code,
+            "severity": finding.rule.severity.to_string(),
+            "level": finding.rule.depth.number(),
+            "path": finding.path,
+            "place": finding.place,
+            "message": finding.message,
+            "fixable": finding.fix.is_some(),
+        })
+    });
+    json!({
+        "store": store,
+        "level": depth.number(),
+        "ok": report.is_ok(),
+        "errors": report.count(Severity::Error),
+        "warnings": report.count(Severity::Warning),
+        "notes": report.count(Severity::Note),
+        "findings": findings.collect::<Vec<Value>>(),
+        "unlisted": report.unlisted,
+        "cells": report.cells,
+        "bytes": report.bytes,
+    })
+}
+
+/// Everything that was found, by rule, the worst first, with what to do about it.
+pub fn table(validated: Validated<'_>) -> String {
+    let Validated {
+        store,
+        depth,
+        report,
+    } = validated;
+    let mut text = format!("{store}\n");
+    for (rule, findings) in by_rule(report) {
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "\n{severity}  {code}  {title}\n",
+            severity = rule.severity,
+            code = rule.code,
+            title = rule.title
+        );
+        for finding in &findings {
+            text.push_str(&line(finding));
+        }
+        if let Some(more) = report.unlisted.get(rule.code) {
+            let _ = writeln!(text, "  and {} more", grouped(*more));
+        }
+        let what = match rule.mend {
+            Mend::Repair(_) => "repair",
+            Mend::Advice(_) => "mend",
+        };
+        let _ = writeln!(text, "  {what}: {}", rule.mend.text());
+    }
+    let _ = write!(text, "\n{}", verdict(depth, report));
+    text
+}
+
+/// Findings by rule: errors first, then by code.
+fn by_rule(report: &Report) -> Vec<(&'static Rule, Vec<&Finding>)> {
+    let mut rules_found: BTreeMap<&str, (&'static Rule, Vec<&Finding>)> = BTreeMap::new();
+    for finding in &report.findings {
+        let code = finding.rule.code;
+        let (_, list) = rules_found
+            .entry(code)
+            .or_insert((finding.rule, Vec::new()));
+        list.push(finding);
+    }
+    // With a limit of 0 nothing is listed.
+    for rule in report.unlisted.keys().filter_map(|code| rules::find(code)) {
+        rules_found.entry(rule.code).or_insert((rule, Vec::new()));
+    }
+    let mut found: Vec<_> = rules_found.into_values().collect();
+    found.sort_by_key(|(rule, _)| core::cmp::Reverse(rule.severity));
+    found
+}
+
+fn line(finding: &Finding) -> String {
+    let path = match finding.path.as_str() {
+        "" => ".",
+        path => path,
+    };
+    match &finding.place {
+        Some(place) => format!("  {path}  {place}: {}\n", finding.message),
+        None => format!("  {path}: {}\n", finding.message),
+    }
+}
+
+/// What it comes to.
+fn verdict(depth: Depth, report: &Report) -> String {
+    let numbers = [
+        (Severity::Error, ["error", "errors"]),
+        (Severity::Warning, ["warning", "warnings"]),
+        (Severity::Note, ["note", "notes"]),
+    ];
+    let counts = numbers.into_iter().filter_map(|(severity, words)| {
+        let count = report.count(severity);
+        (count > 0).then(|| counted(count, words))
+    });
+    let counts: Vec<String> = counts.collect();
+    let found = match counts.is_empty() {
+        true => "nothing found".to_owned(),
+        false => counts.join(", "),
+    };
+    let checked = match depth {
+        Depth::Structure => "nodes".to_owned(),
+        Depth::Metadata => "nodes and what they say".to_owned(),
+        _ => {
+            let cells = counted(report.cells, ["cell", "cells"]);
+            format!("{cells}, {} bytes", grouped(report.bytes))
+        }
+    };
+    format!("{found}; checked to L{}: {checked}", depth.number())
+}

@@ -1,0 +1,257 @@
+//! `zvf validate` as a user runs it, and what it shows.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use serde_json::{Value, json};
+use zvf::validation::{Depth, Finding, Fix, Report, rules};
+use zvf_cli::validate::{Validated, object, rules_as_json, rules_as_text, sarif, table};
+
+use crate::{text, unpack, zvf};
+
+/// A note, two errors of one rule of which one can be mended, and more of them.
+fn report() -> Report {
+    let finding = |code: &str, path: &str, place: Option<&str>, message: &str| Finding {
+        rule: rules::find(code).unwrap(),
+        path: path.to_owned(),
+        place: place.map(str::to_owned),
+        message: message.to_owned(),
+        fix: None,
+    };
+    let mut presence = finding(
+        "ZV-L3-005",
+        "0/vertex attributes/é",
+        Some("nonempty_chunks[3]"),
+        "7 is no text",
+    );
+    presence.fix = Some(Fix::Attribute {
+        node: zvf::model::key::Key::parse("0/vertices").unwrap(),
+        path: vec!["nonempty_chunks".to_owned()],
+        value: None,
+    });
+    Report {
+        findings: vec![
+            finding(
+                "ZV-L2-023",
+                "",
+                Some("attributes.zarr_vectors.format_capabilities"),
+                "\"x\"",
+            ),
+            presence,
+            finding(
+                "ZV-L3-002",
+                "0/vertices",
+                Some("chunk -1.0"),
+                "crc32c differs",
+            ),
+        ],
+        unlisted: [("ZV-L3-002", 1200)].into(),
+        bytes: 123_456,
+        cells: 12,
+    }
+}
+
+fn validated(report: &Report) -> Validated<'_> {
+    Validated {
+        store: "tracts.zv",
+        depth: Depth::Consistency,
+        report,
+    }
+}
+
+#[test]
+fn people_see_a_table_by_rule_the_worst_first() {
+    let expected = "\
+tracts.zv
+
+error  ZV-L3-002  a cell cannot be decoded
+  0/vertices  chunk -1.0: crc32c differs
+  and 1 200 more
+  mend: restore the file from a copy; what was in the chunk is lost otherwise
+
+error  ZV-L3-005  a wrong list of chunks
+  0/vertex attributes/é  nonempty_chunks[3]: 7 is no text
+  repair: the list is made anew from the cells that are there
+
+note  ZV-L2-023  an unknown capability
+  .  attributes.zarr_vectors.format_capabilities: \"x\"
+  mend: nothing has to be done; readers ignore what they do not know
+
+1 202 errors, 1 note; checked to L3: 12 cells, 123 456 bytes";
+    assert_eq!(table(validated(&report())), expected);
+    let empty = Report::default();
+    let expected = "tracts.zv\n\nnothing found; checked to L3: 0 cells, 0 bytes";
+    assert_eq!(table(validated(&empty)), expected);
+}
+
+#[test]
+fn programs_see_one_object() {
+    let found = object(validated(&report()));
+    let listed = json!([
+        {
+            "code": "ZV-L2-023", "severity": "note", "level": 2, "path": "",
+            "place": "attributes.zarr_vectors.format_capabilities", "message": "\"x\"",
+            "fixable": false,
+        },
+        {
+            "code": "ZV-L3-005", "severity": "error", "level": 3, "path": "0/vertex attributes/é",
+            "place": "nonempty_chunks[3]", "message": "7 is no text", "fixable": true,
+        },
+        {
+            "code": "ZV-L3-002", "severity": "error", "level": 3, "path": "0/vertices",
+            "place": "chunk -1.0", "message": "crc32c differs", "fixable": false,
+        },
+    ]);
+    let expected = json!({
+        "store": "tracts.zv", "level": 3, "ok": false,
+        "errors": 1202, "warnings": 0, "notes": 1,
+        "findings": listed, "unlisted": {"ZV-L3-002": 1200},
+        "cells": 12, "bytes": 123_456,
+    });
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn code_hosts_see_sarif() {
+    let log = sarif(validated(&report()), "file:///data/tracts.zv/");
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    assert_eq!(
+        run["originalUriBaseIds"]["STORE"]["uri"],
+        "file:///data/tracts.zv/"
+    );
+    let declared = run["tool"]["driver"]["rules"].as_array().unwrap();
+    assert_eq!(declared.len(), rules::all().count());
+    let ids: BTreeSet<&str> = declared
+        .iter()
+        .map(|rule| rule["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), declared.len());
+    for rule in declared {
+        assert!(
+            rule["help"]["text"].as_str().unwrap().ends_with('.'),
+            "{rule}"
+        );
+    }
+    let results = run["results"].as_array().unwrap();
+    for result in results {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(declared[index]["id"], result["ruleId"]);
+    }
+    let place = |uri: &str, name: &str, kind: &str| {
+        json!([{
+            "physicalLocation": {"artifactLocation": {"uri": uri, "uriBaseId": "STORE"}},
+            "logicalLocations": [{"fullyQualifiedName": name, "kind": kind}],
+        }])
+    };
+    let capabilities = "attributes.zarr_vectors.format_capabilities";
+    assert_eq!(results[0]["level"], "note");
+    assert_eq!(
+        results[0]["locations"],
+        place("zarr.json", capabilities, "property")
+    );
+    let uri = "0/vertex%20attributes/%C3%A9/zarr.json";
+    assert_eq!(
+        results[1]["locations"],
+        place(uri, "nonempty_chunks[3]", "property")
+    );
+    assert_eq!(results[1]["properties"], json!({"fixable": true}));
+    assert_eq!(
+        results[2]["locations"],
+        place("0/vertices/", "chunk -1.0", "element")
+    );
+    assert_eq!(results[2]["message"]["text"], "crc32c differs");
+}
+
+/// A store with this in its root's block instead of what was there.
+fn damaged(folder: &Path, field: &str, value: Value) {
+    unpack("zvf-09", "points_2d_bins/store.zarrvectors", folder);
+    let file = folder.join("zarr.json");
+    let mut root: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    root["attributes"]["zarr_vectors"][field] = value;
+    fs::write(file, serde_json::to_vec(&root).unwrap()).unwrap();
+}
+
+#[test]
+fn errors_exit_with_1_and_anything_else_with_0() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().to_str().unwrap();
+    damaged(folder.path(), "links_convention", json!("telepathy"));
+    let output = zvf(&["validate", address, "--json"]);
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["ok"], false);
+    let codes = found["findings"].as_array().unwrap().iter();
+    assert!(
+        codes
+            .map(|finding| &finding["code"])
+            .any(|code| code == "ZV-L2-010"),
+        "{found}"
+    );
+    // Nodes alone are sound.
+    let output = zvf(&["validate", address, "--level", "1"]);
+    assert_eq!(output.status.code(), Some(0));
+    let expected = format!("{address}\n\nnothing found; checked to L1: nodes\n");
+    assert_eq!(text(&output.stdout), expected);
+    // A warning is no error.
+    damaged(folder.path(), "geometry_types", json!(["blob"]));
+    let output = zvf(&["validate", address, "--level", "2", "--limit", "0"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("and 1 more\n"));
+    assert!(text(&output.stdout).ends_with("1 warning; checked to L2: nodes and what they say\n"));
+}
+
+#[test]
+fn what_cannot_be_validated_exits_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = folder.path().join("gone");
+    let output = zvf(&["validate", gone.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    for wrong in [
+        &["validate"][..],
+        &["validate", "x", "--level", "5"],
+        &["validate", "x", "--json", "--sarif"],
+    ] {
+        assert_eq!(zvf(wrong).status.code(), Some(2), "{wrong:?}");
+    }
+    // A folder that is there and no store is an answer.
+    let output = zvf(&["validate", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("ZV-L1-001"));
+}
+
+#[test]
+fn sarif_is_relative_to_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("a store.zv");
+    unpack("zvf-07", "graph.zv", &store);
+    let output = zvf(&["validate", store.to_str().unwrap(), "--sarif", "--quiet"]);
+    let log: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let base = log["runs"][0]["originalUriBaseIds"]["STORE"]["uri"]
+        .as_str()
+        .unwrap();
+    assert!(
+        base.starts_with("file:///") && base.ends_with("/a%20store.zv/"),
+        "{base}"
+    );
+}
+
+#[test]
+fn rules_are_listed() {
+    let output = zvf(&["validate", "--rules"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout).trim_end(), rules_as_text());
+    assert_eq!(rules_as_text().lines().count(), rules::all().count());
+    let first = "ZV-L1-001  error    no zarr.json at the root";
+    assert_eq!(rules_as_text().lines().next(), Some(first));
+    let output = zvf(&["validate", "--rules", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found, rules_as_json());
+    let rule = json!({
+        "code": "ZV-L1-001", "severity": "error", "level": 1, "title": "no zarr.json at the root",
+        "meaning": "There is no `zarr.json` at the root: this is no store, or the address is not its root.",
+        "mend": "give the address of the folder that holds the store's zarr.json", "repairs": false,
+    });
+    assert_eq!(found["rules"][0], rule);
+}

@@ -1,0 +1,305 @@
+//! Whether an array is of the kind that its place needs: data type, chunks,
+//! codecs, fill value.
+
+use serde_json::Value;
+use zvf_format::numeric::{Dtype, Kind};
+use zvf_model::{
+    array::{Padded, Vertices},
+    fetch::Fetch,
+    key::Key,
+    layout::ChunkForm,
+    zarr::{Array, Codecs, DataType},
+};
+
+use super::{Look, faults};
+use crate::{cells::grid, place::Place, rules::metadata as rules};
+
+/// Codecs that make bytes of values.
+const SERIALISERS: [&str; 3] = ["bytes", "vlen-bytes", "vlen-utf8"];
+
+impl<F: Fetch> Look<'_, '_, F> {
+    pub(super) fn array(&self, place: Place<'_>, array: &Array) {
+        let number = |kind| DataType::Number(kind);
+        match place {
+            Place::Shard | Place::Blob => {
+                self.data_type(array, &number(Kind::UInt8));
+                self.whole(array, 1);
+            }
+            Place::Manifests | Place::ParametricNames | Place::Groups | Place::ParametricGroups => {
+                self.strings(array);
+            }
+            Place::ObjectIds => {
+                self.data_type(array, &number(Kind::Int64));
+                self.rank(array, 1..=1);
+            }
+            Place::ParametricObjects => {
+                self.data_type(array, &number(Kind::Float64));
+                self.rank(array, 2..=2);
+            }
+            Place::CompositeLinks(_) => {
+                self.data_type(array, &number(Kind::Int64));
+                self.rank(array, 2..=2);
+            }
+            Place::ObjectAttribute(_)
+            | Place::GroupAttribute(_)
+            | Place::ParametricAttribute(_)
+            | Place::ParametricGroupAttribute(_) => self.rank(array, 1..=2),
+            _ => match place.chunk_form(*self.store.layout()) {
+                Some(ChunkForm::Padded) => self.padded(place, array),
+                Some(_) => self.cells(array),
+                None => {}
+            },
+        }
+        self.codecs(array);
+        self.fill(array);
+    }
+
+    fn find(&self, rule: &'static crate::Rule, field: &str, message: String) {
+        self.context.find_at(rule, self.key, field, message);
+    }
+
+    fn data_type(&self, array: &Array, expected: &DataType) {
+        if array.data_type != *expected {
+            let message = format!(
+                "{}, where {} belongs",
+                name(&array.data_type),
+                name(expected)
+            );
+            self.find(&rules::ARRAY_TYPE, "data_type", message);
+        }
+    }
+
+    fn rank(&self, array: &Array, expected: core::ops::RangeInclusive<usize>) {
+        if !expected.contains(&array.rank()) {
+            let (least, most) = expected.into_inner();
+            let message = match least == most {
+                true => format!("{:?}, and {least} dimensions belong there", array.shape),
+                false => format!(
+                    "{:?}, and {least} or {most} dimensions belong there",
+                    array.shape
+                ),
+            };
+            self.find(&rules::ARRAY_SHAPE, "shape", message);
+        }
+    }
+
+    /// A row of byte strings.
+    fn strings(&self, array: &Array) {
+        self.data_type(array, &DataType::VariableBytes);
+        self.rank(array, 1..=1);
+    }
+
+    /// An array in one chunk.
+    fn whole(&self, array: &Array, rank: usize) {
+        self.rank(array, rank..=rank);
+        let mut extents = array.shape.iter().zip(&array.chunk_shape);
+        if extents.any(|(extent, chunk)| extent > chunk) || array.sharding().is_some() {
+            let message = format!("{:?}, and all belongs into one chunk", array.chunk_shape);
+            self.find(&rules::ARRAY_CHUNKS, "chunk_grid", message);
+        }
+    }
+
+    /// An element for each chunk of space.
+    fn cells(&self, array: &Array) {
+        self.data_type(array, &DataType::VariableBytes);
+        if !array.decoded_shape().iter().all(|extent| *extent == 1) {
+            let message = format!(
+                "{:?}, and each element is decoded alone",
+                array.decoded_shape()
+            );
+            self.find(&rules::ARRAY_CHUNKS, "chunk_grid", message);
+        }
+        let Some(arity) = self.arity() else {
+            return;
+        };
+        match grid(array, arity) {
+            Err(message) => self.context.find(&rules::GRID, self.key, message),
+            Ok(grid) => self.leading(grid.origin(), &array.shape),
+        }
+    }
+
+    /// The leading axis of chunks by attribute counts its values.
+    fn leading(&self, origin: &[i64], shape: &[u64]) {
+        let metadata = self.level.and_then(|level| level.metadata.as_ref());
+        let chunking = metadata.and_then(|metadata| metadata.attribute_chunking.as_ref());
+        let (Some(chunking), Some(first), Some(extent)) = (chunking, origin.first(), shape.first())
+        else {
+            return;
+        };
+        let values = u64::try_from(chunking.values.len()).unwrap_or(u64::MAX);
+        if values > 0 && (*first != 0 || *extent != values) {
+            let message = format!(
+                "{extent} along the attribute from {first} on, and the level has {values} values"
+            );
+            self.find(&rules::ARRAY_SHAPE, "shape", message);
+        }
+    }
+
+    /// Numbers: chunk, row, column.
+    fn padded(&self, place: Place<'_>, array: &Array) {
+        let Some(arity) = self.arity() else {
+            return;
+        };
+        let padded = match Padded::parse(self.key, array, arity) {
+            Ok(padded) => padded,
+            Err(error) => return faults::error(self.context, self.key, &error),
+        };
+        self.leading(padded.grid.origin(), &array.shape);
+        let ones = array
+            .decoded_shape()
+            .iter()
+            .take(arity)
+            .all(|extent| *extent == 1);
+        let whole = array.decoded_shape().get(arity..) == array.shape.get(arity..);
+        if !ones || !whole {
+            let message = format!(
+                "{:?}, and each chunk is decoded alone",
+                array.decoded_shape()
+            );
+            self.find(&rules::ARRAY_CHUNKS, "chunk_grid", message);
+        }
+        let dtype = array.attributes.get("dtype").and_then(Value::as_str);
+        let dtype = dtype.and_then(|dtype| Dtype::parse(dtype).ok());
+        if let Some(dtype) = dtype.filter(|dtype| dtype.kind() != padded.kind) {
+            let (found, expected) = (dtype.kind().name(), padded.kind.name());
+            let message = format!("{found}, and the array holds {expected}");
+            let (rule, value) = (&rules::ARRAY_TYPE, Some(serde_json::json!(expected)));
+            self.context
+                .find_attribute(rule, self.key, &["dtype"], message, value);
+        }
+        let columns = match place {
+            Place::Vertices => self
+                .store
+                .root
+                .as_ref()
+                .and_then(|root| u64::try_from(root.axes.len()).ok()),
+            Place::Links(..) => array.attributes.get("link_width").and_then(Value::as_u64),
+            _ => None,
+        };
+        if let Some(expected) = columns.filter(|columns| *columns != padded.columns) {
+            let message = format!("{} columns, not {expected}", padded.columns);
+            self.find(&rules::ARRAY_SHAPE, "shape", message);
+        }
+        if matches!(place, Place::VertexAttribute(_)) {
+            self.beside_vertices(&padded, arity);
+        }
+    }
+
+    /// Attributes have room for as many rows as vertices have.
+    fn beside_vertices(&self, padded: &Padded, arity: usize) {
+        let key = self.level.and_then(|level| level.key.join("vertices").ok());
+        let Some((key, vertices)) = key.and_then(|key| {
+            let array = self.array_at(Some(key.clone()))?;
+            Some((key, array))
+        }) else {
+            return;
+        };
+        let Ok(vertices) = Padded::parse(&key, vertices, arity) else {
+            return;
+        };
+        if vertices.rows != padded.rows || vertices.grid != padded.grid {
+            let message = format!(
+                "{:?} chunks of {} rows from {:?} on, and vertices have {:?} of {} from {:?} on",
+                padded.grid.shape(),
+                padded.rows,
+                padded.grid.origin(),
+                vertices.grid.shape(),
+                vertices.rows,
+                vertices.grid.origin(),
+            );
+            self.find(&rules::ARRAY_SHAPE, "shape", message);
+        }
+    }
+
+    /// One codec makes bytes of values, the one for their type.
+    fn codecs(&self, array: &Array) {
+        let expected = match &array.data_type {
+            DataType::VariableBytes => "vlen-bytes",
+            DataType::VariableText => "vlen-utf8",
+            DataType::Number(_) | DataType::FixedText { .. } => "bytes",
+            _ => return,
+        };
+        let chain = array
+            .sharding()
+            .map_or(&array.codecs, |shards| &shards.codecs);
+        let found = serialisers(chain);
+        if found != [expected] {
+            let message = format!("{found:?} make bytes of values, {expected:?} belongs there");
+            self.find(&rules::ARRAY_CODECS, "codecs", message);
+        }
+    }
+
+    fn fill(&self, array: &Array) {
+        let fill = &array.fill_value;
+        let message = match &array.data_type {
+            DataType::VariableBytes if fill.as_str() != Some("") => {
+                format!("{fill}, and absent cells are empty: \"\"")
+            }
+            DataType::Number(kind) if !is_value(*kind, fill) => {
+                format!("{fill}, which is no {}", kind.name())
+            }
+            _ => return,
+        };
+        self.find(&rules::ARRAY_FILL, "fill_value", message);
+    }
+
+    pub(super) fn vertices(&self) {
+        let read = Vertices::parse(self.key, self.node.attributes());
+        let Some(vertices) = faults::noted(self.context, self.key, read) else {
+            return;
+        };
+        let axes = self.store.root.as_ref().map(|root| root.axes.len());
+        let axes = axes.and_then(|axes| u64::try_from(axes).ok());
+        if let (Some(found), Some(axes)) = (vertices.ndim, axes)
+            && found != axes
+        {
+            let message = format!("{found}, and the store has {axes} axes");
+            let (rule, value) = (&rules::DIMENSION, Some(serde_json::json!(axes)));
+            self.context
+                .find_attribute(rule, self.key, &["ndim"], message, value);
+        }
+    }
+
+    /// Another array beside this one.
+    pub(super) fn beside(&self, name: &str) -> Option<Key> {
+        self.key.join(name).ok()
+    }
+}
+
+fn serialisers(chain: &Codecs) -> Vec<&str> {
+    let names = chain.iter().map(|codec| codec.name.as_str());
+    names.filter(|name| SERIALISERS.contains(name)).collect()
+}
+
+/// Whether a JSON value can stand for a number of a kind, as Zarr writes them.
+fn is_value(kind: Kind, value: &Value) -> bool {
+    let special =
+        |text: &str| matches!(text, "NaN" | "Infinity" | "-Infinity") || text.starts_with("0x");
+    let is_float = |value: &Value| match value {
+        Value::Number(_) => true,
+        Value::String(text) => special(text),
+        _ => false,
+    };
+    match kind {
+        Kind::Bool => value.is_boolean(),
+        Kind::Float16 | Kind::Float32 | Kind::Float64 => is_float(value),
+        Kind::Complex64 | Kind::Complex128 => {
+            let parts = value.as_array();
+            parts.is_some_and(|parts| parts.len() == 2 && parts.iter().all(is_float))
+        }
+        Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64 => value.is_u64(),
+        _ => value.is_i64(),
+    }
+}
+
+/// What a data type is called.
+fn name(data_type: &DataType) -> &str {
+    match data_type {
+        DataType::Number(kind) => kind.name(),
+        DataType::VariableBytes => "variable_length_bytes",
+        DataType::VariableText => "string",
+        DataType::FixedText { .. } => "fixed_length_utf32",
+        DataType::Other { name, .. } => name,
+        _ => "another type",
+    }
+}

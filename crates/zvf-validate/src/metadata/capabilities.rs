@@ -1,0 +1,120 @@
+//! Capabilities, and links between levels, against what is there.
+
+use serde_json::json;
+use zvf_format::path::Delta;
+use zvf_model::{
+    fetch::Fetch,
+    key::Key,
+    root::{CrossLevelStorage, RootMetadata},
+};
+
+use crate::{
+    context::Context,
+    rules::metadata as rules,
+    store::{Level, Store},
+};
+
+const MULTISCALE_LINKS: &str = "multiscale_links";
+const SHARED_FRAGMENTS: &str = "shared_fragments";
+const PRESERVED_IDS: &str = "preserved_object_ids";
+/// Tokens that say nothing which could be checked.
+const SILENT: [&str; 2] = ["fragment_index", "partitioned_cross_chunk_links"];
+const PLACE: [&str; 2] = ["zarr_vectors", "format_capabilities"];
+
+pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) {
+    let between = between_levels(store);
+    let mut levels = store
+        .levels
+        .iter()
+        .filter_map(|level| level.metadata.as_ref());
+    let shares = levels.clone().any(|level| level.shared_fragments);
+    let keeps = levels.any(|level| level.preserves_object_ids);
+    let facts = [
+        (
+            MULTISCALE_LINKS,
+            !between.is_empty(),
+            "there are links between levels",
+        ),
+        (
+            SHARED_FRAGMENTS,
+            shares,
+            "a level says that objects share fragments",
+        ),
+        (
+            PRESERVED_IDS,
+            keeps,
+            "a level says that it preserves object ids",
+        ),
+    ];
+    let has = |token: &str| root.capabilities.iter().any(|given| given == token);
+    let is_true = |token: &String| {
+        let fact = facts.iter().find(|(name, ..)| name == token);
+        fact.is_none_or(|(_, holds, _)| *holds)
+    };
+    let missing = facts
+        .iter()
+        .filter(|(token, holds, _)| *holds && !has(token));
+    let kept = root.capabilities.iter().filter(|token| is_true(token));
+    let right = kept.map(String::as_str);
+    let right: Vec<&str> = right
+        .chain(missing.clone().map(|(token, ..)| *token))
+        .collect();
+    let key = Key::root();
+    for (token, _, why) in missing {
+        let message = format!("{token:?} is missing: {why}");
+        let (rule, value) = (&rules::CAPABILITY_MISSING, Some(json!(right)));
+        context.find_attribute(rule, &key, &PLACE, message, value);
+    }
+    for token in &root.capabilities {
+        if !is_true(token) {
+            let message = format!("{token:?}, and nothing in the store is so");
+            let (rule, value) = (&rules::CAPABILITY_UNUSED, Some(json!(right)));
+            context.find_attribute(rule, &key, &PLACE, message, value);
+        } else if !SILENT.contains(&token.as_str()) && !facts.iter().any(|fact| fact.0 == token) {
+            let place = format!("attributes.{}", PLACE.join("."));
+            let message = format!("{token:?}");
+            context.find_at(&rules::CAPABILITY_UNKNOWN, &key, place, message);
+        }
+    }
+    storage(context, root, &between);
+}
+
+/// Which links between levels there are, against what the root says is stored.
+fn storage<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, between: &[(Key, Delta)]) {
+    for (key, delta) in between {
+        let levels = delta.levels();
+        let depth = root.cross_level_depth.filter(|depth| *depth >= 0);
+        let message = match &root.cross_level_storage {
+            Some(CrossLevelStorage::None) => "cross_level_storage is \"none\"".to_owned(),
+            Some(CrossLevelStorage::Implicit) if levels < 0 => {
+                "cross_level_storage is \"implicit\": to coarser levels only".to_owned()
+            }
+            _ => match depth {
+                Some(depth) if levels.unsigned_abs() > depth.unsigned_abs() => {
+                    format!("cross_level_depth is {depth}")
+                }
+                _ => continue,
+            },
+        };
+        context.find(&rules::CROSS_LEVEL, key, message);
+    }
+}
+
+/// Families of links to another level.
+fn between_levels(store: &Store) -> Vec<(Key, Delta)> {
+    let families = |level: &Level| {
+        let parents = ["links", "cross_chunk_links"].into_iter();
+        let parents = parents.filter_map(|name| level.key.join(name).ok());
+        let found = parents.flat_map(|parent| {
+            let names = store.tree.folders(&parent).into_iter();
+            let found = names.filter_map(|name| {
+                let delta = Delta::parse(name).ok()?;
+                let key = parent.join(name).ok()?;
+                (delta != Delta::INTRA).then_some((key, delta))
+            });
+            found.collect::<Vec<_>>()
+        });
+        found.collect::<Vec<_>>()
+    };
+    store.levels.iter().flat_map(families).collect()
+}

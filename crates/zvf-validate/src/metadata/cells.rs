@@ -1,0 +1,92 @@
+//! What arrays say whose cells are rows: fragment indexes, attributes.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use zvf_format::numeric::Kind;
+use zvf_model::{
+    array::{CellAttribute, Dictionary, Fragments},
+    fetch::Fetch,
+};
+
+use super::{Look, faults};
+use crate::rules::metadata as rules;
+
+impl<F: Fetch> Look<'_, '_, F> {
+    pub(super) fn fragments(&self) {
+        let read = Fragments::parse(self.key, self.node.attributes());
+        faults::noted(self.context, self.key, read);
+    }
+
+    pub(super) fn attribute(&self) {
+        let read = CellAttribute::parse(self.key, self.node.attributes());
+        let Some(attribute) = faults::noted(self.context, self.key, read) else {
+            return;
+        };
+        if let (Some(names), Some(shape)) = (&attribute.channel_names, &attribute.row_shape) {
+            let columns = shape
+                .iter()
+                .fold(1, |n: u64, extent| n.saturating_mul(*extent));
+            if u64::try_from(names.len()) != Ok(columns) {
+                let message = format!("{} names for {columns} columns", names.len());
+                let place = "attributes.channel_names";
+                self.context
+                    .find_at(&rules::CHANNELS, self.key, place, message);
+            }
+        }
+        if let Some(dictionary) = &attribute.dictionary {
+            self.dictionary(dictionary, attribute.dtype.kind());
+        }
+    }
+
+    fn dictionary(&self, dictionary: &Dictionary, kind: Kind) {
+        let find = |field: &str, message: String| {
+            let place = format!("attributes.{field}");
+            self.context
+                .find_at(&rules::DICTIONARY, self.key, place, message);
+        };
+        // The most codes a type has from 0 on.
+        let most: Option<u64> = match kind {
+            Kind::Int8 => Some(1 << 7),
+            Kind::UInt8 => Some(1 << 8),
+            Kind::Int16 => Some(1 << 15),
+            Kind::UInt16 => Some(1 << 16),
+            Kind::Int32 => Some(1 << 31),
+            Kind::UInt32 => Some(1 << 32),
+            Kind::Int64 | Kind::UInt64 => Some(u64::MAX),
+            _ => None,
+        };
+        let count = u64::try_from(dictionary.categories.len()).unwrap_or(u64::MAX);
+        match most {
+            None => find(
+                "dtype",
+                format!("{}, and codes are whole numbers", kind.name()),
+            ),
+            Some(most) if count > most => {
+                find(
+                    "categories",
+                    format!("{count} of them, more than {} has codes", kind.name()),
+                );
+            }
+            _ => {}
+        }
+        let unsigned = matches!(
+            kind,
+            Kind::UInt8 | Kind::UInt16 | Kind::UInt32 | Kind::UInt64
+        );
+        if let Some(fill) = dictionary.fill {
+            let is_code = u64::try_from(fill).is_ok_and(|fill| fill < count);
+            if is_code {
+                let message = format!("{fill} stands for what is missing, and for a category");
+                find("_FillValue", message);
+            } else if fill < 0 && unsigned {
+                find("_FillValue", format!("{fill}, which no {} is", kind.name()));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let words = dictionary.categories.iter().map(Value::to_string);
+        for word in words.filter(|word| !seen.insert(word.clone())) {
+            find("categories", format!("{word} stands there twice"));
+        }
+    }
+}

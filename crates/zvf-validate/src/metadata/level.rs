@@ -1,0 +1,230 @@
+//! What each level says.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use zvf_model::{
+    array::ObjectIndex,
+    fetch::Fetch,
+    level::{AttributeChunking, LevelId, LevelMetadata},
+    metadata::{MetadataFault, MetadataNote},
+    root::RootMetadata,
+};
+
+use super::faults;
+use crate::{
+    context::Context,
+    place::below,
+    rules::metadata as rules,
+    store::{Level, Store},
+    structure::required,
+};
+
+const BLOCK: &str = "zarr_vectors_level";
+
+pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    let Some(root) = &store.root else {
+        for level in &store.levels {
+            let message = "the root's metadata cannot be used";
+            context.find(&rules::NOT_RUN, &level.key, message);
+        }
+        return;
+    };
+    for level in &store.levels {
+        let Some(metadata) = &level.metadata else {
+            continue;
+        };
+        if store.tree.has_file(&level.key) && store.tree.node(&level.key).is_none() {
+            let message = "its zarr.json cannot be read";
+            context.find(&rules::NOT_RUN, &level.key, message);
+            continue;
+        }
+        for note in &metadata.notes {
+            noted(context, store, level, note);
+        }
+        for name in metadata.unknown.keys() {
+            let place = format!("attributes.{BLOCK}.{name}");
+            let message = "no version of the format has this field";
+            context.find_at(&rules::UNKNOWN_FIELD, &level.key, place, message);
+        }
+        let mut seen = BTreeSet::new();
+        for name in metadata
+            .arrays_present
+            .iter()
+            .filter(|name| !seen.insert(*name))
+        {
+            let place = format!("attributes.{BLOCK}.arrays_present");
+            let message = format!("{name:?} stands there twice");
+            context.find_at(&rules::TWICE, &level.key, place, message);
+        }
+        parent(context, store, level, metadata);
+        bins(context, root, level, metadata);
+        if let Some(chunking) = &metadata.attribute_chunking {
+            attribute_chunking(context, root, level, chunking);
+        }
+        inherited(context, store, level, metadata);
+    }
+}
+
+/// A note of the reader, under the rule of its field.
+fn noted<F: Fetch>(context: &Context<'_, F>, store: &Store, level: &Level, note: &MetadataNote) {
+    let key = &level.key;
+    let field = note.path.as_str().rsplit('.').next().unwrap_or_default();
+    let message = format!("{}; {}", note.fault, note.assumed);
+    let (rule, value) = match (field, &note.fault) {
+        ("level", _) => {
+            let number = json!(level.id.number());
+            (&rules::LEVEL_NUMBER, number)
+        }
+        ("arrays_present", MetadataFault::Missing) => {
+            let parts = json!(required::parts(store, level));
+            (&rules::FIELD_MISSING, parts)
+        }
+        _ => return faults::note(context, key, note),
+    };
+    context.find_attribute(rule, key, &[BLOCK, field], message, Some(value));
+}
+
+fn parent<F: Fetch>(
+    context: &Context<'_, F>,
+    store: &Store,
+    level: &Level,
+    metadata: &LevelMetadata,
+) {
+    let message = match (level.id, metadata.parent_level) {
+        (LevelId::FULL, None) => return,
+        (LevelId::FULL, Some(parent)) => {
+            format!("level 0 is the finest, and level {parent} is said to be its parent")
+        }
+        (_, None) => "it is not said which level this one was made from".to_owned(),
+        (id, Some(parent)) if parent >= id => {
+            format!("level {parent} is said to be the parent, which is no finer level")
+        }
+        (_, Some(parent)) if store.level(parent).is_none() => {
+            format!("level {parent} is said to be the parent, and is not there")
+        }
+        _ => return,
+    };
+    let place = format!("attributes.{BLOCK}.parent_level");
+    context.find_at(&rules::PARENT, &level.key, place, message);
+}
+
+/// Bins fill the chunks of the level, or are larger.
+fn bins<F: Fetch>(
+    context: &Context<'_, F>,
+    root: &RootMetadata,
+    level: &Level,
+    metadata: &LevelMetadata,
+) {
+    // Of level 0 they are the root's, which was checked.
+    if level.id == LevelId::FULL && metadata.chunk_shape.is_none() {
+        return;
+    }
+    let chunk = metadata.effective_chunk_shape(root).extents();
+    let bin = metadata.effective_bin_shape(root).extents();
+    let larger = bin.iter().zip(chunk).any(|(bin, chunk)| bin > chunk);
+    if larger {
+        return;
+    }
+    if let Err(error) = metadata.bins(root) {
+        context.find(&rules::BINS, &level.key, error);
+    }
+}
+
+fn attribute_chunking<F: Fetch>(
+    context: &Context<'_, F>,
+    root: &RootMetadata,
+    level: &Level,
+    chunking: &AttributeChunking,
+) {
+    let find = |field: &str, message: String| {
+        let place = format!("attributes.{BLOCK}.{field}");
+        context.find_at(&rules::CHUNK_ATTRIBUTE, &level.key, place, message);
+    };
+    if chunking.name.is_none() {
+        let message = "chunks are cut by an attribute, and its name is missing";
+        find("chunk_attribute_name", message.to_owned());
+    }
+    if chunking.values.is_empty() {
+        let message = "chunks are cut by an attribute, and its values are missing";
+        find("chunk_attribute_values", message.to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    let words = chunking.values.iter().map(Value::to_string);
+    for value in words.filter(|word| !seen.insert(word.clone())) {
+        find(
+            "chunk_attribute_values",
+            format!("{value} stands there twice"),
+        );
+    }
+    // A list of dimensions may be left out.
+    if chunking.dims.is_empty() {
+        return;
+    }
+    let axes = root.axes.iter().map(|axis| axis.name.as_str());
+    let dims: Vec<&str> = chunking.name.as_deref().into_iter().chain(axes).collect();
+    if chunking.name.is_some() && chunking.dims != dims {
+        find("chunk_dims", format!("{:?}, not {dims:?}", chunking.dims));
+    }
+}
+
+/// What a level says it has from its parent.
+fn inherited<F: Fetch>(
+    context: &Context<'_, F>,
+    store: &Store,
+    level: &Level,
+    metadata: &LevelMetadata,
+) {
+    let find = |field: &str, message: &str| {
+        let place = format!("attributes.{BLOCK}.{field}");
+        context.find_at(&rules::INHERITED, &level.key, place, message);
+    };
+    if metadata.preserves_object_ids && level.id == LevelId::FULL {
+        find(
+            "preserves_object_ids",
+            "level 0 has no parent to have ids from",
+        );
+    } else if metadata.preserves_object_ids && metadata.inherited_num_objects.is_none() {
+        find(
+            "inherited_num_objects",
+            "it is missing, and ids are said to be the parent's",
+        );
+    }
+    let (Some(found), Some(parent)) = (metadata.inherited_num_objects, metadata.parent_level)
+    else {
+        return;
+    };
+    // What was changed since is found with the levels that are not up to date.
+    if is_stale(store, level.id) {
+        return;
+    }
+    let Some(objects) = store
+        .level(parent)
+        .and_then(|parent| objects(store, parent))
+    else {
+        return;
+    };
+    if found != objects {
+        let message = format!("{found}, and level {parent} has {objects} objects");
+        let (rule, path) = (&rules::INHERITED, [BLOCK, "inherited_num_objects"]);
+        context.find_attribute(rule, &level.key, &path, message, Some(json!(objects)));
+    }
+}
+
+/// Rows of the object index of a level; 0 when it has none.
+fn objects(store: &Store, level: &Level) -> Option<u64> {
+    let key = below(&level.key, "object_index")?;
+    if !store.tree.exists(&key) {
+        return Some(0);
+    }
+    let index = ObjectIndex::parse(&key, store.tree.node(&key)?.attributes());
+    Some(index.ok()?.value.num_objects)
+}
+
+/// Whether the root says that a finer level changed since this one was made.
+fn is_stale(store: &Store, level: LevelId) -> bool {
+    let root = store.root.as_ref();
+    let stale = root.and_then(|root| root.other.get("zvf_stale_levels"));
+    let mut stale = stale.and_then(Value::as_array).into_iter().flatten();
+    stale.any(|number| number.as_u64() == Some(u64::from(level.number())))
+}

@@ -1,0 +1,239 @@
+//! What families and arrays of links say, and their attributes.
+
+use serde_json::{Value, json};
+use zvf_format::{numeric::Kind, path::Delta, path::Offsets};
+use zvf_model::{
+    array::{LinkArray, LinkFamily, LinkStore},
+    fetch::Fetch,
+    key::Key,
+    metadata::{MetadataError, MetadataFault, Noted},
+};
+
+use super::{Look, faults};
+use crate::rules::metadata as rules;
+
+type Family = Result<Noted<Option<LinkFamily>>, MetadataError>;
+
+impl<F: Fetch> Look<'_, '_, F> {
+    /// The policy of many arrays.
+    pub(super) fn link_family(&self, delta: Delta) {
+        let read = LinkFamily::parse(self.key, delta, self.node.attributes());
+        self.family(delta, read);
+    }
+
+    /// Links of a delta in one part, up to 0.8.1.
+    pub(super) fn links_of_delta(&self, delta: Delta) {
+        let read = LinkFamily::parse_intra(self.key, delta, self.node.attributes());
+        self.family(delta, read);
+    }
+
+    /// Links between chunks, up to 0.8.1.
+    pub(super) fn crossing_links(&self, delta: Delta) {
+        let read = LinkFamily::parse_cross_chunk(self.key, delta, self.node.attributes());
+        self.family(delta, read);
+    }
+
+    fn family(&self, delta: Delta, read: Family) {
+        let holds = !self.store.tree.folders(self.key).is_empty();
+        match read {
+            Err(error) => faults::error(self.context, self.key, &error),
+            Ok(read) => {
+                for note in read.notes.iter().filter(|note| !faults::is_tag(note)) {
+                    match note.fault {
+                        // Without links it needs no policy.
+                        MetadataFault::Missing if !holds => {}
+                        MetadataFault::Missing => {
+                            let message = "missing: the links cannot be read";
+                            let rule = &rules::FAMILY_POLICY;
+                            self.context.find_at(rule, self.key, &note.path, message);
+                        }
+                        MetadataFault::Disagrees { .. } => self.delta(delta),
+                        _ => faults::note(self.context, self.key, note),
+                    }
+                }
+                self.check_arity(read.value.and_then(|family| family.sid_ndim));
+            }
+        }
+        let target = self.level.and_then(|level| level.id.offset(delta.levels()));
+        if delta != Delta::INTRA && target.and_then(|id| self.store.level(id)).is_none() {
+            let message = match target {
+                Some(level) => format!("level {level} is not there"),
+                None => "there is no such level".to_owned(),
+            };
+            self.context.find(&rules::LINK_TARGET, self.key, message);
+        }
+    }
+
+    /// `level_delta` repeats the path.
+    fn delta(&self, delta: Delta) {
+        let found = self.node.attributes().get("level_delta");
+        let levels = delta.levels();
+        match found {
+            None | Some(Value::Null) => {}
+            Some(found) if found.as_i64() == Some(i64::from(levels)) => {}
+            Some(found) => {
+                let message = format!("{found}, and the path says {levels}");
+                let (rule, value) = (&rules::CONTRADICTION, Some(json!(levels)));
+                self.context
+                    .find_attribute(rule, self.key, &["level_delta"], message, value);
+            }
+        }
+    }
+
+    /// The family of an array of links, when it can be read.
+    fn family_of(&self, delta: Delta) -> Option<LinkFamily> {
+        let key = self.level?.key.join_path(&format!("links/{delta}")).ok()?;
+        let node = self.store.tree.node(&key)?;
+        LinkFamily::parse(&key, delta, node.attributes())
+            .ok()?
+            .value
+    }
+
+    pub(super) fn link_array(&self, delta: Delta, segment: &str) {
+        // What is wrong with the family is found there.
+        let Some(family) = self.family_of(delta) else {
+            return;
+        };
+        let arity = family.sid_ndim.unwrap_or_default();
+        if let Ok(offsets) = Offsets::parse(segment, family.width, arity) {
+            let ordered = !family.directed && family.store == LinkStore::Canonical;
+            if delta == Delta::INTRA && ordered && !offsets.is_canonical() {
+                let message = "offsets below zero or not ascending, in a family that is undirected and canonical";
+                self.context.find(&rules::LINK_ORDER, self.key, message);
+            }
+        }
+        match LinkArray::parse(self.key, segment, self.node.attributes(), &family) {
+            Err(error) => match &error.fault {
+                MetadataFault::Disagrees { .. } => self.link_policy(segment, &family, &error),
+                _ => faults::error(self.context, self.key, &error),
+            },
+            Ok(read) => {
+                for note in read.notes.iter().filter(|note| !faults::is_tag(note)) {
+                    match note.fault {
+                        MetadataFault::Disagrees { .. } => self.delta(delta),
+                        _ => faults::note(self.context, self.key, note),
+                    }
+                }
+                let kind = read.value.dtype.kind();
+                if !is_integer(kind) {
+                    let message = format!("{}, and rows are whole numbers", kind.name());
+                    let place = "attributes.dtype";
+                    self.context
+                        .find_at(&rules::DTYPE, self.key, place, message);
+                }
+            }
+        }
+    }
+
+    /// An array that contradicts its path or its family.
+    fn link_policy(&self, segment: &str, family: &LinkFamily, error: &MetadataError) {
+        let field = error.path.as_str().rsplit('.').next().unwrap_or_default();
+        let rule = &rules::LINK_ARRAY;
+        let value = match field {
+            "offsets" => offsets(segment, family),
+            "link_width" => Some(json!(family.width.get())),
+            // Either it is wrong or what the family says of order.
+            _ => None,
+        };
+        match value {
+            Some(value) => {
+                let message = &error.fault;
+                self.context
+                    .find_attribute(rule, self.key, &[field], message, Some(value));
+            }
+            None => self
+                .context
+                .find_at(rule, self.key, &error.path, &error.fault),
+        }
+    }
+
+    pub(super) fn link_attribute_family(&self, delta: Delta) {
+        self.attribute();
+        self.delta(delta);
+        self.counts(&format!("links/{delta}"));
+    }
+
+    pub(super) fn link_attribute(&self, delta: Delta, segment: Option<&str>) {
+        self.attribute();
+        self.delta(delta);
+        let (links, family) = match segment {
+            Some(segment) => (format!("links/{delta}/{segment}"), self.family_of(delta)),
+            None => (format!("links/{delta}"), None),
+        };
+        self.orphan(&links);
+        let found = self.node.attributes().get("offsets");
+        let expected = family.zip(segment);
+        let expected = expected.and_then(|(family, segment)| offsets(segment, &family));
+        if let (Some(found), Some(expected)) = (found, expected)
+            && *found != expected
+        {
+            let message = format!("{found} disagrees with the array's path");
+            let (rule, value) = (&rules::LINK_ARRAY, Some(expected));
+            self.context
+                .find_attribute(rule, self.key, &["offsets"], message, value);
+        }
+    }
+
+    pub(super) fn crossing_attribute(&self, delta: Delta) {
+        self.attribute();
+        self.delta(delta);
+        let links = format!("cross_chunk_links/{delta}");
+        self.orphan(&links);
+        self.counts(&links);
+    }
+
+    fn in_level(&self, path: &str) -> Option<Key> {
+        self.level?.key.join_path(path).ok()
+    }
+
+    /// Attributes are of links that are there.
+    fn orphan(&self, links: &str) {
+        let key = self.in_level(links);
+        if key.is_some_and(|key| !self.store.tree.exists(&key)) {
+            let message = format!("there is nothing at {links}");
+            self.context
+                .find(&rules::LINK_ATTRIBUTE_ORPHAN, self.key, message);
+        }
+    }
+
+    /// Attributes count the links of their family.
+    fn counts(&self, links: &str) {
+        let count = |attributes: &zvf_model::metadata::Attributes| {
+            attributes.get("num_links").and_then(Value::as_u64)
+        };
+        let family = self.other(self.in_level(links));
+        let (Some(found), Some(expected)) = (
+            count(self.node.attributes()),
+            family.and_then(|family| count(family.attributes())),
+        ) else {
+            return;
+        };
+        if found != expected {
+            let message = format!("{found}, and {links} says {expected}");
+            let (rule, value) = (&rules::LINK_ATTRIBUTE_COUNT, Some(json!(expected)));
+            self.context
+                .find_attribute(rule, self.key, &["num_links"], message, value);
+        }
+    }
+}
+
+/// Offsets as attributes have them.
+fn offsets(segment: &str, family: &LinkFamily) -> Option<Value> {
+    let offsets = Offsets::parse(segment, family.width, family.sid_ndim?).ok()?;
+    let offsets = offsets.iter().map(Iterator::collect::<Vec<i64>>);
+    Some(json!(offsets.collect::<Vec<_>>()))
+}
+
+fn is_integer(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Int8
+            | Kind::Int16
+            | Kind::Int32
+            | Kind::Int64
+            | Kind::UInt8
+            | Kind::UInt16
+            | Kind::UInt32
+            | Kind::UInt64
+    )
+}

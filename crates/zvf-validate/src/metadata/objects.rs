@@ -1,0 +1,86 @@
+//! What the object index and groups say.
+
+use serde_json::json;
+use zvf_model::{
+    array::{Groups, ObjectIndex, ObjectIndexLayout},
+    fetch::Fetch,
+    generation::Generation,
+    zarr::Node,
+};
+
+use super::{Look, faults};
+use crate::rules::metadata as rules;
+
+/// Bytes of a place in `offsets`.
+const OFFSET: u64 = 8;
+
+impl<F: Fetch> Look<'_, '_, F> {
+    pub(super) fn object_index(&self) {
+        let read = ObjectIndex::parse(self.key, self.node.attributes());
+        let Some(index) = faults::noted(self.context, self.key, read) else {
+            return;
+        };
+        self.check_arity(Some(index.sid_ndim));
+        let open = index.layout == ObjectIndexLayout::Open;
+        if open && self.store.layout().generation >= Generation::V0_8_1 {
+            let (rule, place) = (&rules::FIELD_MISSING, "attributes.layout");
+            let message = "missing, and readers of this generation demand it";
+            self.context.find_at(rule, self.key, place, message);
+        }
+        let rows = |name: &str| {
+            let array = self.array_at(self.beside(name))?;
+            Some((name.to_owned(), array.shape.first().copied()?))
+        };
+        let found = match index.layout {
+            ObjectIndexLayout::Open => vec![self.offsets()],
+            ObjectIndexLayout::Manifests => vec![rows("manifests")],
+            ObjectIndexLayout::ManifestsWithIds => vec![rows("manifests"), rows("object_ids")],
+        };
+        let found: Vec<(String, u64)> = found.into_iter().flatten().collect();
+        let wrong = found.iter().find(|(_, rows)| *rows != index.num_objects);
+        let Some((name, rows)) = wrong else {
+            return;
+        };
+        let message = format!("{}, and {name} has {rows} rows", index.num_objects);
+        // Where its arrays agree, it is the count that is wrong.
+        let rule = &rules::OBJECT_COUNT;
+        match found.iter().all(|(_, other)| other == rows) {
+            true => self.context.find_attribute(
+                rule,
+                self.key,
+                &["num_objects"],
+                message,
+                Some(json!(rows)),
+            ),
+            false => self.context.find(rule, self.key, message),
+        }
+    }
+
+    /// Rows that `offsets` has places for.
+    fn offsets(&self) -> Option<(String, u64)> {
+        let array = self.array_at(self.beside("offsets"))?;
+        let bytes = array.shape.first().copied()?;
+        Some(("offsets".to_owned(), bytes.checked_div(OFFSET)?))
+    }
+
+    pub(super) fn groups(&self) {
+        let read = Groups::parse(self.key, self.node.attributes());
+        let Some(groups) = faults::noted(self.context, self.key, read) else {
+            return;
+        };
+        let rows = match self.node {
+            Node::Array(array) => array.shape.first().copied(),
+            Node::Group(_) => self.offsets().map(|(_, rows)| rows),
+        };
+        let Some(rows) = rows.filter(|rows| groups.num_groups != Some(*rows)) else {
+            return;
+        };
+        let message = match groups.num_groups {
+            Some(found) => format!("{found}, and there are {rows}"),
+            None => format!("missing, and there are {rows}"),
+        };
+        let (rule, value) = (&rules::GROUP_COUNT, Some(json!(rows)));
+        self.context
+            .find_attribute(rule, self.key, &["num_groups"], message, value);
+    }
+}

@@ -1,0 +1,126 @@
+//! What the root says of the store.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use zvf_model::{
+    fetch::Fetch,
+    generation::DetectionNote,
+    key::Key,
+    metadata::{MetadataFault, MetadataNote},
+    root::{GeometryKind, RootMetadata},
+};
+
+use super::{capabilities, faults, ome, scales};
+use crate::{context::Context, rules::metadata as rules, store::Store, structure::required};
+
+/// Where further kinds of attributes may be declared.
+const SCOPES: [&str; 5] = ["vertex", "fragment", "object", "link", "group"];
+
+pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    let key = Key::root();
+    for note in &store.detection.notes {
+        let rule = match note {
+            DetectionNote::VersionMissing | DetectionNote::VersionMalformed(_) => &rules::VERSION,
+            DetectionNote::VersionOverridden { .. } => &rules::VERSION_UNTRUE,
+            _ => &rules::MIXED,
+        };
+        let place = "attributes.zarr_vectors.zv_version";
+        match note {
+            DetectionNote::Mixed(_) => context.find(rule, &key, note),
+            _ => context.find_at(rule, &key, place, note),
+        }
+    }
+    levels(context, store);
+    let Some(root) = &store.root else {
+        return;
+    };
+    for note in &root.notes {
+        noted(context, &key, note);
+    }
+    fields(context, store, &key, root);
+    capabilities::check(context, store, root);
+    scales::check(context, store, root);
+    ome::check(context, store, root);
+}
+
+/// A note of the reader, under the rule of its field.
+fn noted<F: Fetch>(context: &Context<'_, F>, key: &Key, note: &MetadataNote) {
+    let path = note.path.as_str();
+    if path == "attributes.zarr_vectors.zv_version" {
+        // Found where the generation is told.
+        return;
+    }
+    let rule = match &note.fault {
+        MetadataFault::Word { .. } if path.contains("geometry_types") => &rules::GEOMETRY_UNKNOWN,
+        MetadataFault::Disagrees { .. } if path.ends_with("bounds") => &rules::BOUNDS,
+        fault => faults::rule(fault),
+    };
+    let message = format!("{}; {}", note.fault, note.assumed);
+    context.find_at(rule, key, &note.path, message);
+}
+
+fn fields<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, root: &RootMetadata) {
+    let place = |field: &str| format!("attributes.zarr_vectors.{field}");
+    if root.geometry_kinds.is_empty()
+        && store
+            .levels
+            .iter()
+            .any(|level| required::is_filled(store, level))
+    {
+        let message = "the list is empty, and there are vertices";
+        context.find_at(&rules::GEOMETRY_NONE, key, place("geometry_types"), message);
+    }
+    let kinds = root.geometry_kinds.iter().map(GeometryKind::as_str);
+    twice(context, key, &place("geometry_types"), kinds);
+    let tokens = root.capabilities.iter().map(String::as_str);
+    twice(context, key, &place("format_capabilities"), tokens);
+    for name in root.unknown.keys() {
+        let message = "no version of the format has this field";
+        context.find_at(&rules::UNKNOWN_FIELD, key, place(name), message);
+    }
+    if let Some(crs) = &root.crs
+        && !crs.is_object()
+    {
+        let message = "not an object";
+        context.find_at(&rules::FIELD_KIND, key, place("crs"), message);
+    }
+    for (scope, names) in root.attribute_specs.iter().flatten() {
+        let place = place(&format!("attribute_specs.{scope}"));
+        if !SCOPES.contains(&scope.as_str()) {
+            let message = format!("none of {SCOPES:?}");
+            context.find_at(&rules::WORD, key, &place, message);
+        }
+        let specs = names.as_object();
+        if specs.is_none_or(|specs| !specs.values().all(Value::is_object)) {
+            let message = "not an object of objects";
+            context.find_at(&rules::FIELD_KIND, key, &place, message);
+        }
+    }
+}
+
+fn twice<'a, F: Fetch>(
+    context: &Context<'_, F>,
+    key: &Key,
+    place: &str,
+    words: impl Iterator<Item = &'a str>,
+) {
+    let mut seen = BTreeSet::new();
+    for word in words.filter(|word| !seen.insert(word.to_owned())) {
+        let message = format!("{word:?} stands there twice");
+        context.find_at(&rules::TWICE, key, place, message);
+    }
+}
+
+/// Levels are 0, 1, 2, ….
+fn levels<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    for (expected, level) in (0..).zip(&store.levels) {
+        if level.id.number() != expected {
+            let message = format!(
+                "level {level} is there, and level {expected} is not",
+                level = level.id
+            );
+            return context.find(&rules::LEVELS, &level.key, message);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Attributes of objects and groups: tables with a row for each.
+
+use serde_json::{Value, json};
+use zvf_model::{
+    array::{ObjectIndex, Table},
+    fetch::Fetch,
+    key::Key,
+    zarr::{Array, DataType, Node},
+};
+
+use super::{Look, faults};
+use crate::{place::Place, rules::metadata as rules};
+
+/// Bytes of a character of text.
+const CHARACTER: u64 = 4;
+
+impl<F: Fetch> Look<'_, '_, F> {
+    pub(super) fn table(&self, place: Place<'_>) {
+        let rows = match self.node {
+            Node::Array(array) => {
+                let mut read = Table::parse_array(self.key, self.node.attributes());
+                // No type of number stands for text, which is compared below.
+                let is_text = !matches!(array.data_type, DataType::Number(_));
+                let is_dtype = |path: &str| path == "attributes.dtype";
+                read.notes
+                    .retain(|note| !(is_text && is_dtype(note.path.as_str())));
+                let table = faults::noted(self.context, self.key, Ok(read));
+                if let Some(table) = table {
+                    self.repeats(array, &table);
+                }
+                array.shape.first().copied()
+            }
+            Node::Group(_) => {
+                let read = Table::parse_group(self.key, self.node.attributes());
+                let table = faults::noted(self.context, self.key, read);
+                if let Some(table) = &table {
+                    self.blobs(table);
+                }
+                table.and_then(|table| table.shape?.first().copied())
+            }
+        };
+        if let (Some(rows), Some((expected, of))) = (rows, self.expected(place))
+            && rows != expected
+        {
+            let message = format!("{rows} rows, and {of} has {expected}");
+            self.context.find(&rules::TABLE_ROWS, self.key, message);
+        }
+    }
+
+    /// `shape` and `dtype` repeat what the array says.
+    fn repeats(&self, array: &Array, table: &Table) {
+        let rule = &rules::TABLE_SHAPE;
+        if table
+            .shape
+            .as_ref()
+            .is_some_and(|shape| *shape != array.shape)
+        {
+            let message = format!("{:?}, and the array has {:?}", table.shape, array.shape);
+            let value = Some(json!(array.shape));
+            self.context
+                .find_attribute(rule, self.key, &["shape"], message, value);
+        }
+        let expected = match &array.data_type {
+            DataType::Number(kind) => kind.name().to_owned(),
+            // As NumPy calls text of so many characters.
+            DataType::FixedText { bytes } => format!("<U{}", bytes / CHARACTER),
+            _ => return,
+        };
+        let found = self.node.attributes().get("dtype").and_then(Value::as_str);
+        let Some(found) = found.filter(|found| *found != expected) else {
+            return;
+        };
+        // Numbers have more names than one.
+        if table.dtype.map(|dtype| dtype.kind().name()) != Some(&expected) {
+            let message = format!("{found}, and the array holds {expected}");
+            let value = Some(json!(expected));
+            self.context
+                .find_attribute(rule, self.key, &["dtype"], message, value);
+        }
+    }
+
+    /// Up to 0.8.0 the values are bytes, as many as shape and dtype say.
+    fn blobs(&self, table: &Table) {
+        let (Some(dtype), Some(shape)) = (table.dtype, &table.shape) else {
+            return;
+        };
+        let size = u64::try_from(dtype.size()).unwrap_or(u64::MAX);
+        let bytes = shape
+            .iter()
+            .try_fold(size, |n, extent| n.checked_mul(*extent));
+        let rows = shape.first().copied();
+        let mask = rows.filter(|_| table.has_present_mask);
+        for (name, expected) in [("data", bytes), ("present_mask", mask)] {
+            let Some(expected) = expected else {
+                continue;
+            };
+            let array = self.array_at(self.beside(name));
+            let found = array.and_then(|array| array.shape.first().copied());
+            let message = match found {
+                Some(found) if found == expected => continue,
+                Some(found) => format!("{name} has {found} bytes, not {expected}"),
+                None => format!("there is no {name}"),
+            };
+            self.context.find(&rules::TABLE_BYTES, self.key, message);
+        }
+    }
+
+    /// How many rows there should be, and by what.
+    fn expected(&self, place: Place<'_>) -> Option<(u64, Key)> {
+        let parametric = || Key::parse("parametric").ok();
+        match place {
+            Place::ObjectAttribute(_) => {
+                let key = self.level?.key.join("object_index").ok()?;
+                let attributes = self.store.tree.node(&key)?.attributes();
+                let index = ObjectIndex::parse(&key, attributes).ok()?;
+                Some((index.value.num_objects, key))
+            }
+            Place::GroupAttribute(_) => {
+                self.counted(self.level?.key.join("groups").ok()?, "num_groups")
+            }
+            Place::ParametricAttribute(_) => {
+                self.counted(parametric()?.join("objects").ok()?, "num_objects")
+            }
+            Place::ParametricGroupAttribute(_) => {
+                self.counted(parametric()?.join("groups").ok()?, "num_groups")
+            }
+            _ => None,
+        }
+    }
+
+    fn counted(&self, key: Key, field: &str) -> Option<(u64, Key)> {
+        let attributes = self.store.tree.node(&key)?.attributes();
+        let count = attributes.get(field).and_then(Value::as_u64)?;
+        Some((count, key))
+    }
+}

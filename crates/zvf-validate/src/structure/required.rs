@@ -1,0 +1,223 @@
+//! Whether parts are there that the store needs or says it has.
+
+use serde_json::json;
+use zvf_model::{
+    array::{ObjectIndex, ObjectIndexLayout},
+    fetch::Fetch,
+    key::Key,
+    layout::{LinkForm, LinkOffsets, Part},
+    level::{LevelId, LevelMetadata},
+    root::{GeometryKind, RootMetadata},
+    zarr::Node,
+};
+
+use crate::{
+    context::Context,
+    place::below,
+    rules::structure as rules,
+    store::{Level, Store},
+};
+
+/// Parts that every writer lists when they are there.
+const LISTED: [&str; 4] = [
+    "vertices",
+    "object_index",
+    "vertex_attributes",
+    "fragment_attributes",
+];
+
+pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    for level in &store.levels {
+        let look = Look {
+            context,
+            store,
+            level,
+        };
+        look.vertices();
+        look.objects();
+        look.link_fragments();
+        if let Some(metadata) = &level.metadata {
+            look.declared(metadata);
+        }
+        if let (Some(root), LevelId::FULL) = (&store.root, level.id) {
+            look.kinds(root);
+        }
+    }
+}
+
+/// A level, and where to look.
+struct Look<'a, 'c, F: Fetch> {
+    context: &'a Context<'c, F>,
+    store: &'a Store,
+    level: &'a Level,
+}
+
+impl<F: Fetch> Look<'_, '_, F> {
+    fn key(&self, name: &str) -> Option<Key> {
+        below(&self.level.key, name)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.key(name)
+            .is_some_and(|key| self.store.tree.exists(&key))
+    }
+
+    fn vertices(&self) {
+        let key = &self.level.key;
+        if !self.has("vertices") {
+            let message = "there is nothing at vertices";
+            self.context.find(&rules::NO_VERTICES, key, message);
+        }
+        if !self.has("vertex_fragments") {
+            let message = "there is nothing at vertex_fragments";
+            self.context.find(&rules::NO_VERTEX_FRAGMENTS, key, message);
+        }
+    }
+
+    fn kinds(&self, root: &RootMetadata) {
+        let key = &self.level.key;
+        // Further geometries of a store have no parts of these kinds, and nothing has
+        // none of any.
+        if self.has("geometry_index") || !is_filled(self.store, self.level) {
+            return;
+        }
+        for kind in &root.geometry_kinds {
+            let faces = matches!(kind, GeometryKind::Graph | GeometryKind::Mesh);
+            if faces && !self.has("links/0") && !self.has("cross_chunk_links/0") {
+                let message = format!("the store holds a {kind}, and there is nothing at links/0");
+                self.context.find(&rules::NO_LINKS, key, message);
+            }
+            let path = matches!(
+                kind,
+                GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline
+            );
+            if path && !self.has("object_index") {
+                let message =
+                    format!("the store holds a {kind}, and there is nothing at object_index");
+                self.context.find(&rules::NO_OBJECT_INDEX, key, message);
+            }
+        }
+    }
+
+    /// Links inside chunks have their groups beside them.
+    fn link_fragments(&self) {
+        if self.has("link_fragments") {
+            return;
+        }
+        let Some(family) = self.key("links/0") else {
+            return;
+        };
+        let layout = self.store.layout();
+        let inside = match layout.links {
+            LinkForm::PerDelta => Some(family.clone()),
+            LinkForm::PerOffsets => {
+                let node = self.store.tree.node(&family);
+                let attributes = node.map(Node::attributes);
+                let width = attributes.and_then(|all| all.get("link_width"));
+                let width = width.and_then(|width| usize::try_from(width.as_u64()?).ok());
+                let arity = self.level.arity;
+                let offsets = width.map(|width| LinkOffsets::Zero { width, arity });
+                let delta = zvf_format::path::Delta::INTRA;
+                offsets.and_then(|offsets| {
+                    let part = Part::Links(delta, offsets);
+                    self.store.at(self.level, &part)
+                })
+            }
+        };
+        // A node alone holds no links.
+        let mut files = inside.iter().flat_map(|key| self.store.tree.below(key));
+        let holds = files.any(|(file, _)| !file.ends_with("zarr.json"));
+        if holds {
+            let message = "there are links inside chunks, and nothing at link_fragments";
+            self.context
+                .find(&rules::NO_LINK_FRAGMENTS, &self.level.key, message);
+        }
+    }
+
+    fn objects(&self) {
+        let Some(key) = self.key("object_index") else {
+            return;
+        };
+        let Some(node) = self.store.tree.node(&key) else {
+            return;
+        };
+        // What it says is checked where metadata are.
+        let Ok(index) = ObjectIndex::parse(&key, node.attributes()) else {
+            return;
+        };
+        if index.value.num_objects == 0 {
+            return;
+        }
+        let rows = index.value.num_objects;
+        let needs: &[&str] = match index.value.layout {
+            ObjectIndexLayout::Open => &["data", "offsets"],
+            ObjectIndexLayout::Manifests => &["manifests"],
+            ObjectIndexLayout::ManifestsWithIds => &["manifests", "object_ids"],
+        };
+        for name in needs {
+            if self.has(&format!("object_index/{name}")) {
+                continue;
+            }
+            let message = format!("{rows} objects, and there is nothing at {name}");
+            let rule = match *name {
+                "object_ids" => &rules::NO_OBJECT_IDS,
+                _ => &rules::NO_MANIFESTS,
+            };
+            self.context.find(rule, &key, message);
+        }
+    }
+
+    fn declared(&self, metadata: &LevelMetadata) {
+        let declared = &metadata.arrays_present;
+        let given = self.store.tree.node(&self.level.key);
+        let given = given.and_then(|node| node.attributes().get("zarr_vectors_level"));
+        if given
+            .and_then(|block| block.get("arrays_present"))
+            .is_none()
+        {
+            // That it is missing is found where metadata are.
+            return;
+        }
+        let gone: Vec<&String> = declared.iter().filter(|name| !self.has(name)).collect();
+        let there = LISTED.into_iter().filter(|name| self.has(name));
+        let unlisted: Vec<&str> = there
+            .filter(|name| !declared.iter().any(|listed| listed == name))
+            .collect();
+        let kept = declared.iter().filter(|name| !gone.contains(name));
+        let right: Vec<&str> = kept
+            .map(String::as_str)
+            .chain(unlisted.iter().copied())
+            .collect();
+        let path = ["zarr_vectors_level", "arrays_present"];
+        if !gone.is_empty() {
+            let message = format!("it lists {gone:?}, and there is no such part");
+            let (rule, key) = (&rules::DECLARED_MISSING, &self.level.key);
+            self.context
+                .find_attribute(rule, key, &path, message, Some(json!(right)));
+        }
+        if !unlisted.is_empty() {
+            let message = format!("it does not list {unlisted:?}");
+            let (rule, key) = (&rules::PRESENT_UNDECLARED, &self.level.key);
+            self.context
+                .find_attribute(rule, key, &path, message, Some(json!(right)));
+        }
+    }
+}
+
+/// Whether a level has vertices, as far as a listing tells.
+pub(crate) fn is_filled(store: &Store, level: &Level) -> bool {
+    let vertices = below(&level.key, "vertices");
+    let mut files = vertices.iter().flat_map(|key| store.tree.below(key));
+    // Nodes hold nothing.
+    files.any(|(file, _)| !file.ends_with("zarr.json"))
+}
+
+/// The parts of a level that its list of parts names.
+pub(crate) fn parts(store: &Store, level: &Level) -> Vec<&'static str> {
+    let is_there = |name: &&str| {
+        let key = below(&level.key, name);
+        key.is_some_and(|key| store.tree.exists(&key))
+    };
+    let listed = LISTED.into_iter().chain(["links"]);
+    listed.filter(is_there).collect()
+}

@@ -1,0 +1,137 @@
+//! Whether every node and file is one that the layout has.
+
+use zvf_model::{
+    fetch::Fetch,
+    generation::Generation,
+    grid::ChunkCoord,
+    key::Key,
+    zarr::{Array, Node},
+};
+
+use crate::{
+    cells::cell_of_file,
+    context::Context,
+    place::{NodeType, Place, level_of},
+    rules::structure as rules,
+    store::Store,
+    tree::Entry,
+};
+
+/// Names of the only chunk of an array of one, however it encodes them.
+const ONLY_CHUNK: [&str; 3] = ["c/0", "c.0", "0"];
+
+/// Looks at everything in the store.
+pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    node(context, store, &Key::root());
+}
+
+/// A node or folder, and all below it.
+fn node<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key) {
+    let place = Place::of(*store.layout(), key.as_str());
+    match place {
+        Place::Foreign | Place::Header => return,
+        Place::Stray => {
+            let message = "no reader of this generation looks here";
+            return context.find(&rules::STRAY, key, message);
+        }
+        Place::Cell => return cell(context, store, key),
+        _ => {}
+    }
+    let found = store.tree.node(key);
+    if found.is_none() && store.tree.has_file(key) {
+        // It cannot be read, which is found already: nothing says what is below.
+        return;
+    }
+    if !is_right(context, store, key, place, found) {
+        return;
+    }
+    if let Some(Node::Array(array)) = found {
+        return files(context, store, key, array);
+    }
+    for entry in store.tree.entries(key) {
+        match entry {
+            Entry::File("zarr.json") => {}
+            Entry::File(name) => stray_file(context, key, name),
+            Entry::Folder(name) => match key.join(name) {
+                Ok(child) => node(context, store, &child),
+                Err(error) => context.find(
+                    &rules::STRAY,
+                    key,
+                    format_args!("a folder that no key can name: {error}"),
+                ),
+            },
+        }
+    }
+}
+
+/// Whether the node is of the type that belongs there; if not, that is found.
+fn is_right<F: Fetch>(
+    context: &Context<'_, F>,
+    store: &Store,
+    key: &Key,
+    place: Place<'_>,
+    found: Option<&Node>,
+) -> bool {
+    let Some(found) = found else {
+        match place {
+            Place::Folder if store.layout().generation == Generation::V0_9 => {
+                context.find(&rules::GROUP_MISSING, key, "there is no zarr.json");
+            }
+            Place::Folder => context.find(&rules::GROUP_IMPLICIT, key, "there is no zarr.json"),
+            _ => context.find(
+                &rules::NODE_MISSING,
+                key,
+                "files are below it, and no zarr.json is",
+            ),
+        }
+        // An array without its node has no children that are nodes.
+        return place.node_type(*store.layout()) == NodeType::Group;
+    };
+    let message = match (place.node_type(*store.layout()), found) {
+        (NodeType::Group, Node::Array(_)) => "an array, where a group belongs",
+        (NodeType::Array, Node::Group(_)) => "a group, where an array belongs",
+        _ => return true,
+    };
+    context.find(&rules::NODE_TYPE, key, message);
+    false
+}
+
+/// The array of one cell. Its `zarr.json` is read with the cell.
+fn cell<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key) {
+    let level = level_of(key.as_str()).and_then(|id| store.level(id));
+    let arity = level.map_or(0, |level| level.arity);
+    let name = key.name().unwrap_or_default();
+    // Names of links between chunks are several chunk keys; how many the family says.
+    let crosses = key.as_str().contains("/cross_chunk_link");
+    if arity > 0 && !crosses && ChunkCoord::parse(name, arity).is_err() {
+        let message = format!("{name} is no chunk key of {arity} numbers");
+        return context.find(&rules::STRAY, key, message);
+    }
+    for (file, _) in store.tree.below(key) {
+        let name = file.strip_prefix(key.as_str()).unwrap_or_default();
+        let name = name.strip_prefix('/').unwrap_or_default();
+        if name != "zarr.json" && !ONLY_CHUNK.contains(&name) {
+            stray_file(context, key, name);
+        }
+    }
+}
+
+/// Files below an array that are no chunk of it.
+fn files<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, array: &Array) {
+    for (file, _) in store.tree.below(key) {
+        let name = file.strip_prefix(key.as_str()).unwrap_or_default();
+        let name = name.strip_prefix('/').unwrap_or_default();
+        if name != "zarr.json" && cell_of_file(key, array, file).is_none() {
+            stray_file(context, key, name);
+        }
+    }
+}
+
+fn stray_file<F: Fetch>(context: &Context<'_, F>, key: &Key, name: &str) {
+    context.find_at(
+        &rules::STRAY,
+        key,
+        name,
+        "a file that no reader of this generation opens",
+    );
+}

@@ -1,0 +1,4 @@
+//! Rules without a store.
+
+mod rules;
+mod undelivered;

@@ -1,0 +1,66 @@
+//! Stores that were made and changed here: nothing is found in them.
+
+use zvf::{
+    CreateOptions, Store, validate_store,
+    validation::{Depth, Options},
+};
+use zvf_build::{GeometryKind, Plan, Profile};
+
+use crate::{
+    block_on,
+    written::random::{self, Case},
+};
+
+/// Nothing is found, not even a note. What geometry is like, trees with two roots for
+/// one, is not for who stores it to decide.
+pub(crate) async fn is_sound(store: &Store, about: &str) {
+    let options = Options {
+        depth: Depth::Consistency,
+        ..Options::default()
+    };
+    let report = validate_store(store.clone(), &options).await;
+    let findings = report.unwrap().findings;
+    let lines: Vec<String> = findings
+        .iter()
+        .map(|found| {
+            let place = found.place.as_deref().unwrap_or("-");
+            let (code, path) = (found.rule.code, &found.path);
+            format!("{code} {path} {place} {}", found.message)
+        })
+        .collect();
+    assert!(lines.is_empty(), "{about}: {lines:#?}");
+}
+
+fn check_all(profile: Profile) {
+    for kind in GeometryKind::ALL {
+        for seed in 0..8 {
+            let Case {
+                geometry, design, ..
+            } = random::case(seed, kind, profile);
+            let about = format!("seed {seed}, {kind:?}, {profile:?}, {design:?}");
+            let plan = Plan::new(geometry, design).unwrap();
+            block_on(async {
+                let none: [(&str, &[u8]); 0] = [];
+                let store = Store::from_memory(none).unwrap();
+                let options = CreateOptions::default();
+                zvf::create_in(&store, plan, &options).await.unwrap();
+                is_sound(&store, &about).await;
+            });
+        }
+    }
+}
+
+#[test]
+fn nothing_is_found_in_stores_of_0_9() {
+    check_all(Profile::V09);
+}
+
+#[test]
+fn nothing_is_found_in_stores_of_0_8() {
+    check_all(Profile::V08);
+}
+
+#[test]
+fn nothing_is_found_in_padded_stores() {
+    check_all(Profile::Padded);
+}

@@ -1,0 +1,26 @@
+//! `docs/rules.md`: what the validator checks, as its code has it.
+
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{options::Options, run::cargo, stage::Done, workspace};
+
+const PAGE: &str = "docs/rules.md";
+
+/// Writes the page, or compares it; a test of the crate compares it too.
+pub(crate) fn from_options(options: &Options) -> Result<Done> {
+    let page = cargo("run --quiet --locked --package zvf-validate --example rules").read()?;
+    let file = workspace::root().join(PAGE);
+    if options.flag("check") {
+        let found = fs::read_to_string(&file).context(PAGE)?;
+        ensure!(
+            found == page,
+            "{PAGE} is stale: `cargo xtask rules` writes it"
+        );
+    } else {
+        fs::write(&file, page).context(PAGE)?;
+        println!("{PAGE} is up to date");
+    }
+    Ok(Done::Passed)
+}
