@@ -19,7 +19,10 @@ use crate::{
 mod chunks;
 mod extras;
 mod links;
+mod manifests;
 mod objects;
+
+pub(crate) use manifests::{Ids, each_manifest};
 
 /// A level that can be read.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +44,10 @@ pub(crate) struct Counted {
 pub(crate) struct LevelCounts {
     /// Of every chunk whose vertices could be read.
     pub(crate) chunks: BTreeMap<ChunkCoord, ChunkCounts>,
-    /// Rows of the object index.
+    /// Rows of the object index; `None` when there is none or it cannot be read.
     pub(crate) objects: Option<u64>,
+    /// Ids of objects by row; `None` as above.
+    pub(crate) ids: Option<Ids>,
 }
 
 /// Of one chunk.

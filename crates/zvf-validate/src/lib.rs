@@ -22,6 +22,7 @@ mod consistency;
 mod context;
 mod finding;
 mod metadata;
+mod rows;
 mod rule;
 pub mod rules;
 mod semantics;

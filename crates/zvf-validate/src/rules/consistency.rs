@@ -22,4 +22,10 @@ rules! { Consistency;
     /// not name is not found by going through the chunks.
     PRESENCE = "ZV-L3-005", Error, "a wrong list of chunks",
         Repair("the list is made anew from the cells that are there");
+    /// The object index says that chunk keys have another number of coordinates than the level's have.
+    SID_NDIM = "ZV-L3-040", Error, "manifests of another number of coordinates",
+        Advice("correct sid_ndim, which is the number of axes, and one more in levels chunked by an attribute");
+    /// A manifest cannot be decoded, so that nobody knows which fragments its object has.
+    MANIFEST_UNREADABLE = "ZV-L3-041", Error, "a manifest cannot be decoded",
+        Advice("restore object_index/manifests from a copy");
 }
