@@ -6,7 +6,12 @@ use zvf_model::{
     grid::ChunkCoord,
 };
 
-use crate::{cells::Cells, context::Context, rule::Rule, rules::consistency as rules};
+use crate::{
+    cells::{Cells, Form},
+    context::Context,
+    rule::Rule,
+    rules::consistency as rules,
+};
 
 /// Chunks of one batch at most.
 const MOST_CHUNKS: usize = 512;
@@ -84,6 +89,8 @@ fn take<F: Fetch>(
             context.checked(found.bytes.len());
             Cell::Bytes(found.bytes)
         }
+        // A padded array does not say which cells it has.
+        Ok(None) if matches!(part.form, Form::Padded { .. }) => Cell::None,
         Ok(None) => {
             let message = "it is listed, and the store has no such object";
             context.find_in(&rules::CELL_MISSING, &part.key, chunk, message);

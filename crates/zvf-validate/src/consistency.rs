@@ -1,6 +1,6 @@
 //! L3: every cell, and what cells say of each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_model::{
     fetch::Fetch,
@@ -44,10 +44,36 @@ pub(crate) struct Counted {
 pub(crate) struct LevelCounts {
     /// Of every chunk whose vertices could be read.
     pub(crate) chunks: BTreeMap<ChunkCoord, ChunkCounts>,
+    /// Chunks whose vertices could not be read.
+    pub(crate) lost: BTreeSet<ChunkCoord>,
+    /// Whether there are no vertices, or none of them could be read.
+    pub(crate) unread: bool,
+    /// Vertices outside the bounds, and the corners of the box they are in.
+    out_of_bounds: (u64, Option<(Vec<f64>, Vec<f64>)>),
+    /// Fragments of each chunk that have a row, in levels of objects.
+    filled: BTreeMap<ChunkCoord, chunks::Bits>,
     /// Rows of the object index; `None` when there is none or it cannot be read.
     pub(crate) objects: Option<u64>,
     /// Ids of objects by row; `None` as above.
     pub(crate) ids: Option<Ids>,
+}
+
+impl LevelCounts {
+    /// Counts vertices of a chunk that are out of bounds.
+    fn add_out_of_bounds(&mut self, astray: chunks::Astray) {
+        let (count, corners) = &mut self.out_of_bounds;
+        *count = count.saturating_add(astray.out_of_bounds.count);
+        let Some((lower, upper)) = astray.corners else {
+            return;
+        };
+        let (own_lower, own_upper) = corners.get_or_insert_with(|| (lower.clone(), upper.clone()));
+        for (own, found) in own_lower.iter_mut().zip(&lower) {
+            *own = own.min(*found);
+        }
+        for (own, found) in own_upper.iter_mut().zip(&upper) {
+            *own = own.max(*found);
+        }
+    }
 }
 
 /// Of one chunk.

@@ -286,7 +286,7 @@ impl<A: CellSource> Rows<A> {
 }
 
 /// The order of the bytes of a number once compressions are undone.
-fn byte_order(array: &Array) -> ByteOrder {
+pub(crate) fn byte_order(array: &Array) -> ByteOrder {
     let codecs = match array.sharding() {
         Some(sharding) => &sharding.codecs,
         None => &array.codecs,
