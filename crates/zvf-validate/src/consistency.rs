@@ -52,6 +52,8 @@ pub(crate) struct LevelCounts {
     out_of_bounds: (u64, Option<(Vec<f64>, Vec<f64>)>),
     /// Fragments of each chunk that have a row, in levels of objects.
     filled: BTreeMap<ChunkCoord, chunks::Bits>,
+    /// Whether a fragment belongs to several objects.
+    shares: bool,
     /// Rows of the object index; `None` when there is none or it cannot be read.
     pub(crate) objects: Option<u64>,
     /// Ids of objects by row; `None` as above.

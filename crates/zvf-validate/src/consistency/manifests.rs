@@ -197,12 +197,14 @@ impl<A: CellSource> Manifests<A> {
         Some(Ids::Table(numbers.iter().map(number).collect()))
     }
 
-    /// Reads all manifests in the order of rows. What cannot be read is found.
+    /// Reads all manifests in the order of rows. What cannot be read is found; says
+    /// whether all were read.
     pub(super) async fn each<F: Fetch<Array = A>>(
         &self,
         context: &Context<'_, F>,
         mut each: impl FnMut(u64, Entry<'_>) + Send,
-    ) {
+    ) -> bool {
+        let mut all = true;
         let mut entry = |key: &Key, row: u64, item: &[u8]| {
             if item.is_empty() {
                 return each(row, Entry::Absent);
@@ -233,7 +235,7 @@ impl<A: CellSource> Manifests<A> {
                             }
                         }
                         // Found where it was read.
-                        (None, _) => {}
+                        (None, _) => all = false,
                     }
                 };
                 items.each_cell(context, visit).await;
@@ -243,7 +245,7 @@ impl<A: CellSource> Manifests<A> {
                     data.all_bytes(context).await,
                     offsets.all_bytes(context).await,
                 ) else {
-                    return;
+                    return false;
                 };
                 match OpenRows::parse(&bytes, &starts) {
                     Ok(rows) => {
@@ -253,10 +255,12 @@ impl<A: CellSource> Manifests<A> {
                     }
                     Err(error) => {
                         context.find(&rules::CELL_UNREADABLE, &offsets.key, error);
+                        all = false;
                     }
                 }
             }
         }
+        all
     }
 }
 
