@@ -82,6 +82,7 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
             None
         }
     };
+    check_headers(context, &tree);
     let levels = ids.into_iter().filter_map(|id| {
         let key = child(&root, &id.to_string())?;
         Some(Level::new(context, &tree, id, key, parsed.as_ref()))
@@ -93,6 +94,20 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
         root: parsed,
         levels,
     })
+}
+
+/// Headers of files that the store was made from are attributes of groups.
+fn check_headers<F: Fetch>(context: &Context<'_, F>, tree: &Tree) {
+    let Ok(folder) = Key::parse("headers") else {
+        return;
+    };
+    for name in tree.folders(&folder) {
+        if let Some(key) = child(&folder, name)
+            && tree.array(&key).is_some()
+        {
+            context.find(&rules::HEADER, &key, "it is an array");
+        }
+    }
 }
 
 /// Keys of paths; what is no key was never listed as a node.

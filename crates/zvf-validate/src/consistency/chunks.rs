@@ -28,7 +28,7 @@ use crate::{
 mod attributes;
 mod fragments;
 mod padding;
-mod presence;
+pub(super) mod presence;
 mod region;
 mod vertices;
 

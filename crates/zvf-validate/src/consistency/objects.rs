@@ -3,7 +3,7 @@
 use serde_json::json;
 use zvf_model::{array::ObjectIndexLayout, fetch::Fetch, layout::Part, root::GeometryKind};
 
-use self::{members::Members, owners::Owners};
+use self::owners::Owners;
 use super::{
     Ids, LevelCounts, Scope,
     manifests::{Entry, Manifests},
@@ -14,7 +14,7 @@ mod members;
 mod owners;
 mod tables;
 
-pub(super) use members::Members as MembersOf;
+pub(super) use members::Members;
 pub(super) use tables::{attribute, groups};
 
 pub(super) async fn check<F: Fetch>(

@@ -194,4 +194,7 @@ rules! { Consistency;
     /// A link of a further geometry names a vertex that it has not.
     FURTHER_LINK = "ZV-L3-074", Error, "a link to a vertex that is not there",
         Advice("restore the links from a copy");
+    /// The names of parametric objects are not one text for each. Readers stop at them.
+    FORMULA_NAMES = "ZV-L3-075", Error, "names that are not one for each formula",
+        Advice("write names again, or delete them");
 }

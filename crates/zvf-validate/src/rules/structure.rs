@@ -27,4 +27,7 @@ rules! { Structure;
     /// A file or folder that no reader of this generation looks at.
     STRAY = "ZV-L1-008", Warning, "something no reader looks at",
         Advice("delete it, unless another program needs it");
+    /// What is in `headers` is no group, whose attributes would be the header of a file.
+    HEADER = "ZV-L1-050", Warning, "a header that is no group",
+        Advice("write the header again; geometry does not need it");
 }

@@ -26,7 +26,7 @@ impl Members {
         }
     }
 
-    pub(super) fn has(&self, id: i64) -> bool {
+    pub(in crate::consistency) fn has(&self, id: i64) -> bool {
         match self {
             Self::Rows(rows) => u64::try_from(id).is_ok_and(|id| id < *rows),
             Self::Ids(ids) => ids.binary_search(&id).is_ok(),
@@ -34,7 +34,7 @@ impl Members {
     }
 
     /// How many of a range there are not. O(log n).
-    pub(super) fn missing(&self, range: &Range<i64>) -> u64 {
+    pub(in crate::consistency) fn missing(&self, range: &Range<i64>) -> u64 {
         if range.is_empty() {
             return 0;
         }
