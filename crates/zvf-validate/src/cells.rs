@@ -61,7 +61,7 @@ pub(crate) enum Child<A> {
     Span(A, Range<u64>),
 }
 
-impl<A: Clone> Cells<A> {
+impl<A: CellSource> Cells<A> {
     /// Opens the part at `key`, with chunk keys of `arity` numbers. `None` when it
     /// is not there, or cannot be opened, which is found then.
     pub(crate) fn open<F: Fetch<Array = A>>(
@@ -143,9 +143,8 @@ impl<A: Clone> Cells<A> {
             }
             Form::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
-                // A row and, where there are columns, a column.
-                let tail = 1_usize.saturating_add(usize::from(padded.columns > 1));
-                cell.resize(cell.len().saturating_add(tail), 0);
+                // All rows and, where there are any, columns.
+                cell.resize(array.metadata().rank(), 0);
                 (CellOf::Element(array.clone(), cell), None)
             }
             Form::Children(children) => match children.get(chunk)? {

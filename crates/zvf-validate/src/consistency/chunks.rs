@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use zvf_format::fragment::FragmentIndex;
 use zvf_model::{
     array::{VertexEncoding, Vertices},
-    fetch::Fetch,
+    fetch::{CellSource, Fetch},
+    generation::Generation,
     grid::{Bins, ChunkCoord},
     layout::Part,
     level::LevelId,
@@ -63,7 +64,7 @@ struct Parts<A> {
     of_fragments: Vec<(usize, Attribute)>,
 }
 
-impl<A: Clone> Parts<A> {
+impl<A: CellSource> Parts<A> {
     fn open<F: Fetch<Array = A>>(context: &Context<'_, F>, scope: Scope<'_>) -> Self {
         let mut all = Vec::new();
         let mut open = |part: Part<'_>| {
@@ -342,6 +343,7 @@ impl<'a, F: Fetch> Walk<'a, F> {
         }
         if let Some(bins) = self.space.as_ref().and_then(|space| space.bins.as_ref())
             && !is_bins(bins, index)
+            && self.space.as_ref().is_some_and(|space| !space.compact)
             && rows > 0
         {
             let (found, bins) = (index.len(), bins.count());
@@ -437,6 +439,7 @@ fn space_of<'a, F: Fetch>(
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
         bounds: scope.root.bounds.as_ref(),
         bins: bins_of(scope),
+        compact: scope.store.layout().generation < Generation::V0_9,
     })
 }
 

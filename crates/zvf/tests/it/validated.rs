@@ -1,5 +1,6 @@
 //! What validating finds in stores, healthy and not.
 
+mod cells;
 mod recorded;
 
 use zvf::{OpenOptions, validate_store, validation::Options};

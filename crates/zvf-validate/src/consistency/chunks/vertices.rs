@@ -18,6 +18,9 @@ pub(crate) struct Space<'a> {
     pub(crate) bounds: Option<&'a Bounds>,
     /// How chunks are cut, where fragments are bins.
     pub(crate) bins: Option<Bins>,
+    /// Whether fragments may be those bins alone that are not empty, in their order,
+    /// as some writers up to 0.8 have it.
+    pub(crate) compact: bool,
 }
 
 /// Vertices that are not where they belong: how many, and the first.
@@ -87,7 +90,9 @@ impl Space<'_> {
         index: Option<&FragmentIndex<'_>>,
     ) -> bool {
         let binned = self.bins.as_ref().zip(index);
-        let found = match binned.filter(|(bins, index)| is_bins(bins, index)) {
+        let known =
+            |(bins, index): &(&Bins, &FragmentIndex<'_>)| self.compact || is_bins(bins, index);
+        let found = match binned.filter(known) {
             Some((bins, index)) => self.bins_right::<T>(bins, coords, bytes, index),
             None => self.chunk_right::<T>(coords, bytes),
         };
@@ -130,46 +135,77 @@ impl Space<'_> {
         bytes: &[u8],
         index: &FragmentIndex<'_>,
     ) -> Option<bool> {
-        let mut edges: Vec<Vec<(T, T)>> = Vec::with_capacity(self.axes());
-        let axes = bins.per_chunk().iter().zip(bins.shape().extents());
-        for (axis, ((count, extent), coord)) in axes.zip(coords).enumerate() {
-            let count = i64::from(count.get());
-            let start = coord.checked_mul(count)?;
-            let cells =
-                (start..start.checked_add(count)?).map(|number| self.within(axis, *extent, number));
-            edges.push(cells.collect::<Option<_>>()?);
-        }
         // Else ranges may be many times the chunk.
         if !index.tiles(self.rows_in(bytes)) {
             return None;
         }
+        // Of each axis the edges of each bin, when they are first needed.
+        let mut edges: Vec<Vec<Option<(T, T)>>> = Vec::with_capacity(self.axes());
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
-        let mut local = vec![0_usize; edges.len()];
-        for rows in index {
+        let all = is_bins(bins, index);
+        if !all && !self.compact {
+            return None;
+        }
+        let most = usize::try_from(index.len()).ok()?.checked_add(1)?;
+        for count in bins.per_chunk() {
+            // A fragment is at most one more edge, so that this is bounded by them.
+            let count = usize::try_from(count.get()).ok()?;
+            if all || count <= most.saturating_mul(64) {
+                edges.push(vec![None; count]);
+            } else {
+                return None;
+            }
+        }
+        let mut last = None;
+        for (number, rows) in (0_u64..).zip(index) {
             let Rows::Range(rows) = rows else {
                 return None;
             };
-            if !rows.is_empty() {
-                lower.clear();
-                upper.clear();
-                for (edges, at) in edges.iter().zip(&local) {
-                    let (low, high) = edges.get(*at)?;
-                    lower.push(*low);
-                    upper.push(*high);
-                }
-                if !T::between(bytes.get(self.bytes_of(&rows)?)?, &lower, &upper) {
-                    return Some(false);
-                }
+            if rows.is_empty() {
+                continue;
             }
-            for (at, edges) in local.iter_mut().zip(&edges).rev() {
-                *at = at.saturating_add(1);
-                if *at < edges.len() {
-                    break;
+            let own = bytes.get(self.bytes_of(&rows)?)?;
+            let number = match all {
+                true => number,
+                false => self.bin_of(bins, coords, own)?,
+            };
+            if last >= Some(number) {
+                return Some(false);
+            }
+            last = Some(number);
+            lower.clear();
+            upper.clear();
+            let local = bins.local_of(number)?;
+            let axes = local.iter().zip(&mut edges).zip(bins.per_chunk());
+            for (axis, ((at, edges), count)) in axes.enumerate() {
+                let edge = edges.get_mut(usize::try_from(*at).ok()?)?;
+                if edge.is_none() {
+                    let start = coords.get(axis)?.checked_mul(i64::from(count.get()))?;
+                    let cell = start.checked_add(i64::from(*at))?;
+                    let extent = bins.shape().extents().get(axis)?;
+                    *edge = Some(self.within(axis, *extent, cell)?);
                 }
-                *at = 0;
+                let (low, high) = (*edge)?;
+                lower.push(low);
+                upper.push(high);
+            }
+            if !T::between(own, &lower, &upper) {
+                return Some(false);
             }
         }
         Some(true)
+    }
+
+    /// The bin of this chunk that the first of some vertices is in.
+    fn bin_of(&self, bins: &Bins, coords: &[i64], bytes: &[u8]) -> Option<u64> {
+        let columns = NonZeroU32::new(u32::try_from(self.axes()).ok()?)?;
+        let first = NumericRows::parse(bytes.get(..self.row())?, self.dtype, columns).ok()?;
+        let axes = 0..columns.get();
+        let position: Option<Vec<f64>> = axes
+            .map(|axis| first.value(0, axis).map(number_of))
+            .collect();
+        let place = bins.place_of(&position?)?;
+        (place.chunk.coords() == coords).then_some(place.bin)
     }
 
     fn rows_in(&self, bytes: &[u8]) -> u64 {
@@ -207,35 +243,56 @@ impl Space<'_> {
                 widen(&mut astray.corners, &position);
             }
         }
-        if let (Some(bins), Some(index)) = (&self.bins, index)
-            && is_bins(bins, index)
-        {
-            let lens = index.iter().map(|rows| rows.len());
-            let more = lens.fold(0, u64::saturating_add);
-            if let Some(more @ 1..) = more.checked_sub(self.rows_in(bytes)) {
-                // Rows that several bins have.
-                astray.misbinned = Count {
-                    count: more,
-                    first: 0,
-                };
-                return astray;
-            }
-            for (number, fragment) in (0_u64..).zip(index) {
-                for row in fragment.iter() {
-                    let at = usize::try_from(row).unwrap_or(usize::MAX);
-                    for (axis, number) in (0_u32..).zip(&mut position) {
-                        *number = rows.value(at, axis).map_or(f64::NAN, number_of);
-                    }
-                    // Others are found already.
-                    let place = bins.place_of(&position);
-                    let place = place.filter(|place| place.chunk.coords() == coords);
-                    if place.is_some_and(|place| place.bin != number) {
-                        astray.misbinned.add(row);
-                    }
-                }
-            }
+        if let (Some(bins), Some(index)) = (&self.bins, index) {
+            astray.misbinned = self.misbinned(bins, coords, &rows, index);
         }
         astray
+    }
+
+    /// Rows that are in another bin than their fragment is of.
+    fn misbinned(
+        &self,
+        bins: &Bins,
+        coords: &[i64],
+        rows: &NumericRows<'_>,
+        index: &FragmentIndex<'_>,
+    ) -> Count {
+        let mut wrong = Count::default();
+        let all = is_bins(bins, index);
+        if !all && !self.compact {
+            return wrong;
+        }
+        let there = u64::try_from(rows.rows()).unwrap_or(u64::MAX);
+        let lens = index.iter().map(|rows| rows.len());
+        let more = lens.fold(0, u64::saturating_add).checked_sub(there);
+        if let Some(count @ 1..) = more {
+            // Rows that several bins have.
+            wrong = Count { count, first: 0 };
+            return wrong;
+        }
+        let mut position = vec![0.0; self.axes()];
+        let mut last = None;
+        for (number, fragment) in (0_u64..).zip(index) {
+            let mut expected = all.then_some(number);
+            for row in fragment.iter() {
+                let at = usize::try_from(row).unwrap_or(usize::MAX);
+                for (axis, number) in (0_u32..).zip(&mut position) {
+                    *number = rows.value(at, axis).map_or(f64::NAN, number_of);
+                }
+                let place = bins.place_of(&position);
+                // Others are found already.
+                let Some(place) = place.filter(|place| place.chunk.coords() == coords) else {
+                    continue;
+                };
+                // Of bins that are not all there the first row tells which it is.
+                let bin = *expected.get_or_insert(place.bin);
+                if place.bin != bin || last >= Some(bin) {
+                    wrong.add(row);
+                }
+            }
+            last = expected.or(last);
+        }
+        wrong
     }
 
     /// Of points in bins, the chunk follows from the bin: that can differ from

@@ -84,6 +84,7 @@ async fn check_vertices<F: Fetch>(
         chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
         bounds: None,
         bins: None,
+        compact: false,
     };
     let row = u64::try_from(space.row()).ok()?;
     let (mut count, mut all) = (0_u64, true);
