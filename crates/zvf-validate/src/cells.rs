@@ -291,9 +291,10 @@ fn listed<F: Fetch>(
         };
         faults.push((format!("{name}[{at}]"), fault));
     }
-    // Of shards only reading tells what is in them.
-    let fix = stored.filter(|_| !faults.is_empty()).map(|stored| {
-        let chunks: BTreeSet<&ChunkCoord> = listed.iter().chain(stored.keys()).collect();
+    // What shards hold besides, only reading tells.
+    let fix = (!faults.is_empty()).then(|| {
+        let stored = stored.into_iter().flat_map(BTreeMap::keys);
+        let chunks: BTreeSet<&ChunkCoord> = listed.iter().chain(stored).collect();
         Fix::Attribute {
             node: key.clone(),
             path: vec!["nonempty_chunks".to_owned()],

@@ -42,6 +42,7 @@ pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) 
     for part in &parts.all {
         presence::check(context, &scope.store.tree, part).await;
         chunks.extend(part.chunks());
+        chunks.extend(presence::stored_chunks::<F>(&scope.store.tree, part));
     }
     let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
     let all = core::mem::take(&mut parts.all);
@@ -184,7 +185,7 @@ impl<'a, F: Fetch> Walk<'a, F> {
         let rows = match vertices {
             Cell::Lost => None,
             Cell::None => Some(0),
-            Cell::Bytes(bytes) => self.rows(chunk, bytes, extent),
+            Cell::Bytes(bytes) => self.rows(chunk, bytes, (index, extent)),
         };
         let Some(rows) = rows else {
             self.counts.lost.insert(chunk.clone());
@@ -280,7 +281,12 @@ impl<'a, F: Fetch> Walk<'a, F> {
     }
 
     /// How many vertices a cell has; `None` when it cannot be told.
-    fn rows(&self, chunk: &ChunkCoord, bytes: &[u8], extent: Option<u64>) -> Option<u64> {
+    fn rows(
+        &self,
+        chunk: &ChunkCoord,
+        bytes: &[u8],
+        (index, extent): (&Cell, Option<u64>),
+    ) -> Option<u64> {
         let part = self.part(self.parts.vertices)?;
         let Some(space) = &self.space else {
             // Compressed, or of an unknown type: as many as fragments name.
@@ -291,7 +297,10 @@ impl<'a, F: Fetch> Walk<'a, F> {
         let room = size.checked_div(row)?;
         if let Form::Padded { .. } = &part.form {
             // The array says how much room there is, fragments how much is used.
-            return Some(extent.unwrap_or(room).min(room));
+            return match index {
+                Cell::None => Some(0),
+                _ => Some(extent?.min(room)),
+            };
         }
         if size.checked_rem(row)? == 0 {
             return Some(room);

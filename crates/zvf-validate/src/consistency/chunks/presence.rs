@@ -79,6 +79,19 @@ pub(in crate::consistency) async fn check<F: Fetch>(
     }
 }
 
+/// The chunks that a padded array has a file for.
+pub(super) fn stored_chunks<F: Fetch>(tree: &Tree, part: &Cells<F::Array>) -> Vec<ChunkCoord> {
+    let Form::Padded { array, padded } = &part.form else {
+        return Vec::new();
+    };
+    let axes = padded.grid.shape().len();
+    let chunks = tree.below(&part.key).filter_map(|(file, _)| {
+        let cell = cell_of_file(&part.key, array.metadata(), file)?;
+        padded.grid.chunk_of(cell.get(..axes)?)
+    });
+    chunks.collect()
+}
+
 /// Adds those of the chunks that have something.
 async fn ask<F: Fetch>(
     context: &Context<'_, F>,

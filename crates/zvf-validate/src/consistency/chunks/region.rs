@@ -110,7 +110,7 @@ pub(super) fn first_of<T: Coordinate>(extent: f64, number: i64) -> Option<T> {
 pub(super) fn last_of<T: Coordinate>(extent: f64, number: i64) -> Option<T> {
     let next = exact(number.checked_add(1)?)?;
     let within = |at: T| (at.number() / extent).floor() < next;
-    let mut at = T::nearest(next * extent).down();
+    let mut at = T::nearest(next * extent);
     for _ in 0..4 {
         if within(at) {
             return Some(at);
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn edges_are_those_of_the_division() {
-        for extent in [0.1, 0.3, 1.0, 7.7, 10.0, 64.0, 1e-3] {
-            for number in [-1000, -3, -1, 0, 1, 2, 33, 4096] {
+        for extent in [0.1, 0.3, 1.0, 20.0 / 9.0, 7.7, 10.0, 64.0, 1e-3] {
+            for number in [-1000, -3, -2, 0, 1, 2, 28, 33, 4096] {
                 let cell = |at: f64| (at / extent).floor();
                 let expected = exact(number);
                 let first: Option<f32> = first_of(extent, number);
@@ -161,7 +161,8 @@ mod tests {
                 // As f32 has no coordinate whose quotient vanishes, they are exact.
                 if number != 0 {
                     let before = first.map(|at| cell(at.next_down().into()));
-                    assert!(before < expected, "{extent} {number}");
+                    let after = last.map(|at| cell(at.next_up().into()));
+                    assert!(before < expected && expected < after, "{extent} {number}");
                 }
             }
         }

@@ -6,6 +6,8 @@ use zvf_format::{
     numeric::{ByteOrder, encode},
 };
 
+use zvf_testkit::stores::{Kind, Profile, Random, Recipe, make};
+
 use super::{
     check, check_of, found,
     small::{binned, bytes, cell, get, int64s, put, ranges, remove, set, small, unset},
@@ -348,4 +350,37 @@ fn attributes_of_vertices_and_fragments() {
         },
         &[],
     );
+}
+
+#[test]
+fn any_damage_is_survived() {
+    let recipes = Profile::ALL.into_iter().flat_map(|profile| {
+        [Kind::Polylines, Kind::BinnedPoints, Kind::Graph].map(|kind| Recipe {
+            kind,
+            profile,
+            size: 12,
+            axes: 2,
+            ..Recipe::default()
+        })
+    });
+    let mut stores = vec![small(), binned()];
+    stores.extend(recipes.map(|recipe| make(&recipe.possible()).files));
+    let mut random = Random::new(11);
+    for files in stores {
+        for _ in 0..40 {
+            let mut damaged = files.clone();
+            let at = random.below(damaged.len());
+            let bytes = &mut damaged[at].1;
+            match random.below(4) {
+                0 => bytes.truncate(random.below(bytes.len() + 1)),
+                1 => bytes.extend([0xff; 9]),
+                _ if bytes.is_empty() => {}
+                _ => {
+                    let byte = random.below(bytes.len());
+                    bytes[byte] = *random.pick(&[0, 1, 0x30, 0x39, 0x7f, 0x80, 0xff]);
+                }
+            }
+            let _ = found(&damaged);
+        }
+    }
 }
