@@ -39,6 +39,9 @@ pub(crate) struct Counted {
     pub(crate) levels: BTreeMap<LevelId, LevelCounts>,
 }
 
+/// The lower and the upper corner of a box.
+type Corners = (Vec<f64>, Vec<f64>);
+
 /// Of one level.
 #[derive(Debug, Default)]
 pub(crate) struct LevelCounts {
@@ -48,8 +51,10 @@ pub(crate) struct LevelCounts {
     pub(crate) lost: BTreeSet<ChunkCoord>,
     /// Whether there are no vertices, or none of them could be read.
     pub(crate) unread: bool,
-    /// Vertices outside the bounds, and the corners of the box they are in.
-    out_of_bounds: (u64, Option<(Vec<f64>, Vec<f64>)>),
+    /// How many vertices are out of bounds.
+    out_of_bounds: u64,
+    /// The corners of the box that those are in.
+    beyond: Option<Corners>,
     /// Fragments of each chunk that have a row, in levels of objects.
     filled: BTreeMap<ChunkCoord, chunks::Bits>,
     /// Whether a fragment belongs to several objects.
@@ -63,12 +68,14 @@ pub(crate) struct LevelCounts {
 impl LevelCounts {
     /// Counts vertices of a chunk that are out of bounds.
     fn add_out_of_bounds(&mut self, astray: chunks::Astray) {
-        let (count, corners) = &mut self.out_of_bounds;
-        *count = count.saturating_add(astray.out_of_bounds.count);
+        let count = astray.out_of_bounds.count;
+        self.out_of_bounds = self.out_of_bounds.saturating_add(count);
         let Some((lower, upper)) = astray.corners else {
             return;
         };
-        let (own_lower, own_upper) = corners.get_or_insert_with(|| (lower.clone(), upper.clone()));
+        let (own_lower, own_upper) = self
+            .beyond
+            .get_or_insert_with(|| (lower.clone(), upper.clone()));
         for (own, found) in own_lower.iter_mut().zip(&lower) {
             *own = own.min(*found);
         }

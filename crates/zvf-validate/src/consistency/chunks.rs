@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use zvf_format::fragment::FragmentIndex;
 use zvf_model::{
@@ -171,7 +172,7 @@ impl<'a, F: Fetch> Walk<'a, F> {
         let at = |at: Option<usize>| at.and_then(|at| cells.get(at)).unwrap_or(&Cell::None);
         for (part, cell) in self.all.iter().zip(cells) {
             let is_element = matches!(part.form, Form::Elements { .. });
-            if is_element && cell.bytes().is_some_and(|bytes| bytes.is_empty()) {
+            if is_element && cell.bytes().is_some_and(Bytes::is_empty) {
                 let message = "its payload has no byte";
                 self.context
                     .find_in(&rules::CELL_EMPTY, &part.key, chunk, message);

@@ -51,9 +51,8 @@ fn check_bounds<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, counted
     let (mut lower, mut upper) = (bounds.lower().to_vec(), bounds.upper().to_vec());
     let mut count = 0_u64;
     for level in counted.levels.values() {
-        let (more, corners) = &level.out_of_bounds;
-        count = count.saturating_add(*more);
-        let Some((low, high)) = corners else {
+        count = count.saturating_add(level.out_of_bounds);
+        let Some((low, high)) = &level.beyond else {
             continue;
         };
         for (own, found) in lower.iter_mut().zip(low) {

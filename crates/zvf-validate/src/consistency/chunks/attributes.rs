@@ -152,8 +152,8 @@ impl Attribute {
             (None, Some(Value::Bool(found))) => {
                 value.as_bool() == Some(found) || value.as_u64() == Some(u64::from(found))
             }
-            (None, Some(Value::Int(found))) => is_whole(value, found.to_string()),
-            (None, Some(Value::UInt(found))) => is_whole(value, found.to_string()),
+            (None, Some(Value::Int(found))) => is_whole(value, &found.to_string()),
+            (None, Some(Value::UInt(found))) => is_whole(value, &found.to_string()),
             (None, Some(Value::Float(found))) => {
                 let value = value.as_f64().unwrap_or(f64::NAN);
                 found.is_nan() || (found - value).abs() <= value.abs() * 1e-6
@@ -200,7 +200,7 @@ impl Attribute {
 }
 
 /// Whether a JSON number is this whole number, as `5` or as `5.0`.
-fn is_whole(value: &Json, number: String) -> bool {
+fn is_whole(value: &Json, number: &str) -> bool {
     let text = value.to_string();
-    text == number || text.strip_suffix(".0") == Some(&number)
+    text == number || text.strip_suffix(".0") == Some(number)
 }

@@ -72,7 +72,7 @@ pub(super) fn filled(index: &FragmentIndex<'_>) -> Bits {
     for (number, rows) in index.iter().enumerate() {
         let some = match rows {
             Rows::Range(rows) => !rows.is_empty(),
-            Rows::List(list) => list.len() > 0,
+            Rows::List(list) => !list.is_empty(),
         };
         if some {
             bits.set(number);

@@ -274,7 +274,7 @@ impl Space<'_> {
         let mut last = None;
         for (number, fragment) in (0_u64..).zip(index) {
             let mut expected = all.then_some(number);
-            for row in fragment.iter() {
+            for row in &fragment {
                 let at = usize::try_from(row).unwrap_or(usize::MAX);
                 for (axis, number) in (0_u32..).zip(&mut position) {
                     *number = rows.value(at, axis).map_or(f64::NAN, number_of);

@@ -194,7 +194,7 @@ async fn check_links<F: Fetch>(
     if is_array {
         let mut check = check;
         rows.each_cell(context, |cell| {
-            check(rows.numbers(&cell).unwrap_or_default())
+            check(rows.numbers(&cell).unwrap_or_default());
         })
         .await;
     } else {

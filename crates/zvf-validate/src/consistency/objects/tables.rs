@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use zvf_format::{int64s::Int64s, numeric::Kind, open_rows::OpenRows};
+use zvf_format::{
+    int64s::Int64s,
+    numeric::{Dtype, Kind},
+    open_rows::OpenRows,
+};
 use zvf_model::{
     array::{GroupRange, Groups, Table},
     fetch::Fetch,
@@ -87,7 +91,7 @@ async fn check_children<F: Fetch>(
     data.each_cell(context, |_| {}).await;
     let shape = table.shape.as_deref().unwrap_or_default();
     let values = shape.iter().try_fold(1_u64, |n, axis| n.checked_mul(*axis));
-    let size = table.dtype.map_or(1, |dtype| dtype.size());
+    let size = table.dtype.map_or(1, Dtype::size);
     let size = u64::try_from(size).ok();
     let expected = values
         .zip(size)

@@ -83,7 +83,7 @@ fn repair(files: &mut Files, fix: &Fix) {
         } => {
             let index: Vec<String> = element.iter().map(ToString::to_string).collect();
             let file = format!("{}/c/{}", array.as_str(), index.join("/"));
-            small::cell(files, &file, |own| *own = payload.clone());
+            small::cell(files, &file, |own| own.clone_from(payload));
         }
     }
 }

@@ -99,8 +99,8 @@ fn coordinates() {
         check(
             |files| {
                 cell(files, vertices, |p| {
-                    p[8..12].copy_from_slice(&odd.to_le_bytes())
-                })
+                    p[8..12].copy_from_slice(&odd.to_le_bytes());
+                });
             },
             &["ZV-L3-011 0/vertices chunk 0.0"],
         );
@@ -115,8 +115,8 @@ fn coordinates() {
         check(
             |files| {
                 cell(files, vertices, |p| {
-                    p[8..12].copy_from_slice(&x.to_le_bytes())
-                })
+                    p[8..12].copy_from_slice(&x.to_le_bytes());
+                });
             },
             &expected,
         );
@@ -124,8 +124,8 @@ fn coordinates() {
     check(
         |files| {
             cell(files, vertices, |p| {
-                p[8..12].copy_from_slice(&9.999_999_f32.to_le_bytes())
-            })
+                p[8..12].copy_from_slice(&9.999_999_f32.to_le_bytes());
+            });
         },
         &[],
     );
@@ -171,11 +171,11 @@ fn coordinates_of_other_types() {
             let mut first = [0.5, 0.5, 9.0, 1.0, 1.0, 5.0, 2.0, 9.5];
             first[2] = bad.unwrap_or(9.0);
             cell(&mut files, "0/vertices/c/0/0", |payload| {
-                *payload = encoded(&first)
+                *payload = encoded(&first);
             });
             let second = [10.0, 1.0, 19.5, 2.0];
             cell(&mut files, "0/vertices/c/1/0", |payload| {
-                *payload = encoded(&second)
+                *payload = encoded(&second);
             });
             let expected: &[&str] = match bad {
                 None => &[],
@@ -291,8 +291,8 @@ fn bins() {
         binned(),
         |files| {
             cell(files, "0/vertex_fragments/c/1/0", |p| {
-                *p = ranges(&[(0, 0), (0, 2)])
-            })
+                *p = ranges(&[(0, 0), (0, 2)]);
+            });
         },
         &["ZV-L3-026 0/vertex_fragments chunk 1.0"],
     );
@@ -345,8 +345,8 @@ fn attributes_of_vertices_and_fragments() {
     check(
         |files| {
             cell(files, w, |p| {
-                *p = bytes(&[f32::INFINITY, f32::NAN, 0.0, 0.0])
-            })
+                *p = bytes(&[f32::INFINITY, f32::NAN, 0.0, 0.0]);
+            });
         },
         &[],
     );

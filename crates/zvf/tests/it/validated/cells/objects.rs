@@ -157,10 +157,10 @@ fn rows_and_ids() {
 fn fragments_of_several_objects_and_of_none() {
     let shared = |files: &mut Files| {
         items(files, MANIFESTS, |items| {
-            items[1] = manifest(&[([0, 0], 1), ([1, 0], 0)])
+            items[1] = manifest(&[([0, 0], 1), ([1, 0], 0)]);
         });
         cell(files, "0/fragment_attributes/object_id/c/1/0", |p| {
-            *p = int64s(&[-2])
+            *p = int64s(&[-2]);
         });
     };
     check(
@@ -181,7 +181,7 @@ fn fragments_of_several_objects_and_of_none() {
     let unowned = |files: &mut Files| {
         items(files, MANIFESTS, |items| items[1] = manifest(&[]));
         cell(files, "0/fragment_attributes/object_id/c/0/0", |p| {
-            *p = int64s(&[3, -1])
+            *p = int64s(&[3, -1]);
         });
         set(files, INDEX, &["num_present"], json!(1));
     };
@@ -246,8 +246,8 @@ fn groups() {
     check(
         |files| {
             items(files, "0/groups/c/0", |items| {
-                items[0] = int64s(&[3, 4, 7, 5])
-            })
+                items[0] = int64s(&[3, 4, 7, 5]);
+            });
         },
         &["ZV-L3-065 0/groups group 0"],
     );
@@ -321,7 +321,7 @@ fn ids_that_the_level_above_has_not() {
         |files| {
             put(files, "0/object_index/object_ids/c/0", int64s(&[3, 8]));
             cell(files, "0/fragment_attributes/object_id/c/0/0", |p| {
-                *p = int64s(&[3, 8])
+                *p = int64s(&[3, 8]);
             });
             items(files, "0/groups/c/0", |items| items[0] = int64s(&[3]));
             set(

@@ -138,7 +138,7 @@ fn shards_of_0_9() {
                 "0/vertex_fragments/zarr.json",
                 &["nonempty_chunks"],
                 json!(rest),
-            )
+            );
         },
         &[
             "ZV-L3-006 0/vertex_fragments attributes.nonempty_chunks",

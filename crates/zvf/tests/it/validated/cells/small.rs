@@ -1,4 +1,8 @@
 //! A small store with something of everything, to be damaged.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "what is written is made where it is written"
+)]
 
 use serde_json::{Value, json};
 use zvf_format::{
@@ -79,8 +83,14 @@ pub(super) fn small() -> Files {
         json!({"zv_array": "fragment_attribute", "name": "object_id", "dtype": "int64", "row_shape": []}),
         [int64s(&[3, 7]), int64s(&[3])],
     );
+    objects(&mut files);
+    files
+}
+
+/// The two objects, two groups, and attributes of both.
+fn objects(files: &mut Files) {
     group(
-        &mut files,
+        files,
         "0/object_index",
         json!({
             "zv_array": "object_index", "num_objects": 2, "num_present": 2, "sid_ndim": 2,
@@ -91,15 +101,10 @@ pub(super) fn small() -> Files {
         manifest(&[([0, 0], 0), ([1, 0], 0)]),
         manifest(&[([0, 0], 1)]),
     ];
-    strings(
-        &mut files,
-        "0/object_index/manifests",
-        json!({}),
-        &manifests,
-    );
+    strings(files, "0/object_index/manifests", json!({}), &manifests);
     let ids = int64s(&[3, 7]);
     numbers(
-        &mut files,
+        files,
         "0/object_index/object_ids",
         json!({}),
         ("int64", 2),
@@ -111,27 +116,26 @@ pub(super) fn small() -> Files {
     });
     let scores = bytes(&[0.5, 1.5]);
     numbers(
-        &mut files,
+        files,
         "0/object_attributes/score",
         says,
         ("float32", 2),
         scores,
     );
     let says = json!({"zv_array": "groups", "num_groups": 2, "group_ranges": {"1": [7, 8]}});
-    strings(&mut files, "0/groups", says, &[int64s(&[7, 3]), Vec::new()]);
-    group(&mut files, "0/group_attributes", json!({}));
+    strings(files, "0/groups", says, &[int64s(&[7, 3]), Vec::new()]);
+    group(files, "0/group_attributes", json!({}));
     let says = json!({
         "zv_array": "groupings_attribute", "name": "share", "dtype": "float32", "shape": [2],
     });
     let shares = bytes(&[0.25, 0.75]);
     numbers(
-        &mut files,
+        files,
         "0/group_attributes/share",
         says,
         ("float32", 2),
         shares,
     );
-    files
 }
 
 /// The same as points in two bins of each chunk, without objects.
@@ -166,7 +170,7 @@ pub(super) fn binned() -> Files {
         json!(["vertices"]),
     );
     cell(&mut files, "0/vertex_fragments/c/1/0", |payload| {
-        *payload = ranges(&[(0, 2), (2, 2)])
+        *payload = ranges(&[(0, 2), (2, 2)]);
     });
     files
 }
