@@ -87,7 +87,7 @@ fn check_capability<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, cou
     context.find_attribute(&rules::SHARED, &Key::root(), &path, message, value);
 }
 
-/// A level has of its parent what it says.
+/// A level that keeps the ids of its parent has no others.
 fn check_parent<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>, counted: &Counted) {
     let Level { id, key, .. } = scope.level;
     if *id == LevelId::FULL || is_stale(scope.root, *id) {
@@ -99,17 +99,6 @@ fn check_parent<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>, counted: &
     let (Some(own), Some(above)) = (counted.levels.get(id), counted.levels.get(&parent)) else {
         return;
     };
-    if let Some(declared) = scope.metadata.inherited_num_objects {
-        // A level without an object index has none.
-        let found = above.objects.unwrap_or(0);
-        let known = above.objects.is_some() || !has_objects(scope.store, parent);
-        if known && declared != found {
-            let message = format!("{declared} is declared, and level {parent} has {found}");
-            let path = ["zarr_vectors_level", "inherited_num_objects"];
-            let value = Some(json!(found));
-            context.find_attribute(&rules::INHERITED, key, &path, message, value);
-        }
-    }
     if !scope.metadata.preserves_object_ids {
         return;
     }
@@ -136,12 +125,6 @@ fn check_parent<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>, counted: &
         let message = format!("level {parent} has not {missing}");
         context.find(&rules::OTHER_IDS, key, message);
     }
-}
-
-fn has_objects(store: &Store, level: LevelId) -> bool {
-    let level = store.level(level);
-    let key = level.and_then(|level| level.key.join("object_index").ok());
-    key.is_some_and(|key| store.tree.exists(&key))
 }
 
 /// Whether a level is known to be older than level 0.

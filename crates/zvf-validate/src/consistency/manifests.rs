@@ -50,14 +50,6 @@ impl Ids {
             Self::Table(ids) => ids.get(usize::try_from(row).ok()?).copied(),
         }
     }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::Rows(rows) => *rows,
-            Self::Table(ids) => u64::try_from(ids.len()).unwrap_or(u64::MAX),
-        }
-    }
 }
 
 /// What a row of the object index holds.
@@ -121,7 +113,8 @@ impl<A: CellSource> Manifests<A> {
         if index.sid_ndim != scope.level.arity {
             let (found, arity) = (index.sid_ndim, scope.level.arity);
             let message = format!("chunks of {found} numbers in a level of {arity}");
-            context.find_at(&rules::SID_NDIM, &key, "attributes.sid_ndim", message);
+            let rule = &rules::PART_NOT_CHECKED;
+            context.find_at(rule, &key, "attributes.sid_ndim", message);
             return None;
         }
         let open = |name: &str| Rows::open(context, tree, &key.join(name).ok()?);
@@ -175,11 +168,6 @@ impl<A: CellSource> Manifests<A> {
                 bytes.is_multiple_of(8).then(|| bytes.div_euclid(8))
             }
         }
-    }
-
-    /// Rows of the table of ids; `None` when rows are ids.
-    pub(super) fn id_rows(&self) -> Option<(&Key, u64)> {
-        self.ids.as_ref().map(|ids| (&ids.key, ids.len))
     }
 
     /// Ids by row; `None` when they cannot be read, which is found.

@@ -1,7 +1,7 @@
 //! Objects, groups and their attributes.
 
 use serde_json::json;
-use zvf_model::{array::ObjectIndexLayout, fetch::Fetch, layout::Part, root::GeometryKind};
+use zvf_model::{fetch::Fetch, layout::Part, root::GeometryKind};
 
 use self::owners::Owners;
 use super::{
@@ -29,20 +29,16 @@ pub(super) async fn check<F: Fetch>(
     // What they are for is done.
     counts.filled.clear();
     let (level, tree) = (&scope.level.key, &scope.store.tree);
-    for name in scope.store.names(scope.level, "object_attributes") {
-        if let Ok(key) = level.join_path(&format!("object_attributes/{name}")) {
-            attribute(context, tree, &key, counts.objects).await;
+    for folder in ["object_attributes", "group_attributes"] {
+        for name in scope.store.names(scope.level, folder) {
+            if let Ok(key) = level.join_path(&format!("{folder}/{name}")) {
+                attribute(context, tree, &key).await;
+            }
         }
     }
     let members = counts.ids.as_ref().map(Members::new);
-    let mut number = None;
     if let Ok(key) = level.join("groups") {
-        number = groups(context, tree, &key, members.as_ref()).await;
-    }
-    for name in scope.store.names(scope.level, "group_attributes") {
-        if let Ok(key) = level.join_path(&format!("group_attributes/{name}")) {
-            attribute(context, tree, &key, number).await;
-        }
+        groups(context, tree, &key, members.as_ref()).await;
     }
 }
 
@@ -54,7 +50,6 @@ async fn check_index<F: Fetch>(
     counts: &mut LevelCounts,
 ) -> Option<Ids> {
     let (key, index) = (&manifests.key, &manifests.index);
-    check_rows(context, manifests);
     let ids = manifests.ids(context).await;
     if let Some(Ids::Table(ids)) = &ids {
         let sorted = ids.is_sorted();
@@ -131,24 +126,4 @@ async fn check_index<F: Fetch>(
         }
     }
     ids
-}
-
-/// All arrays of the object index have a row for each object.
-fn check_rows<F: Fetch>(context: &Context<'_, F>, manifests: &Manifests<F::Array>) {
-    let (key, index) = (&manifests.key, &manifests.index);
-    let Some(rows) = manifests.rows() else {
-        return;
-    };
-    let ids = manifests.id_rows().map(|(_, ids)| ids);
-    if let Some(ids) = ids.filter(|ids| *ids != rows) {
-        let message = format!("{rows} manifests and {ids} ids");
-        context.find(&rules::OBJECT_ROWS, key, message);
-    } else if rows != index.num_objects {
-        let message = format!("{} are declared, and there are {rows}", index.num_objects);
-        let value = Some(json!(rows));
-        context.find_attribute(&rules::OBJECT_ROWS, key, &["num_objects"], message, value);
-    }
-    if index.layout == ObjectIndexLayout::ManifestsWithIds && ids.is_none() && rows > 0 {
-        context.find(&rules::NO_IDS, key, "object_ids is missing; rows are ids");
-    }
 }

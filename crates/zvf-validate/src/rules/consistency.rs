@@ -107,9 +107,6 @@ rules! { Consistency;
     /// The attribute `object_id` of fragments names other owners than manifests do.
     OWNERS = "ZV-L3-035", Error, "fragments with other owners than manifests say",
         Repair("the cell is written anew from the manifests");
-    /// The object index says that chunk keys have another number of coordinates than the level's have.
-    SID_NDIM = "ZV-L3-040", Error, "manifests of another number of coordinates",
-        Advice("correct sid_ndim, which is the number of axes, and one more in levels chunked by an attribute");
     /// A manifest cannot be decoded, so that nobody knows which fragments its object has.
     MANIFEST_UNREADABLE = "ZV-L3-041", Error, "a manifest cannot be decoded",
         Advice("restore object_index/manifests from a copy");
@@ -122,9 +119,6 @@ rules! { Consistency;
     /// An object has a fragment that its chunk has not.
     MANIFEST_FRAGMENT = "ZV-L3-044", Error, "an object with a fragment that is not there",
         Advice("restore vertex_fragments of the chunk from a copy, or delete the object");
-    /// `num_objects` and the arrays of the object index have different numbers of rows.
-    OBJECT_ROWS = "ZV-L3-045", Error, "an object index of different numbers of rows",
-        Repair("num_objects becomes the number of manifests, if there are as many ids");
     /// `num_present` is not the number of objects that have a fragment.
     NUM_PRESENT = "ZV-L3-046", Warning, "num_present is not the number of objects with fragments",
         Repair("num_present becomes that number");
@@ -135,9 +129,6 @@ rules! { Consistency;
     /// miss objects.
     IDS_UNSORTED = "ZV-L3-048", Error, "ids that do not ascend as said",
         Repair("object_ids_sorted becomes false");
-    /// The object index says that it has a table of ids, and has none. Rows are ids then.
-    NO_IDS = "ZV-L3-049", Warning, "no table of ids",
-        Advice("restore object_ids from a copy, if ids are not 0, 1, 2");
     /// A fragment belongs to several objects, and the level or the root does not say that this
     /// happens. Who changes one object changes the others.
     SHARED = "ZV-L3-050", Warning, "fragments of several objects that are not declared",
@@ -151,19 +142,6 @@ rules! { Consistency;
     /// A level says that it keeps the ids of its parent, and has others.
     OTHER_IDS = "ZV-L3-053", Error, "ids that the level above has not",
         Advice("make the coarser levels again");
-    /// `inherited_num_objects` is not the number of objects of the level above.
-    INHERITED = "ZV-L3-054", Warning, "inherited_num_objects is not what the level above has",
-        Repair("inherited_num_objects becomes that number");
-    /// An attribute of objects or groups has another number of rows than there are of them. Those past
-    /// its end have no value.
-    TABLE_ROWS = "ZV-L3-060", Warning, "an attribute of another number of rows",
-        Advice("write the attribute again; rows past its end have no value");
-    /// The array of an attribute has another type or shape than its attributes say.
-    TABLE_SHAPE = "ZV-L3-061", Warning, "an attribute of another type or shape than declared",
-        Repair("dtype and shape become those of the array");
-    /// The values of an attribute are not as many bytes as its shape and type need.
-    TABLE_SIZE = "ZV-L3-062", Error, "an attribute that is no whole table",
-        Advice("restore the array from a copy, or correct shape and dtype");
     /// The mask of an attribute does not say of each row whether it has a value.
     MASK = "ZV-L3-063", Error, "a mask that does not fit its attribute",
         Advice("write the attribute again");
@@ -176,18 +154,12 @@ rules! { Consistency;
     /// A group has listed members and is a range of ids as well. Readers take the range.
     GROUP_TWICE = "ZV-L3-066", Warning, "a group that is a list and a range",
         Advice("decide which holds, and take the other away");
-    /// `num_groups` is not the number of groups.
-    NUM_GROUPS = "ZV-L3-067", Warning, "num_groups is not the number of groups",
-        Repair("num_groups becomes that number");
     /// A parametric object has a type that is not declared, or that is no type number.
     FORMULA_TYPE = "ZV-L3-070", Error, "a formula of no type",
         Advice("declare the type in parametric_types, or correct the row");
     /// A row has no room for the coefficients of its type, or more numbers than its type has.
     COEFFICIENTS = "ZV-L3-071", Error, "a formula of another number of coefficients",
         Advice("correct parametric_types or the row");
-    /// Counts of parametric objects or their names are not those of the array.
-    FORMULA_COUNT = "ZV-L3-072", Error, "another number of formulas than declared",
-        Repair("num_objects and max_row_length become those of the array");
     /// Counts of a further geometry are not those of its arrays.
     FURTHER_COUNT = "ZV-L3-073", Warning, "a further geometry of other counts than declared",
         Repair("the count becomes that of the array");

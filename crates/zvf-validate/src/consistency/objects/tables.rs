@@ -2,131 +2,49 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-use zvf_format::{
-    int64s::Int64s,
-    numeric::{Dtype, Kind},
-    open_rows::OpenRows,
-};
+use zvf_format::{int64s::Int64s, open_rows::OpenRows};
 use zvf_model::{
-    array::{GroupRange, Groups, Table},
+    array::{GroupRange, Groups},
     fetch::Fetch,
     key::Key,
-    zarr::{Array, DataType, Node},
+    zarr::Node,
 };
 
 use super::members::Members;
 use crate::{
     context::Context,
-    rows::{Row, Rows},
+    rows::{RowCell, Rows},
     rules::consistency as rules,
     tree::Tree,
 };
 
-/// Checks an attribute that has a row for each of so many objects or groups.
+/// Checks an attribute of objects or groups: its cells, and its mask. What nodes say
+/// of rows and shapes was checked before.
 pub(in crate::consistency) async fn attribute<F: Fetch>(
     context: &Context<'_, F>,
     tree: &Tree,
     key: &Key,
-    expected: Option<u64>,
 ) {
-    let rows = match tree.node(key) {
-        Some(Node::Array(array)) => {
-            check_shape(context, key, array);
-            let Some(rows) = Rows::open(context, tree, key) else {
-                return;
-            };
-            rows.each_cell(context, |_| {}).await;
-            Some(rows.len)
-        }
-        Some(Node::Group(group)) => match Table::parse_group(key, &group.attributes) {
-            Ok(table) => check_children(context, tree, key, &table.value).await,
-            Err(error) => {
-                let rule = &rules::PART_NOT_CHECKED;
-                return context.find_at(rule, key, &error.path, &error.fault);
-            }
-        },
+    let children = match tree.node(key) {
+        Some(Node::Array(_)) => None,
+        Some(Node::Group(_)) => Some((key.join("data"), key.join("present_mask"))),
         // L1 finds what is no node.
         None => return,
     };
-    if let (Some(rows), Some(expected)) = (rows, expected)
-        && rows != expected
-    {
-        let message = format!("{rows} rows for {expected}");
-        context.find(&rules::TABLE_ROWS, key, message);
+    let (values, mask) = match children {
+        None => (Some(key.clone()), None),
+        Some((data, mask)) => (data.ok(), mask.ok()),
+    };
+    if let Some(values) = values.and_then(|key| Rows::open(context, tree, &key)) {
+        values.each_cell(context, |_| {}).await;
+    }
+    if let Some(mask) = mask.and_then(|key| Rows::open(context, tree, &key)) {
+        check_mask(context, key, &mask).await;
     }
 }
 
-/// What attributes repeat of an array.
-fn check_shape<F: Fetch>(context: &Context<'_, F>, key: &Key, array: &Array) {
-    let table = Table::parse_array(key, &array.attributes).value;
-    if let (Some(dtype), DataType::Number(kind)) = (table.dtype, &array.data_type)
-        && dtype.kind() != *kind
-    {
-        let message = format!("{dtype} is declared, and the array holds {}", kind.name());
-        let value = Some(json!(kind.name()));
-        context.find_attribute(&rules::TABLE_SHAPE, key, &["dtype"], message, value);
-    }
-    if let Some(shape) = table.shape.filter(|shape| *shape != array.shape) {
-        let message = format!("{shape:?} is declared, and the array has {:?}", array.shape);
-        let value = Some(json!(array.shape));
-        context.find_attribute(&rules::TABLE_SHAPE, key, &["shape"], message, value);
-    }
-}
-
-/// An attribute whose values, and a mask of them, are bytes of their own. Gives its
-/// rows.
-async fn check_children<F: Fetch>(
-    context: &Context<'_, F>,
-    tree: &Tree,
-    key: &Key,
-    table: &Table,
-) -> Option<u64> {
-    let data = key.join("data").ok()?;
-    if !tree.exists(&data) {
-        context.find(&rules::TABLE_SIZE, key, "there is no data");
-        return None;
-    }
-    let data = Rows::open(context, tree, &data)?;
-    data.each_cell(context, |_| {}).await;
-    let shape = table.shape.as_deref().unwrap_or_default();
-    let values = shape.iter().try_fold(1_u64, |n, axis| n.checked_mul(*axis));
-    let size = table.dtype.map_or(1, Dtype::size);
-    let size = u64::try_from(size).ok();
-    let expected = values
-        .zip(size)
-        .and_then(|(values, size)| values.checked_mul(size));
-    let found = data.len.checked_mul(data.row_size());
-    if expected != found {
-        let show =
-            |bytes: Option<u64>| bytes.map_or_else(|| "too many".to_owned(), |n| n.to_string());
-        let (found, expected) = (show(found), show(expected));
-        let message = format!("{found} bytes, and shape {shape:?} takes {expected}");
-        context.find(&rules::TABLE_SIZE, key, message);
-    }
-    let rows = shape.first().copied()?;
-    if table.has_present_mask {
-        let mask = key.join("present_mask").ok()?;
-        if !tree.exists(&mask) {
-            context.find(&rules::MASK, key, "there is no present_mask");
-        } else if let Some(mask) = Rows::open(context, tree, &mask) {
-            check_mask(context, key, &mask, rows).await;
-        }
-    }
-    Some(rows)
-}
-
-async fn check_mask<F: Fetch>(
-    context: &Context<'_, F>,
-    key: &Key,
-    mask: &Rows<F::Array>,
-    rows: u64,
-) {
-    let of_bytes = matches!(mask.row, Row::Number(Kind::UInt8 | Kind::Bool, _));
-    if mask.len != rows || mask.columns != 1 || !of_bytes {
-        let message = format!("{} bytes of mask for {rows} rows", mask.len);
-        return context.find(&rules::MASK, key, message);
-    }
+/// A mask says of each row whether it has a value.
+async fn check_mask<F: Fetch>(context: &Context<'_, F>, key: &Key, mask: &Rows<F::Array>) {
     let mut odd = None;
     mask.each_cell(context, |cell| {
         let bytes = mask.numbers(&cell).unwrap_or_default();
@@ -141,20 +59,21 @@ async fn check_mask<F: Fetch>(
     }
 }
 
-/// Checks groups and their members, and gives how many groups there are; `None` when
-/// there are none, or they cannot be opened.
+/// Checks groups and their members.
 pub(in crate::consistency) async fn groups<F: Fetch>(
     context: &Context<'_, F>,
     tree: &Tree,
     key: &Key,
     members: Option<&Members>,
-) -> Option<u64> {
-    let node = tree.node(key)?;
+) {
+    let Some(node) = tree.node(key) else {
+        return;
+    };
     let groups = match Groups::parse(key, node.attributes()) {
         Ok(groups) => groups.value,
         Err(error) => {
-            context.find_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
-            return None;
+            let rule = &rules::PART_NOT_CHECKED;
+            return context.find_at(rule, key, &error.path, &error.fault);
         }
     };
     let check = Check {
@@ -163,32 +82,24 @@ pub(in crate::consistency) async fn groups<F: Fetch>(
         ranges: &groups.ranges,
         members,
     };
-    let listed = match node {
+    match node {
         Node::Array(_) => {
-            let items = Rows::open(context, tree, key)?;
-            items
-                .each_cell(context, |cell| {
-                    let found = items.items(&cell).unwrap_or_default();
-                    for (group, item) in (cell.first..).zip(found) {
-                        check.list(group, item);
-                    }
-                })
-                .await;
-            items.len
+            let Some(items) = Rows::open(context, tree, key) else {
+                return;
+            };
+            let each = |cell: RowCell<'_>| {
+                let found = items.items(&cell).unwrap_or_default();
+                for (group, item) in (cell.first..).zip(found) {
+                    check.list(group, item);
+                }
+            };
+            items.each_cell(context, each).await;
         }
-        Node::Group(_) => check.open(tree, groups.num_groups).await?,
-    };
+        Node::Group(_) => check.open(tree, groups.num_groups).await,
+    }
     for (group, range) in &groups.ranges {
         check.range(*group, *range);
     }
-    let last = groups.ranges.keys().next_back();
-    let found = last.map_or(0, |last| last.saturating_add(1)).max(listed);
-    if let Some(declared) = groups.num_groups.filter(|declared| *declared != found) {
-        let message = format!("{declared} are declared, and there are {found}");
-        let value = Some(json!(found));
-        context.find_attribute(&rules::NUM_GROUPS, key, &["num_groups"], message, value);
-    }
-    Some(found)
 }
 
 struct Check<'a, F: Fetch> {
@@ -239,12 +150,14 @@ impl<F: Fetch> Check<'_, F> {
         }
     }
 
-    /// Groups whose members lie back to back: how many there are.
-    async fn open(&self, tree: &Tree, declared: Option<u64>) -> Option<u64> {
-        let (data, offsets) = (self.key.join("data").ok()?, self.key.join("offsets").ok()?);
+    /// Groups whose members lie back to back.
+    async fn open(&self, tree: &Tree, declared: Option<u64>) {
+        let (Ok(data), Ok(offsets)) = (self.key.join("data"), self.key.join("offsets")) else {
+            return;
+        };
         let made = tree.exists(&data) || tree.exists(&offsets);
         if !made && declared.unwrap_or(0) == 0 {
-            return Some(0);
+            return;
         }
         for child in [&data, &offsets] {
             if !tree.exists(child) {
@@ -252,21 +165,25 @@ impl<F: Fetch> Check<'_, F> {
                 self.context.find(&rules::PART_NOT_CHECKED, child, message);
             }
         }
-        let data = Rows::open(self.context, tree, &data)?;
-        let offsets = Rows::open(self.context, tree, &offsets)?;
-        let bytes = data.all_bytes(self.context).await?;
-        let starts = offsets.all_bytes(self.context).await?;
+        let data = Rows::open(self.context, tree, &data);
+        let offsets = Rows::open(self.context, tree, &offsets);
+        let (Some(data), Some(offsets)) = (data, offsets) else {
+            return;
+        };
+        let bytes = data.all_bytes(self.context).await;
+        let starts = offsets.all_bytes(self.context).await;
+        let (Some(bytes), Some(starts)) = (bytes, starts) else {
+            return;
+        };
         match OpenRows::parse(&bytes, &starts) {
             Ok(rows) => {
                 for (group, item) in (0..).zip(rows.iter()) {
                     self.list(group, item);
                 }
-                u64::try_from(rows.len()).ok()
             }
             Err(error) => {
-                self.context
-                    .find(&rules::GROUP_UNREADABLE, &offsets.key, error);
-                None
+                let rule = &rules::GROUP_UNREADABLE;
+                self.context.find(rule, &offsets.key, error);
             }
         }
     }

@@ -234,7 +234,7 @@ fn chunks_of_an_attribute() {
 }
 
 #[test]
-fn masks_and_blobs() {
+fn masks() {
     let all = (0..40).map(|seed| {
         let recipe = Recipe {
             kind: Kind::Graph,
@@ -244,7 +244,7 @@ fn masks_and_blobs() {
         };
         make(&recipe).files
     });
-    let (mut masks, mut blobs) = (0, 0);
+    let mut masks = 0;
     for files in all {
         let object = |end: &str| {
             let names = files.iter().map(|(name, _)| name);
@@ -259,15 +259,6 @@ fn masks_and_blobs() {
             put(&mut odd, &mask, bytes);
             assert_eq!(codes(&odd), ["ZV-L3-063"]);
         }
-        if let Some(data) = object("/data/zarr.json") {
-            blobs += 1;
-            let mut odd = files.clone();
-            let group = data.replace("/data/zarr.json", "/zarr.json");
-            set(&mut odd, &group, &["shape"], json!([1000]));
-            let found = codes(&odd);
-            assert!(found.contains(&"ZV-L3-062".to_owned()), "{found:?}");
-            assert!(found.contains(&"ZV-L3-060".to_owned()), "{found:?}");
-        }
     }
-    assert!(masks > 0 && blobs > 0);
+    assert!(masks > 0);
 }
