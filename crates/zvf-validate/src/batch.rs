@@ -6,7 +6,12 @@ use zvf_model::{
     grid::ChunkCoord,
 };
 
-use crate::{cells::Cells, context::Context, rules::consistency as rules};
+use crate::{
+    cells::{Cells, Form},
+    context::Context,
+    rule::Rule,
+    rules::consistency as rules,
+};
 
 /// Chunks of one batch at most.
 const MOST_CHUNKS: usize = 512;
@@ -84,20 +89,27 @@ fn take<F: Fetch>(
             context.checked(found.bytes.len());
             Cell::Bytes(found.bytes)
         }
+        // A padded array does not say which cells it has.
+        Ok(None) if matches!(part.form, Form::Padded { .. }) => Cell::None,
         Ok(None) => {
             let message = "it is listed, and the store has no such object";
             context.find_in(&rules::CELL_MISSING, &part.key, chunk, message);
             Cell::Lost
         }
         Err(error) => {
-            let rule = match error.problem {
-                FetchProblem::Damaged => &rules::CELL_UNREADABLE,
-                _ => &rules::CELL_NOT_CHECKED,
-            };
+            let rule = rule_of(&error);
             let message = crate::message(&*error.source);
             context.find_in(rule, &part.key, chunk, message);
             Cell::Lost
         }
+    }
+}
+
+/// What it means that a cell cannot be read.
+pub(crate) fn rule_of(error: &FetchError) -> &'static Rule {
+    match error.problem {
+        FetchProblem::Damaged => &rules::CELL_UNREADABLE,
+        _ => &rules::CELL_NOT_CHECKED,
     }
 }
 

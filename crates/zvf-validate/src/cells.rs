@@ -2,14 +2,14 @@
 
 use core::ops::Range;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::Arc,
 };
 
 use serde_json::Value;
 use zvf_model::{
     array::{Padded, SHARD_PREFIX, ShardIndex},
-    fetch::{CellOf, Fetch, Wanted},
+    fetch::{CellOf, CellSource, Fetch, Wanted},
     grid::{ChunkCoord, Grid},
     key::Key,
     layout::ChunkForm,
@@ -17,7 +17,7 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::{context::Context, rule::Rule, rules::consistency as rules, tree::Tree};
+use crate::{context::Context, finding::Fix, rule::Rule, rules::consistency as rules, tree::Tree};
 
 /// A part whose cells can be asked for.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) enum Child<A> {
     Span(A, Range<u64>),
 }
 
-impl<A: Clone> Cells<A> {
+impl<A: CellSource> Cells<A> {
     /// Opens the part at `key`, with chunk keys of `arity` numbers. `None` when it
     /// is not there, or cannot be opened, which is found then.
     pub(crate) fn open<F: Fetch<Array = A>>(
@@ -137,9 +137,8 @@ impl<A: Clone> Cells<A> {
             }
             Form::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
-                // A row and, where there are columns, a column.
-                let tail = 1_usize.saturating_add(usize::from(padded.columns > 1));
-                cell.resize(cell.len().saturating_add(tail), 0);
+                // All rows and, where there are any, columns.
+                cell.resize(array.metadata().rank(), 0);
                 (CellOf::Element(array.clone(), cell), None)
             }
             Form::Children(children) => match children.get(chunk)? {
@@ -203,7 +202,6 @@ fn elements<F: Fetch>(
             return None;
         }
     };
-    let listed = listed(context, key, array, &grid, arity);
     let stored = array.sharding().is_none().then(|| {
         let mut stored = BTreeMap::new();
         for (file, size) in tree.below(key) {
@@ -216,6 +214,7 @@ fn elements<F: Fetch>(
         }
         stored
     });
+    let listed = listed(context, key, array, (&grid, arity), stored.as_ref());
     let array = open_array(context, key, array)?;
     Some(Form::Elements {
         array,
@@ -249,56 +248,64 @@ fn listed<F: Fetch>(
     context: &Context<'_, F>,
     key: &Key,
     array: &Array,
-    grid: &Grid,
-    arity: usize,
+    (grid, arity): (&Grid, usize),
+    stored: Option<&BTreeMap<ChunkCoord, u64>>,
 ) -> BTreeSet<ChunkCoord> {
     let mut listed = BTreeSet::new();
+    let mut faults: Vec<(String, String)> = Vec::new();
+    let name = "attributes.nonempty_chunks";
     let items = match array.attributes.get("nonempty_chunks") {
-        Some(Value::Array(items)) => items,
+        Some(Value::Array(items)) => items.as_slice(),
         Some(_) => {
-            context.find(&rules::PRESENCE, key, "nonempty_chunks is no list");
-            return listed;
+            faults.push((name.to_owned(), "it is no list".to_owned()));
+            &[]
         }
         None => {
-            context.find(&rules::PRESENCE, key, "nonempty_chunks is missing");
-            return listed;
+            faults.push((name.to_owned(), "it is missing".to_owned()));
+            &[]
         }
     };
     for (at, item) in items.iter().enumerate() {
-        let place = format!("nonempty_chunks[{at}]");
-        let Some(text) = item.as_str() else {
-            context.find_at(
-                &rules::PRESENCE,
-                key,
-                place,
-                format_args!("{item} is no text"),
-            );
-            continue;
+        let chunk = match item.as_str() {
+            Some(text) => ChunkCoord::parse(text, arity)
+                .map_err(|error| format!("{text:?}: {error}"))
+                .and_then(|chunk| match grid.cell_of(chunk.coords()) {
+                    Ok(_) => Ok(chunk),
+                    Err(error) => Err(error.to_string()),
+                }),
+            None => Err(format!("{item} is no text")),
         };
-        let chunk = match ChunkCoord::parse(text, arity) {
-            Ok(chunk) => chunk,
-            Err(error) => {
-                context.find_at(
-                    &rules::PRESENCE,
-                    key,
-                    place,
-                    format_args!("{text:?}: {error}"),
-                );
+        let fault = match chunk {
+            Ok(chunk) if listed.contains(&chunk) => format!("{chunk} stands there twice"),
+            Ok(chunk) => {
+                listed.insert(chunk);
                 continue;
             }
+            Err(fault) => fault,
         };
-        if let Err(error) = grid.cell_of(chunk.coords()) {
-            context.find_at(&rules::PRESENCE, key, place, error);
-        } else if !listed.insert(chunk) {
-            context.find_at(
-                &rules::PRESENCE,
-                key,
-                place,
-                format_args!("{text} stands there twice"),
-            );
+        faults.push((format!("{name}[{at}]"), fault));
+    }
+    // What shards hold besides, only reading tells.
+    let fix = (!faults.is_empty()).then(|| {
+        let stored = stored.into_iter().flat_map(BTreeMap::keys);
+        let chunks: BTreeSet<&ChunkCoord> = listed.iter().chain(stored).collect();
+        Fix::Attribute {
+            node: key.clone(),
+            path: vec!["nonempty_chunks".to_owned()],
+            value: Some(list_of(chunks.into_iter())),
         }
+    });
+    for (place, fault) in faults {
+        context.add(&rules::PRESENCE, key, Some(place), fault, fix.clone());
     }
     listed
+}
+
+/// Chunks as arrays list them: as text, in the order of text.
+pub(crate) fn list_of<'a>(chunks: impl Iterator<Item = &'a ChunkCoord>) -> Value {
+    let mut names: Vec<String> = chunks.map(ToString::to_string).collect();
+    names.sort_unstable();
+    names.into()
 }
 
 /// The index of the chunk that a file below an array holds; `None` when it is no
@@ -354,8 +361,17 @@ fn children<F: Fetch>(
         for span in index.spans() {
             let range = span.offset..span.offset.saturating_add(span.len);
             // A chunk of its own is newer than what was packed before.
-            let at = children.entry(span.chunk.clone());
-            at.or_insert_with(|| Child::Span(array.clone(), range));
+            match children.entry(span.chunk.clone()) {
+                Entry::Vacant(at) => {
+                    at.insert(Child::Span(array.clone(), range));
+                }
+                Entry::Occupied(at) => {
+                    if let Child::Span(other, _) = at.get() {
+                        let message = format!("it is in {} too", other.node());
+                        context.find_in(&rules::CELL_TWICE, &shard, &span.chunk, message);
+                    }
+                }
+            }
         }
     }
     children

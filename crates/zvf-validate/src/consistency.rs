@@ -1,6 +1,6 @@
 //! L3: every cell, and what cells say of each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_model::{
     fetch::Fetch,
@@ -19,7 +19,10 @@ use crate::{
 mod chunks;
 mod extras;
 mod links;
+mod manifests;
 mod objects;
+
+pub(crate) use manifests::{Ids, each_manifest};
 
 /// A level that can be read.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +39,50 @@ pub(crate) struct Counted {
     pub(crate) levels: BTreeMap<LevelId, LevelCounts>,
 }
 
+/// The lower and the upper corner of a box.
+type Corners = (Vec<f64>, Vec<f64>);
+
 /// Of one level.
 #[derive(Debug, Default)]
 pub(crate) struct LevelCounts {
     /// Of every chunk whose vertices could be read.
     pub(crate) chunks: BTreeMap<ChunkCoord, ChunkCounts>,
-    /// Rows of the object index.
+    /// Chunks whose vertices could not be read.
+    pub(crate) lost: BTreeSet<ChunkCoord>,
+    /// Whether there are no vertices, or none of them could be read.
+    pub(crate) unread: bool,
+    /// How many vertices are out of bounds.
+    out_of_bounds: u64,
+    /// The corners of the box that those are in.
+    beyond: Option<Corners>,
+    /// Fragments of each chunk that have a row, in levels of objects.
+    filled: BTreeMap<ChunkCoord, chunks::Bits>,
+    /// Whether a fragment belongs to several objects.
+    shares: bool,
+    /// Rows of the object index; `None` when there is none or it cannot be read.
     pub(crate) objects: Option<u64>,
+    /// Ids of objects by row; `None` as above.
+    pub(crate) ids: Option<Ids>,
+}
+
+impl LevelCounts {
+    /// Counts vertices of a chunk that are out of bounds.
+    fn add_out_of_bounds(&mut self, astray: chunks::Astray) {
+        let count = astray.out_of_bounds.count;
+        self.out_of_bounds = self.out_of_bounds.saturating_add(count);
+        let Some((lower, upper)) = astray.corners else {
+            return;
+        };
+        let (own_lower, own_upper) = self
+            .beyond
+            .get_or_insert_with(|| (lower.clone(), upper.clone()));
+        for (own, found) in own_lower.iter_mut().zip(&lower) {
+            *own = own.min(*found);
+        }
+        for (own, found) in own_upper.iter_mut().zip(&upper) {
+            *own = own.max(*found);
+        }
+    }
 }
 
 /// Of one chunk.

@@ -30,6 +30,12 @@ impl<'a, F: Fetch> Context<'a, F> {
         }
     }
 
+    /// The same store, for what reads again what was checked: what it finds is not
+    /// written down twice.
+    pub(crate) fn aside(&self) -> Self {
+        Self::new(self.fetch, self.options)
+    }
+
     /// A rule does not hold of a node.
     pub(crate) fn find(&self, rule: &'static Rule, key: &Key, message: impl ToString) {
         self.add(rule, key, None, message.to_string(), None);

@@ -23,6 +23,7 @@ mod context;
 mod finding;
 mod metadata;
 mod place;
+mod rows;
 mod rule;
 pub mod rules;
 mod semantics;

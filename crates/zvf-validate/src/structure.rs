@@ -86,6 +86,7 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
             None
         }
     };
+    check_headers(context, &tree);
     let levels = ids.into_iter().filter_map(|id| {
         let key = child(&root, &id.to_string())?;
         Some(Level::new(context, &tree, id, key, parsed.as_ref()))
@@ -110,6 +111,20 @@ fn is_foreign(path: &str) -> bool {
         Some(".zvf") => true,
         Some("headers") => names.count() > 1,
         _ => false,
+    }
+}
+
+/// Headers of files that the store was made from are attributes of groups.
+fn check_headers<F: Fetch>(context: &Context<'_, F>, tree: &Tree) {
+    let Ok(folder) = Key::parse("headers") else {
+        return;
+    };
+    for name in tree.folders(&folder) {
+        if let Some(key) = child(&folder, name)
+            && tree.array(&key).is_some()
+        {
+            context.find(&rules::HEADER, &key, "it is an array");
+        }
     }
 }
 

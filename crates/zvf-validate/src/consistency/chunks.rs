@@ -1,10 +1,466 @@
 //! Vertices, fragments and attributes, chunk by chunk.
 
-use zvf_model::fetch::Fetch;
+use std::collections::BTreeSet;
 
-use super::{LevelCounts, Scope};
-use crate::context::Context;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use zvf_format::fragment::FragmentIndex;
+use zvf_model::{
+    array::{VertexEncoding, Vertices},
+    fetch::{CellSource, Fetch},
+    generation::Generation,
+    grid::{Bins, ChunkCoord},
+    layout::Part,
+    level::LevelId,
+    root::GeometryKind,
+};
 
-pub(super) async fn check<F: Fetch>(_context: &Context<'_, F>, _scope: Scope<'_>) -> LevelCounts {
-    LevelCounts::default()
+use self::{
+    attributes::Attribute,
+    fragments::{filled, is_padded_with_zeros, unused},
+};
+use super::{ChunkCounts, LevelCounts, Scope};
+use crate::{
+    batch::{self, Cell},
+    cells::{Cells, Form},
+    context::Context,
+    rules::consistency as rules,
+};
+
+mod attributes;
+mod fragments;
+mod padding;
+pub(super) mod presence;
+mod region;
+mod vertices;
+
+pub(super) use fragments::Bits;
+pub(super) use vertices::{Astray, Space, is_bins};
+
+pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) -> LevelCounts {
+    let mut parts = Parts::open(context, scope);
+    let mut chunks: BTreeSet<ChunkCoord> = BTreeSet::new();
+    for part in &parts.all {
+        presence::check(context, &scope.store.tree, part).await;
+        chunks.extend(part.chunks());
+        chunks.extend(presence::stored_chunks::<F>(&scope.store.tree, part));
+    }
+    let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
+    let all = core::mem::take(&mut parts.all);
+    let mut walk = Walk::new(context, scope, &all, parts);
+    let asked: Vec<&Cells<F::Array>> = all.iter().collect();
+    let each = |chunk: &ChunkCoord, cells: &[Cell]| walk.chunk(chunk, cells);
+    batch::each_chunk(context, &asked, &chunks, each).await;
+    walk.finish()
+}
+
+/// The parts of a level that have a cell for each chunk, but for links.
+#[derive(Debug)]
+struct Parts<A> {
+    all: Vec<Cells<A>>,
+    /// Where in them each is.
+    vertices: Option<usize>,
+    index: Option<usize>,
+    links: Option<usize>,
+    of_vertices: Vec<(usize, Attribute)>,
+    of_fragments: Vec<(usize, Attribute)>,
+}
+
+impl<A: CellSource> Parts<A> {
+    fn open<F: Fetch<Array = A>>(context: &Context<'_, F>, scope: Scope<'_>) -> Self {
+        let mut all = Vec::new();
+        let mut open = |part: Part<'_>| {
+            let cells = open_part(context, scope, &part)?;
+            all.push(cells);
+            all.len().checked_sub(1)
+        };
+        let vertices = open(Part::Vertices);
+        let index = open(Part::VertexFragments);
+        let links = open(Part::LinkFragments);
+        let (mut of_vertices, mut of_fragments) = (Vec::new(), Vec::new());
+        let split_by = scope.metadata.attribute_chunking.as_ref();
+        let split_by = split_by.and_then(|chunking| chunking.name.as_deref());
+        for name in scope.store.names(scope.level, "vertex_attributes") {
+            let rule = &rules::VERTEX_ATTRIBUTE_ROWS;
+            let Some(cells) = open_part(context, scope, &Part::VertexAttribute(name)) else {
+                continue;
+            };
+            let splits = split_by == Some(name);
+            if let Some(attribute) = Attribute::new(context, &cells, rule, splits) {
+                of_vertices.push((all.len(), attribute));
+                all.push(cells);
+            }
+        }
+        for name in scope.store.names(scope.level, "fragment_attributes") {
+            let rule = &rules::FRAGMENT_ATTRIBUTE_ROWS;
+            let Some(cells) = open_part(context, scope, &Part::FragmentAttribute(name)) else {
+                continue;
+            };
+            if let Some(attribute) = Attribute::new(context, &cells, rule, false) {
+                of_fragments.push((all.len(), attribute));
+                all.push(cells);
+            }
+        }
+        Self {
+            all,
+            vertices,
+            index,
+            links,
+            of_vertices,
+            of_fragments,
+        }
+    }
+}
+
+/// Opens a part; `None` when it is not there, or cannot be opened, which is found.
+pub(super) fn open_part<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    part: &Part<'_>,
+) -> Option<Cells<F::Array>> {
+    let key = scope.store.at(scope.level, part)?;
+    let form = scope.store.layout().chunk_form(part)?;
+    Cells::open(context, &scope.store.tree, &key, form, scope.level.arity)
+}
+
+/// Goes through the chunks of a level.
+struct Walk<'a, F: Fetch> {
+    context: &'a Context<'a, F>,
+    scope: Scope<'a>,
+    all: &'a [Cells<F::Array>],
+    parts: Parts<F::Array>,
+    /// How vertices are checked; `None` when there are none, or they cannot be
+    /// decoded.
+    space: Option<Space<'a>>,
+    has_objects: bool,
+    counts: LevelCounts,
+    /// The first chunk whose fragments are not its rows in order, and how many.
+    not_tiled: Option<(ChunkCoord, u64)>,
+    /// Whether the vertices of every chunk were counted.
+    all_counted: bool,
+}
+
+impl<'a, F: Fetch> Walk<'a, F> {
+    fn new(
+        context: &'a Context<'a, F>,
+        scope: Scope<'a>,
+        all: &'a [Cells<F::Array>],
+        parts: Parts<F::Array>,
+    ) -> Self {
+        let vertices = parts.vertices.and_then(|at| all.get(at));
+        let space = vertices.and_then(|cells| space_of(context, scope, cells));
+        let object_index = scope.store.at(scope.level, &Part::Manifests);
+        let has_objects = object_index.is_some_and(|key| scope.store.tree.exists(&key));
+        let counts = LevelCounts {
+            unread: vertices.is_none(),
+            ..LevelCounts::default()
+        };
+        Self {
+            context,
+            scope,
+            all,
+            space,
+            has_objects,
+            counts,
+            not_tiled: None,
+            all_counted: vertices.is_some(),
+            parts,
+        }
+    }
+
+    fn chunk(&mut self, chunk: &ChunkCoord, cells: &[Cell]) {
+        let at = |at: Option<usize>| at.and_then(|at| cells.get(at)).unwrap_or(&Cell::None);
+        for (part, cell) in self.all.iter().zip(cells) {
+            let is_element = matches!(part.form, Form::Elements { .. });
+            if is_element && cell.bytes().is_some_and(Bytes::is_empty) {
+                let message = "its payload has no byte";
+                self.context
+                    .find_in(&rules::CELL_EMPTY, &part.key, chunk, message);
+            }
+        }
+        let value = self.value_of(chunk);
+        let (vertices, index) = (at(self.parts.vertices), at(self.parts.index));
+        let parsed = self.index(chunk, self.parts.index, index);
+        self.index(chunk, self.parts.links, at(self.parts.links));
+        let extent = parsed.as_ref().map(FragmentIndex::extent);
+        let rows = match vertices {
+            Cell::Lost => None,
+            Cell::None => Some(0),
+            Cell::Bytes(bytes) => self.rows(chunk, bytes, (index, extent)),
+        };
+        let Some(rows) = rows else {
+            self.counts.lost.insert(chunk.clone());
+            self.all_counted = false;
+            return;
+        };
+        let fits = extent.is_none_or(|extent| extent <= rows);
+        if let (false, Some(extent), Some(part)) = (fits, extent, self.part(self.parts.index)) {
+            let message = format!("fragments reach to row {extent}, and there are {rows} rows");
+            self.context
+                .find_in(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
+        }
+        if let (Cell::Bytes(bytes), Some(_)) = (vertices, self.space.as_ref()) {
+            self.positions(chunk, bytes, rows, parsed.as_ref().filter(|_| fits));
+        }
+        if let (Cell::None, Some(part), 1..) = (index, self.part(self.parts.index), rows) {
+            let message = format!("{rows} vertices");
+            self.context
+                .find_in(&rules::NO_FRAGMENTS, &part.key, chunk, message);
+        }
+        if let Some(index) = parsed.as_ref().filter(|_| fits) {
+            self.fragments(chunk, rows, index);
+        }
+        let fragments = parsed.as_ref().map(|index| u64::from(index.len()));
+        for (at, attribute) in &mut self.parts.of_vertices {
+            if let (Some(part), Some(cell)) = (self.all.get(*at), cells.get(*at)) {
+                attribute.check(self.context, part, (chunk, cell), rows, value.as_ref());
+            }
+        }
+        // Of a chunk without an index nothing says how many there are.
+        let expected = fragments.or(matches!(index, Cell::None).then_some(0));
+        for (at, attribute) in &mut self.parts.of_fragments {
+            if let (Some(part), Some(cell), Some(rows)) =
+                (self.all.get(*at), cells.get(*at), expected)
+            {
+                attribute.check(self.context, part, (chunk, cell), rows, None);
+            }
+        }
+        if let (Cell::None, Cell::None) = (vertices, index) {
+            return;
+        }
+        if self.has_objects
+            && let Some(index) = &parsed
+        {
+            self.counts.filled.insert(chunk.clone(), filled(index));
+        }
+        let counts = ChunkCounts { rows, fragments };
+        self.counts.chunks.insert(chunk.clone(), counts);
+    }
+
+    fn part(&self, at: Option<usize>) -> Option<&'a Cells<F::Array>> {
+        at.and_then(|at| self.all.get(at))
+    }
+
+    /// The value that a chunk stands for, in a level that is split by one.
+    fn value_of(&self, chunk: &ChunkCoord) -> Option<Value> {
+        let chunking = self.scope.metadata.attribute_chunking.as_ref()?;
+        let number = chunk.coords().first()?;
+        let value = usize::try_from(*number).ok();
+        let value = value.and_then(|number| chunking.values.get(number));
+        if let (None, Some(part)) = (value, self.part(self.parts.vertices)) {
+            let values = chunking.values.len();
+            let message = format!("value {number} of {values}");
+            self.context
+                .find_in(&rules::OTHER_VALUE, &part.key, chunk, message);
+        }
+        value.cloned()
+    }
+
+    /// The fragment index in a cell; what is wrong with it is found.
+    fn index<'b>(
+        &self,
+        chunk: &ChunkCoord,
+        part: Option<usize>,
+        cell: &'b Cell,
+    ) -> Option<FragmentIndex<'b>> {
+        let (part, bytes) = (self.part(part)?, cell.bytes()?);
+        match FragmentIndex::parse(bytes) {
+            Ok(index) => {
+                if !is_padded_with_zeros(bytes, &index) {
+                    let message = format!("bits behind that of fragment {}", index.len());
+                    let rule = &rules::FRAGMENT_PADDING;
+                    self.context.find_in(rule, &part.key, chunk, message);
+                }
+                Some(index)
+            }
+            Err(error) => {
+                let rule = &rules::FRAGMENTS_UNREADABLE;
+                self.context.find_in(rule, &part.key, chunk, error);
+                None
+            }
+        }
+    }
+
+    /// How many vertices a cell has; `None` when it cannot be told.
+    fn rows(
+        &self,
+        chunk: &ChunkCoord,
+        bytes: &[u8],
+        (index, extent): (&Cell, Option<u64>),
+    ) -> Option<u64> {
+        let part = self.part(self.parts.vertices)?;
+        let Some(space) = &self.space else {
+            // Compressed, or of an unknown type: as many as fragments name.
+            return extent;
+        };
+        let row = u64::try_from(space.row()).ok()?;
+        let size = u64::try_from(bytes.len()).ok()?;
+        let room = size.checked_div(row)?;
+        if let Form::Padded { .. } = &part.form {
+            // The array says how much room there is, fragments how much is used.
+            return match index {
+                Cell::None => Some(0),
+                _ => Some(extent?.min(room)),
+            };
+        }
+        if size.checked_rem(row)? == 0 {
+            return Some(room);
+        }
+        let message = format!("{size} bytes, and {row} are a vertex");
+        self.context
+            .find_in(&rules::VERTICES_CUT, &part.key, chunk, message);
+        None
+    }
+
+    /// Where the vertices of a chunk are.
+    fn positions(
+        &mut self,
+        chunk: &ChunkCoord,
+        bytes: &[u8],
+        rows: u64,
+        index: Option<&FragmentIndex<'_>>,
+    ) {
+        let (Some(part), Some(space)) = (self.part(self.parts.vertices), &self.space) else {
+            return;
+        };
+        let used = usize::try_from(rows).ok();
+        let used = used.and_then(|rows| rows.checked_mul(space.row()));
+        let Some((own, rest)) = used.and_then(|used| bytes.split_at_checked(used)) else {
+            return;
+        };
+        if let Form::Padded { .. } = &part.form {
+            padding::check(self.context, part, chunk, rest);
+        }
+        let astray = space.astray(chunk, own, index);
+        let fragments = self.part(self.parts.index).map(|part| &part.key);
+        find_astray(self.context, (&part.key, fragments), chunk, rows, &astray);
+        self.counts.add_out_of_bounds(astray);
+    }
+
+    /// What fragments make of the rows of a chunk, which they all name.
+    fn fragments(&mut self, chunk: &ChunkCoord, rows: u64, index: &FragmentIndex<'_>) {
+        let Some(part) = self.part(self.parts.index) else {
+            return;
+        };
+        if let Some((first, count)) = unused(index, rows) {
+            let message = format!("{count} of {rows} vertices, the first is row {first}");
+            self.context
+                .find_in(&rules::ROWS_UNUSED, &part.key, chunk, message);
+        }
+        if self.scope.metadata.fragments_tile && !index.tiles(rows) {
+            let (_, count) = self.not_tiled.get_or_insert_with(|| (chunk.clone(), 0));
+            *count = count.saturating_add(1);
+        }
+        if let Some(bins) = self.space.as_ref().and_then(|space| space.bins.as_ref())
+            && !is_bins(bins, index)
+            && self.space.as_ref().is_some_and(|space| !space.compact)
+            && rows > 0
+        {
+            let (found, bins) = (index.len(), bins.count());
+            let message = format!("{found} fragments, and chunks have {bins} bins");
+            self.context
+                .find_in(&rules::BIN_COUNT, &part.key, chunk, message);
+        }
+    }
+
+    /// What can only be said when all chunks were seen.
+    fn finish(self) -> LevelCounts {
+        let (context, level) = (self.context, &self.scope.level.key);
+        let attributes = self
+            .parts
+            .of_vertices
+            .iter()
+            .chain(&self.parts.of_fragments);
+        for (at, attribute) in attributes {
+            if let Some(part) = self.all.get(*at) {
+                attribute.finish(context, &part.key);
+            }
+        }
+        if let Some((chunk, count)) = &self.not_tiled {
+            let message = format!("in {count} chunks, the first is {chunk}");
+            let path = ["zarr_vectors_level", "fragments_tile"];
+            context.find_attribute(&rules::FALSE_TILE, level, &path, message, None);
+        }
+        let counts = self.counts.chunks.values().map(|counts| counts.rows);
+        let found = counts.fold(0, u64::saturating_add);
+        if let Some(declared) = self.scope.metadata.vertex_count
+            && declared != found
+            && self.all_counted
+        {
+            let message = format!("{declared} are declared, and there are {found}");
+            let path = ["zarr_vectors_level", "vertex_count"];
+            let value = Some(json!(found));
+            context.find_attribute(&rules::VERTEX_COUNT, level, &path, message, value);
+        }
+        self.counts
+    }
+}
+
+/// Writes down which vertices of a chunk are not where they belong.
+pub(super) fn find_astray<F: Fetch>(
+    context: &Context<'_, F>,
+    (key, fragments): (&zvf_model::key::Key, Option<&zvf_model::key::Key>),
+    chunk: &ChunkCoord,
+    rows: u64,
+    astray: &Astray,
+) {
+    let kinds = [
+        (&rules::NOT_FINITE, Some(key), astray.not_finite),
+        (&rules::OUTSIDE_CHUNK, Some(key), astray.elsewhere),
+        (&rules::WRONG_BIN, fragments, astray.misbinned),
+    ];
+    for (rule, key, found) in kinds {
+        if let (Some(key), 1..) = (key, found.count) {
+            let (count, first) = (found.count, found.first);
+            let message = format!("{count} of {rows} vertices, the first is row {first}");
+            context.find_in(rule, key, chunk, message);
+        }
+    }
+}
+
+/// How vertices of the level are checked. `None` when they cannot be decoded, which
+/// is found.
+fn space_of<'a, F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'a>,
+    cells: &Cells<F::Array>,
+) -> Option<Space<'a>> {
+    let vertices = match Vertices::parse(&cells.key, &cells.attributes) {
+        Ok(vertices) => vertices.value,
+        Err(error) => {
+            let rule = &rules::PART_NOT_CHECKED;
+            context.find_at(rule, &cells.key, &error.path, &error.fault);
+            return None;
+        }
+    };
+    if vertices.encoding == VertexEncoding::Draco {
+        let message = "fragments and attributes were checked against each other";
+        context.find(&rules::NOT_DECODED, &cells.key, message);
+        return None;
+    }
+    let dtype = match &cells.form {
+        Form::Padded { padded, .. } => {
+            zvf_format::numeric::Dtype::new(padded.kind, vertices.dtype.order())
+        }
+        _ => vertices.dtype,
+    };
+    Some(Space {
+        dtype,
+        chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
+        bounds: scope.root.bounds.as_ref(),
+        bins: bins_of(scope),
+        compact: scope.store.layout().generation < Generation::V0_9,
+    })
+}
+
+/// The bins that fragments of the level are: of points without objects, at level 0.
+fn bins_of(scope: Scope<'_>) -> Option<Bins> {
+    let points = scope.root.geometry_kinds == [GeometryKind::PointCloud];
+    let manifests = scope.store.at(scope.level, &Part::Manifests);
+    let has_objects = manifests.is_some_and(|key| scope.store.tree.exists(&key));
+    let binned = scope.root.base_bin_shape.is_some() && scope.level.id == LevelId::FULL;
+    let in_space = scope.metadata.attribute_chunking.is_none();
+    (points && binned && in_space && !has_objects)
+        .then(|| scope.metadata.bins(scope.root).ok())
+        .flatten()
 }

@@ -1,14 +1,135 @@
-//! What belongs to no level or to no chunk: parametric objects, further geometries.
+//! What belongs to no level or to no chunk, and what levels say of each other:
+//! bounds, ids that are kept, parametric objects, further geometries.
 
-use zvf_model::{fetch::Fetch, root::RootMetadata};
+use serde_json::{Value, json};
+use zvf_model::{fetch::Fetch, key::Key, level::LevelId, root::RootMetadata};
 
-use super::Counted;
-use crate::{context::Context, store::Store};
+use super::{Counted, Ids, Scope, objects::Members};
+use crate::{
+    context::Context,
+    rules::consistency as rules,
+    store::{Level, Store},
+};
+
+mod composite;
+mod parametric;
+
+/// The capability of stores in which objects have fragments in common.
+const SHARED_FRAGMENTS: &str = "shared_fragments";
+/// Levels that a change of level 0 left as they were.
+const STALE: &str = "zvf_stale_levels";
 
 pub(super) async fn check<F: Fetch>(
-    _context: &Context<'_, F>,
-    _store: &Store,
-    _root: &RootMetadata,
-    _counted: &Counted,
+    context: &Context<'_, F>,
+    store: &Store,
+    root: &RootMetadata,
+    counted: &Counted,
 ) {
+    check_bounds(context, root, counted);
+    check_capability(context, root, counted);
+    for level in &store.levels {
+        let Some(metadata) = &level.metadata else {
+            continue;
+        };
+        let scope = Scope {
+            store,
+            root,
+            level,
+            metadata,
+        };
+        check_parent(context, scope, counted);
+        composite::check(context, scope).await;
+    }
+    parametric::check(context, store).await;
+}
+
+/// All vertices are in the bounds.
+fn check_bounds<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, counted: &Counted) {
+    let Some(bounds) = &root.bounds else {
+        return;
+    };
+    let (mut lower, mut upper) = (bounds.lower().to_vec(), bounds.upper().to_vec());
+    let mut count = 0_u64;
+    for level in counted.levels.values() {
+        count = count.saturating_add(level.out_of_bounds);
+        let Some((low, high)) = &level.beyond else {
+            continue;
+        };
+        for (own, found) in lower.iter_mut().zip(low) {
+            *own = own.min(*found);
+        }
+        for (own, found) in upper.iter_mut().zip(high) {
+            *own = own.max(*found);
+        }
+    }
+    if count > 0 {
+        let message = format!("{count} vertices");
+        let value = Some(json!([lower, upper]));
+        let path = ["zarr_vectors", "bounds"];
+        context.find_attribute(&rules::OUT_OF_BOUNDS, &Key::root(), &path, message, value);
+    }
+}
+
+/// Stores in which fragments are shared say so.
+fn check_capability<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, counted: &Counted) {
+    let said = root
+        .capabilities
+        .iter()
+        .any(|token| token == SHARED_FRAGMENTS);
+    if said || !counted.levels.values().any(|level| level.shares) {
+        return;
+    }
+    let mut tokens: Vec<&str> = root.capabilities.iter().map(String::as_str).collect();
+    tokens.push(SHARED_FRAGMENTS);
+    let message = "fragments of several objects, and no such capability";
+    let path = ["zarr_vectors", "format_capabilities"];
+    let value = Some(json!(tokens));
+    context.find_attribute(&rules::SHARED, &Key::root(), &path, message, value);
+}
+
+/// A level that keeps the ids of its parent has no others.
+fn check_parent<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>, counted: &Counted) {
+    let Level { id, key, .. } = scope.level;
+    if *id == LevelId::FULL || is_stale(scope.root, *id) {
+        return;
+    }
+    let Some(parent) = scope.metadata.parent_level.or_else(|| id.offset(-1)) else {
+        return;
+    };
+    let (Some(own), Some(above)) = (counted.levels.get(id), counted.levels.get(&parent)) else {
+        return;
+    };
+    if !scope.metadata.preserves_object_ids {
+        return;
+    }
+    let (Some(own), Some(above)) = (&own.ids, &above.ids) else {
+        return;
+    };
+    let missing = match own {
+        Ids::Rows(rows) => {
+            let end = i64::try_from(*rows).unwrap_or(i64::MAX);
+            let range = 0..end;
+            let count = Members::new(above).missing(&range);
+            (count > 0).then(|| format!("{count} of 0 to {end}"))
+        }
+        Ids::Table(ids) => {
+            let members = Members::new(above);
+            let mut missing = ids.iter().filter(|id| !members.has(**id));
+            missing.next().map(|first| {
+                let count = missing.count().saturating_add(1);
+                format!("{count} ids, the first is {first}")
+            })
+        }
+    };
+    if let Some(missing) = missing {
+        let message = format!("level {parent} has not {missing}");
+        context.find(&rules::OTHER_IDS, key, message);
+    }
+}
+
+/// Whether a level is known to be older than level 0.
+fn is_stale(root: &RootMetadata, level: LevelId) -> bool {
+    let levels = root.other.get(STALE).and_then(Value::as_array);
+    let number = Some(u64::from(level.number()));
+    levels.is_some_and(|levels| levels.iter().any(|level| level.as_u64() == number))
 }

@@ -1,13 +1,129 @@
 //! Objects, groups and their attributes.
 
-use zvf_model::fetch::Fetch;
+use serde_json::json;
+use zvf_model::{fetch::Fetch, layout::Part, root::GeometryKind};
 
-use super::{LevelCounts, Scope};
-use crate::context::Context;
+use self::owners::Owners;
+use super::{
+    Ids, LevelCounts, Scope,
+    manifests::{Entry, Manifests},
+};
+use crate::{context::Context, rules::consistency as rules};
+
+mod members;
+mod owners;
+mod tables;
+
+pub(super) use members::Members;
+pub(super) use tables::{attribute, groups};
 
 pub(super) async fn check<F: Fetch>(
-    _context: &Context<'_, F>,
-    _scope: Scope<'_>,
-    _counts: &mut LevelCounts,
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    counts: &mut LevelCounts,
 ) {
+    if let Some(manifests) = Manifests::open(context, scope) {
+        counts.objects = manifests.rows();
+        counts.ids = check_index(context, scope, &manifests, counts).await;
+    }
+    // What they are for is done.
+    counts.filled.clear();
+    let (level, tree) = (&scope.level.key, &scope.store.tree);
+    for folder in ["object_attributes", "group_attributes"] {
+        for name in scope.store.names(scope.level, folder) {
+            if let Ok(key) = level.join_path(&format!("{folder}/{name}")) {
+                attribute(context, tree, &key).await;
+            }
+        }
+    }
+    let members = counts.ids.as_ref().map(Members::new);
+    if let Ok(key) = level.join("groups") {
+        groups(context, tree, &key, members.as_ref()).await;
+    }
+}
+
+/// Checks the object index, and gives the ids in it.
+async fn check_index<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    manifests: &Manifests<F::Array>,
+    counts: &mut LevelCounts,
+) -> Option<Ids> {
+    let (key, index) = (&manifests.key, &manifests.index);
+    let ids = manifests.ids(context).await;
+    if let Some(Ids::Table(ids)) = &ids {
+        let sorted = ids.is_sorted();
+        if index.ids_sorted && !sorted {
+            let message = "they do not";
+            let value = Some(json!(false));
+            let path = ["object_ids_sorted"];
+            context.find_attribute(&rules::IDS_UNSORTED, key, &path, message, value);
+        }
+        let mut ascending = ids.clone();
+        ascending.sort_unstable();
+        let pairs = ascending.iter().zip(ascending.iter().skip(1));
+        for (id, _) in pairs.filter(|(id, next)| id == next) {
+            let message = format!("id {id} is that of several rows");
+            context.find(&rules::ID_TWICE, key, message);
+        }
+    }
+    let mut owners = Owners::new(context, manifests, counts);
+    let (mut present, mut absent, mut lost) = (0_u64, (0_u64, 0_u64), false);
+    let each = |row, entry: Entry<'_>| match entry {
+        Entry::Manifest(manifest) => {
+            if !manifest.is_empty() {
+                present = present.saturating_add(1);
+            }
+            let id = ids.as_ref().and_then(|ids| ids.get(row));
+            owners.add(row, id, &manifest);
+        }
+        Entry::Absent => {
+            let (first, count) = &mut absent;
+            if *count == 0 {
+                *first = row;
+            }
+            *count = count.saturating_add(1);
+        }
+        Entry::Lost => lost = true,
+    };
+    let all_read = manifests.each(context, each).await && !lost;
+    if let (first, count @ 1..) = absent {
+        let message = format!("{count} rows, the first is {first}");
+        context.find(&rules::NO_MANIFEST, key, message);
+    }
+    if let Some(declared) = index.num_present.filter(|declared| *declared != present)
+        && all_read
+    {
+        let message = format!("{declared} are declared, and there are {present}");
+        let value = Some(json!(present));
+        context.find_attribute(&rules::NUM_PRESENT, key, &["num_present"], message, value);
+    }
+    if owners.share() {
+        counts.shares = true;
+        if !scope.metadata.shared_fragments {
+            let message = owners.shared_message();
+            let path = ["zarr_vectors_level", "shared_fragments"];
+            let level = &scope.level.key;
+            let value = Some(json!(true));
+            context.find_attribute(&rules::SHARED, level, &path, message, value);
+        }
+    }
+    if all_read {
+        let kinds = &scope.root.geometry_kinds;
+        let points = kinds.iter().all(|kind| *kind == GeometryKind::PointCloud);
+        let rule = match points {
+            true => &rules::UNOWNED_POINTS,
+            false => &rules::UNOWNED,
+        };
+        if let Some(fragments) = scope.store.at(scope.level, &Part::VertexFragments) {
+            for (chunk, first, count) in owners.unowned(&counts.filled) {
+                let message = format!("{count} fragments with vertices, the first is {first}");
+                context.find_in(rule, &fragments, &chunk, message);
+            }
+        }
+        if let Some(ids) = &ids {
+            owners.compare(context, scope, ids, &counts.filled).await;
+        }
+    }
+    ids
 }

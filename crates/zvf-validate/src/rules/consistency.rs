@@ -22,4 +22,151 @@ rules! { Consistency;
     /// not name is not found by going through the chunks.
     PRESENCE = "ZV-L3-005", Error, "a wrong list of chunks",
         Repair("the list is made anew from the cells that are there");
+    /// A cell is stored that the array does not list: readers that go through the chunks pass it over,
+    /// and those that know the chunk from elsewhere do not.
+    UNLISTED = "ZV-L3-006", Error, "a cell that is not listed",
+        Repair("nonempty_chunks lists the cells that are there as well");
+    /// An object is stored for a cell outside the array's grid. No reader can ask for it.
+    CELL_OUTSIDE = "ZV-L3-007", Warning, "a cell outside the grid of its array",
+        Advice("delete the file, or correct the array's shape if the chunk belongs to it");
+    /// A cell is stored and listed that holds nothing. Writers leave such cells out.
+    CELL_EMPTY = "ZV-L3-008", Warning, "an empty cell is stored",
+        Advice("write the store again; nothing is lost");
+    /// A chunk has a part in a shard, and another in a second shard. Which of the two counts is not said.
+    CELL_TWICE = "ZV-L3-009", Error, "a cell is in two shards",
+        Advice("decide which holds, and take the chunk out of the other's shard_index");
+    /// The vertices of a chunk are no whole number of rows of coordinates of the declared type.
+    VERTICES_CUT = "ZV-L3-010", Error, "vertices are no whole rows",
+        Advice("correct dtype if it is wrong, or restore the file from a copy");
+    /// A coordinate is NaN or infinite. No query finds such a vertex by place.
+    NOT_FINITE = "ZV-L3-011", Error, "a coordinate that is not finite",
+        Advice("delete the vertices, or write the store again with their right coordinates");
+    /// A vertex is stored in a chunk that its coordinates are not in. Queries by place miss it.
+    OUTSIDE_CHUNK = "ZV-L3-012", Error, "a vertex outside its chunk",
+        Advice("correct chunk_shape if it is wrong, or write the store again");
+    /// Vertices are outside the bounds that the root declares. Readers that begin with the bounds pass
+    /// them over.
+    OUT_OF_BOUNDS = "ZV-L3-013", Warning, "vertices outside the bounds",
+        Repair("bounds become the box of what they were and of all vertices");
+    /// The vertices of the level are compressed by Draco, so that positions and rows were not checked.
+    NOT_DECODED = "ZV-L3-014", Note, "vertices were not decoded",
+        Advice("check the geometry with software that reads Draco");
+    /// Behind the last row that a chunk has in a padded array stands something else than the fill value.
+    PADDING = "ZV-L3-015", Warning, "something stands behind the last row",
+        Advice("write the store again, or correct the fragment index if rows are lost");
+    /// The first number of the chunk's key stands for no value of the attribute that chunks are split
+    /// by, or a vertex has another value.
+    OTHER_VALUE = "ZV-L3-016", Error, "a chunk of another value",
+        Advice("correct chunk_attribute_values, or write the store again");
+    /// `vertex_count` of the level is not the number of its vertices. Streaming writers leave it 0, and
+    /// edits leave it as it was.
+    VERTEX_COUNT = "ZV-L3-017", Note, "vertex_count is not the number of vertices",
+        Repair("vertex_count becomes the number of vertices that are there");
+    /// A fragment index cannot be decoded: which rows are whose is not known.
+    FRAGMENTS_UNREADABLE = "ZV-L3-020", Error, "a fragment index cannot be decoded",
+        Advice("restore the file from a copy");
+    /// Bits behind the last fragment are set in a fragment index. Readers do not look at them.
+    FRAGMENT_PADDING = "ZV-L3-021", Warning, "bits are set behind the last fragment",
+        Advice("write the store again; nothing is lost");
+    /// A fragment names rows that the chunk has not. Readers leave them out or stop.
+    FRAGMENT_ROWS = "ZV-L3-022", Error, "a fragment names rows that are not there",
+        Advice("restore vertices or vertex_fragments of the chunk from a copy");
+    /// A chunk has vertices and no fragment index, where the level has them.
+    NO_FRAGMENTS = "ZV-L3-023", Error, "vertices without a fragment index",
+        Advice("restore the cell of vertex_fragments from a copy");
+    /// Vertices are in no fragment: what reads by object or bin never finds them.
+    ROWS_UNUSED = "ZV-L3-024", Warning, "vertices in no fragment",
+        Advice("delete them with the software that left them, or restore the fragment index");
+    /// The level says that fragments are the rows of each chunk in order, so that readers need not read
+    /// them; they are not.
+    FALSE_TILE = "ZV-L3-025", Error, "fragments_tile is claimed and does not hold",
+        Repair("fragments_tile is taken away");
+    /// A point is in the fragment of another bin. Queries by place that skip bins miss it.
+    WRONG_BIN = "ZV-L3-026", Error, "a point in another bin",
+        Advice("write the store again, or correct base_bin_shape");
+    /// A chunk of binned points has another number of fragments than a chunk has bins, so that which
+    /// fragment is which bin is not known. Some readers take the number for the bin.
+    BIN_COUNT = "ZV-L3-027", Warning, "another number of fragments than bins",
+        Advice("write the store again, or correct base_bin_shape");
+    /// An attribute has values that are not one row for each vertex of the chunk.
+    VERTEX_ATTRIBUTE_ROWS = "ZV-L3-030", Error, "an attribute has not one row for each vertex",
+        Advice("write the attribute again; which value belongs to which vertex is not known");
+    /// An attribute has values that are not one row for each fragment of the chunk.
+    FRAGMENT_ATTRIBUTE_ROWS = "ZV-L3-031", Error, "an attribute has not one row for each fragment",
+        Advice("write the attribute again; which value belongs to which fragment is not known");
+    /// An attribute has another number of values a row in one chunk than in others.
+    ATTRIBUTE_WIDTH = "ZV-L3-032", Error, "an attribute of different widths",
+        Advice("write the attribute again");
+    /// `row_shape` or `channel_names` declare another number of values a row than cells have. Readers
+    /// have to go by the cells, as several writers declare it wrongly.
+    ATTRIBUTE_SHAPE = "ZV-L3-033", Note, "an attribute of another width than declared",
+        Repair("row_shape becomes what cells have");
+    /// A code of a categorical attribute stands for no category.
+    CODE = "ZV-L3-034", Error, "a code that stands for nothing",
+        Advice("correct categories, or write the attribute again");
+    /// The attribute `object_id` of fragments names other owners than manifests do.
+    OWNERS = "ZV-L3-035", Error, "fragments with other owners than manifests say",
+        Repair("the cell is written anew from the manifests");
+    /// A manifest cannot be decoded, so that nobody knows which fragments its object has.
+    MANIFEST_UNREADABLE = "ZV-L3-041", Error, "a manifest cannot be decoded",
+        Advice("restore object_index/manifests from a copy");
+    /// A row of the object index has no manifest, not even an empty one. Some readers stop at it.
+    NO_MANIFEST = "ZV-L3-042", Warning, "objects without a manifest",
+        Advice("write an empty manifest, which is four zero bytes, or the object's");
+    /// An object has fragments in a chunk that has none.
+    MANIFEST_CHUNK = "ZV-L3-043", Error, "an object in a chunk that is not there",
+        Advice("restore the chunk from a copy, or delete the object");
+    /// An object has a fragment that its chunk has not.
+    MANIFEST_FRAGMENT = "ZV-L3-044", Error, "an object with a fragment that is not there",
+        Advice("restore vertex_fragments of the chunk from a copy, or delete the object");
+    /// `num_present` is not the number of objects that have a fragment.
+    NUM_PRESENT = "ZV-L3-046", Warning, "num_present is not the number of objects with fragments",
+        Repair("num_present becomes that number");
+    /// Two objects have one id: readers find one of them.
+    ID_TWICE = "ZV-L3-047", Error, "an id of two objects",
+        Advice("give one of them another id");
+    /// `object_ids_sorted` is said of ids that do not ascend. Readers that search for an id by halves
+    /// miss objects.
+    IDS_UNSORTED = "ZV-L3-048", Error, "ids that do not ascend as said",
+        Repair("object_ids_sorted becomes false");
+    /// A fragment belongs to several objects, and the level or the root does not say that this
+    /// happens. Who changes one object changes the others.
+    SHARED = "ZV-L3-050", Warning, "fragments of several objects that are not declared",
+        Repair("the level says shared_fragments, and the root has that capability");
+    /// A fragment with vertices belongs to no object, in a level of objects.
+    UNOWNED = "ZV-L3-051", Warning, "fragments of no object",
+        Advice("delete them with the software that left them, or give them to an object");
+    /// Points of no object, in a level of objects.
+    UNOWNED_POINTS = "ZV-L3-052", Note, "points of no object",
+        Advice("nothing needs to be done if they belong to none");
+    /// A level says that it keeps the ids of its parent, and has others.
+    OTHER_IDS = "ZV-L3-053", Error, "ids that the level above has not",
+        Advice("make the coarser levels again");
+    /// The mask of an attribute does not say of each row whether it has a value.
+    MASK = "ZV-L3-063", Error, "a mask that does not fit its attribute",
+        Advice("write the attribute again");
+    /// The members of a group cannot be decoded.
+    GROUP_UNREADABLE = "ZV-L3-064", Error, "a group cannot be decoded",
+        Advice("restore groups from a copy");
+    /// A group has a member that is no object.
+    GROUP_MEMBER = "ZV-L3-065", Warning, "a member that is no object",
+        Advice("take it out of the group, or restore the object");
+    /// A group has listed members and is a range of ids as well. Readers take the range.
+    GROUP_TWICE = "ZV-L3-066", Warning, "a group that is a list and a range",
+        Advice("decide which holds, and take the other away");
+    /// A parametric object has a type that is not declared, or that is no type number.
+    FORMULA_TYPE = "ZV-L3-070", Error, "a formula of no type",
+        Advice("declare the type in parametric_types, or correct the row");
+    /// A row has no room for the coefficients of its type, or more numbers than its type has.
+    COEFFICIENTS = "ZV-L3-071", Error, "a formula of another number of coefficients",
+        Advice("correct parametric_types or the row");
+    /// Counts of a further geometry are not those of its arrays.
+    FURTHER_COUNT = "ZV-L3-073", Warning, "a further geometry of other counts than declared",
+        Repair("the count becomes that of the array");
+    /// A link of a further geometry names a vertex that it has not.
+    FURTHER_LINK = "ZV-L3-074", Error, "a link to a vertex that is not there",
+        Advice("restore the links from a copy");
+    /// The names of parametric objects are not one text for each. Readers stop at them.
+    FORMULA_NAMES = "ZV-L3-075", Error, "names that are not one for each formula",
+        Advice("write names again, or delete them");
 }

@@ -69,4 +69,7 @@ rules! { Structure;
     /// `arrays_present` of a level does not name a part that is there. Readers do not rely on it.
     PRESENT_UNDECLARED = "ZV-L1-021", Note, "a part that is there and not listed",
         Repair("the name is put on the list");
+    /// What is in `headers` is no group, whose attributes would be the header of a file.
+    HEADER = "ZV-L1-050", Warning, "a header that is no group",
+        Advice("write the header again; geometry does not need it");
 }

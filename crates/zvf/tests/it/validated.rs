@@ -1,5 +1,6 @@
 //! What validating finds in stores, healthy and not.
 
+mod cells;
 mod corpus;
 mod healthy;
 pub(crate) mod own;

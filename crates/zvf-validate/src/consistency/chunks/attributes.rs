@@ -1,0 +1,206 @@
+//! Attributes of vertices and fragments, chunk by chunk.
+
+use serde_json::{Value as Json, json};
+use zvf_format::{
+    dictionary::{DictionaryCodes, DictionaryCodesError},
+    numeric::{NumericRows, Value, columns_of},
+};
+use zvf_model::{array::CellAttribute, fetch::Fetch, grid::ChunkCoord, key::Key};
+
+use super::padding;
+use crate::{
+    batch::Cell,
+    cells::{Cells, Form},
+    context::Context,
+    finding::Fix,
+    rule::Rule,
+    rules::consistency as rules,
+};
+
+/// An attribute that is being checked.
+#[derive(Debug)]
+pub(super) struct Attribute {
+    metadata: CellAttribute,
+    /// The rule that it has a row for each of what it is of.
+    rule: &'static Rule,
+    /// Values of a row, as the first chunk has them.
+    width: Option<u64>,
+    /// Whether levels are split by it.
+    splits: bool,
+}
+
+impl Attribute {
+    /// Takes an open part. `None` when what it says cannot be used, which is found.
+    pub(super) fn new<F: Fetch>(
+        context: &Context<'_, F>,
+        cells: &Cells<F::Array>,
+        rule: &'static Rule,
+        splits: bool,
+    ) -> Option<Self> {
+        match CellAttribute::parse(&cells.key, &cells.attributes) {
+            Ok(metadata) => Some(Self {
+                metadata: metadata.value,
+                rule,
+                width: None,
+                splits,
+            }),
+            Err(error) => {
+                let rule = &rules::PART_NOT_CHECKED;
+                context.find_at(rule, &cells.key, &error.path, &error.fault);
+                None
+            }
+        }
+    }
+
+    /// Checks the cell of a chunk that has so many rows.
+    pub(super) fn check<F: Fetch>(
+        &mut self,
+        context: &Context<'_, F>,
+        cells: &Cells<F::Array>,
+        (chunk, cell): (&ChunkCoord, &Cell),
+        rows: u64,
+        value: Option<&Json>,
+    ) {
+        let key = &cells.key;
+        let bytes = match cell {
+            Cell::Bytes(bytes) => bytes,
+            Cell::Lost => return,
+            Cell::None => {
+                if rows > 0 {
+                    let message = format!("no values for {rows} rows");
+                    context.find_in(self.rule, key, chunk, message);
+                }
+                return;
+            }
+        };
+        let dtype = self.metadata.dtype;
+        let (bytes, width) = if let Form::Padded { padded, array: _ } = &cells.form {
+            let row = usize::try_from(padded.columns).ok();
+            let row = row.and_then(|columns| columns.checked_mul(dtype.size()));
+            let used = usize::try_from(rows).ok().zip(row);
+            let used = used.and_then(|(rows, row)| rows.checked_mul(row));
+            let Some((own, rest)) = used.and_then(|used| bytes.split_at_checked(used)) else {
+                let message = format!("room for {} rows, and {rows} of vertices", padded.rows);
+                context.find_in(self.rule, key, chunk, message);
+                return;
+            };
+            padding::check(context, cells, chunk, rest);
+            (own, padded.columns)
+        } else {
+            let width = columns_of(bytes.len(), dtype, rows);
+            let Some(width) = width else {
+                if bytes.is_empty() && rows == 0 {
+                    return;
+                }
+                let message = format!("{} bytes of {dtype} for {rows} rows", bytes.len());
+                context.find_in(self.rule, key, chunk, message);
+                return;
+            };
+            (&**bytes, u64::from(width.get()))
+        };
+        if rows == 0 {
+            return;
+        }
+        match self.width {
+            None => self.width = Some(width),
+            Some(first) if first != width => {
+                let message = format!("{width} values a row, and {first} in other chunks");
+                context.find_in(&rules::ATTRIBUTE_WIDTH, key, chunk, message);
+            }
+            Some(_) => {}
+        }
+        if let Some(message) = self.wrong_code(bytes) {
+            context.find_in(&rules::CODE, key, chunk, message);
+        }
+        let value = value.filter(|_| self.splits && width == 1);
+        if let Some(message) = value.and_then(|value| self.other_value(bytes, value)) {
+            context.find_in(&rules::OTHER_VALUE, key, chunk, message);
+        }
+    }
+
+    /// What is wrong with the codes of a cell.
+    fn wrong_code(&self, bytes: &[u8]) -> Option<String> {
+        let dictionary = self.metadata.dictionary.as_ref()?;
+        let categories = u32::try_from(dictionary.categories.len()).unwrap_or(u32::MAX);
+        let codes = DictionaryCodes::parse(bytes, self.metadata.dtype, categories, dictionary.fill);
+        match codes {
+            Ok(_) => None,
+            Err(DictionaryCodesError::Code { row, code }) => Some(format!(
+                "row {row} has code {code}, and there are {categories} categories"
+            )),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// How a cell has not the one value that its chunk stands for.
+    fn other_value(&self, bytes: &[u8], value: &Json) -> Option<String> {
+        let dtype = self.metadata.dtype;
+        let mut rows = bytes.chunks_exact(dtype.size().max(1));
+        let first = rows.next()?;
+        let other = rows.position(|row| row != first);
+        let found = NumericRows::parse(first, dtype, core::num::NonZeroU32::MIN);
+        let found = found.ok().and_then(|rows| rows.value(0, 0));
+        let same = match (&self.metadata.dictionary, found) {
+            (Some(dictionary), Some(code)) => {
+                let code = match code {
+                    Value::Int(code) => usize::try_from(code).ok(),
+                    Value::UInt(code) => usize::try_from(code).ok(),
+                    _ => None,
+                };
+                code.and_then(|code| dictionary.categories.get(code)) == Some(value)
+            }
+            (None, Some(Value::Bool(found))) => {
+                value.as_bool() == Some(found) || value.as_u64() == Some(u64::from(found))
+            }
+            (None, Some(Value::Int(found))) => is_whole(value, &found.to_string()),
+            (None, Some(Value::UInt(found))) => is_whole(value, &found.to_string()),
+            (None, Some(Value::Float(found))) => {
+                let value = value.as_f64().unwrap_or(f64::NAN);
+                found.is_nan() || (found - value).abs() <= value.abs() * 1e-6
+            }
+            _ => true,
+        };
+        match other {
+            Some(row) => {
+                let row = row.saturating_add(1);
+                Some(format!("row {row} has another value than row 0"))
+            }
+            None if same => None,
+            None => Some(format!("vertices have another value than {value}")),
+        }
+    }
+
+    /// What can only be said when all chunks were seen.
+    pub(super) fn finish<F: Fetch>(&self, context: &Context<'_, F>, key: &Key) {
+        let Some(width) = self.width else {
+            return;
+        };
+        let metadata = &self.metadata;
+        let names = metadata.channel_names.as_ref();
+        let names = names.map(|names| u64::try_from(names.len()).unwrap_or(u64::MAX));
+        let shape = metadata.row_shape.as_ref();
+        let shape = shape.map(|shape| shape.iter().fold(1_u64, |n, axis| n.saturating_mul(*axis)));
+        let (place, declared) = match (shape, names) {
+            (Some(shape), _) if shape != width => ("row_shape", shape),
+            (_, Some(names)) if names != width => ("channel_names", names),
+            _ => return,
+        };
+        let message = format!("{declared} values a row are declared, and cells have {width}");
+        let fix = (place == "row_shape").then(|| Fix::Attribute {
+            node: key.clone(),
+            path: vec![place.to_owned()],
+            value: Some(match width {
+                1 => json!([]),
+                width => json!([width]),
+            }),
+        });
+        let place = Some(format!("attributes.{place}"));
+        context.add(&rules::ATTRIBUTE_SHAPE, key, place, message, fix);
+    }
+}
+
+/// Whether a JSON number is this whole number, as `5` or as `5.0`.
+fn is_whole(value: &Json, number: &str) -> bool {
+    let text = value.to_string();
+    text == number || text.strip_suffix(".0") == Some(number)
+}

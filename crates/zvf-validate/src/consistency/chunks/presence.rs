@@ -1,0 +1,196 @@
+//! Whether an array lists the chunks it has.
+
+use std::collections::BTreeSet;
+
+use zvf_model::{
+    fetch::{CellOf, CellSource, Fetch, Wanted},
+    grid::{ChunkCoord, Grid},
+    key::Key,
+    zarr::Array,
+};
+
+use crate::{
+    batch,
+    cells::{Cells, Form, cell_of_file, list_of},
+    context::Context,
+    rules::consistency as rules,
+    tree::Tree,
+};
+
+/// Cells asked for at once.
+const MOST_AT_ONCE: usize = 4096;
+/// More cells than a shard of any known store has.
+const MOST_OF_SHARD: u64 = 1 << 24;
+
+/// Looks for cells that the array does not list, and for those it cannot have.
+pub(in crate::consistency) async fn check<F: Fetch>(
+    context: &Context<'_, F>,
+    tree: &Tree,
+    part: &Cells<F::Array>,
+) {
+    let Form::Elements {
+        array,
+        grid,
+        listed,
+        stored,
+    } = &part.form
+    else {
+        return;
+    };
+    let metadata = array.metadata();
+    outside(context, tree, &part.key, metadata);
+    let mut found = BTreeSet::new();
+    match stored {
+        Some(stored) => {
+            let unlisted = stored.keys().filter(|chunk| !listed.contains(*chunk));
+            let unlisted: Vec<ChunkCoord> = unlisted.cloned().collect();
+            for chunks in unlisted.chunks(MOST_AT_ONCE) {
+                ask(context, part, (array, grid), chunks, &mut found).await;
+            }
+        }
+        None => {
+            for (file, _) in tree.below(&part.key) {
+                let Some(shard) = cell_of_file(&part.key, metadata, file) else {
+                    continue;
+                };
+                let Some(elements) = Elements::of_shard(metadata, &shard) else {
+                    let message = format!("{file} has too many cells to ask for each");
+                    context.find(&rules::PART_NOT_CHECKED, &part.key, message);
+                    continue;
+                };
+                let chunks = elements.filter_map(|cell| grid.chunk_of(&cell));
+                let mut unlisted = chunks.filter(|chunk| !listed.contains(chunk));
+                loop {
+                    let chunks: Vec<ChunkCoord> = unlisted.by_ref().take(MOST_AT_ONCE).collect();
+                    if chunks.is_empty() {
+                        break;
+                    }
+                    ask(context, part, (array, grid), &chunks, &mut found).await;
+                }
+            }
+        }
+    }
+    if let Some(first) = found.first() {
+        let message = format!("{} chunks, the first is {first}", found.len());
+        let all = listed.iter().chain(&found);
+        let path = ["nonempty_chunks"];
+        let list = Some(list_of(all));
+        context.find_attribute(&rules::UNLISTED, &part.key, &path, message, list);
+    }
+}
+
+/// The chunks that a padded array has a file for.
+pub(super) fn stored_chunks<F: Fetch>(tree: &Tree, part: &Cells<F::Array>) -> Vec<ChunkCoord> {
+    let Form::Padded { array, padded } = &part.form else {
+        return Vec::new();
+    };
+    let axes = padded.grid.shape().len();
+    let chunks = tree.below(&part.key).filter_map(|(file, _)| {
+        let cell = cell_of_file(&part.key, array.metadata(), file)?;
+        padded.grid.chunk_of(cell.get(..axes)?)
+    });
+    chunks.collect()
+}
+
+/// Adds those of the chunks that have something.
+async fn ask<F: Fetch>(
+    context: &Context<'_, F>,
+    part: &Cells<F::Array>,
+    (array, grid): (&F::Array, &Grid),
+    chunks: &[ChunkCoord],
+    found: &mut BTreeSet<ChunkCoord>,
+) {
+    let wanted = chunks.iter().filter_map(|chunk| {
+        let cell = grid.cell_of(chunk.coords()).ok()?;
+        Some(Wanted {
+            cell: CellOf::Element(array.clone(), cell),
+            part: None,
+        })
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let answers = context.fetch.cells(&wanted).await;
+    for (chunk, answer) in chunks.iter().zip(answers) {
+        match answer {
+            Ok(Some(cell)) if cell.bytes.is_empty() => {
+                let message = "its payload has no byte, and it is not listed";
+                context.find_in(&rules::CELL_EMPTY, &part.key, chunk, message);
+            }
+            Ok(Some(_)) => {
+                found.insert(chunk.clone());
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let message = format!("not listed: {}", crate::message(&*error.source));
+                context.find_in(batch::rule_of(&error), &part.key, chunk, message);
+            }
+        }
+    }
+}
+
+/// Files that would be cells if the grid were larger.
+fn outside<F: Fetch>(context: &Context<'_, F>, tree: &Tree, key: &Key, array: &Array) {
+    for (file, _) in tree.below(key) {
+        if cell_of_file(key, array, file).is_some() {
+            continue;
+        }
+        let rest = file.strip_prefix(key.as_str());
+        let names = rest.map(|rest| rest.split(['/', '.']).filter(|name| !name.is_empty()));
+        let numbers: Option<Vec<u64>> = names.and_then(|names| {
+            let names = names.filter(|name| *name != "c");
+            names.map(|name| name.parse().ok()).collect()
+        });
+        if let Some(index) = numbers.filter(|index| index.len() == array.rank()) {
+            let grid = array.grid_shape();
+            if index.iter().zip(&grid).any(|(at, extent)| at >= extent) {
+                let message = format!("{index:?}, and the grid is {grid:?}");
+                context.find_at(&rules::CELL_OUTSIDE, key, file, message);
+            }
+        }
+    }
+}
+
+/// The elements of a shard that are in the array, the last axis fastest.
+struct Elements {
+    first: Vec<u64>,
+    end: Vec<u64>,
+    next: Option<Vec<u64>>,
+}
+
+impl Elements {
+    /// `None` when they are too many.
+    fn of_shard(array: &Array, shard: &[u64]) -> Option<Self> {
+        let axes = shard.iter().zip(&array.chunk_shape).zip(&array.shape);
+        let (mut first, mut end, mut count) = (Vec::new(), Vec::new(), 1_u64);
+        for ((at, extent), shape) in axes {
+            let start = at.checked_mul(*extent)?.min(*shape);
+            let stop = start.checked_add(*extent)?.min(*shape);
+            count = count.checked_mul(stop.saturating_sub(start))?;
+            first.push(start);
+            end.push(stop);
+        }
+        (count <= MOST_OF_SHARD).then(|| Self {
+            next: (count > 0).then(|| first.clone()),
+            first,
+            end,
+        })
+    }
+}
+
+impl Iterator for Elements {
+    type Item = Vec<u64>;
+
+    fn next(&mut self) -> Option<Vec<u64>> {
+        let now = self.next.take()?;
+        let mut after = now.clone();
+        let axes = after.iter_mut().zip(self.first.iter().zip(&self.end)).rev();
+        for (at, (first, end)) in axes {
+            *at = at.saturating_add(1);
+            if *at < *end {
+                self.next = Some(after);
+                break;
+            }
+            *at = *first;
+        }
+        Some(now)
+    }
+}

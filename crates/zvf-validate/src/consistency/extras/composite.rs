@@ -1,0 +1,203 @@
+//! Further geometries of a level.
+
+use serde_json::json;
+use zvf_format::numeric::{ByteOrder, Kind};
+use zvf_model::{
+    array::{CompositeLinks, Geometry, GeometryIndex, VertexEncoding, Vertices},
+    fetch::Fetch,
+    grid::ChunkCoord,
+    key::Key,
+    layout::Part,
+    zarr::Node,
+};
+
+use super::super::{
+    Scope,
+    chunks::{Space, find_astray, presence},
+};
+use crate::{
+    batch::{self, Cell},
+    cells::Cells,
+    context::Context,
+    rows::{Row, Rows},
+    rules::consistency as rules,
+};
+
+pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) {
+    let tree = &scope.store.tree;
+    let index = scope.store.at(scope.level, &Part::GeometryIndex);
+    let Some((key, node)) = index.and_then(|key| Some((key.clone(), tree.node(&key)?))) else {
+        return;
+    };
+    let geometries = match GeometryIndex::parse(&key, node.attributes()) {
+        Ok(index) => index.value.geometries,
+        Err(error) => {
+            let rule = &rules::PART_NOT_CHECKED;
+            return context.find_at(rule, &key, &error.path, &error.fault);
+        }
+    };
+    for (kind, geometry) in &geometries {
+        let vertices = check_vertices(context, scope, &key, (kind, geometry)).await;
+        let Some(links) = &geometry.links else {
+            continue;
+        };
+        if let Ok(links) = scope.level.key.join(links) {
+            check_links(context, scope, &links, vertices).await;
+        }
+    }
+}
+
+/// Checks the vertices of a geometry, and gives how many there are, if all could be
+/// read.
+async fn check_vertices<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    index: &Key,
+    (kind, geometry): (&str, &Geometry),
+) -> Option<u64> {
+    let tree = &scope.store.tree;
+    let key = scope.level.key.join(&geometry.vertices).ok()?;
+    let form = scope
+        .store
+        .layout()
+        .chunk_form(&Part::CompositeVertices(kind))?;
+    if !tree.exists(&key) {
+        let message = "there is no such array";
+        context.find(&rules::PART_NOT_CHECKED, &key, message);
+        return None;
+    }
+    let cells = Cells::open(context, tree, &key, form, scope.level.arity)?;
+    presence::check(context, tree, &cells).await;
+    let vertices = match Vertices::parse(&key, &cells.attributes) {
+        Ok(vertices) => vertices.value,
+        Err(error) => {
+            context.find_at(&rules::PART_NOT_CHECKED, &key, &error.path, &error.fault);
+            return None;
+        }
+    };
+    if vertices.encoding == VertexEncoding::Draco {
+        context.find(&rules::NOT_DECODED, &key, "nothing was checked");
+        return None;
+    }
+    let space = Space {
+        dtype: vertices.dtype,
+        chunk_shape: scope.metadata.effective_chunk_shape(scope.root),
+        bounds: None,
+        bins: None,
+        compact: false,
+    };
+    let row = u64::try_from(space.row()).ok()?;
+    let (mut count, mut all) = (0_u64, true);
+    let each = |chunk: &ChunkCoord, found: &[Cell]| {
+        let Some(Cell::Bytes(bytes)) = found.first() else {
+            all = false;
+            return;
+        };
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
+            let message = format!("{size} bytes, and {row} are a vertex");
+            context.find_in(&rules::VERTICES_CUT, &key, chunk, message);
+            all = false;
+            return;
+        };
+        count = count.saturating_add(rows);
+        let astray = space.astray(chunk, bytes, None);
+        find_astray(context, (&key, None), chunk, rows, &astray);
+    };
+    let chunks = cells.chunks();
+    batch::each_chunk(context, &[&cells], &chunks, each).await;
+    if !all {
+        return None;
+    }
+    let value = || Some(json!(count));
+    let counts = [
+        (index, vec![kind, "vertex_count"], geometry.vertex_count),
+        (&key, vec!["vertex_count"], vertices.vertex_count),
+    ];
+    for (node, path, declared) in counts {
+        if let Some(declared) = declared.filter(|declared| *declared != count) {
+            let message = format!("{declared} are declared, and there are {count}");
+            context.find_attribute(&rules::FURTHER_COUNT, node, &path, message, value());
+        }
+    }
+    Some(count)
+}
+
+/// Links name vertices that are there. Which ones they mean is another matter: they
+/// count them in an order that is not stored.
+async fn check_links<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    key: &Key,
+    vertices: Option<u64>,
+) {
+    let tree = &scope.store.tree;
+    let Some(node) = tree.node(key) else {
+        let message = "there is no such array";
+        return context.find(&rules::PART_NOT_CHECKED, key, message);
+    };
+    let declared = match CompositeLinks::parse(key, node.attributes()) {
+        Ok(links) => links.value,
+        Err(error) => {
+            let rule = &rules::PART_NOT_CHECKED;
+            return context.find_at(rule, key, &error.path, &error.fault);
+        }
+    };
+    let is_array = matches!(node, Node::Array(_));
+    let array = match is_array {
+        true => Some(key.clone()),
+        false => key.join("data").ok(),
+    };
+    let Some(rows) = array.and_then(|array| Rows::open(context, tree, &array)) else {
+        return;
+    };
+    let width = u64::try_from(declared.width.get()).unwrap_or(u64::MAX);
+    let order = match (is_array, rows.row) {
+        (true, Row::Number(Kind::Int64, order)) if rows.columns == width => order,
+        // Bytes that hold int64.
+        (false, Row::Number(Kind::UInt8, _)) if rows.columns == 1 => {
+            let size = width.saturating_mul(8).max(1);
+            if !rows.len.is_multiple_of(size) {
+                let message = format!("{} bytes, and {size} are a link", rows.len);
+                return context.find(&rules::PART_NOT_CHECKED, key, message);
+            }
+            ByteOrder::Little
+        }
+        _ => {
+            let message = format!("not {width} int64 a link");
+            return context.find(&rules::PART_NOT_CHECKED, key, message);
+        }
+    };
+    let (mut wrong, mut first) = (0_u64, None);
+    let check = |bytes: &[u8]| {
+        let (ends, _) = bytes.as_chunks::<8>();
+        for end in ends {
+            let end = match order {
+                ByteOrder::Little => i64::from_le_bytes(*end),
+                ByteOrder::Big => i64::from_be_bytes(*end),
+            };
+            let there = u64::try_from(end).is_ok_and(|end| vertices.is_none_or(|all| end < all));
+            if !there {
+                first.get_or_insert(end);
+                wrong = wrong.saturating_add(1);
+            }
+        }
+    };
+    if is_array {
+        let mut check = check;
+        rows.each_cell(context, |cell| {
+            check(rows.numbers(&cell).unwrap_or_default());
+        })
+        .await;
+    } else {
+        let mut check = check;
+        check(&rows.all_bytes(context).await.unwrap_or_default());
+    }
+    if let Some(first) = first {
+        let message = match vertices {
+            Some(vertices) => format!("{wrong} ends, the first is {first} of {vertices} vertices"),
+            None => format!("{wrong} ends, the first is {first}"),
+        };
+        context.find(&rules::FURTHER_LINK, key, message);
+    }
+}

@@ -1,0 +1,232 @@
+//! Objects that are formulas.
+
+use std::collections::BTreeMap;
+
+use zvf_format::numeric::{ByteOrder, Kind};
+use zvf_model::{
+    array::{ParametricObjects, ParametricType, ParametricTypes},
+    fetch::Fetch,
+    key::Key,
+    zarr::Node,
+};
+
+use super::super::{
+    Ids,
+    objects::{Members, attribute, groups},
+};
+use crate::{
+    batch::Cell,
+    context::Context,
+    rows::{Row, Rows},
+    rules::consistency as rules,
+    store::Store,
+    tree::Tree,
+};
+
+pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    let tree = &store.tree;
+    let Ok(key) = Key::parse("parametric") else {
+        return;
+    };
+    let Some(node) = tree.node(&key) else {
+        return;
+    };
+    let types = match ParametricTypes::parse(&key, node.attributes()) {
+        Ok(types) => types.value.types,
+        Err(error) => {
+            let rule = &rules::PART_NOT_CHECKED;
+            return context.find_at(rule, &key, &error.path, &error.fault);
+        }
+    };
+    let child = |name: &str| key.join(name).ok();
+    let Some(objects) = child("objects") else {
+        return;
+    };
+    // Types are there before the first object is.
+    let rows = match tree.exists(&objects) {
+        true => check_objects(context, tree, &objects, &types).await,
+        false => Some(0),
+    };
+    if let Some(names) = child("names") {
+        check_names(context, tree, &names, rows).await;
+    }
+    let members = rows.map(|rows| Members::new(&Ids::Rows(rows)));
+    if let Some(key) = child("groups") {
+        groups(context, tree, &key, members.as_ref()).await;
+    }
+    for folder in ["object_attributes", "group_attributes"] {
+        let Some(folder) = child(folder) else {
+            continue;
+        };
+        for name in tree.folders(&folder) {
+            if let Ok(key) = folder.join(name) {
+                attribute(context, tree, &key).await;
+            }
+        }
+    }
+}
+
+/// Checks the objects, and gives how many there are.
+async fn check_objects<F: Fetch>(
+    context: &Context<'_, F>,
+    tree: &Tree,
+    key: &Key,
+    types: &BTreeMap<u64, ParametricType>,
+) -> Option<u64> {
+    let node = tree.node(key)?;
+    let declared = match ParametricObjects::parse(key, node.attributes()) {
+        Ok(objects) => objects.value,
+        Err(error) => {
+            context.find_at(&rules::PART_NOT_CHECKED, key, &error.path, &error.fault);
+            return None;
+        }
+    };
+    if let Node::Group(_) = node {
+        return check_child(context, tree, key, &declared, types).await;
+    }
+    let rows = Rows::open(context, tree, key)?;
+    let Row::Number(Kind::Float64, order) = rows.row else {
+        let message = "its numbers are no float64";
+        context.find(&rules::PART_NOT_CHECKED, key, message);
+        return None;
+    };
+    rows.each_cell(context, |cell| {
+        let bytes = rows.numbers(&cell).unwrap_or_default();
+        check_rows(
+            context,
+            key,
+            cell.first,
+            (bytes, rows.columns, order),
+            types,
+        );
+    })
+    .await;
+    Some(rows.len)
+}
+
+/// The same of objects whose numbers are bytes of an array of its own.
+async fn check_child<F: Fetch>(
+    context: &Context<'_, F>,
+    tree: &Tree,
+    key: &Key,
+    declared: &ParametricObjects,
+    types: &BTreeMap<u64, ParametricType>,
+) -> Option<u64> {
+    let data = Rows::open(context, tree, &key.join("data").ok()?)?;
+    let size = data.len.checked_mul(data.row_size());
+    let columns = declared.max_row_length;
+    let expected = columns.checked_mul(8)?.checked_mul(declared.num_objects);
+    if size != expected {
+        let message = format!(
+            "{} bytes for {} rows of {columns} float64",
+            data.len, declared.num_objects
+        );
+        context.find(&rules::PART_NOT_CHECKED, key, message);
+        return None;
+    }
+    let bytes = data.all_bytes(context).await?;
+    check_rows(context, key, 0, (&bytes, columns, ByteOrder::Little), types);
+    Some(declared.num_objects)
+}
+
+/// Each row is the number of a type, its coefficients, and NaN.
+fn check_rows<F: Fetch>(
+    context: &Context<'_, F>,
+    key: &Key,
+    first: u64,
+    (bytes, columns, order): (&[u8], u64, ByteOrder),
+    types: &BTreeMap<u64, ParametricType>,
+) {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let width = usize::try_from(columns).unwrap_or(usize::MAX).max(1);
+    for (row, numbers) in (first..).zip(numbers.chunks(width)) {
+        let mut numbers = numbers.iter().map(|number| match order {
+            ByteOrder::Little => f64::from_le_bytes(*number),
+            ByteOrder::Big => f64::from_be_bytes(*number),
+        });
+        let Some(number) = numbers.next() else {
+            continue;
+        };
+        let place = || format!("row {row}");
+        // The text of a whole float is that of the number.
+        let declared = types
+            .iter()
+            .find(|(id, _)| id.to_string() == number.to_string());
+        let Some((_, declared)) = declared else {
+            let message = format!("type {number}");
+            context.find_at(&rules::FORMULA_TYPE, key, place(), message);
+            continue;
+        };
+        let expected = declared.coefficients.len();
+        let room = width.saturating_sub(1);
+        let behind = numbers.skip(expected).any(|number| !number.is_nan());
+        let message = if expected > room {
+            format!(
+                "room for {room} coefficients, and {} has {expected}",
+                declared.name
+            )
+        } else if behind {
+            format!(
+                "numbers behind the {expected} coefficients of {}",
+                declared.name
+            )
+        } else {
+            continue;
+        };
+        context.find_at(&rules::COEFFICIENTS, key, place(), message);
+    }
+}
+
+/// There is a name for each object, if there are names.
+async fn check_names<F: Fetch>(
+    context: &Context<'_, F>,
+    tree: &Tree,
+    key: &Key,
+    expected: Option<u64>,
+) {
+    let found = match tree.node(key) {
+        None => return,
+        Some(Node::Array(_)) => {
+            let Some(names) = Rows::open(context, tree, key) else {
+                return;
+            };
+            names
+                .each_cell(context, |cell| {
+                    let items = names.items(&cell).unwrap_or_default();
+                    let odd = items
+                        .iter()
+                        .position(|name| core::str::from_utf8(name).is_err());
+                    if let (Some(at), Cell::Bytes(_)) = (odd, cell.cell) {
+                        let at = u64::try_from(at).unwrap_or(u64::MAX);
+                        let row = cell.first.saturating_add(at);
+                        let message = format!("name {row} is no text");
+                        context.find(&rules::FORMULA_NAMES, key, message);
+                    }
+                })
+                .await;
+            // What nodes say of rows was compared before.
+            return;
+        }
+        Some(Node::Group(_)) => {
+            let data = key.join("data").ok();
+            let Some(names) = data.and_then(|data| Rows::open(context, tree, &data)) else {
+                return;
+            };
+            let Some(bytes) = names.all_bytes(context).await else {
+                return;
+            };
+            let Ok(text) = core::str::from_utf8(&bytes) else {
+                return context.find(&rules::FORMULA_NAMES, key, "they are no text");
+            };
+            let names = match (text.is_empty(), expected) {
+                (true, Some(0)) => 0,
+                _ => text.split('\n').count(),
+            };
+            u64::try_from(names).unwrap_or(u64::MAX)
+        }
+    };
+    if let Some(expected) = expected.filter(|expected| *expected != found) {
+        let message = format!("{found} names of {expected} objects");
+        context.find(&rules::FORMULA_NAMES, key, message);
+    }
+}

@@ -1,0 +1,260 @@
+//! The manifests of a level, one after the other.
+
+use zvf_format::{int64s::Int64s, manifest::ObjectManifest, open_rows::OpenRows};
+use zvf_model::{
+    array::{ObjectIndex, ObjectIndexLayout},
+    fetch::{CellSource, Fetch},
+    key::Key,
+    layout::Part,
+    zarr::{Array, Node},
+};
+
+use super::Scope;
+use crate::{batch::Cell, context::Context, rows::Rows, rules::consistency as rules, tree::Tree};
+
+/// The object index of a level, opened.
+#[derive(Debug)]
+pub(super) struct Manifests<A> {
+    /// Its group.
+    pub(super) key: Key,
+    pub(super) index: ObjectIndex,
+    held: Held<A>,
+    ids: Option<Rows<A>>,
+}
+
+/// How manifests are stored.
+#[derive(Debug)]
+enum Held<A> {
+    /// There are no objects, and no arrays.
+    None,
+    /// One item each.
+    Items(Rows<A>),
+    /// Back to back.
+    Open { data: Rows<A>, offsets: Rows<A> },
+}
+
+/// Ids of objects by row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// So many rows, which are their ids.
+    Rows(u64),
+    /// As stored.
+    Table(Vec<i64>),
+}
+
+impl Ids {
+    /// The id of a row.
+    pub(crate) fn get(&self, row: u64) -> Option<i64> {
+        match self {
+            Self::Rows(rows) => i64::try_from(row).ok().filter(|_| row < *rows),
+            Self::Table(ids) => ids.get(usize::try_from(row).ok()?).copied(),
+        }
+    }
+}
+
+/// What a row of the object index holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry<'a> {
+    Manifest(ObjectManifest<'a>),
+    /// Nothing: not even the count of an empty manifest.
+    Absent,
+    /// It cannot be read, which is found.
+    Lost,
+}
+
+/// Hands out the manifests of a level that can be read, in the order of rows, with
+/// the ids of their objects. What cannot be read was found by [`super::objects`] and
+/// is not found again.
+pub(crate) async fn each_manifest<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    mut each: impl FnMut(u64, i64, &ObjectManifest<'_>) + Send,
+) {
+    let aside = context.aside();
+    let Some(manifests) = Manifests::open(&aside, scope) else {
+        return;
+    };
+    let Some(ids) = manifests.ids(&aside).await else {
+        return;
+    };
+    let each = |row, entry: Entry<'_>| {
+        if let (Entry::Manifest(manifest), Some(id)) = (entry, ids.get(row)) {
+            each(row, id, &manifest);
+        }
+    };
+    manifests.each(&aside, each).await;
+}
+
+impl<A: CellSource> Manifests<A> {
+    /// Opens the object index of a level. `None` when there is none, or when it
+    /// cannot be opened, which is found then.
+    pub(super) fn open<F: Fetch<Array = A>>(
+        context: &Context<'_, F>,
+        scope: Scope<'_>,
+    ) -> Option<Self> {
+        let tree = &scope.store.tree;
+        let key = scope.store.at(scope.level, &Part::Manifests)?;
+        if !tree.exists(&key) {
+            return None;
+        }
+        let Some(Node::Group(group)) = tree.node(&key) else {
+            let message = "it is no group that can be read";
+            context.find(&rules::PART_NOT_CHECKED, &key, message);
+            return None;
+        };
+        let index = match ObjectIndex::parse(&key, &group.attributes) {
+            Ok(index) => index.value,
+            Err(error) => {
+                let rule = &rules::PART_NOT_CHECKED;
+                context.find_at(rule, &key, &error.path, &error.fault);
+                return None;
+            }
+        };
+        if index.sid_ndim != scope.level.arity {
+            let (found, arity) = (index.sid_ndim, scope.level.arity);
+            let message = format!("chunks of {found} numbers in a level of {arity}");
+            let rule = &rules::PART_NOT_CHECKED;
+            context.find_at(rule, &key, "attributes.sid_ndim", message);
+            return None;
+        }
+        let open = |name: &str| Rows::open(context, tree, &key.join(name).ok()?);
+        let missing = |name: &str| {
+            if let Ok(child) = key.join(name)
+                && !tree.exists(&child)
+            {
+                let message = format!("{} objects, and no such array", index.num_objects);
+                context.find(&rules::PART_NOT_CHECKED, &child, message);
+            }
+            None
+        };
+        let held = match index.layout {
+            ObjectIndexLayout::Open => match (open("data"), open("offsets")) {
+                (Some(data), Some(offsets)) => Held::Open { data, offsets },
+                (None, None) if index.num_objects == 0 => Held::None,
+                (None, _) => return missing("data"),
+                (_, None) => return missing("offsets"),
+            },
+            _ => match open("manifests") {
+                Some(items) => Held::Items(items),
+                None if index.num_objects == 0 => Held::None,
+                None => return missing("manifests"),
+            },
+        };
+        let ids = match index.layout {
+            ObjectIndexLayout::ManifestsWithIds => open("object_ids"),
+            _ => None,
+        };
+        let of_ids = ids.as_ref().is_some_and(|ids| !is_int64(tree, &ids.key));
+        if let (Some(ids), true) = (&ids, of_ids) {
+            let message = "ids are int64, one a row";
+            context.find(&rules::PART_NOT_CHECKED, &ids.key, message);
+            return None;
+        }
+        Some(Self {
+            key,
+            index,
+            held,
+            ids,
+        })
+    }
+
+    /// Rows of manifests, as far as the arrays tell.
+    pub(super) fn rows(&self) -> Option<u64> {
+        match &self.held {
+            Held::None => Some(0),
+            Held::Items(items) => Some(items.len),
+            Held::Open { offsets, .. } => {
+                let bytes = offsets.len.checked_mul(offsets.row_size())?;
+                bytes.is_multiple_of(8).then(|| bytes.div_euclid(8))
+            }
+        }
+    }
+
+    /// Ids by row; `None` when they cannot be read, which is found.
+    pub(super) async fn ids<F: Fetch<Array = A>>(&self, context: &Context<'_, F>) -> Option<Ids> {
+        let Some(ids) = &self.ids else {
+            return Some(Ids::Rows(self.rows().unwrap_or(self.index.num_objects)));
+        };
+        let bytes = ids.all_bytes(context).await?;
+        let numbers = Int64s::parse(&bytes).ok()?;
+        let big = matches!(
+            ids.row,
+            crate::rows::Row::Number(_, zvf_format::numeric::ByteOrder::Big)
+        );
+        let number = |id: i64| if big { id.swap_bytes() } else { id };
+        Some(Ids::Table(numbers.iter().map(number).collect()))
+    }
+
+    /// Reads all manifests in the order of rows. What cannot be read is found; says
+    /// whether all were read.
+    pub(super) async fn each<F: Fetch<Array = A>>(
+        &self,
+        context: &Context<'_, F>,
+        mut each: impl FnMut(u64, Entry<'_>) + Send,
+    ) -> bool {
+        let mut all = true;
+        let mut entry = |key: &Key, row: u64, item: &[u8]| {
+            if item.is_empty() {
+                return each(row, Entry::Absent);
+            }
+            match ObjectManifest::parse(item, self.index.sid_ndim) {
+                Ok(manifest) => each(row, Entry::Manifest(manifest)),
+                Err(error) => {
+                    let place = format!("row {row}");
+                    context.find_at(&rules::MANIFEST_UNREADABLE, key, place, error);
+                    each(row, Entry::Lost);
+                }
+            }
+        };
+        match &self.held {
+            Held::None => {}
+            Held::Items(items) => {
+                let visit = |cell: crate::rows::RowCell<'_>| {
+                    let rows = cell.first..cell.first.saturating_add(cell.rows);
+                    match (items.items(&cell), cell.cell) {
+                        (Some(found), _) => {
+                            for (row, item) in rows.zip(found) {
+                                entry(&items.key, row, item);
+                            }
+                        }
+                        (None, Cell::None) => {
+                            for row in rows {
+                                entry(&items.key, row, &[]);
+                            }
+                        }
+                        // Found where it was read.
+                        (None, _) => all = false,
+                    }
+                };
+                items.each_cell(context, visit).await;
+            }
+            Held::Open { data, offsets } => {
+                let (Some(bytes), Some(starts)) = (
+                    data.all_bytes(context).await,
+                    offsets.all_bytes(context).await,
+                ) else {
+                    return false;
+                };
+                match OpenRows::parse(&bytes, &starts) {
+                    Ok(rows) => {
+                        for (row, item) in (0..).zip(rows.iter()) {
+                            entry(&data.key, row, item);
+                        }
+                    }
+                    Err(error) => {
+                        context.find(&rules::CELL_UNREADABLE, &offsets.key, error);
+                        all = false;
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Whether an array holds int64, one a row.
+fn is_int64(tree: &Tree, key: &Key) -> bool {
+    let int64 = zvf_model::zarr::DataType::Number(zvf_format::numeric::Kind::Int64);
+    let is = |array: &Array| array.rank() == 1 && array.data_type == int64;
+    tree.array(key).is_some_and(is)
+}

@@ -1,0 +1,304 @@
+//! Which object each fragment belongs to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use zvf_format::{
+    manifest::{FragmentRef, ObjectManifest},
+    numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
+};
+use zvf_model::{array::CellAttribute, fetch::Fetch, grid::ChunkCoord, key::Key, layout::Part};
+
+use super::super::{
+    Ids, LevelCounts, Scope,
+    chunks::{Bits, open_part},
+    manifests::Manifests,
+};
+use crate::{
+    batch::{self, Cell},
+    cells::{Cells, Form},
+    context::Context,
+    finding::Fix,
+    rules::consistency as rules,
+};
+
+/// Fragments that ranges may name in all. A range takes few bytes however long it
+/// is, so that a hostile store could name each fragment a million times.
+const MOST_NAMED: u64 = 1 << 32;
+/// A fragment without an owner. Others have the row of theirs, and one.
+const NONE: u32 = 0;
+/// A fragment with several.
+const SEVERAL: u32 = u32::MAX;
+/// The names of them in an attribute of fragments.
+const NO_OWNER: i64 = -1;
+const SEVERAL_OWNERS: i64 = -2;
+/// The attribute of fragments that repeats what manifests say.
+const OBJECT_ID: &str = "object_id";
+
+/// Owners of the fragments of a level.
+pub(super) struct Owners<'a, F: Fetch> {
+    context: &'a Context<'a, F>,
+    key: &'a Key,
+    chunks: HashMap<Box<[i64]>, Chunk>,
+    /// Whether chunks are not to be looked at, as none could be read.
+    unread: bool,
+    left: u64,
+    shared: Option<(ChunkCoord, u32, u64)>,
+    /// The coordinates of a block.
+    coords: Vec<i64>,
+}
+
+/// Of one chunk.
+struct Chunk {
+    /// Fragments; `None` when the index cannot be read.
+    fragments: Option<u64>,
+    /// By fragment; empty when that takes too much memory.
+    owners: Vec<u32>,
+}
+
+impl<'a, F: Fetch> Owners<'a, F> {
+    pub(super) fn new(
+        context: &'a Context<'a, F>,
+        manifests: &'a Manifests<F::Array>,
+        counts: &LevelCounts,
+    ) -> Self {
+        let fragments = counts.chunks.values().filter_map(|chunk| chunk.fragments);
+        let bytes = fragments.fold(0_u64, u64::saturating_add).saturating_mul(4);
+        let budget = context.fetch.budget();
+        let fits = bytes <= budget;
+        if !fits {
+            let message =
+                format!("owners of fragments take {bytes} bytes, and {budget} may be held");
+            context.find(&rules::CELL_NOT_CHECKED, &manifests.key, message);
+        }
+        let chunk = |fragments: Option<u64>| Chunk {
+            fragments,
+            owners: match fragments.filter(|_| fits) {
+                Some(fragments) => vec![NONE; usize::try_from(fragments).unwrap_or(0)],
+                None => Vec::new(),
+            },
+        };
+        let read = counts.chunks.iter();
+        let read = read.map(|(key, counts)| (key.coords().into(), chunk(counts.fragments)));
+        let lost = counts
+            .lost
+            .iter()
+            .map(|key| (key.coords().into(), chunk(None)));
+        Self {
+            context,
+            key: &manifests.key,
+            chunks: read.chain(lost).collect(),
+            unread: counts.unread,
+            left: MOST_NAMED,
+            shared: None,
+            coords: Vec::new(),
+        }
+    }
+
+    /// Adds what a manifest names, and finds what is not there.
+    pub(super) fn add(&mut self, row: u64, id: Option<i64>, manifest: &ObjectManifest<'_>) {
+        if self.unread {
+            return;
+        }
+        let own = u32::try_from(row).unwrap_or(SEVERAL).saturating_add(1);
+        for block in manifest {
+            self.coords.clear();
+            self.coords.extend(block.chunk.iter());
+            let found = |rule, message: String| {
+                let object = id.map_or_else(|| format!("row {row}"), |id| format!("object {id}"));
+                self.context.find_at(rule, self.key, object, message);
+            };
+            let name = || ChunkCoord::new(self.coords.as_slice());
+            let Some(chunk) = self.chunks.get_mut(self.coords.as_slice()) else {
+                if !block.fragments.is_empty() {
+                    let message = format!("chunk {}", name());
+                    found(&rules::MANIFEST_CHUNK, message);
+                }
+                continue;
+            };
+            let Some(fragments) = chunk.fragments else {
+                continue;
+            };
+            let most = match &block.fragments {
+                FragmentRef::Single(fragment) => Some(*fragment),
+                FragmentRef::Range(range) if range.is_empty() => None,
+                FragmentRef::Range(range) => range.end.checked_sub(1),
+                FragmentRef::List(list) => list.iter().max(),
+            };
+            if let Some(most) = most.filter(|most| u64::from(*most) >= fragments) {
+                let message = format!("fragment {most} of chunk {}, which has {fragments}", name());
+                found(&rules::MANIFEST_FRAGMENT, message);
+                continue;
+            }
+            if let FragmentRef::Range(range) = &block.fragments {
+                let named = u64::try_from(range.len()).unwrap_or(u64::MAX);
+                let Some(left) = self.left.checked_sub(named) else {
+                    if self.left > 0 {
+                        self.left = 0;
+                        let message = "its ranges name fragments too many times to look at each";
+                        self.context
+                            .find(&rules::CELL_NOT_CHECKED, self.key, message);
+                    }
+                    continue;
+                };
+                self.left = left;
+            }
+            for fragment in block.fragments.iter() {
+                let owner = usize::try_from(fragment).ok();
+                let Some(owner) = owner.and_then(|at| chunk.owners.get_mut(at)) else {
+                    continue;
+                };
+                match *owner {
+                    NONE => *owner = own,
+                    other if other == own || other == SEVERAL => {}
+                    _ => {
+                        *owner = SEVERAL;
+                        let first = || (name(), fragment, 0);
+                        let (_, _, count) = self.shared.get_or_insert_with(first);
+                        *count = count.saturating_add(1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a fragment belongs to several objects.
+    pub(super) fn share(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    pub(super) fn shared_message(&self) -> String {
+        self.shared.as_ref().map_or_else(String::new, |shared| {
+            let (chunk, fragment, count) = shared;
+            format!("{count} fragments, the first is {fragment} of chunk {chunk}")
+        })
+    }
+
+    /// Fragments with a row that no object has: the chunk, the first, and how many.
+    pub(super) fn unowned(
+        &self,
+        filled: &BTreeMap<ChunkCoord, Bits>,
+    ) -> Vec<(ChunkCoord, usize, u64)> {
+        let mut all = Vec::new();
+        // Of what could not be looked at nothing can be said.
+        if self.unread || self.left == 0 {
+            return all;
+        }
+        for (key, filled) in filled {
+            let Some(chunk) = self.chunks.get(key.coords()) else {
+                continue;
+            };
+            let (mut first, mut count) = (None, 0_u64);
+            for (number, owner) in chunk.owners.iter().enumerate() {
+                if *owner == NONE && filled.get(number) {
+                    first.get_or_insert(number);
+                    count = count.saturating_add(1);
+                }
+            }
+            all.extend(first.map(|first| (key.clone(), first, count)));
+        }
+        all
+    }
+
+    /// Compares the attribute that repeats the owners with what manifests say.
+    pub(super) async fn compare(
+        &self,
+        context: &Context<'_, F>,
+        scope: Scope<'_>,
+        ids: &Ids,
+        filled: &BTreeMap<ChunkCoord, Bits>,
+    ) {
+        let part = Part::FragmentAttribute(OBJECT_ID);
+        let has = scope.store.names(scope.level, "fragment_attributes");
+        if !has.contains(&OBJECT_ID) || self.unread || self.left == 0 {
+            return;
+        }
+        let aside = context.aside();
+        let Some(cells) = open_part(&aside, scope, &part) else {
+            return;
+        };
+        let Ok(metadata) = CellAttribute::parse(&cells.key, &cells.attributes) else {
+            return;
+        };
+        let dtype = metadata.value.dtype;
+        let each = |key: &ChunkCoord, found: &[Cell]| {
+            let (Some(chunk), Some(Cell::Bytes(bytes))) =
+                (self.chunks.get(key.coords()), found.first())
+            else {
+                return;
+            };
+            let Ok(rows) = NumericRows::parse(bytes, dtype, core::num::NonZeroU32::MIN) else {
+                return;
+            };
+            if rows.rows() != chunk.owners.len() {
+                return;
+            }
+            let filled = filled.get(key);
+            let expected = |number: usize| match chunk.owners.get(number) {
+                Some(&SEVERAL) => Some(SEVERAL_OWNERS),
+                // Of a fragment without rows and owner nobody asks.
+                Some(&NONE) => filled?.get(number).then_some(NO_OWNER),
+                Some(row) => ids.get(u64::from(row.saturating_sub(1))),
+                None => None,
+            };
+            let mut wrong = (0..rows.rows()).filter_map(|number| {
+                let (found, expected) = (id_of(rows.value(number, 0)?)?, expected(number)?);
+                (found != expected).then_some((number, found, expected))
+            });
+            let Some((number, found, right)) = wrong.next() else {
+                return;
+            };
+            let message = format!("fragment {number} has {found}, and manifests say {right}");
+            let values = (0..rows.rows()).map(|number| {
+                let found = rows.value(number, 0).and_then(id_of);
+                expected(number).or(found)
+            });
+            let payload = encoded(values, dtype);
+            let fix = payload.zip(element_of(&cells, key));
+            let fix = fix.map(|(payload, (array, element))| Fix::Cell {
+                array,
+                element,
+                payload,
+            });
+            let place = Some(format!("chunk {key}"));
+            context.add(&rules::OWNERS, &cells.key, place, message, fix);
+        };
+        let chunks = cells.chunks();
+        batch::each_chunk(&aside, &[&cells], &chunks, each).await;
+    }
+}
+
+/// An id as owners are stored: by their bits.
+fn id_of(value: Value) -> Option<i64> {
+    match value {
+        Value::Int(id) => Some(id),
+        Value::UInt(id) => Some(id.cast_signed()),
+        _ => None,
+    }
+}
+
+/// Owners as bytes; `None` where not every id has room.
+fn encoded(values: impl Iterator<Item = Option<i64>>, dtype: Dtype) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if !matches!(dtype.kind(), Kind::Int64 | Kind::UInt64) {
+        return None;
+    }
+    for value in values {
+        let value = value?;
+        bytes.extend(match dtype.order() {
+            ByteOrder::Big => value.to_be_bytes(),
+            ByteOrder::Little => value.to_le_bytes(),
+        });
+    }
+    Some(bytes)
+}
+
+/// The array and element of a chunk's cell, where it is one of its own.
+fn element_of<A>(cells: &Cells<A>, chunk: &ChunkCoord) -> Option<(Key, Vec<u64>)> {
+    match &cells.form {
+        Form::Elements { grid, .. } => {
+            Some((cells.key.clone(), grid.cell_of(chunk.coords()).ok()?))
+        }
+        Form::Children(_) => Some((cells.key.join(&chunk.to_string()).ok()?, vec![0])),
+        Form::Padded { .. } => None,
+    }
+}

@@ -1,0 +1,190 @@
+//! Attributes of objects and groups, and groups.
+
+use std::collections::BTreeMap;
+
+use zvf_format::{int64s::Int64s, open_rows::OpenRows};
+use zvf_model::{
+    array::{GroupRange, Groups},
+    fetch::Fetch,
+    key::Key,
+    zarr::Node,
+};
+
+use super::members::Members;
+use crate::{
+    context::Context,
+    rows::{RowCell, Rows},
+    rules::consistency as rules,
+    tree::Tree,
+};
+
+/// Checks an attribute of objects or groups: its cells, and its mask. What nodes say
+/// of rows and shapes was checked before.
+pub(in crate::consistency) async fn attribute<F: Fetch>(
+    context: &Context<'_, F>,
+    tree: &Tree,
+    key: &Key,
+) {
+    let children = match tree.node(key) {
+        Some(Node::Array(_)) => None,
+        Some(Node::Group(_)) => Some((key.join("data"), key.join("present_mask"))),
+        // L1 finds what is no node.
+        None => return,
+    };
+    let (values, mask) = match children {
+        None => (Some(key.clone()), None),
+        Some((data, mask)) => (data.ok(), mask.ok()),
+    };
+    if let Some(values) = values.and_then(|key| Rows::open(context, tree, &key)) {
+        values.each_cell(context, |_| {}).await;
+    }
+    if let Some(mask) = mask.and_then(|key| Rows::open(context, tree, &key)) {
+        check_mask(context, key, &mask).await;
+    }
+}
+
+/// A mask says of each row whether it has a value.
+async fn check_mask<F: Fetch>(context: &Context<'_, F>, key: &Key, mask: &Rows<F::Array>) {
+    let mut odd = None;
+    mask.each_cell(context, |cell| {
+        let bytes = mask.numbers(&cell).unwrap_or_default();
+        let at = bytes.iter().position(|byte| *byte > 1);
+        let at = at.and_then(|at| u64::try_from(at).ok());
+        odd = odd.or(at.map(|at| cell.first.saturating_add(at)));
+    })
+    .await;
+    if let Some(row) = odd {
+        let message = format!("row {row} is neither 0 nor 1");
+        context.find(&rules::MASK, key, message);
+    }
+}
+
+/// Checks groups and their members.
+pub(in crate::consistency) async fn groups<F: Fetch>(
+    context: &Context<'_, F>,
+    tree: &Tree,
+    key: &Key,
+    members: Option<&Members>,
+) {
+    let Some(node) = tree.node(key) else {
+        return;
+    };
+    let groups = match Groups::parse(key, node.attributes()) {
+        Ok(groups) => groups.value,
+        Err(error) => {
+            let rule = &rules::PART_NOT_CHECKED;
+            return context.find_at(rule, key, &error.path, &error.fault);
+        }
+    };
+    let check = Check {
+        context,
+        key,
+        ranges: &groups.ranges,
+        members,
+    };
+    match node {
+        Node::Array(_) => {
+            let Some(items) = Rows::open(context, tree, key) else {
+                return;
+            };
+            let each = |cell: RowCell<'_>| {
+                let found = items.items(&cell).unwrap_or_default();
+                for (group, item) in (cell.first..).zip(found) {
+                    check.list(group, item);
+                }
+            };
+            items.each_cell(context, each).await;
+        }
+        Node::Group(_) => check.open(tree, groups.num_groups).await,
+    }
+    for (group, range) in &groups.ranges {
+        check.range(*group, *range);
+    }
+}
+
+struct Check<'a, F: Fetch> {
+    context: &'a Context<'a, F>,
+    key: &'a Key,
+    ranges: &'a BTreeMap<u64, GroupRange>,
+    members: Option<&'a Members>,
+}
+
+impl<F: Fetch> Check<'_, F> {
+    /// A group whose members are listed.
+    fn list(&self, group: u64, item: &[u8]) {
+        let place = || format!("group {group}");
+        let listed = match Int64s::parse(item) {
+            Ok(listed) => listed,
+            Err(error) => {
+                let rule = &rules::GROUP_UNREADABLE;
+                return self.context.find_at(rule, self.key, place(), error);
+            }
+        };
+        if !listed.is_empty() && self.ranges.contains_key(&group) {
+            let message = format!("{} members, and a range", listed.len());
+            self.context
+                .find_at(&rules::GROUP_TWICE, self.key, place(), message);
+        }
+        let Some(members) = self.members else {
+            return;
+        };
+        let mut missing = listed.iter().filter(|id| !members.has(*id));
+        if let Some(first) = missing.next() {
+            let count = missing.count().saturating_add(1);
+            let message = format!("{count} members, the first is {first}");
+            self.context
+                .find_at(&rules::GROUP_MEMBER, self.key, place(), message);
+        }
+    }
+
+    /// A group that is a range of ids.
+    fn range(&self, group: u64, range: GroupRange) {
+        let missing = self
+            .members
+            .map(|members| members.missing(&(range.start..range.stop)));
+        if let Some(count @ 1..) = missing {
+            let place = format!("group {group}");
+            let message = format!("{count} of {} to {}", range.start, range.stop);
+            self.context
+                .find_at(&rules::GROUP_MEMBER, self.key, place, message);
+        }
+    }
+
+    /// Groups whose members lie back to back.
+    async fn open(&self, tree: &Tree, declared: Option<u64>) {
+        let (Ok(data), Ok(offsets)) = (self.key.join("data"), self.key.join("offsets")) else {
+            return;
+        };
+        let made = tree.exists(&data) || tree.exists(&offsets);
+        if !made && declared.unwrap_or(0) == 0 {
+            return;
+        }
+        for child in [&data, &offsets] {
+            if !tree.exists(child) {
+                let message = "there are groups, and no such array";
+                self.context.find(&rules::PART_NOT_CHECKED, child, message);
+            }
+        }
+        let data = Rows::open(self.context, tree, &data);
+        let offsets = Rows::open(self.context, tree, &offsets);
+        let (Some(data), Some(offsets)) = (data, offsets) else {
+            return;
+        };
+        let bytes = data.all_bytes(self.context).await;
+        let starts = offsets.all_bytes(self.context).await;
+        let (Some(bytes), Some(starts)) = (bytes, starts) else {
+            return;
+        };
+        match OpenRows::parse(&bytes, &starts) {
+            Ok(rows) => {
+                for (group, item) in (0..).zip(rows.iter()) {
+                    self.list(group, item);
+                }
+            }
+            Err(error) => {
+                let rule = &rules::GROUP_UNREADABLE;
+                self.context.find(rule, &offsets.key, error);
+            }
+        }
+    }
+}

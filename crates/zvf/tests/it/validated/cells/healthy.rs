@@ -1,0 +1,200 @@
+//! Nothing is found in stores that are as they should be.
+
+use std::collections::BTreeSet;
+
+use zvf::{CreateOptions, Editor, Store, validate_store, validation::Options};
+use zvf_build::{GeometryKind, OutOfBounds, Plan, Profile};
+use zvf_testkit::{
+    golden::Golden,
+    stores::{self, Cells, CrossLevel, Kind, Policy, Recipe, make, pyramid},
+};
+
+use super::{super::files, found, lines};
+use crate::{block_on, written::random};
+
+/// Recipes of every kind, generation and form.
+fn recipes() -> impl Iterator<Item = Recipe> {
+    let kinds = Kind::ALL.into_iter();
+    let all = kinds.flat_map(|kind| stores::Profile::ALL.map(|profile| (kind, profile)));
+    let all = all.flat_map(|(kind, profile)| Cells::ALL.map(|cells| (kind, profile, cells)));
+    // Each has another seed, and all that goes with it.
+    (0_usize..)
+        .zip(all)
+        .map(|(number, (kind, profile, cells))| Recipe {
+            seed: number as u64,
+            kind,
+            profile,
+            cells,
+            axes: 2 + number % 2,
+            double: number % 5 == 0,
+            policy: Policy::ALL[number % 3],
+            chunked: number % 7 == 2,
+            shuffled: number % 9 == 3,
+            ..Recipe::default()
+        })
+}
+
+#[test]
+fn made_stores_are_healthy() {
+    for recipe in recipes() {
+        let recipe = recipe.possible();
+        let mut found = lines(&found(&make(&recipe).files));
+        // Points of no object are made, and noted.
+        found.retain(|line| recipe.kind != Kind::ObjectPoints || !line.starts_with("ZV-L3-052"));
+        assert!(found.is_empty(), "{recipe:?}: {found:#?}");
+    }
+}
+
+#[test]
+fn levels_are_healthy() {
+    for profile in [stores::Profile::V09, stores::Profile::V080] {
+        for kind in Kind::ALL {
+            for seed in 0..2 {
+                let recipe = Recipe {
+                    seed,
+                    kind,
+                    profile,
+                    ..Recipe::default()
+                };
+                let recipe = recipe.possible();
+                let made = pyramid(&recipe, CrossLevel::Explicit);
+                let mut found = lines(&found(&made.fine.files));
+                found.retain(|line| {
+                    recipe.kind != Kind::ObjectPoints || !line.starts_with("ZV-L3-052")
+                });
+                assert!(found.is_empty(), "{recipe:?}: {found:#?}");
+            }
+        }
+    }
+}
+
+async fn found_in(store: &Store) -> Vec<String> {
+    let report = validate_store(store.clone(), &Options::default()).await;
+    let findings = report.unwrap().findings.into_iter();
+    let own = findings.filter(|finding| finding.rule.code.starts_with("ZV-L3-0"));
+    own.map(|finding| format!("{} {}", finding.rule.code, finding.message))
+        .collect()
+}
+
+async fn created(plan: Plan) -> Store {
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let options = CreateOptions::default();
+    zvf::create_in(&store, plan, &options).await.unwrap();
+    store
+}
+
+#[test]
+fn created_stores_are_healthy() {
+    for profile in Profile::ALL {
+        for kind in GeometryKind::ALL {
+            for seed in 0..4 {
+                let case = random::case(seed, kind, profile);
+                let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
+                let plan = Plan::new(case.geometry, case.design).unwrap();
+                let found = block_on(async { found_in(&created(plan).await).await });
+                assert!(found.is_empty(), "{about}: {found:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn changed_stores_are_healthy() {
+    for kind in GeometryKind::ALL {
+        for seed in 0..4 {
+            let mut case = random::case(seed, kind, Profile::V09);
+            let axes = case.geometry.axes();
+            case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
+            let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
+            let mut random = stores::Random::new(seed);
+            let plan = Plan::new(case.geometry.clone(), case.design.clone()).unwrap();
+            block_on(async {
+                let store = created(plan).await;
+                let editor = Editor::of(store.clone()).await.unwrap();
+                let more = case.more(&mut random, 30, 1_000_000);
+                let appended = editor.append(&more, OutOfBounds::Raise).await;
+                let appended = appended.is_ok();
+                let found_now = found_in(&store).await;
+                assert!(found_now.is_empty(), "{appended} {about}: {found_now:#?}");
+                let _ = editor.remove(&[1_000_000, 0]).await;
+                let found_now = found_in(&store).await;
+                assert!(found_now.is_empty(), "removed, {about}: {found_now:#?}");
+                editor.compact().await.unwrap();
+                let found_now = found_in(&store).await;
+                assert!(found_now.is_empty(), "compacted, {about}: {found_now:#?}");
+            });
+        }
+    }
+}
+
+/// What is found in recorded stores: defects of the software that wrote them, or of
+/// those who made them up.
+#[test]
+fn recorded_stores_have_the_defects_that_are_known() {
+    let mut all = Vec::new();
+    for name in ["zvf-06", "zvf-07", "zvf-08", "zvf-09"] {
+        let golden = Golden::open(name);
+        let stores: BTreeSet<&str> = golden
+            .files()
+            .filter_map(|(path, _)| path.strip_suffix("/zarr.json"))
+            .filter(|path| {
+                [".zv", ".zarrvectors"]
+                    .iter()
+                    .any(|end| path.ends_with(end))
+            })
+            .collect();
+        for store in stores {
+            for line in lines(&found(&files(&golden, store))) {
+                // Writers do not keep it.
+                if !line.starts_with("ZV-L3-017") {
+                    all.push(format!("{name}/{store}: {line}"));
+                }
+            }
+        }
+    }
+    let known: Vec<&str> = KNOWN.lines().collect();
+    assert_eq!(all, known, "{}", all.join("\n"));
+}
+
+const KNOWN: &str = "\
+zvf-06/lowlevel_fragments.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
+zvf-06/lowlevel_fragments.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
+zvf-06/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
+zvf-06/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 1.0.0
+zvf-06/lowlevel_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 1.0.0
+zvf-06/lowlevel_fragments.zv: ZV-L3-012 0/vertices chunk 1.0.0
+zvf-06/mesh_quad_two_objects.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
+zvf-06/mesh_quad_two_objects.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
+zvf-07/lowlevel_fragments.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
+zvf-07/lowlevel_fragments.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
+zvf-07/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
+zvf-07/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 1.0.0
+zvf-07/lowlevel_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 1.0.0
+zvf-07/lowlevel_fragments.zv: ZV-L3-012 0/vertices chunk 1.0.0
+zvf-07/mesh_quad_two_objects.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
+zvf-07/mesh_quad_two_objects.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
+zvf-08/0.8.0/explicit_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
+zvf-08/0.8.0/explicit_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 0.0.0
+zvf-08/0.8.0/explicit_fragments.zv: ZV-L3-012 0/vertices chunk 0.0.0
+zvf-08/0.8.1/explicit_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
+zvf-08/0.8.1/explicit_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 0.0.0
+zvf-08/0.8.1/explicit_fragments.zv: ZV-L3-012 0/vertices chunk 0.0.0
+zvf-09/edit_add_vacuum/store.zarrvectors: ZV-L3-030 0/vertex_attributes/r chunk 2.0.0
+zvf-09/edit_add_vacuum/store.zarrvectors: ZV-L3-051 0/vertex_fragments chunk 0.0.0
+zvf-09/edit_atomic/store.zarrvectors: ZV-L3-030 0/vertex_attributes/r chunk 0.0.0
+zvf-09/edit_inplace/store.zarrvectors: ZV-L3-051 0/vertex_fragments chunk 0.0.0
+zvf-09/edit_inplace/store.zarrvectors: ZV-L3-051 0/vertex_fragments chunk 1.0.0
+zvf-09/edit_tombstone/store.zarrvectors: ZV-L3-030 0/vertex_attributes/r chunk 0.0.0
+zvf-09/explicit_fragments/store.zarrvectors: ZV-L3-050  attributes.zarr_vectors.format_capabilities
+zvf-09/explicit_fragments/store.zarrvectors: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
+zvf-09/explicit_fragments/store.zarrvectors: ZV-L3-046 0/object_index attributes.num_present
+zvf-09/fragment_owner/store.zarrvectors: ZV-L3-050  attributes.zarr_vectors.format_capabilities
+zvf-09/fragment_owner/store.zarrvectors: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
+zvf-09/fragment_owner/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 0.0.0
+zvf-09/mesh_tri/store.zarrvectors: ZV-L3-033 0/vertex_attributes/n attributes.row_shape
+zvf-09/object_index_holes/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 0.0.0
+zvf-09/object_index_holes/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 1.0.0
+zvf-09/object_index_holes/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 3.3.3
+zvf-09/polylines_reentrant/store.zarrvectors: ZV-L3-033 0/vertex_attributes/uv attributes.row_shape
+";
