@@ -1,6 +1,7 @@
 //! What validating finds in stores, healthy and not.
 
 mod cells;
+mod geom;
 mod recorded;
 
 use zvf::{OpenOptions, validate_store, validation::Options};
