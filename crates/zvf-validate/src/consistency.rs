@@ -23,6 +23,7 @@ mod links;
 mod manifests;
 mod objects;
 
+pub(crate) use chunks::open_part;
 pub(crate) use manifests::{Ids, each_manifest};
 
 /// A level that can be read.
@@ -88,9 +89,9 @@ pub(crate) struct LinkSum {
     pub(crate) width: Option<LinkWidth>,
     /// Whether all could be read.
     pub(crate) is_whole: bool,
-    /// How many lead to another level.
+    /// Rows.
     pub(crate) records: u64,
-    /// A number for all of those, whatever their order.
+    /// A number for all that lead to another level, whatever their order.
     pub(crate) digest: u128,
 }
 

@@ -8,6 +8,7 @@
 //! | 0.6, 0.7, between chunks | `cross_chunk_links/<delta>/data` | one table |
 
 mod open;
+mod read;
 mod records;
 
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ use zvf_format::{
     numeric::{Dtype, Kind},
     path::Delta,
 };
-use zvf_model::{array::LinkFamily, grid::ChunkCoord, key::Key};
+use zvf_model::{array::{LinkFamily, LinkStore}, grid::ChunkCoord, key::Key};
 
 use crate::{
     cells::Cells,
@@ -25,6 +26,7 @@ use crate::{
 };
 
 pub(crate) use open::open;
+pub(crate) use read::each_link;
 pub(crate) use records::{Record, each_record};
 
 /// Links of one delta that are stored alike.
@@ -115,6 +117,15 @@ impl<A> LinkPart<A> {
             self.form,
             CellForm::Records | CellForm::Groups(_, RowForm::Permuted)
         )
+    }
+
+    /// Whether no other cell has copies of the links in this one that come first.
+    pub(crate) fn leads(&self, cell: &ChunkCoord) -> bool {
+        if self.family.store == LinkStore::Canonical || self.delta() != Delta::INTRA {
+            return true;
+        }
+        let slots = self.slots(cell).unwrap_or_default();
+        slots.iter().all(|chunk| slots.first() <= Some(chunk))
     }
 
     /// Whether a cell is of a tuple of chunks, or of all.

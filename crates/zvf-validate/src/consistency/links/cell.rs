@@ -130,7 +130,7 @@ impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
             return;
         };
         self.held.rows = self.held.rows.saturating_add(rows);
-        if self.is_first(at) {
+        if self.part.leads(at) {
             self.held.links = self.held.links.saturating_add(rows);
         }
         if let Some(groups) = self.groups {
@@ -139,15 +139,6 @@ impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
         for (attribute, cell) in self.values.iter_mut().zip(values) {
             attribute.cell(self.context, at, rows, cell);
         }
-    }
-
-    /// Whether no other cell has copies of the links in this one that come first.
-    fn is_first(&self, at: &ChunkCoord) -> bool {
-        if self.part.family.store == LinkStore::Canonical || self.part.delta() != Delta::INTRA {
-            return true;
-        }
-        let slots = self.part.slots(at).unwrap_or_default();
-        slots.iter().all(|chunk| slots.first() <= Some(chunk))
     }
 
     /// The number of records of a cell; `None` when it cannot be decoded.
@@ -234,8 +225,8 @@ impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
         if part.is_permuted() && part.segment.is_none() {
             self.key_ascends(at, &slots, rows);
         }
+        self.sum.records = self.sum.records.saturating_add(rows);
         if !is_intra {
-            self.sum.records = self.sum.records.saturating_add(rows);
             self.sum.digest = self.sum.digest.wrapping_add(sum);
         }
         if is_copied && let Some(copies) = &mut self.copies {
