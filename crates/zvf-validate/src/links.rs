@@ -18,7 +18,11 @@ use zvf_format::{
     numeric::{Dtype, Kind},
     path::Delta,
 };
-use zvf_model::{array::{LinkFamily, LinkStore}, grid::ChunkCoord, key::Key};
+use zvf_model::{
+    array::{LinkFamily, LinkStore},
+    grid::ChunkCoord,
+    key::Key,
+};
 
 use crate::{
     cells::Cells,

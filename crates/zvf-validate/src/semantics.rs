@@ -13,6 +13,7 @@ use zvf_format::path::Delta;
 use zvf_model::{
     fetch::Fetch,
     key::Key,
+    layout::{CrossChunkForm, Part},
     level::LevelId,
     root::{GeometryKind, LinksConvention},
 };
@@ -33,9 +34,8 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, cou
     conventions::check(context, store, root, counted);
     let convention = root.links_convention.clone().unwrap_or_default();
     let is = |kind: GeometryKind| root.geometry_kinds.contains(&kind);
-    let are_paths = is(GeometryKind::Line)
-        || is(GeometryKind::Polyline)
-        || is(GeometryKind::Streamline);
+    let are_paths =
+        is(GeometryKind::Line) || is(GeometryKind::Polyline) || is(GeometryKind::Streamline);
     for level in &store.levels {
         let (Some(metadata), Some(counts)) = (&level.metadata, counted.levels.get(&level.id))
         else {
@@ -109,8 +109,19 @@ impl<F: Fetch> View<'_, '_, F> {
 
     /// The node of links inside the level.
     fn links_key(&self) -> Key {
-        let part = zvf_model::layout::Part::LinkFamily(Delta::INTRA);
-        let key = self.scope.store.at(self.scope.level, &part);
+        self.key(&Part::LinkFamily(Delta::INTRA))
+    }
+
+    /// The node of links between chunks.
+    fn between_key(&self) -> Key {
+        match self.scope.store.layout().cross_chunk {
+            CrossChunkForm::Links => self.links_key(),
+            _ => self.key(&Part::CrossChunkLinks(Delta::INTRA)),
+        }
+    }
+
+    fn key(&self, part: &Part<'_>) -> Key {
+        let key = self.scope.store.at(self.scope.level, part);
         key.unwrap_or_else(|| self.scope.level.key.clone())
     }
 }

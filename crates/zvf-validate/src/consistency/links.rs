@@ -89,7 +89,8 @@ impl<F: Fetch> Family<'_, '_, F> {
         let mut totals = Totals::new(&found.families, found.is_whole);
         let mut copies = Copies::default();
         let mut sum = LinkSum::of(&found.parts, found.is_whole);
-        let attributes = values::open(self.context, self.scope, self.delta, &found.parts);
+        let attributes = values::open(self.context, self.scope, &found.parts);
+        let mut columns = vec![None; attributes.len()];
         for (number, part) in found.parts.iter().enumerate() {
             *has_inside |= part.is_inside;
             let mine: Vec<_> = attributes
@@ -106,11 +107,10 @@ impl<F: Fetch> Family<'_, '_, F> {
                 }
                 LinkCells::Table(_) => self.table(part, &mine, &mut checking).await,
             }
-            totals.add(part, checking.finish());
+            totals.add(part, checking.finish(&mut columns));
         }
         copies.finish(self.context);
         totals.finish(self.context);
-        values::finish(self.context, self.scope, self.delta, &attributes, &totals);
         sum.is_whole &= totals.is_whole();
         sum
     }

@@ -6,11 +6,11 @@ use zvf_format::{
     path::{Delta, Offsets},
 };
 use zvf_model::{
-    array::{LinkArray, LinkFamily, LinkStore, Padded},
+    array::{LinkArray, LinkFamily, Padded},
     fetch::Fetch,
     key::Key,
     layout::{CrossChunkForm, LinkForm, LinkOffsets, Part},
-    metadata::{Attributes, MetadataError, MetadataFault, Noted},
+    metadata::{Attributes, MetadataError, Noted},
     zarr::Node,
 };
 
@@ -103,7 +103,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let Some(family) = family else {
             if has_links {
                 let message = "link_width or sid_ndim is missing, so that readers see no links";
-                self.context.find(&rules::LINK_POLICY, key, message);
+                self.context.find(&rules::PART_NOT_CHECKED, key, message);
                 return None;
             }
             return Some(None);
@@ -114,7 +114,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
             let message = format!("{found}, and chunk keys of {arity} numbers");
             let path = "attributes.sid_ndim";
             self.context
-                .find_at(&rules::LINK_POLICY, key, path, message);
+                .find_at(&rules::PART_NOT_CHECKED, key, path, message);
             return None;
         }
         Some(Some(family))
@@ -135,13 +135,13 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let target = target.and_then(|id| store.level(id)?.metadata.as_ref());
         let Some(target) = target else {
             let message = "there is no such level, or its metadata cannot be used";
-            self.context.find(&rules::LINK_TARGET, key, message);
+            self.context.find(&rules::PART_NOT_CHECKED, key, message);
             return None;
         };
         match metadata.link_scales(target, root) {
             Ok(scales) => Some(scales),
             Err(error) => {
-                self.context.find(&rules::LINK_TARGET, key, error);
+                self.context.find(&rules::PART_NOT_CHECKED, key, error);
                 None
             }
         }
@@ -188,7 +188,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let offsets = match Offsets::parse(segment, family.width, arity) {
             Ok(offsets) => offsets,
             Err(error) => {
-                context.find(&rules::LINK_SEGMENT, key, error);
+                context.find(&rules::PART_NOT_CHECKED, key, error);
                 return None;
             }
         };
@@ -199,20 +199,11 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let array = match LinkArray::parse(key, segment, &array.attributes, family) {
             Ok(array) => array.value,
             Err(error) => {
-                let rule = match error.fault {
-                    MetadataFault::Disagrees { .. } => &rules::LINK_POLICY,
-                    _ => &rules::PART_NOT_CHECKED,
-                };
+                let rule = &rules::PART_NOT_CHECKED;
                 context.find_at(rule, key, &error.path, &error.fault);
                 return None;
             }
         };
-        let crosses = self.delta == Delta::INTRA && !offsets.is_zero();
-        let is_ordered = family.store == LinkStore::Canonical && !family.directed;
-        if crosses && is_ordered && !offsets.is_canonical() {
-            let message = "offsets that are negative or descend";
-            context.find(&rules::LINK_OFFSETS, key, message);
-        }
         let part = Part::Links(self.delta, LinkOffsets::Segment(segment));
         let form = self.scope.store.layout().chunk_form(&part)?;
         let cells = Cells::open(context, tree, key, form, arity)?;
@@ -280,7 +271,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
         }
         let found = padded.columns;
         let message = format!("{found} columns, and links of {width} ends");
-        self.context.find(&rules::LINK_POLICY, key, message);
+        self.context.find(&rules::PART_NOT_CHECKED, key, message);
         None
     }
 
@@ -335,7 +326,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
             let message = format!("links of {other} ends, and of {one} inside chunks");
             let path = "attributes.link_width";
             self.context
-                .find_at(&rules::LINK_POLICY, &second.key, path, message);
+                .find_at(&rules::LINK_WIDTHS, &second.key, path, message);
         }
     }
 }

@@ -197,17 +197,9 @@ rules! { Consistency;
     /// The names of parametric objects are not one text for each. Readers stop at them.
     FORMULA_NAMES = "ZV-L3-075", Error, "names that are not one for each formula",
         Advice("write names again, or delete them");
-    /// A folder among the link arrays of a delta is named by no offsets of links of this width and arity,
-    /// as those that versions before 0.9.2 left. Readers fail on the whole family.
-    LINK_SEGMENT = "ZV-L3-100", Error, "a link array whose name is no offsets",
-        Advice("move its links to the array they belong to with the software that wrote them, or delete it");
-    /// What describes links is missing or contradicts itself: width, arity and order of an array are those
-    /// of its family, and links inside chunks and between them have one width.
-    LINK_POLICY = "ZV-L3-101", Error, "links that are described in two ways",
-        Advice("correct the attribute that the rows in the cells do not have");
-    /// Links between levels name one that does not exist, or whose chunks are no multiple of the root's.
-    LINK_TARGET = "ZV-L3-102", Error, "links to a level that is not there",
-        Advice("delete the links of this delta, or restore the level");
+    /// Up to 0.8.1 the links of a delta are in two places, inside chunks and between them, and have one width.
+    LINK_WIDTHS = "ZV-L3-101", Error, "links of two widths",
+        Advice("delete what does not belong to the geometry, or move it to a store of its own");
     /// The payload of a cell is no whole number of link rows, or its groups do not hold.
     LINK_CELL = "ZV-L3-103", Error, "a cell of links cannot be decoded",
         Advice("restore the cell from a copy; its links are lost otherwise");
@@ -220,9 +212,9 @@ rules! { Consistency;
     /// A link ends in a chunk without vertices.
     LINK_CHUNK = "ZV-L3-106", Error, "a link to a chunk that is not there",
         Advice("remove the links, or restore the vertices that they were written for");
-    /// The offsets of an array, or the chunks in the key of a cell, do not ascend, as they must where links
-    /// are undirected and stored once: who looks for a link does not look there.
-    LINK_OFFSETS = "ZV-L3-107", Error, "links where nobody looks for them",
+    /// The chunks in the key of a cell of 0.8 do not ascend, as they must where links are undirected and
+    /// stored once: who looks for a link does not look there.
+    LINK_CELL_KEY = "ZV-L3-107", Error, "links where nobody looks for them",
         Advice("rewrite the family with `zvf migrate`");
     /// The ends of undirected links that are stored once ascend by chunk and row; copies of links start with
     /// the first of their chunk, the others as they were given. Otherwise one link can be there twice.
@@ -260,9 +252,6 @@ rules! { Consistency;
     /// Links are stored both ways between two levels, and are not the same links.
     LINK_MIRROR = "ZV-L3-118", Error, "links up that are not those down",
         Advice("delete the family that is wrong, or make the coarser level anew");
-    /// There are links between levels, and the root does not say so.
-    LINK_UNDECLARED = "ZV-L3-119", Warning, "links between levels that are not declared",
-        Repair("`multiscale_links` is added to format_capabilities");
     /// Links in the form of generations up to 0.8 beside those of 0.9, as early versions of 0.9 wrote them.
     /// Readers do not see them.
     LINK_OLD_FORM = "ZV-L3-120", Error, "links in the form of an older generation",

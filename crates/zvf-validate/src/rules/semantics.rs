@@ -57,9 +57,6 @@ rules! { Semantics;
     /// An edge belongs to more than two faces.
     NOT_MANIFOLD = "ZV-L4-042", Note, "an edge of more than two faces",
         Advice("remove faces, if programs need a manifold");
-    /// Levels are numbered from 0 on, without gaps.
-    LEVELS = "ZV-L4-050", Error, "a level is missing",
-        Advice("restore the level from a copy, or make the pyramid anew");
     /// A level has more vertices than the one before.
     MORE_VERTICES = "ZV-L4-051", Error, "a coarser level of more vertices",
         Advice("make the coarser level anew");
@@ -69,12 +66,6 @@ rules! { Semantics;
     /// The share of objects that a level says it keeps is not the share that has vertices in it.
     SPARSITY = "ZV-L4-053", Warning, "a wrong object_sparsity",
         Advice("correct object_sparsity, or make the level anew");
-    /// The number of objects that a level has from its parent is another.
-    INHERITED = "ZV-L4-054", Warning, "a wrong inherited_num_objects",
-        Repair("the number is corrected");
-    /// A level says that it has the ids of its parent, and has others.
-    IDS = "ZV-L4-055", Error, "ids that are not preserved",
-        Advice("make the level anew");
     /// An object has vertices in a level, and none in the finer level that it was made from.
     NEW_OBJECTS = "ZV-L4-056", Warning, "an object that only a coarser level has",
         Advice("make the level anew");

@@ -8,12 +8,7 @@ use zvf_model::{
     root::{GeometryKind, LinksConvention, RootMetadata},
 };
 
-use crate::{
-    consistency::Counted,
-    context::Context,
-    rules::semantics as rules,
-    store::Store,
-};
+use crate::{consistency::Counted, context::Context, rules::semantics as rules, store::Store};
 
 pub(super) fn check<F: Fetch>(
     context: &Context<'_, F>,

@@ -43,7 +43,9 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
     let per_vertex = u64::from(numbers.vertices).saturating_mul(4);
     let per_fragment = u64::from(numbers.fragments).saturating_mul(4);
     let per_link = view.links().saturating_mul(8);
-    let bytes = per_vertex.saturating_add(per_fragment).saturating_add(per_link);
+    let bytes = per_vertex
+        .saturating_add(per_fragment)
+        .saturating_add(per_link);
     if !view.fits("looking at links", bytes) {
         return;
     }

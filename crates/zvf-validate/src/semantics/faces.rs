@@ -20,7 +20,9 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
     if numbers.vertices >= 1 << 31 {
         return view.not_run("there are too many vertices to compare the edges of faces");
     }
-    let edges = view.links().saturating_mul(u64::try_from(width).unwrap_or(u64::MAX));
+    let edges = view
+        .links()
+        .saturating_mul(u64::try_from(width).unwrap_or(u64::MAX));
     if !view.fits("comparing the edges of faces", edges.saturating_mul(16)) {
         return;
     }
@@ -35,15 +37,15 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
             corners.clear();
             let ends = record.ends.iter();
             corners.extend(ends.filter_map(|(span, row)| span.and_then(|span| span.vertex(*row))));
-            if corners.len() != width {
+            // What is no vertex L3 found, and corners that are there twice are found by
+            // themselves.
+            let again =
+                |(at, corner): (usize, &u32)| corners.iter().take(at).any(|one| one == corner);
+            if corners.len() != width || corners.iter().enumerate().any(again) {
                 return;
             }
             let next = corners.iter().cycle().skip(1);
-            for (from, to) in corners.iter().zip(next) {
-                if from != to {
-                    edges.push(edge(*from, *to));
-                }
-            }
+            edges.extend(corners.iter().zip(next).map(|(from, to)| edge(*from, *to)));
         },
     )
     .await;

@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 
 use zvf_format::{fragment::FragmentIndex, manifest::ObjectManifest};
-use zvf_model::{
-    fetch::Fetch,
-    grid::ChunkCoord,
-    layout::Part,
-};
+use zvf_model::{fetch::Fetch, grid::ChunkCoord, layout::Part};
 
 use super::View;
 use crate::{
@@ -96,7 +92,8 @@ impl<F: Fetch> View<'_, '_, F> {
     pub(super) fn is_read(&self) -> bool {
         let unread = self.counts.unread || !self.counts.lost.is_empty();
         let mut chunks = self.counts.chunks.values();
-        let is_read = !unread && chunks.all(|counts| counts.fragments.is_some() || counts.rows == 0);
+        let is_read =
+            !unread && chunks.all(|counts| counts.fragments.is_some() || counts.rows == 0);
         if !is_read {
             self.not_run("vertices or fragments of the level cannot be read");
         }
@@ -172,9 +169,14 @@ impl<F: Fetch> View<'_, '_, F> {
         let mut owners = vec![NONE; count];
         self.each_index(numbers, |span, index| {
             for (fragment, rows) in (0..).zip(index.iter()) {
-                let owner = span.fragment(fragment).and_then(|at| at_of(&of_fragments, at));
+                let owner = span
+                    .fragment(fragment)
+                    .and_then(|at| at_of(&of_fragments, at));
                 let owner = owner.copied().unwrap_or(NONE);
-                for row in rows.iter().take(usize::try_from(span.rows).unwrap_or_default()) {
+                for row in rows
+                    .iter()
+                    .take(usize::try_from(span.rows).unwrap_or_default())
+                {
                     let vertex = span.vertex(row);
                     if let Some(at) = vertex.and_then(|vertex| at_mut(&mut owners, vertex)) {
                         *at = match *at {

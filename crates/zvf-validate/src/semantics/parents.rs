@@ -40,7 +40,9 @@ impl Parents {
     }
 
     pub(super) fn of(&self, child: u32) -> Option<u32> {
-        at_of(&self.parents, child).copied().filter(|parent| *parent != NONE)
+        at_of(&self.parents, child)
+            .copied()
+            .filter(|parent| *parent != NONE)
     }
 
     /// Vertices that are their own ancestors, one for each cycle.

@@ -54,7 +54,9 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
     let is_line = view.scope.root.geometry_kinds.contains(&GeometryKind::Line);
     let (mut odd, mut first_odd) = (0_u64, None);
     view.each_object(&numbers, |row, fragments| {
-        let own = fragments.iter().filter_map(|fragment| at_of(&pieces, *fragment));
+        let own = fragments
+            .iter()
+            .filter_map(|fragment| at_of(&pieces, *fragment));
         let mut before: Option<&Piece> = None;
         let mut rows = 0_u64;
         for piece in own.filter(|piece| piece.rows > 0) {
@@ -88,10 +90,13 @@ async fn pieces_of<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers) -> Vec<P
     let mut pieces = vec![EMPTY; count];
     view.each_index(numbers, |span, index| {
         for (fragment, rows) in (0..).zip(index.iter()) {
-            let at = span.fragment(fragment).and_then(|at| usize::try_from(at).ok());
+            let at = span
+                .fragment(fragment)
+                .and_then(|at| usize::try_from(at).ok());
             let piece = at.and_then(|at| pieces.get_mut(at));
             let ends = rows.iter().next().zip(rows.iter().last());
-            let ends = ends.and_then(|(first, last)| Some((span.vertex(first)?, span.vertex(last)?)));
+            let ends =
+                ends.and_then(|(first, last)| Some((span.vertex(first)?, span.vertex(last)?)));
             if let (Some(piece), Some((first, last))) = (piece, ends) {
                 *piece = Piece {
                     first,
@@ -158,7 +163,7 @@ impl Steps {
         if missing == 0 && extra == 0 {
             return;
         }
-        let key = view.links_key();
+        let key = view.between_key();
         let steps = self.vertices.len();
         let links = u64::try_from(stored.len()).unwrap_or(u64::MAX);
         let same_count = others == 0 && stored.len() == steps;

@@ -2,7 +2,7 @@
 
 mod coverage;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use zvf_model::{
     fetch::Fetch,
     key::Key,
@@ -28,13 +28,6 @@ pub(super) async fn check<F: Fetch>(
     counted: &Counted,
 ) {
     let stale = stale(context, store, root);
-    for (at, level) in (0..).zip(&store.levels) {
-        if level.id != LevelId::new(at) {
-            let message = format!("level {}, where level {at} is missing", level.id);
-            context.find(&rules::LEVELS, &level.key, message);
-            break;
-        }
-    }
     let mut before: Option<Step<'_>> = None;
     for level in &store.levels {
         let counts = counted.levels.get(&level.id);
@@ -82,11 +75,7 @@ struct Step<'a> {
 }
 
 /// Levels that changed since, which the root says.
-fn stale<F: Fetch>(
-    context: &Context<'_, F>,
-    store: &Store,
-    root: &RootMetadata,
-) -> Vec<LevelId> {
+fn stale<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) -> Vec<LevelId> {
     let listed = root.other.get("zvf_stale_levels").and_then(Value::as_array);
     let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
     let ids = numbers.filter_map(|number| u32::try_from(number).ok());
@@ -130,7 +119,10 @@ fn vertices<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_
     let is_read = |counts: &LevelCounts| !counts.unread && counts.lost.is_empty();
     let (fine, coarse) = (sum(finer.counts), sum(step.counts));
     if is_read(finer.counts) && coarse > fine {
-        let message = format!("{coarse} vertices, and level {} has {fine}", finer.scope.level.id);
+        let message = format!(
+            "{coarse} vertices, and level {} has {fine}",
+            finer.scope.level.id
+        );
         context.find(&rules::MORE_VERTICES, &step.scope.level.key, message);
     }
 }
@@ -142,7 +134,10 @@ fn bins<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
     };
     let (fine, coarse) = (volume(finer), volume(step));
     if coarse < fine {
-        let message = format!("bins of {coarse}, and of {fine} in level {}", finer.scope.level.id);
+        let message = format!(
+            "bins of {coarse}, and of {fine} in level {}",
+            finer.scope.level.id
+        );
         context.find(&rules::FINER_BINS, &step.scope.level.key, message);
     }
 }
@@ -156,21 +151,6 @@ fn objects<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>
         return;
     }
     let rows = finer.counts.objects.unwrap_or(0);
-    if let Some(inherited) = metadata.inherited_num_objects
-        && inherited != rows
-    {
-        let message = format!("{inherited}, and level {parent} has {rows} objects");
-        let path = ["zarr_vectors_level", "inherited_num_objects"];
-        let value = Some(json!(rows));
-        context.find_attribute(&rules::INHERITED, key, &path, message, value);
-    }
-    if metadata.preserves_object_ids && finer.counts.ids.is_some() && step.counts.ids.is_some() {
-        let same = finer.counts.objects == step.counts.objects && finer.counts.ids == step.counts.ids;
-        if !same {
-            let message = format!("the ids are not those of level {parent}");
-            context.find(&rules::IDS, key, message);
-        }
-    }
     let (Some(fine), Some(coarse)) = (&finer.present, &step.present) else {
         return;
     };

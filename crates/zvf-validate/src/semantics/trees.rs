@@ -82,7 +82,10 @@ async fn imply<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &mu
     view.each_index(numbers, |span, index| {
         for rows in index.iter() {
             let mut before = None;
-            for row in rows.iter().take(usize::try_from(span.rows).unwrap_or_default()) {
+            for row in rows
+                .iter()
+                .take(usize::try_from(span.rows).unwrap_or_default())
+            {
                 let vertex = span.vertex(row);
                 if let (Some(parent), Some(child)) = (before, vertex) {
                     parents.imply(child, parent);
@@ -136,4 +139,3 @@ async fn objects<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &
         view.context.find(&rules::FOREST, key, message);
     }
 }
-

@@ -94,14 +94,10 @@ impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
         }
     }
 
-    pub(super) fn finish(self) -> Held {
-        if self.part.is_inside && self.groups.is_none() && self.held.rows > 0 {
-            let message = "the level has no link_fragments";
-            let key = &self.part.key;
-            self.context.find(&rules::LINK_GROUPS_MISSING, key, message);
-        }
-        for values in self.values {
-            values.finish(self.context);
+    /// What was found; `columns` are those of each attribute in other parts.
+    pub(super) fn finish(self, columns: &mut [Option<u64>]) -> Held {
+        for (values, columns) in self.values.into_iter().zip(columns) {
+            values.finish(self.context, columns);
         }
         self.held
     }
@@ -235,14 +231,13 @@ impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
         Some(rows)
     }
 
-    /// Chunks in the key of a cell of 0.8 ascend. Offsets of 0.9 are looked at where
-    /// arrays are opened.
+    /// Chunks in the key of a cell of 0.8 ascend, as offsets of 0.9 do.
     fn key_ascends(&self, at: &ChunkCoord, slots: &[ChunkCoord], rows: u64) {
         let family = &self.part.family;
         let is_sorted = family.store == LinkStore::Canonical && !family.directed;
         if is_sorted && rows > 0 && !slots.is_sorted() {
             let message = "the chunks in its key descend";
-            self.find(&rules::LINK_OFFSETS, at, message);
+            self.find(&rules::LINK_CELL_KEY, at, message);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     array::{LinkFamily, LinkStore},
@@ -14,15 +14,12 @@ use zvf_model::{
 
 use super::cell::Held;
 use crate::{
-    consistency::{Counted, LinkSum, Scope},
+    consistency::{Counted, LinkSum},
     context::Context,
     links::LinkPart,
     rules::consistency as rules,
     store::Store,
 };
-
-/// What capability stands for links between levels.
-const MULTISCALE: &str = "multiscale_links";
 
 /// Links of the families of a delta.
 #[derive(Debug)]
@@ -55,12 +52,6 @@ impl Totals {
     /// Whether every link was read.
     pub(super) fn is_whole(&self) -> bool {
         self.is_open && !self.families.values().any(|(_, held)| held.is_cut)
-    }
-
-    /// Links of a family; `None` when some could not be read.
-    pub(super) fn links(&self, family: &Key) -> Option<u64> {
-        let (_, held) = self.families.get(family)?;
-        (self.is_open && !held.is_cut).then_some(held.links)
     }
 
     pub(super) fn finish<F: Fetch>(&self, context: &Context<'_, F>) {
@@ -107,19 +98,6 @@ pub(crate) fn between_levels<F: Fetch>(
     root: &RootMetadata,
     counted: &Counted,
 ) {
-    let mut families = counted.levels.values().flat_map(|counts| &counts.links);
-    let leaves = families.any(|(delta, sum)| *delta != Delta::INTRA && sum.records > 0);
-    if leaves && !root.capabilities.iter().any(|token| token == MULTISCALE) {
-        let tokens = root.capabilities.iter().map(String::as_str);
-        let tokens: Vec<&str> = tokens.chain([MULTISCALE]).collect();
-        context.find_attribute(
-            &rules::LINK_UNDECLARED,
-            &Key::root(),
-            &["zarr_vectors", "format_capabilities"],
-            "there are links between levels",
-            Some(Value::from(tokens)),
-        );
-    }
     for (level, counts) in &counted.levels {
         let ups = counts.links.iter().filter(|(delta, _)| delta.levels() > 0);
         for (delta, up) in ups {
@@ -178,11 +156,4 @@ impl LinkSum {
             ..Self::default()
         }
     }
-}
-
-/// The node of the attribute family of 0.9, which has a count.
-pub(super) fn family_node(scope: Scope<'_>, name: &str, delta: Delta) -> Option<Key> {
-    scope
-        .store
-        .at(scope.level, &Part::LinkAttributeFamily(name, delta))
 }

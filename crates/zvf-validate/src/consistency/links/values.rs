@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use zvf_format::path::Delta;
 use zvf_model::{
     array::CellAttribute,
     fetch::Fetch,
@@ -12,7 +11,6 @@ use zvf_model::{
     layout::{ChunkForm, LinkOffsets, Part},
 };
 
-use super::totals::{Totals, family_node};
 use crate::{
     batch::Cell,
     cells::Cells,
@@ -25,7 +23,6 @@ use crate::{
 /// An attribute of the links of a delta.
 #[derive(Debug)]
 pub(super) struct Attribute<A> {
-    name: String,
     /// For each part of the links.
     parts: Vec<PartValues<A>>,
 }
@@ -34,8 +31,6 @@ pub(super) struct Attribute<A> {
 #[derive(Debug)]
 struct PartValues<A> {
     key: Key,
-    /// Of which links.
-    family: Key,
     state: State<A>,
     is_old: bool,
     is_table: bool,
@@ -79,7 +74,6 @@ pub(super) struct Values<'a> {
 pub(super) fn open<F: Fetch>(
     context: &Context<'_, F>,
     scope: Scope<'_>,
-    delta: Delta,
     parts: &[LinkPart<F::Array>],
 ) -> Vec<Attribute<F::Array>> {
     let inside = scope.store.names(scope.level, "link_attributes");
@@ -98,20 +92,15 @@ pub(super) fn open<F: Fetch>(
             };
             Some(PartValues {
                 key,
-                family: part.family_key.clone(),
                 state,
                 is_old: part.segment.is_none(),
                 is_table: matches!(part.cells, LinkCells::Table(_)),
             })
         });
         let parts_of: Vec<_> = values.collect();
-        strays(context, scope, name, delta, &parts_of);
         let is_there = |values: &PartValues<_>| !matches!(values.state, State::Absent);
         if parts_of.iter().any(is_there) {
-            found.push(Attribute {
-                name: name.to_owned(),
-                parts: parts_of,
-            });
+            found.push(Attribute { parts: parts_of });
         }
     }
     found
@@ -160,31 +149,6 @@ fn open_values<F: Fetch>(
     match Cells::open(context, tree, key, form, arity) {
         Some(cells) => State::Open(LinkCells::Each(cells), metadata),
         None => State::Broken,
-    }
-}
-
-/// Arrays of 0.9 with values of links that are not there.
-fn strays<F: Fetch, A>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    name: &str,
-    delta: Delta,
-    parts: &[PartValues<A>],
-) {
-    let key = family_node(scope, name, delta);
-    let Some(key) =
-        key.filter(|_| scope.store.layout().links == zvf_model::layout::LinkForm::PerOffsets)
-    else {
-        return;
-    };
-    for segment in scope.store.tree.folders(&key) {
-        let Ok(child) = key.join(segment) else {
-            continue;
-        };
-        if !parts.iter().any(|part| part.key == child) {
-            let message = "values of links that are not there";
-            context.find(&rules::LINK_VALUES, &child, message);
-        }
     }
 }
 
@@ -255,7 +219,9 @@ impl Values<'_> {
         }
     }
 
-    pub(super) fn finish<F: Fetch>(self, context: &Context<'_, F>) {
+    /// What is found once all cells were looked at; `columns` are those of rows in
+    /// other arrays.
+    pub(super) fn finish<F: Fetch>(self, context: &Context<'_, F>, columns_of: &mut Option<u64>) {
         if self.is_absent && self.bare > 0 {
             let rule = match self.is_old {
                 true => &rules::LINK_VALUES_ABSENT,
@@ -269,46 +235,18 @@ impl Values<'_> {
         };
         let size = u64::try_from(metadata.dtype.size()).unwrap_or(1);
         let columns = row.checked_div(size).unwrap_or(1);
+        let others = *columns_of.get_or_insert(columns);
+        if others != columns {
+            let message = format!("rows of {columns} values, and of {others} elsewhere");
+            context.find(&rules::LINK_VALUES, self.key, message);
+        }
         // Tables say their shape elsewhere, and cells up to 0.8.0 do not say it.
         let is_declared = metadata.row_shape.is_some() && !self.is_table;
-        if is_declared && metadata.declared_columns() != Some(columns) {
+        if is_declared && others == columns && metadata.declared_columns() != Some(columns) {
             let message = format!("rows have {columns} values");
             let value = Some(json!([columns]));
             let rule = &rules::LINK_COLUMNS;
             context.find_attribute(rule, self.key, &["row_shape"], message, value);
-        }
-    }
-}
-
-/// Compares the counts that attributes have.
-pub(super) fn finish<F: Fetch, A>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    delta: Delta,
-    attributes: &[Attribute<A>],
-    totals: &Totals,
-) {
-    for attribute in attributes {
-        let mut nodes: Vec<(Key, &Key)> = Vec::new();
-        for part in &attribute.parts {
-            let family = family_node(scope, &attribute.name, delta);
-            nodes.extend(family.map(|key| (key, &part.family)));
-            nodes.push((part.key.clone(), &part.family));
-        }
-        nodes.sort();
-        nodes.dedup();
-        for (node, family) in nodes {
-            let found = scope.store.tree.node(&node);
-            let declared = found.and_then(|node| node.attributes().get("num_links"));
-            let declared = declared.and_then(serde_json::Value::as_u64);
-            if let (Some(declared), Some(links)) = (declared, totals.links(family))
-                && declared != links
-            {
-                let message = format!("{declared}, and there are {links} links");
-                let value = Some(json!(links));
-                let rule = &rules::LINK_COUNT;
-                context.find_attribute(rule, &node, &["num_links"], message, value);
-            }
         }
     }
 }

@@ -14,11 +14,7 @@ use crate::{
 const UP: Delta = Delta::new(1);
 
 /// Checks the links of `view`, which is `finer`, to `coarser`.
-pub(super) async fn check<F: Fetch>(
-    view: &View<'_, '_, F>,
-    finer: &Step<'_>,
-    coarser: &Step<'_>,
-) {
+pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>, finer: &Step<'_>, coarser: &Step<'_>) {
     let level = finer.scope.level;
     if level.id.offset(1) != Some(coarser.scope.level.id) {
         return;
@@ -38,7 +34,10 @@ pub(super) async fn check<F: Fetch>(
         return;
     };
     let flags = u64::from(numbers.vertices) / 4;
-    if !view.fits("looking for parents", flags.saturating_add(u64::from(numbers.fragments))) {
+    if !view.fits(
+        "looking for parents",
+        flags.saturating_add(u64::from(numbers.fragments)),
+    ) {
         return;
     }
     let mut covered = Flags::new(numbers.vertices);
@@ -81,7 +80,10 @@ pub(super) async fn check<F: Fetch>(
             if has_objects && !number.is_some_and(|number| needed.is_set(number)) {
                 continue;
             }
-            for row in rows.iter().take(usize::try_from(span.rows).unwrap_or_default()) {
+            for row in rows
+                .iter()
+                .take(usize::try_from(span.rows).unwrap_or_default())
+            {
                 if let Some(vertex) = span.vertex(row).filter(|vertex| !covered.is_set(*vertex)) {
                     orphans.set(vertex);
                 }
