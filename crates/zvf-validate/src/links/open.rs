@@ -60,6 +60,9 @@ struct Opening<'a, 'c, F: Fetch> {
 /// Something could not be opened; that is found.
 type Opened = Option<()>;
 
+/// The same of a policy.
+struct Unusable;
+
 impl<F: Fetch> Opening<'_, '_, F> {
     fn at(&self, part: &Part<'_>) -> Option<Key> {
         self.scope.store.at(self.scope.level, part)
@@ -72,41 +75,41 @@ impl<F: Fetch> Opening<'_, '_, F> {
         match tree.node(key) {
             Some(Node::Array(_)) => {
                 let message = "an array where links have a group";
-                self.context.find(&rules::PART_NOT_CHECKED, key, message);
+                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
                 None
             }
             Some(node) => Some(node.attributes().clone()),
             None if tree.has_file(key) => {
                 let message = "its zarr.json cannot be read";
-                self.context.find(&rules::PART_NOT_CHECKED, key, message);
+                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
                 None
             }
             None => Some(Attributes::new()),
         }
     }
 
-    /// The policy; `None` inside where there is none, and no links to miss it.
+    /// The policy; `None` where there is none, and no links to miss it.
     fn family(
         &self,
         key: &Key,
         parsed: Result<Noted<Option<LinkFamily>>, MetadataError>,
         has_links: bool,
-    ) -> Option<Option<LinkFamily>> {
+    ) -> Result<Option<LinkFamily>, Unusable> {
         let family = match parsed {
             Ok(parsed) => parsed.value,
             Err(error) => {
-                let rule = &rules::PART_NOT_CHECKED;
+                let rule = &rules::LINK_NOT_CHECKED;
                 self.context.find_at(rule, key, &error.path, &error.fault);
-                return None;
+                return Err(Unusable);
             }
         };
         let Some(family) = family else {
             if has_links {
                 let message = "link_width or sid_ndim is missing, so that readers see no links";
-                self.context.find(&rules::PART_NOT_CHECKED, key, message);
-                return None;
+                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+                return Err(Unusable);
             }
-            return Some(None);
+            return Ok(None);
         };
         let arity = self.scope.level.arity;
         let found = family.sid_ndim.unwrap_or(arity);
@@ -114,10 +117,10 @@ impl<F: Fetch> Opening<'_, '_, F> {
             let message = format!("{found}, and chunk keys of {arity} numbers");
             let path = "attributes.sid_ndim";
             self.context
-                .find_at(&rules::PART_NOT_CHECKED, key, path, message);
-            return None;
+                .find_at(&rules::LINK_NOT_CHECKED, key, path, message);
+            return Err(Unusable);
         }
-        Some(Some(family))
+        Ok(Some(family))
     }
 
     /// How chunk keys of this level compare with those at the other ends.
@@ -135,13 +138,13 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let target = target.and_then(|id| store.level(id)?.metadata.as_ref());
         let Some(target) = target else {
             let message = "there is no such level, or its metadata cannot be used";
-            self.context.find(&rules::PART_NOT_CHECKED, key, message);
+            self.context.find(&rules::LINK_NOT_CHECKED, key, message);
             return None;
         };
         match metadata.link_scales(target, root) {
             Ok(scales) => Some(scales),
             Err(error) => {
-                self.context.find(&rules::PART_NOT_CHECKED, key, error);
+                self.context.find(&rules::LINK_NOT_CHECKED, key, error);
                 None
             }
         }
@@ -157,7 +160,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let attributes = self.group(&key)?;
         let segments = tree.folders(&key);
         let parsed = LinkFamily::parse(&key, self.delta, &attributes);
-        let Some(family) = self.family(&key, parsed, !segments.is_empty())? else {
+        let Some(family) = self.family(&key, parsed, !segments.is_empty()).ok()? else {
             return Some(());
         };
         found.families.push((key.clone(), family.clone()));
@@ -188,18 +191,18 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let offsets = match Offsets::parse(segment, family.width, arity) {
             Ok(offsets) => offsets,
             Err(error) => {
-                context.find(&rules::PART_NOT_CHECKED, key, error);
+                context.find(&rules::LINK_NOT_CHECKED, key, error);
                 return None;
             }
         };
         let Some(array) = tree.array(key) else {
-            context.find(&rules::PART_NOT_CHECKED, key, "no array that can be read");
+            context.find(&rules::LINK_NOT_CHECKED, key, "no array that can be read");
             return None;
         };
         let array = match LinkArray::parse(key, segment, &array.attributes, family) {
             Ok(array) => array.value,
             Err(error) => {
-                let rule = &rules::PART_NOT_CHECKED;
+                let rule = &rules::LINK_NOT_CHECKED;
                 context.find_at(rule, key, &error.path, &error.fault);
                 return None;
             }
@@ -241,7 +244,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
             _ => !cells.chunks().is_empty(),
         };
         let parsed = LinkFamily::parse_intra(&key, self.delta, &cells.attributes);
-        let Some(family) = self.family(&key, parsed, has_links)? else {
+        let Some(family) = self.family(&key, parsed, has_links).ok()? else {
             return Some(());
         };
         found.families.push((key.clone(), family.clone()));
@@ -271,7 +274,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
         }
         let found = padded.columns;
         let message = format!("{found} columns, and links of {width} ends");
-        self.context.find(&rules::PART_NOT_CHECKED, key, message);
+        self.context.find(&rules::LINK_NOT_CHECKED, key, message);
         None
     }
 
@@ -286,7 +289,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
         let is_table = self.scope.store.layout().cross_chunk == CrossChunkForm::Table;
         let has_links = !tree.folders(&key).is_empty();
         let parsed = LinkFamily::parse_cross_chunk(&key, self.delta, &attributes);
-        let Some(family) = self.family(&key, parsed, has_links)? else {
+        let Some(family) = self.family(&key, parsed, has_links).ok()? else {
             return Some(());
         };
         found.families.push((key.clone(), family.clone()));

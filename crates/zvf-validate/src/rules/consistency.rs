@@ -197,6 +197,10 @@ rules! { Consistency;
     /// The names of parametric objects are not one text for each. Readers stop at them.
     FORMULA_NAMES = "ZV-L3-075", Error, "names that are not one for each formula",
         Advice("write names again, or delete them");
+    /// What describes links, or the level that they lead to, cannot be used, so that none of them was
+    /// checked. Readers that come to them fail, or see no links.
+    LINK_NOT_CHECKED = "ZV-L3-100", Error, "links that were not checked",
+        Advice("mend what else is found of this node, and validate again");
     /// Up to 0.8.1 the links of a delta are in two places, inside chunks and between them, and have one width.
     LINK_WIDTHS = "ZV-L3-101", Error, "links of two widths",
         Advice("delete what does not belong to the geometry, or move it to a store of its own");

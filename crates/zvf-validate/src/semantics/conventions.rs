@@ -1,6 +1,6 @@
 //! What the root says of links, and what there is.
 
-use zvf_format::path::Delta;
+use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     fetch::Fetch,
     key::Key,
@@ -46,7 +46,7 @@ pub(super) fn check<F: Fetch>(
             let message = format!("{} links", sum.records);
             context.find(&rules::LINKED_POINTS, &key, message);
         }
-        let width = sum.width.map_or(0, |width| width.get());
+        let width = sum.width.map_or(0, LinkWidth::get);
         if root.geometry_kinds.contains(&GeometryKind::Mesh) && (1..3).contains(&width) {
             let message = format!("links of {width} ends");
             context.find(&rules::NO_FACES, &key, message);

@@ -1,7 +1,7 @@
 //! Faces that share an edge: two at most, and they go along it in opposite
 //! directions.
 
-use zvf_format::path::Delta;
+use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::fetch::Fetch;
 
 use super::View;
@@ -9,7 +9,7 @@ use crate::{links::each_link, rules::semantics as rules};
 
 pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
     let sum = view.counts.links.get(&Delta::INTRA);
-    let width = sum.and_then(|sum| sum.width).map_or(0, |width| width.get());
+    let width = sum.and_then(|sum| sum.width).map_or(0, LinkWidth::get);
     if width < 3 || view.links() == 0 {
         return;
     }

@@ -129,7 +129,7 @@ impl<F: Fetch> View<'_, '_, F> {
         let mut fragments = Vec::new();
         let visit = |row: u64, _: i64, manifest: &ObjectManifest<'_>| {
             fragments.clear();
-            for block in manifest.iter() {
+            for block in manifest {
                 let coords: Vec<i64> = block.chunk.iter().collect();
                 let Some(span) = numbers.span_at(&coords) else {
                     continue;

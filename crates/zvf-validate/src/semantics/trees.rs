@@ -80,7 +80,7 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
 /// Rows of a fragment follow from each other.
 async fn imply<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &mut Parents) {
     view.each_index(numbers, |span, index| {
-        for rows in index.iter() {
+        for rows in index {
             let mut before = None;
             for row in rows
                 .iter()

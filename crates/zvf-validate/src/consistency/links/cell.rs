@@ -162,7 +162,7 @@ impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
             for (end, row) in record.ends {
                 match end.limit {
                     Limit::Rows(rows) if *row >= rows => {
-                        no_row.add(|| format!("link {} names vertex {row} of {rows}", record.at))
+                        no_row.add(|| format!("link {} names vertex {row} of {rows}", record.at));
                     }
                     Limit::Absent => no_chunk
                         .add(|| format!("link {} ends in a chunk without vertices", record.at)),

@@ -11,8 +11,11 @@ use crate::{context::Context, rules::consistency as rules};
 /// the sums are equal; nothing is kept of single links.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    sums: BTreeMap<(Key, Vec<ChunkCoord>), BTreeMap<ChunkCoord, (u64, u128)>>,
+    sums: BTreeMap<(Key, Vec<ChunkCoord>), Sums>,
 }
+
+/// How many copies a chunk has, and their sum.
+type Sums = BTreeMap<ChunkCoord, (u64, u128)>;
 
 impl Copies {
     /// A cell with copies of links between `slots`, the first of which has them.

@@ -28,7 +28,7 @@ impl<'a> Places<'a> {
     }
 
     /// What is known of a chunk.
-    pub(super) fn limit(&self, coords: &[i64]) -> Limit {
+    pub(super) fn limit(self, coords: &[i64]) -> Limit {
         let Some(counts) = self.counts else {
             return Limit::Unknown;
         };
@@ -41,8 +41,11 @@ impl<'a> Places<'a> {
     }
 
     /// Chunks with vertices that could be read.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkCoord> {
-        let chunks = self.counts.iter().flat_map(|counts| counts.chunks.keys());
+    pub(super) fn chunks(self) -> impl Iterator<Item = ChunkCoord> + use<'a> {
+        let chunks = self
+            .counts
+            .into_iter()
+            .flat_map(|counts| counts.chunks.keys());
         chunks.cloned()
     }
 }

@@ -130,7 +130,7 @@ fn open_values<F: Fetch>(
     let metadata = match metadata {
         Ok(metadata) => Box::new(metadata.value),
         Err(error) => {
-            let rule = &rules::PART_NOT_CHECKED;
+            let rule = &rules::LINK_NOT_CHECKED;
             context.find_at(rule, key, &error.path, &error.fault);
             return State::Broken;
         }

@@ -68,7 +68,9 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>, finer: &Step<'_>, co
         view.each_object(&numbers, |row, fragments| {
             let row = u32::try_from(row).unwrap_or(u32::MAX);
             if kept.is_none_or(|kept| kept.is_set(row)) {
-                fragments.iter().for_each(|fragment| needed.set(*fragment));
+                for fragment in fragments {
+                    needed.set(*fragment);
+                }
             }
         })
         .await;

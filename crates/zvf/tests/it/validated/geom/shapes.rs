@@ -1,9 +1,11 @@
 //! Geometry that is not what the store says it is.
 
 use serde_json::json;
+use zvf::{OpenOptions, validate_store, validation::Options};
 use zvf_build::{GeometryKind, Profile};
 
 use super::made::{Made, created, design, made, mesh, recorded, trees, vertices};
+use crate::block_on;
 
 const BLOCK: &str = "zarr_vectors";
 
@@ -105,4 +107,26 @@ fn faces_share_edges_in_opposite_directions() {
     with(&[2, 3, 5]).breaks(&["L4-041"]);
     with(&[0, 2, 5]).breaks(&["L4-042"]);
     with(&[0, 3, 3]).breaks(&["L4-040"]);
+}
+
+#[test]
+fn what_takes_too_much_memory_is_not_done_and_said() {
+    // Cells of 16 kB; all edges and vertices are 36 kB.
+    let places: Vec<[f32; 2]> = (0..3000).map(|at| [(at / 1000 * 10) as f32, 0.0]).collect();
+    let mut geometry = vertices(&places);
+    geometry.links = (0..3000).flat_map(|at| [at, at / 1000 * 1000]).collect();
+    let graph = created(geometry, design(GeometryKind::Graphs, Profile::V09));
+    let options = Options {
+        batch_bytes: 1,
+        ..Options::default()
+    };
+    let open = OpenOptions::default().budget(30_000);
+    let store = open.from_memory(graph.0).unwrap();
+    let report = block_on(validate_store(store, &options)).unwrap();
+    let found = report.findings.iter();
+    let found: Vec<(&str, &str)> = found
+        .map(|finding| (finding.rule.code, finding.message.as_str()))
+        .collect();
+    let message = "looking at links takes 36012 bytes, and 30000 are allowed";
+    assert_eq!(found, [("ZV-L4-000", message)]);
 }
