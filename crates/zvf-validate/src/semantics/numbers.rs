@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use zvf_format::{fragment::FragmentIndex, manifest::ObjectManifest};
+use zvf_format::{
+    fragment::FragmentIndex,
+    manifest::{FragmentRef, ObjectManifest},
+};
 use zvf_model::{fetch::Fetch, grid::ChunkCoord, layout::Part};
 
 use super::View;
@@ -120,24 +123,30 @@ impl<F: Fetch> View<'_, '_, F> {
         .await;
     }
 
-    /// Hands out manifests with the numbers of their fragments.
+    /// Hands out manifests as the numbers of their fragments.
     pub(super) async fn each_object(
         &self,
         numbers: &Numbers,
-        mut each: impl FnMut(u64, &[u32]) + Send,
+        mut each: impl FnMut(u64, &mut dyn Iterator<Item = u32>) + Send,
     ) {
-        let mut fragments = Vec::new();
         let visit = |row: u64, _: i64, manifest: &ObjectManifest<'_>| {
-            fragments.clear();
-            for block in manifest {
+            let blocks = manifest.iter().filter_map(|block| {
                 let coords: Vec<i64> = block.chunk.iter().collect();
-                let Some(span) = numbers.span_at(&coords) else {
-                    continue;
+                let span = numbers.span_at(&coords)?;
+                let own = match block.fragments {
+                    // As many as there are, whatever it says.
+                    FragmentRef::Range(own) => {
+                        FragmentRef::Range(own.start..own.end.min(span.fragments))
+                    }
+                    own => own,
                 };
-                let numbers = block.fragments.iter();
-                fragments.extend(numbers.filter_map(|fragment| span.fragment(fragment)));
-            }
-            each(row, &fragments);
+                Some((span, own))
+            });
+            let mut fragments = blocks.flat_map(|(span, own)| {
+                own.iter()
+                    .filter_map(move |fragment| span.fragment(fragment))
+            });
+            each(row, &mut fragments);
         };
         each_manifest(&self.aside, self.scope, visit).await;
     }
@@ -149,7 +158,7 @@ impl<F: Fetch> View<'_, '_, F> {
         self.each_object(numbers, |row, fragments| {
             let row = u32::try_from(row).unwrap_or(MANY);
             for fragment in fragments {
-                if let Some(owner) = at_mut(&mut owners, *fragment) {
+                if let Some(owner) = at_mut(&mut owners, fragment) {
                     *owner = match *owner {
                         NONE => row,
                         same if same == row => row,

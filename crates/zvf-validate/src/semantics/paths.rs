@@ -1,7 +1,7 @@
 //! Lines, polylines and streamlines: pieces of a path that lie in different chunks
 //! are linked, and nothing else is.
 
-use zvf_format::path::Delta;
+use zvf_format::{fragment::Rows, path::Delta};
 use zvf_model::{
     fetch::Fetch,
     generation::Generation,
@@ -54,9 +54,7 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
     let is_line = view.scope.root.geometry_kinds.contains(&GeometryKind::Line);
     let (mut odd, mut first_odd) = (0_u64, None);
     view.each_object(&numbers, |row, fragments| {
-        let own = fragments
-            .iter()
-            .filter_map(|fragment| at_of(&pieces, *fragment));
+        let own = fragments.filter_map(|fragment| at_of(&pieces, fragment));
         let mut before: Option<&Piece> = None;
         let mut rows = 0_u64;
         for piece in own.filter(|piece| piece.rows > 0) {
@@ -94,7 +92,11 @@ async fn pieces_of<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers) -> Vec<P
                 .fragment(fragment)
                 .and_then(|at| usize::try_from(at).ok());
             let piece = at.and_then(|at| pieces.get_mut(at));
-            let ends = rows.iter().next().zip(rows.iter().last());
+            let ends = match &rows {
+                Rows::Range(rows) => Some((rows.start, rows.end.saturating_sub(1))),
+                Rows::List(rows) => rows.get(0).zip(rows.get(rows.len().saturating_sub(1))),
+            };
+            let ends = ends.filter(|_| !rows.is_empty());
             let ends =
                 ends.and_then(|(first, last)| Some((span.vertex(first)?, span.vertex(last)?)));
             if let (Some(piece), Some((first, last))) = (piece, ends) {

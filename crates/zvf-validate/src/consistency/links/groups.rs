@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf_format::fragment::FragmentIndex;
+use zvf_format::fragment::{FragmentIndex, Rows};
 use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key, layout::Part};
 
 use crate::{
@@ -87,27 +87,28 @@ impl Groups {
     }
 }
 
-/// Links that are marked one by one; indexes with more are taken to have all.
-const MOST: u64 = 1 << 32;
-
 impl Extent {
+    /// Takes memory for what the index names, and not for what it says there is.
     fn of(index: &FragmentIndex<'_>) -> Self {
         let end = index.extent();
-        if index.tiles(end) || end > MOST {
+        if index.tiles(end) {
             return Self { end, links: end };
         }
-        let words = usize::try_from(end.div_ceil(64)).unwrap_or_default();
-        let mut seen = vec![0_u64; words];
-        for row in index.iter().flatten() {
-            let word = usize::try_from(row / 64).ok();
-            if let Some(word) = word.and_then(|word| seen.get_mut(word)) {
-                *word |= 1_u64 << (row % 64);
+        let mut runs = Vec::new();
+        for rows in index {
+            match rows {
+                Rows::Range(rows) => runs.push((rows.start, rows.end)),
+                Rows::List(rows) => {
+                    runs.extend(rows.iter().map(|row| (row, row.saturating_add(1))));
+                }
             }
         }
-        let ones = seen.iter().map(|word| u64::from(word.count_ones()));
-        Self {
-            end,
-            links: ones.sum(),
+        runs.sort_unstable();
+        let (mut links, mut covered) = (0_u64, 0_u64);
+        for (start, end) in runs {
+            links = links.saturating_add(end.saturating_sub(start.max(covered)));
+            covered = covered.max(end);
         }
+        Self { end, links }
     }
 }

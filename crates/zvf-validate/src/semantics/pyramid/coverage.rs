@@ -69,7 +69,7 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>, finer: &Step<'_>, co
             let row = u32::try_from(row).unwrap_or(u32::MAX);
             if kept.is_none_or(|kept| kept.is_set(row)) {
                 for fragment in fragments {
-                    needed.set(*fragment);
+                    needed.set(fragment);
                 }
             }
         })
