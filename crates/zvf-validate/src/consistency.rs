@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     fetch::Fetch,
     grid::ChunkCoord,
@@ -22,6 +23,7 @@ mod links;
 mod manifests;
 mod objects;
 
+pub(crate) use chunks::open_part;
 pub(crate) use manifests::{Ids, each_manifest};
 
 /// A level that can be read.
@@ -63,6 +65,8 @@ pub(crate) struct LevelCounts {
     pub(crate) objects: Option<u64>,
     /// Ids of objects by row; `None` as above.
     pub(crate) ids: Option<Ids>,
+    /// Links by delta.
+    pub(crate) links: BTreeMap<Delta, LinkSum>,
 }
 
 impl LevelCounts {
@@ -83,6 +87,19 @@ impl LevelCounts {
             *own = own.max(*found);
         }
     }
+}
+
+/// Of the links of one delta.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LinkSum {
+    /// Ends of a link.
+    pub(crate) width: Option<LinkWidth>,
+    /// Whether all could be read.
+    pub(crate) is_whole: bool,
+    /// Rows.
+    pub(crate) records: u64,
+    /// A number for all that lead to another level, whatever their order.
+    pub(crate) digest: u128,
 }
 
 /// Of one chunk.
@@ -129,6 +146,7 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) -> 
             links::check(context, scope, &mut counted).await;
         }
     }
+    links::between_levels(context, store, root, &counted);
     extras::check(context, store, root, &counted).await;
     counted
 }

@@ -21,6 +21,7 @@ mod cells;
 mod consistency;
 mod context;
 mod finding;
+mod links;
 mod metadata;
 mod place;
 mod rows;

@@ -1,9 +1,127 @@
 //! L4: whether it is the geometry that the store says it is.
 
-use zvf_model::fetch::Fetch;
+mod conventions;
+mod edges;
+mod faces;
+mod numbers;
+mod parents;
+mod paths;
+mod pyramid;
+mod trees;
 
-use crate::{consistency::Counted, context::Context, store::Store};
+use zvf_format::path::Delta;
+use zvf_model::{
+    fetch::Fetch,
+    key::Key,
+    layout::{CrossChunkForm, Part},
+    level::LevelId,
+    root::{GeometryKind, LinksConvention},
+};
+
+use crate::{
+    consistency::{Counted, LevelCounts, Scope},
+    context::Context,
+    rules::semantics as rules,
+    store::Store,
+};
 
 /// Checks conventions of every kind of geometry.
-pub(crate) async fn check<F: Fetch>(_context: &Context<'_, F>, _store: &Store, _counted: &Counted) {
+pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, counted: &Counted) {
+    let Some(root) = &store.root else {
+        let message = "the root's metadata cannot be used";
+        return context.find(&rules::NOT_RUN, &Key::root(), message);
+    };
+    conventions::check(context, store, root, counted);
+    let convention = root.links_convention.clone().unwrap_or_default();
+    let is = |kind: GeometryKind| root.geometry_kinds.contains(&kind);
+    let are_paths =
+        is(GeometryKind::Line) || is(GeometryKind::Polyline) || is(GeometryKind::Streamline);
+    for level in &store.levels {
+        let (Some(metadata), Some(counts)) = (&level.metadata, counted.levels.get(&level.id))
+        else {
+            context.find(&rules::NOT_RUN, &level.key, "L3 could not read the level");
+            continue;
+        };
+        let view = View {
+            context,
+            aside: context.aside(),
+            scope: Scope {
+                store,
+                root,
+                level,
+                metadata,
+            },
+            counts,
+        };
+        match convention {
+            LinksConvention::ImplicitSequential if are_paths => {
+                paths::check(&view).await;
+            }
+            LinksConvention::ImplicitWithBranches => trees::check(&view).await,
+            LinksConvention::Explicit if is(GeometryKind::Skeleton) => trees::check(&view).await,
+            LinksConvention::Explicit if is(GeometryKind::Mesh) => {
+                edges::check(&view).await;
+                faces::check(&view).await;
+            }
+            LinksConvention::Explicit => edges::check(&view).await,
+            _ => {}
+        }
+    }
+    pyramid::check(context, store, root, counted).await;
+}
+
+/// A level, and what was counted in it.
+struct View<'a, 'c, F: Fetch> {
+    context: &'a Context<'c, F>,
+    /// For reading what was read before.
+    aside: Context<'c, F>,
+    scope: Scope<'a>,
+    counts: &'a LevelCounts,
+}
+
+impl<F: Fetch> View<'_, '_, F> {
+    /// Whether memory for so many bytes is allowed; that it is not is found.
+    fn fits(&self, what: &str, bytes: u64) -> bool {
+        let budget = self.context.fetch.budget();
+        if bytes <= budget {
+            return true;
+        }
+        let message = format!("{what} takes {bytes} bytes, and {budget} are allowed");
+        self.not_run(message);
+        false
+    }
+
+    /// Something could not be looked at.
+    fn not_run(&self, message: impl ToString) {
+        self.context
+            .find(&rules::NOT_RUN, &self.scope.level.key, message);
+    }
+
+    /// Rows of links inside the level.
+    fn links(&self) -> u64 {
+        let sum = self.counts.links.get(&Delta::INTRA);
+        sum.map_or(0, |sum| sum.records)
+    }
+
+    fn is_full(&self) -> bool {
+        self.scope.level.id == LevelId::FULL
+    }
+
+    /// The node of links inside the level.
+    fn links_key(&self) -> Key {
+        self.key(&Part::LinkFamily(Delta::INTRA))
+    }
+
+    /// The node of links between chunks.
+    fn between_key(&self) -> Key {
+        match self.scope.store.layout().cross_chunk {
+            CrossChunkForm::Links => self.links_key(),
+            _ => self.key(&Part::CrossChunkLinks(Delta::INTRA)),
+        }
+    }
+
+    fn key(&self, part: &Part<'_>) -> Key {
+        let key = self.scope.store.at(self.scope.level, part);
+        key.unwrap_or_else(|| self.scope.level.key.clone())
+    }
 }

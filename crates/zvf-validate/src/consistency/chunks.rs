@@ -113,7 +113,7 @@ impl<A: CellSource> Parts<A> {
 }
 
 /// Opens a part; `None` when it is not there, or cannot be opened, which is found.
-pub(super) fn open_part<F: Fetch>(
+pub(crate) fn open_part<F: Fetch>(
     context: &Context<'_, F>,
     scope: Scope<'_>,
     part: &Part<'_>,

@@ -1,13 +1,205 @@
 //! Links of every delta, in every form, and their attributes.
 
-use zvf_model::fetch::Fetch;
+mod cell;
+mod copies;
+mod groups;
+mod places;
+mod totals;
+mod values;
 
-use super::{Counted, Scope};
-use crate::context::Context;
+use zvf_format::path::Delta;
+use zvf_model::{
+    fetch::{CellOf, Fetch, FetchProblem, Wanted},
+    grid::ChunkCoord,
+    layout::CrossChunkForm,
+};
+
+use super::{Counted, LinkSum, Scope};
+use crate::{
+    batch::{self, Cell},
+    cells::Cells,
+    context::Context,
+    links::{LinkCells, LinkPart, deltas, open},
+    rules::consistency as rules,
+};
+
+use self::{cell::Checking, copies::Copies, groups::Groups, places::Places, totals::Totals};
+
+pub(crate) use self::{places::Limit, totals::between_levels};
 
 pub(super) async fn check<F: Fetch>(
-    _context: &Context<'_, F>,
-    _scope: Scope<'_>,
-    _counted: &mut Counted,
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    counted: &mut Counted,
 ) {
+    old_form(context, scope);
+    let deltas = deltas(scope.store, scope.level);
+    let groups = Groups::read(context, scope).await;
+    let mut has_inside = false;
+    for delta in deltas {
+        let target = scope.level.id.offset(delta.levels());
+        let family = Family {
+            context,
+            scope,
+            delta,
+            own: Places::of(counted, Some(scope.level.id)),
+            target: Places::of(counted, target),
+            groups: groups.as_ref(),
+        };
+        let sum = family.check(&mut has_inside).await;
+        if let Some(counts) = counted.levels.get_mut(&scope.level.id) {
+            counts.links.insert(delta, sum);
+        }
+    }
+    if let Some(groups) = groups.filter(|_| !has_inside) {
+        groups.are_of_nothing(context);
+    }
+}
+
+/// Links that readers of 0.9 do not see.
+fn old_form<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) {
+    if scope.store.layout().cross_chunk != CrossChunkForm::Links {
+        return;
+    }
+    for delta in scope.store.names(scope.level, "cross_chunk_links") {
+        let key = scope.level.key.join("cross_chunk_links");
+        let Ok(key) = key.and_then(|key| key.join(delta)) else {
+            continue;
+        };
+        if !scope.store.tree.folders(&key).is_empty() {
+            let message = "readers of 0.9 look for them in links";
+            context.find(&rules::LINK_OLD_FORM, &key, message);
+        }
+    }
+}
+
+/// The links of a delta.
+struct Family<'a, 'c, F: Fetch> {
+    context: &'a Context<'c, F>,
+    scope: Scope<'a>,
+    delta: Delta,
+    own: Places<'a>,
+    target: Places<'a>,
+    groups: Option<&'a Groups>,
+}
+
+impl<F: Fetch> Family<'_, '_, F> {
+    async fn check(&self, has_inside: &mut bool) -> LinkSum {
+        let found = open(self.context, self.scope, self.delta);
+        let mut totals = Totals::new(&found.families, found.is_whole);
+        let mut copies = Copies::default();
+        let mut sum = LinkSum::of(&found.parts, found.is_whole);
+        let attributes = values::open(self.context, self.scope, &found.parts);
+        let mut columns = vec![None; attributes.len()];
+        for (number, part) in found.parts.iter().enumerate() {
+            *has_inside |= part.is_inside;
+            let mine: Vec<_> = attributes
+                .iter()
+                .map(|attribute| attribute.of(number))
+                .collect();
+            let mut checking = Checking::new(self.context, part, self.own, self.target, &mut sum);
+            checking.copies = Some(&mut copies);
+            checking.values = values::of_part(&attributes, number);
+            checking.groups = self.groups.filter(|_| part.is_inside);
+            match &part.cells {
+                LinkCells::Each(cells) => {
+                    self.each(part, cells, &mine, &mut checking).await;
+                }
+                LinkCells::Table(_) => self.table(part, &mine, &mut checking).await,
+            }
+            totals.add(part, checking.finish(&mut columns));
+        }
+        copies.finish(self.context);
+        totals.finish(self.context);
+        sum.is_whole &= totals.is_whole();
+        sum
+    }
+
+    async fn each(
+        &self,
+        part: &LinkPart<F::Array>,
+        cells: &Cells<F::Array>,
+        values: &[Option<&LinkCells<F::Array>>],
+        checking: &mut Checking<'_, '_, F>,
+    ) {
+        let values = values.iter().map(|values| match values {
+            Some(LinkCells::Each(cells)) => Some(cells),
+            _ => None,
+        });
+        let values: Vec<Option<&Cells<F::Array>>> = values.collect();
+        let mut parts = vec![cells];
+        parts.extend(values.iter().flatten());
+        let mut chunks: Vec<ChunkCoord> = parts.iter().flat_map(|part| part.chunks()).collect();
+        if let Some(groups) = self.groups.filter(|_| part.is_inside) {
+            chunks.extend(groups.chunks());
+        }
+        if part.is_padded() {
+            chunks.extend(self.own.chunks());
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        batch::each_chunk(self.context, &parts, &chunks, |chunk, cells| {
+            let mut cells = cells.iter();
+            let links = cells.next().unwrap_or(&Cell::None);
+            let values: Vec<&Cell> = values
+                .iter()
+                .map(|values| match values {
+                    Some(_) => cells.next().unwrap_or(&Cell::None),
+                    None => &Cell::None,
+                })
+                .collect();
+            checking.cell(chunk, links, &values);
+        })
+        .await;
+    }
+
+    /// A table of 0.6 or 0.7 is one cell.
+    async fn table(
+        &self,
+        part: &LinkPart<F::Array>,
+        values: &[Option<&LinkCells<F::Array>>],
+        checking: &mut Checking<'_, '_, F>,
+    ) {
+        let links = self.read(&part.cells).await;
+        let mut read = Vec::with_capacity(values.len());
+        for values in values {
+            read.push(match values {
+                Some(values) => self.read(values).await,
+                None => Cell::None,
+            });
+        }
+        let values: Vec<&Cell> = read.iter().collect();
+        checking.cell(&ChunkCoord::new([]), &links, &values);
+    }
+
+    async fn read(&self, cells: &LinkCells<F::Array>) -> Cell {
+        let LinkCells::Table(key) = cells else {
+            return Cell::None;
+        };
+        if !self.scope.store.tree.exists(key) {
+            return Cell::None;
+        }
+        let cell = CellOf::Child(key.clone());
+        let wanted = Wanted { cell, part: None };
+        match self.context.fetch.cells(&[wanted]).await.pop() {
+            Some(Ok(Some(found))) => {
+                self.context.checked(found.bytes.len());
+                Cell::Bytes(found.bytes)
+            }
+            Some(Err(error)) => {
+                let rule = match error.problem {
+                    FetchProblem::Damaged => &rules::CELL_UNREADABLE,
+                    _ => &rules::CELL_NOT_CHECKED,
+                };
+                let message = crate::message(&*error.source);
+                self.context.find(rule, key, message);
+                Cell::Lost
+            }
+            _ => {
+                let message = "it is listed, and the store has no such object";
+                self.context.find(&rules::CELL_MISSING, key, message);
+                Cell::Lost
+            }
+        }
+    }
 }

@@ -169,4 +169,67 @@ rules! { Consistency;
     /// The names of parametric objects are not one text for each. Readers stop at them.
     FORMULA_NAMES = "ZV-L3-075", Error, "names that are not one for each formula",
         Advice("write names again, or delete them");
+    /// What describes links, or the level that they lead to, cannot be used, so that none of them was
+    /// checked. Readers that come to them fail, or see no links.
+    LINK_NOT_CHECKED = "ZV-L3-100", Error, "links that were not checked",
+        Advice("mend what else is found of this node, and validate again");
+    /// Up to 0.8.1 the links of a delta are in two places, inside chunks and between them, and have one width.
+    LINK_WIDTHS = "ZV-L3-101", Error, "links of two widths",
+        Advice("delete what does not belong to the geometry, or move it to a store of its own");
+    /// The payload of a cell is no whole number of link rows, or its groups do not hold.
+    LINK_CELL = "ZV-L3-103", Error, "a cell of links cannot be decoded",
+        Advice("restore the cell from a copy; its links are lost otherwise");
+    /// The number that says in which order the ends of a link were given is none of the possible ones.
+    LINK_ORDER = "ZV-L3-104", Error, "a link whose order is none",
+        Advice("restore the cell from a copy; winding and direction of the link are lost otherwise");
+    /// A link names a vertex by a row that its chunk does not have.
+    LINK_ROW = "ZV-L3-105", Error, "a link to a vertex that is not there",
+        Advice("remove the links, or restore the vertices that they were written for");
+    /// A link ends in a chunk without vertices.
+    LINK_CHUNK = "ZV-L3-106", Error, "a link to a chunk that is not there",
+        Advice("remove the links, or restore the vertices that they were written for");
+    /// The chunks in the key of a cell of 0.8 do not ascend, as they must where links are undirected and
+    /// stored once: who looks for a link does not look there.
+    LINK_CELL_KEY = "ZV-L3-107", Error, "links where nobody looks for them",
+        Advice("rewrite the family with `zvf migrate`");
+    /// The ends of undirected links that are stored once ascend by chunk and row; copies of links start with
+    /// the first of their chunk, the others as they were given. Otherwise one link can be there twice.
+    LINK_NOT_SORTED = "ZV-L3-108", Warning, "links whose ends are not in order",
+        Advice("rewrite the family with `zvf migrate`");
+    /// The order of ends is data in a directed family, so that none may be put in another.
+    LINK_DIRECTED = "ZV-L3-109", Error, "a directed link that was put in order",
+        Advice("rewrite the family with `zvf migrate`");
+    /// A family that has a copy of each link in each of its chunks lacks some, or copies differ.
+    LINK_COPIES = "ZV-L3-110", Error, "copies of links that differ",
+        Advice("rewrite the family with `zvf migrate`, which keeps the copy in the first chunk");
+    /// A count of links is not what the cells hold. Counts left behind by an edit are corrected; too few links
+    /// may also be what is left of a cell that was cut.
+    LINK_COUNT = "ZV-L3-111", Error, "a wrong count of links",
+        Repair("the count is corrected");
+    /// There are links, and nothing says how many, so that nobody sees when some get lost.
+    LINK_UNCOUNTED = "ZV-L3-112", Warning, "links without a count",
+        Repair("the count is added");
+    /// `link_fragments` of a chunk cannot be decoded, has rows that the links have not, or misses some.
+    LINK_GROUPS = "ZV-L3-113", Error, "groups of links that do not fit the links",
+        Advice("write the links of the chunk anew; no reader of whole families looks at the groups");
+    /// A chunk has links and `link_fragments` nothing for it. Only editors look there.
+    LINK_GROUPS_MISSING = "ZV-L3-114", Warning, "links without groups",
+        Advice("write the links of the chunk anew, if they are to be edited");
+    /// An attribute of links does not have one row for each link, in the cells that the links have.
+    LINK_VALUES = "ZV-L3-115", Error, "values that do not fit the links",
+        Advice("write the attribute anew from its source, or delete it");
+    /// The declared number of columns of an attribute of links is not that of its rows. Readers go by the rows.
+    LINK_COLUMNS = "ZV-L3-116", Note, "a wrong number of columns",
+        Repair("row_shape is corrected");
+    /// Links inside chunks have values that those between chunks have not, or the other way round: they are
+    /// stored apart up to 0.8.1, and some writers drop those between chunks.
+    LINK_VALUES_ABSENT = "ZV-L3-117", Note, "links without values that others have",
+        Advice("write the store anew from its source, if the values are needed");
+    /// Links are stored both ways between two levels, and are not the same links.
+    LINK_MIRROR = "ZV-L3-118", Error, "links up that are not those down",
+        Advice("delete the family that is wrong, or make the coarser level anew");
+    /// Links in the form of generations up to 0.8 beside those of 0.9, as early versions of 0.9 wrote them.
+    /// Readers do not see them.
+    LINK_OLD_FORM = "ZV-L3-120", Error, "links in the form of an older generation",
+        Advice("rewrite the store with `zvf migrate`");
 }

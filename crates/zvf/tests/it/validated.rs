@@ -2,6 +2,7 @@
 
 mod cells;
 mod corpus;
+mod geom;
 mod healthy;
 pub(crate) mod own;
 

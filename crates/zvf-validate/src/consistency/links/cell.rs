@@ -1,0 +1,301 @@
+//! The links of one part, cell by cell.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use zvf_format::path::Delta;
+use zvf_model::{array::LinkStore, fetch::Fetch, grid::ChunkCoord};
+
+use super::{Groups, Limit, Places, copies::Copies, values::Values};
+use crate::{
+    batch::Cell,
+    consistency::LinkSum,
+    context::Context,
+    links::{LinkPart, Record, each_record},
+    rule::Rule,
+    rules::consistency as rules,
+};
+
+/// What is found of a part.
+pub(super) struct Checking<'a, 'c, F: Fetch> {
+    context: &'a Context<'c, F>,
+    part: &'a LinkPart<F::Array>,
+    own: Places<'a>,
+    target: Places<'a>,
+    sum: &'a mut LinkSum,
+    pub(super) copies: Option<&'a mut Copies>,
+    pub(super) values: Vec<Values<'a>>,
+    /// The groups of links inside chunks.
+    pub(super) groups: Option<&'a Groups>,
+    held: Held,
+}
+
+/// How many links a part was found to have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    /// Rows.
+    pub(super) rows: u64,
+    /// Links, copies not counted.
+    pub(super) links: u64,
+    /// Whether some could not be read.
+    pub(super) is_cut: bool,
+}
+
+/// A chunk that a link names.
+#[derive(Clone, Copy)]
+struct End {
+    limit: Limit,
+    /// Its name, as a number.
+    hash: u64,
+}
+
+/// Rows of a cell that break a rule: how many, and the first.
+#[derive(Default)]
+struct Broken {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Broken {
+    fn add(&mut self, message: impl FnOnce() -> String) {
+        self.count = self.count.saturating_add(1);
+        self.first.get_or_insert_with(message);
+    }
+
+    fn find<F: Fetch>(self, rule: &'static Rule, checking: &Checking<'_, '_, F>, at: &ChunkCoord) {
+        let Some(first) = self.first else {
+            return;
+        };
+        let message = match self.count {
+            1 => first,
+            count => format!("{first}; {count} such links in the cell"),
+        };
+        checking.find(rule, at, message);
+    }
+}
+
+impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
+    pub(super) fn new(
+        context: &'a Context<'c, F>,
+        part: &'a LinkPart<F::Array>,
+        own: Places<'a>,
+        target: Places<'a>,
+        sum: &'a mut LinkSum,
+    ) -> Self {
+        Self {
+            context,
+            part,
+            own,
+            target,
+            sum,
+            copies: None,
+            values: Vec::new(),
+            groups: None,
+            held: Held::default(),
+        }
+    }
+
+    /// What was found; `columns` are those of each attribute in other parts.
+    pub(super) fn finish(self, columns: &mut [Option<u64>]) -> Held {
+        for (values, columns) in self.values.into_iter().zip(columns) {
+            values.finish(self.context, columns);
+        }
+        self.held
+    }
+
+    fn find(&self, rule: &'static Rule, at: &ChunkCoord, message: impl ToString) {
+        let key = &self.part.key;
+        // The cell of a table has no name.
+        match at.coords() {
+            [] => self.context.find(rule, key, message),
+            _ => self.context.find_in(rule, key, at, message),
+        }
+    }
+
+    /// Looks at a cell, and what lies beside it.
+    pub(super) fn cell(&mut self, at: &ChunkCoord, links: &Cell, values: &[&Cell]) {
+        // Without groups no row of a padded array is in use.
+        let used = self.groups.filter(|_| self.part.is_padded());
+        let used = used.and_then(|groups| groups.used(at));
+        let rows = match links {
+            Cell::None => Some(0),
+            Cell::Lost => None,
+            Cell::Bytes(bytes) => self.records(at, bytes, used),
+        };
+        let Some(rows) = rows else {
+            self.held.is_cut = true;
+            return;
+        };
+        self.held.rows = self.held.rows.saturating_add(rows);
+        if self.part.leads(at) {
+            self.held.links = self.held.links.saturating_add(rows);
+        }
+        if let Some(groups) = self.groups {
+            groups.check(self.context, at, rows);
+        }
+        for (attribute, cell) in self.values.iter_mut().zip(values) {
+            attribute.cell(self.context, at, rows, cell);
+        }
+    }
+
+    /// The number of records of a cell; `None` when it cannot be decoded.
+    fn records(&mut self, at: &ChunkCoord, bytes: &[u8], used: Option<u64>) -> Option<u64> {
+        let (part, own, target) = (self.part, self.own, self.target);
+        let is_intra = part.delta() == Delta::INTRA;
+        let slots = part.slots(at).unwrap_or_default();
+        let order = Order::of(part, &slots);
+        let is_copied = is_intra && !part.is_inside && part.family.store == LinkStore::Duplicate;
+        let is_summed = !is_intra || is_copied;
+        let (mut no_row, mut no_chunk) = (Broken::default(), Broken::default());
+        let (mut unsorted, mut turned) = (Broken::default(), Broken::default());
+        let mut sum = 0_u128;
+        let resolve = |coords: &[i64], is_target: bool| {
+            let places = if is_target && !is_intra { target } else { own };
+            let mut hasher = DefaultHasher::new();
+            coords.hash(&mut hasher);
+            End {
+                limit: places.limit(coords),
+                hash: hasher.finish(),
+            }
+        };
+        let delta = part.delta().levels();
+        let each = |record: Record<'_, End>| {
+            for (end, row) in record.ends {
+                match end.limit {
+                    Limit::Rows(rows) if *row >= rows => {
+                        no_row.add(|| format!("link {} names vertex {row} of {rows}", record.at));
+                    }
+                    Limit::Absent => no_chunk
+                        .add(|| format!("link {} ends in a chunk without vertices", record.at)),
+                    _ => {}
+                }
+            }
+            if let Some(stored) = record.stored {
+                let code = stored.code();
+                match order {
+                    Order::Any => {}
+                    Order::Given => {
+                        if code != 0 {
+                            turned.add(|| format!("link {} has order {code}", record.at));
+                        }
+                    }
+                    Order::Sorted(ref ties) => {
+                        let falls = ties.iter().any(|tie| {
+                            let next = tie.saturating_add(1);
+                            stored.stored_at(*tie) > stored.stored_at(next)
+                        });
+                        if falls {
+                            unsorted.add(|| {
+                                format!("the ends of link {} descend inside a chunk", record.at)
+                            });
+                        }
+                    }
+                    Order::Led(ref same) => {
+                        let slots = stored.order();
+                        let rest = slots.slots().get(1..).unwrap_or_default();
+                        let lead = stored.stored_at(0);
+                        let leads = same.iter().all(|slot| stored.stored_at(*slot) >= lead);
+                        if !leads || !rest.is_sorted() {
+                            unsorted.add(|| {
+                                format!("copy {} does not start with its first end", record.at)
+                            });
+                        }
+                    }
+                }
+            }
+            if is_summed {
+                sum = sum.wrapping_add(digest(record.ends, delta < 0));
+            }
+        };
+        let rows = each_record(part, at, bytes, used, resolve, each);
+        no_row.find(&rules::LINK_ROW, self, at);
+        no_chunk.find(&rules::LINK_CHUNK, self, at);
+        turned.find(&rules::LINK_DIRECTED, self, at);
+        unsorted.find(&rules::LINK_NOT_SORTED, self, at);
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(fault) => {
+                self.find(fault.rule, at, fault.message);
+                return None;
+            }
+        };
+        if part.is_permuted() && part.segment.is_none() {
+            self.key_ascends(at, &slots, rows);
+        }
+        self.sum.records = self.sum.records.saturating_add(rows);
+        if !is_intra {
+            self.sum.digest = self.sum.digest.wrapping_add(sum);
+        }
+        if is_copied && let Some(copies) = &mut self.copies {
+            copies.add(&part.family_key, &slots, rows, sum);
+        }
+        Some(rows)
+    }
+
+    /// Chunks in the key of a cell of 0.8 ascend, as offsets of 0.9 do.
+    fn key_ascends(&self, at: &ChunkCoord, slots: &[ChunkCoord], rows: u64) {
+        let family = &self.part.family;
+        let is_sorted = family.store == LinkStore::Canonical && !family.directed;
+        if is_sorted && rows > 0 && !slots.is_sorted() {
+            let message = "the chunks in its key descend";
+            self.find(&rules::LINK_CELL_KEY, at, message);
+        }
+    }
+}
+
+/// In which order the ends of stored rows are.
+enum Order {
+    /// Nothing is said.
+    Any,
+    /// As they were given.
+    Given,
+    /// By chunk and row: these slots and the next are in one chunk.
+    Sorted(Vec<usize>),
+    /// The first of its chunk, then as they were given: these slots are in the
+    /// chunk of the first.
+    Led(Vec<usize>),
+}
+
+impl Order {
+    fn of<A>(part: &LinkPart<A>, slots: &[ChunkCoord]) -> Self {
+        if part.is_inside || !part.is_permuted() {
+            return Self::Any;
+        }
+        let is_copied = part.family.store == LinkStore::Duplicate;
+        match (is_copied, part.family.directed) {
+            (true, _) => {
+                let same = slots.iter().enumerate().skip(1);
+                let same = same.filter(|(_, chunk)| slots.first() == Some(chunk));
+                Self::Led(same.map(|(slot, _)| slot).collect())
+            }
+            (false, true) => Self::Given,
+            (false, false) => {
+                let pairs = slots.iter().zip(slots.iter().skip(1)).enumerate();
+                let ties = pairs.filter(|(_, (one, next))| one == next);
+                Self::Sorted(ties.map(|(slot, _)| slot).collect())
+            }
+        }
+    }
+}
+
+/// A number for a link that does not depend on where it is stored. The ends of an
+/// edge to a finer level count from the other end, as those of its mirror image.
+fn digest(ends: &[(End, u64)], is_turned: bool) -> u128 {
+    let mut low = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut high = 0xc2b2_ae3d_27d4_eb4f_u64;
+    let mut take = |(end, row): &(End, u64)| {
+        low = mixed(low ^ end.hash).wrapping_add(mixed(*row));
+        high = mixed(high.wrapping_add(end.hash) ^ row.rotate_left(32));
+    };
+    match is_turned {
+        true => ends.iter().rev().for_each(&mut take),
+        false => ends.iter().for_each(&mut take),
+    }
+    u128::from(mixed(low)) | (u128::from(high) << 64)
+}
+
+/// Every bit of a number in every other.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}

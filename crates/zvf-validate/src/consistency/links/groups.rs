@@ -1,0 +1,114 @@
+//! Groups of the links inside chunks.
+
+use std::collections::BTreeMap;
+
+use zvf_format::fragment::{FragmentIndex, Rows};
+use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key, layout::Part};
+
+use crate::{
+    batch,
+    consistency::{Scope, chunks::open_part},
+    context::Context,
+    rules::consistency as rules,
+};
+
+/// `link_fragments` of a level, whose cells were looked at with those of vertices.
+#[derive(Debug)]
+pub(super) struct Groups {
+    key: Key,
+    /// `None` where they cannot be read, which is found.
+    chunks: BTreeMap<ChunkCoord, Option<Extent>>,
+}
+
+/// What the groups of a chunk are of.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    /// One more than the highest link.
+    end: u64,
+    /// How many links.
+    links: u64,
+}
+
+impl Groups {
+    /// Reads them all; `None` when the level has none.
+    pub(super) async fn read<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) -> Option<Self> {
+        let aside = context.aside();
+        let cells = open_part(&aside, scope, &Part::LinkFragments)?;
+        let all = cells.chunks();
+        let mut chunks = BTreeMap::new();
+        batch::each_chunk(&aside, &[&cells], &all, |chunk, cells| {
+            let bytes = cells.first().and_then(|cell| cell.bytes());
+            let index = bytes.and_then(|bytes| FragmentIndex::parse(bytes).ok());
+            chunks.insert(chunk.clone(), index.map(|index| Extent::of(&index)));
+        })
+        .await;
+        let key = cells.key;
+        Some(Self { key, chunks })
+    }
+
+    /// How many links of a chunk are in use, where that tells.
+    pub(super) fn used(&self, chunk: &ChunkCoord) -> Option<u64> {
+        match self.chunks.get(chunk) {
+            Some(extent) => extent.map(|extent| extent.end),
+            None => Some(0),
+        }
+    }
+
+    /// Chunks that there are groups of.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkCoord> {
+        self.chunks.keys().cloned()
+    }
+
+    /// No link of the level is inside a chunk.
+    pub(super) fn are_of_nothing<F: Fetch>(&self, context: &Context<'_, F>) {
+        for chunk in self.chunks.keys() {
+            self.check(context, chunk, 0);
+        }
+    }
+
+    /// Compares the groups of a chunk with the links there are.
+    pub(super) fn check<F: Fetch>(&self, context: &Context<'_, F>, at: &ChunkCoord, links: u64) {
+        match self.chunks.get(at) {
+            None if links > 0 => {
+                let message = format!("{links} links, and no cell");
+                context.find_in(&rules::LINK_GROUPS_MISSING, &self.key, at, message);
+            }
+            Some(Some(extent)) if extent.end > links => {
+                let message = format!("groups of {} links, and there are {links}", extent.end);
+                context.find_in(&rules::LINK_GROUPS, &self.key, at, message);
+            }
+            Some(Some(extent)) if extent.links < links => {
+                let left = links.saturating_sub(extent.links);
+                let message = format!("{left} of {links} links are in no group");
+                context.find_in(&rules::LINK_GROUPS, &self.key, at, message);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Extent {
+    /// Takes memory for what the index names, and not for what it says there is.
+    fn of(index: &FragmentIndex<'_>) -> Self {
+        let end = index.extent();
+        if index.tiles(end) {
+            return Self { end, links: end };
+        }
+        let mut runs = Vec::new();
+        for rows in index {
+            match rows {
+                Rows::Range(rows) => runs.push((rows.start, rows.end)),
+                Rows::List(rows) => {
+                    runs.extend(rows.iter().map(|row| (row, row.saturating_add(1))));
+                }
+            }
+        }
+        runs.sort_unstable();
+        let (mut links, mut covered) = (0_u64, 0_u64);
+        for (start, end) in runs {
+            links = links.saturating_add(end.saturating_sub(start.max(covered)));
+            covered = covered.max(end);
+        }
+        Self { end, links }
+    }
+}

@@ -1,0 +1,159 @@
+//! How many links there are, and how many there should be.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use zvf_format::{links::LinkWidth, path::Delta};
+use zvf_model::{
+    array::{LinkFamily, LinkStore},
+    fetch::Fetch,
+    key::Key,
+    layout::Part,
+    root::{CrossLevelStorage, RootMetadata},
+};
+
+use super::cell::Held;
+use crate::{
+    consistency::{Counted, LinkSum},
+    context::Context,
+    links::LinkPart,
+    rules::consistency as rules,
+    store::Store,
+};
+
+/// Links of the families of a delta.
+#[derive(Debug)]
+pub(super) struct Totals {
+    families: BTreeMap<Key, (LinkFamily, Held)>,
+    /// Whether all parts could be opened.
+    is_open: bool,
+}
+
+impl Totals {
+    pub(super) fn new(families: &[(Key, LinkFamily)], is_open: bool) -> Self {
+        let families = families.iter().map(|(key, family)| {
+            let held = (family.clone(), Held::default());
+            (key.clone(), held)
+        });
+        Self {
+            families: families.collect(),
+            is_open,
+        }
+    }
+
+    pub(super) fn add<A>(&mut self, part: &LinkPart<A>, more: Held) {
+        if let Some((_, held)) = self.families.get_mut(&part.family_key) {
+            held.rows = held.rows.saturating_add(more.rows);
+            held.links = held.links.saturating_add(more.links);
+            held.is_cut |= more.is_cut;
+        }
+    }
+
+    /// Whether every link was read.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_open && !self.families.values().any(|(_, held)| held.is_cut)
+    }
+
+    pub(super) fn finish<F: Fetch>(&self, context: &Context<'_, F>) {
+        for (key, (family, held)) in &self.families {
+            if held.is_cut || !self.is_open {
+                continue;
+            }
+            let count = |name: &str, found: u64, declared: u64| {
+                let message = format!("{declared}, and the cells hold {found}");
+                let value = Some(json!(found));
+                context.find_attribute(&rules::LINK_COUNT, key, &[name], message, value);
+            };
+            match family.num_links {
+                Some(declared) if declared != held.links => {
+                    count("num_links", held.links, declared);
+                }
+                // Links inside chunks up to 0.8.1 are never counted.
+                None if held.rows > 0 && family.sid_ndim.is_some() => {
+                    let message = format!("missing, and there are {} links", held.links);
+                    let value = Some(json!(held.links));
+                    let rule = &rules::LINK_UNCOUNTED;
+                    context.find_attribute(rule, key, &["num_links"], message, value);
+                }
+                _ => {}
+            }
+            let assumed = match family.store {
+                LinkStore::Duplicate => family.num_links,
+                _ => None,
+            };
+            match family.num_physical_records.or(assumed) {
+                Some(declared) if declared != held.rows => {
+                    count("num_physical_records", held.rows, declared);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What links between levels are, once those of all levels are known.
+pub(crate) fn between_levels<F: Fetch>(
+    context: &Context<'_, F>,
+    store: &Store,
+    root: &RootMetadata,
+    counted: &Counted,
+) {
+    for (level, counts) in &counted.levels {
+        let ups = counts.links.iter().filter(|(delta, _)| delta.levels() > 0);
+        for (delta, up) in ups {
+            let Some(other) = level.offset(delta.levels()) else {
+                continue;
+            };
+            let back = Delta::new(delta.levels().saturating_neg());
+            let down = counted.levels.get(&other);
+            let down = down.and_then(|counts| counts.links.get(&back));
+            let (Some(at), Some(other)) = (store.level(*level), store.level(other)) else {
+                continue;
+            };
+            let at = store.at(at, &Part::LinkFamily(*delta));
+            let other = store.at(other, &Part::LinkFamily(back));
+            if let (Some(at), Some(other)) = (at, other) {
+                mirror(context, root, (&at, up), (&other, down));
+            }
+        }
+    }
+}
+
+/// Compares links up with those down.
+fn mirror<F: Fetch>(
+    context: &Context<'_, F>,
+    root: &RootMetadata,
+    (at, up): (&Key, &LinkSum),
+    (other, down): (&Key, Option<&LinkSum>),
+) {
+    let Some(down) = down else {
+        let is_declared = root.cross_level_storage == Some(CrossLevelStorage::Explicit);
+        if is_declared && up.records > 0 {
+            let message = format!("the store has links both ways, and {at} has no mirror image");
+            context.find(&rules::LINK_MIRROR, other, message);
+        }
+        return;
+    };
+    let is_edge = |sum: &LinkSum| sum.width == Some(LinkWidth::EDGE);
+    if !up.is_whole || !down.is_whole || !is_edge(up) || !is_edge(down) {
+        return;
+    }
+    if up.records != down.records {
+        let message = format!("{} links, and {at} has {}", down.records, up.records);
+        context.find(&rules::LINK_MIRROR, other, message);
+    } else if up.digest != down.digest {
+        let message = format!("as many links as {at}, and not the same");
+        context.find(&rules::LINK_MIRROR, other, message);
+    }
+}
+
+/// The families of links of a level that a store may say it has.
+impl LinkSum {
+    pub(super) fn of<A>(parts: &[LinkPart<A>], is_whole: bool) -> Self {
+        Self {
+            width: parts.first().map(LinkPart::width),
+            is_whole,
+            ..Self::default()
+        }
+    }
+}

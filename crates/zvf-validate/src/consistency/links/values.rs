@@ -1,0 +1,252 @@
+//! Attributes of links.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use zvf_model::{
+    array::CellAttribute,
+    fetch::Fetch,
+    grid::ChunkCoord,
+    key::Key,
+    layout::{ChunkForm, LinkOffsets, Part},
+};
+
+use crate::{
+    batch::Cell,
+    cells::Cells,
+    consistency::Scope,
+    context::Context,
+    links::{LinkCells, LinkPart},
+    rules::consistency as rules,
+};
+
+/// An attribute of the links of a delta.
+#[derive(Debug)]
+pub(super) struct Attribute<A> {
+    /// For each part of the links.
+    parts: Vec<PartValues<A>>,
+}
+
+/// Its values for a part.
+#[derive(Debug)]
+struct PartValues<A> {
+    key: Key,
+    state: State<A>,
+    is_old: bool,
+    is_table: bool,
+}
+
+#[derive(Debug)]
+enum State<A> {
+    Open(LinkCells<A>, Box<CellAttribute>),
+    /// There is no such node.
+    Absent,
+    /// It cannot be opened, which is found.
+    Broken,
+}
+
+impl<A> Attribute<A> {
+    /// The cells beside those of a part.
+    pub(super) fn of(&self, part: usize) -> Option<&LinkCells<A>> {
+        match &self.parts.get(part)?.state {
+            State::Open(cells, _) => Some(cells),
+            _ => None,
+        }
+    }
+}
+
+/// Values beside the cells of a part, as they are looked at.
+#[derive(Debug)]
+pub(super) struct Values<'a> {
+    key: &'a Key,
+    metadata: Option<&'a CellAttribute>,
+    is_absent: bool,
+    /// Whether values inside chunks and between them are two things.
+    is_old: bool,
+    is_table: bool,
+    /// Bytes of a row.
+    row: Option<u64>,
+    /// Links of chunks without values.
+    bare: u64,
+}
+
+/// Opens all attributes that links of a delta have.
+pub(super) fn open<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    parts: &[LinkPart<F::Array>],
+) -> Vec<Attribute<F::Array>> {
+    let inside = scope.store.names(scope.level, "link_attributes");
+    let between = scope
+        .store
+        .names(scope.level, "cross_chunk_link_attributes");
+    let names: BTreeSet<&str> = inside.into_iter().chain(between).collect();
+    let mut found = Vec::new();
+    for name in names {
+        let values = parts.iter().filter_map(|part| {
+            let key = node(scope, name, part)?;
+            let exists = scope.store.tree.exists(&key);
+            let state = match exists {
+                true => open_values(context, scope, &key, part),
+                false => State::Absent,
+            };
+            Some(PartValues {
+                key,
+                state,
+                is_old: part.segment.is_none(),
+                is_table: matches!(part.cells, LinkCells::Table(_)),
+            })
+        });
+        let parts_of: Vec<_> = values.collect();
+        let is_there = |values: &PartValues<_>| !matches!(values.state, State::Absent);
+        if parts_of.iter().any(is_there) {
+            found.push(Attribute { parts: parts_of });
+        }
+    }
+    found
+}
+
+/// Where the values for a part are.
+fn node<A>(scope: Scope<'_>, name: &str, part: &LinkPart<A>) -> Option<Key> {
+    let delta = part.delta();
+    let is_keyed = part.segment.is_none() && part.is_between();
+    let part = match (is_keyed, &part.segment) {
+        (true, _) => Part::CrossChunkLinkAttribute(name, delta),
+        (_, Some(segment)) => Part::LinkAttribute(name, delta, LinkOffsets::Segment(segment)),
+        _ => Part::LinkAttribute(name, delta, LinkOffsets::Segment("self")),
+    };
+    scope.store.at(scope.level, &part)
+}
+
+fn open_values<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    key: &Key,
+    part: &LinkPart<F::Array>,
+) -> State<F::Array> {
+    let tree = &scope.store.tree;
+    let attributes = tree.node(key).map(|node| node.attributes().clone());
+    let metadata = CellAttribute::parse(key, &attributes.unwrap_or_default());
+    let metadata = match metadata {
+        Ok(metadata) => Box::new(metadata.value),
+        Err(error) => {
+            let rule = &rules::LINK_NOT_CHECKED;
+            context.find_at(rule, key, &error.path, &error.fault);
+            return State::Broken;
+        }
+    };
+    if let LinkCells::Table(_) = part.cells {
+        return match key.join("data") {
+            Ok(data) => State::Open(LinkCells::Table(data), metadata),
+            Err(_) => State::Broken,
+        };
+    }
+    let form = match part.segment {
+        Some(_) => ChunkForm::Cell,
+        None => ChunkForm::Child,
+    };
+    let arity = part.key_arity(scope.level.arity);
+    match Cells::open(context, tree, key, form, arity) {
+        Some(cells) => State::Open(LinkCells::Each(cells), metadata),
+        None => State::Broken,
+    }
+}
+
+/// The values beside a part.
+pub(super) fn of_part<A>(attributes: &[Attribute<A>], part: usize) -> Vec<Values<'_>> {
+    let values = attributes.iter().filter_map(|attribute| {
+        let values = attribute.parts.get(part)?;
+        let metadata = match &values.state {
+            State::Open(_, metadata) => Some(&**metadata),
+            _ => None,
+        };
+        Some(Values {
+            key: &values.key,
+            metadata,
+            is_absent: matches!(values.state, State::Absent),
+            is_old: values.is_old,
+            is_table: values.is_table,
+            row: None,
+            bare: 0,
+        })
+    });
+    values.collect()
+}
+
+impl Values<'_> {
+    /// Looks at the values of a cell with so many links.
+    pub(super) fn cell<F: Fetch>(
+        &mut self,
+        context: &Context<'_, F>,
+        at: &ChunkCoord,
+        links: u64,
+        cell: &Cell,
+    ) {
+        let find = |message: String| match at.coords() {
+            [] => context.find(&rules::LINK_VALUES, self.key, message),
+            _ => context.find_in(&rules::LINK_VALUES, self.key, at, message),
+        };
+        let Some(metadata) = self.metadata else {
+            self.bare = self.bare.saturating_add(links);
+            return;
+        };
+        let bytes = match cell {
+            Cell::Lost => return,
+            Cell::None => 0,
+            Cell::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+        };
+        if links == 0 || bytes == 0 {
+            if links > 0 {
+                find(format!("no values for {links} links"));
+            } else if bytes > 0 {
+                find(format!("{bytes} bytes of values, and no links"));
+            }
+            return;
+        }
+        let size = u64::try_from(metadata.dtype.size()).unwrap_or(1).max(1);
+        let row = bytes.checked_div(links).unwrap_or(0);
+        let is_whole = row.checked_mul(links) == Some(bytes) && row.checked_rem(size) == Some(0);
+        if !is_whole || row == 0 {
+            return find(format!("{bytes} bytes are no rows for {links} links"));
+        }
+        match self.row {
+            Some(first) if first != row => {
+                find(format!(
+                    "rows of {row} bytes, and of {first} in other cells"
+                ));
+            }
+            _ => self.row = Some(row),
+        }
+    }
+
+    /// What is found once all cells were looked at; `columns` are those of rows in
+    /// other arrays.
+    pub(super) fn finish<F: Fetch>(self, context: &Context<'_, F>, columns_of: &mut Option<u64>) {
+        if self.is_absent && self.bare > 0 {
+            let rule = match self.is_old {
+                true => &rules::LINK_VALUES_ABSENT,
+                false => &rules::LINK_VALUES,
+            };
+            let message = format!("no values for {} links", self.bare);
+            context.find(rule, self.key, message);
+        }
+        let (Some(metadata), Some(row)) = (self.metadata, self.row) else {
+            return;
+        };
+        let size = u64::try_from(metadata.dtype.size()).unwrap_or(1);
+        let columns = row.checked_div(size).unwrap_or(1);
+        let others = *columns_of.get_or_insert(columns);
+        if others != columns {
+            let message = format!("rows of {columns} values, and of {others} elsewhere");
+            context.find(&rules::LINK_VALUES, self.key, message);
+        }
+        // Tables say their shape elsewhere, and cells up to 0.8.0 do not say it.
+        let is_declared = metadata.row_shape.is_some() && !self.is_table;
+        if is_declared && others == columns && metadata.declared_columns() != Some(columns) {
+            let message = format!("rows have {columns} values");
+            let value = Some(json!([columns]));
+            let rule = &rules::LINK_COLUMNS;
+            context.find_attribute(rule, self.key, &["row_shape"], message, value);
+        }
+    }
+}

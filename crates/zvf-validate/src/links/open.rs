@@ -1,0 +1,340 @@
+//! Where the links of a delta are.
+
+use zvf_format::{
+    links::{AxisScales, RowForm},
+    numeric::{ByteOrder, Dtype, Kind},
+    path::{Delta, Offsets},
+};
+use zvf_model::{
+    array::{LinkArray, LinkFamily, Padded},
+    fetch::Fetch,
+    key::Key,
+    layout::{CrossChunkForm, LinkForm, LinkOffsets, Part},
+    metadata::{Attributes, MetadataError, Noted},
+    zarr::Node,
+};
+
+use super::{CellForm, Ends, LinkCells, LinkPart, LinkParts};
+use crate::{
+    cells::{Cells, Form},
+    consistency::Scope,
+    context::Context,
+    rules::consistency as rules,
+};
+
+/// Opens all parts of a delta.
+pub(crate) fn open<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    delta: Delta,
+) -> LinkParts<F::Array> {
+    let opening = Opening {
+        context,
+        scope,
+        delta,
+    };
+    let mut found = LinkParts {
+        families: Vec::new(),
+        parts: Vec::new(),
+        is_whole: true,
+    };
+    let done = match scope.store.layout().links {
+        LinkForm::PerOffsets => opening.arrays(&mut found),
+        LinkForm::PerDelta => {
+            let inside = opening.inside(&mut found);
+            let between = opening.between(&mut found);
+            opening.compare(&found.parts);
+            inside.and(between)
+        }
+    };
+    found.is_whole = done.is_some();
+    found
+}
+
+struct Opening<'a, 'c, F: Fetch> {
+    context: &'a Context<'c, F>,
+    scope: Scope<'a>,
+    delta: Delta,
+}
+
+/// Something could not be opened; that is found.
+type Opened = Option<()>;
+
+/// The same of a policy.
+struct Unusable;
+
+impl<F: Fetch> Opening<'_, '_, F> {
+    fn at(&self, part: &Part<'_>) -> Option<Key> {
+        self.scope.store.at(self.scope.level, part)
+    }
+
+    /// Attributes of a group that describes links; `None` when it is no group or
+    /// cannot be read.
+    fn group(&self, key: &Key) -> Option<Attributes> {
+        let tree = &self.scope.store.tree;
+        match tree.node(key) {
+            Some(Node::Array(_)) => {
+                let message = "an array where links have a group";
+                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+                None
+            }
+            Some(node) => Some(node.attributes().clone()),
+            None if tree.has_file(key) => {
+                let message = "its zarr.json cannot be read";
+                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+                None
+            }
+            None => Some(Attributes::new()),
+        }
+    }
+
+    /// The policy; `None` where there is none, and no links to miss it.
+    fn family(
+        &self,
+        key: &Key,
+        parsed: Result<Noted<Option<LinkFamily>>, MetadataError>,
+        has_links: bool,
+    ) -> Result<Option<LinkFamily>, Unusable> {
+        let family = match parsed {
+            Ok(parsed) => parsed.value,
+            Err(error) => {
+                let rule = &rules::LINK_NOT_CHECKED;
+                self.context.find_at(rule, key, &error.path, &error.fault);
+                return Err(Unusable);
+            }
+        };
+        let Some(family) = family else {
+            if has_links {
+                let message = "link_width or sid_ndim is missing, so that readers see no links";
+                self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+                return Err(Unusable);
+            }
+            return Ok(None);
+        };
+        let arity = self.scope.level.arity;
+        let found = family.sid_ndim.unwrap_or(arity);
+        if found != arity {
+            let message = format!("{found}, and chunk keys of {arity} numbers");
+            let path = "attributes.sid_ndim";
+            self.context
+                .find_at(&rules::LINK_NOT_CHECKED, key, path, message);
+            return Err(Unusable);
+        }
+        Ok(Some(family))
+    }
+
+    /// How chunk keys of this level compare with those at the other ends.
+    fn scales(&self, key: &Key) -> Option<Vec<AxisScales>> {
+        let Scope {
+            store,
+            root,
+            level,
+            metadata,
+        } = self.scope;
+        if self.delta == Delta::INTRA {
+            return Some(vec![AxisScales::EQUAL; level.arity]);
+        }
+        let target = level.id.offset(self.delta.levels());
+        let target = target.and_then(|id| store.level(id)?.metadata.as_ref());
+        let Some(target) = target else {
+            let message = "there is no such level, or its metadata cannot be used";
+            self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+            return None;
+        };
+        match metadata.link_scales(target, root) {
+            Ok(scales) => Some(scales),
+            Err(error) => {
+                self.context.find(&rules::LINK_NOT_CHECKED, key, error);
+                None
+            }
+        }
+    }
+
+    /// The arrays of 0.9.
+    fn arrays(&self, found: &mut LinkParts<F::Array>) -> Opened {
+        let key = self.at(&Part::LinkFamily(self.delta))?;
+        let tree = &self.scope.store.tree;
+        if !tree.exists(&key) {
+            return Some(());
+        }
+        let attributes = self.group(&key)?;
+        let segments = tree.folders(&key);
+        let parsed = LinkFamily::parse(&key, self.delta, &attributes);
+        let Some(family) = self.family(&key, parsed, !segments.is_empty()).ok()? else {
+            return Some(());
+        };
+        found.families.push((key.clone(), family.clone()));
+        let scales = self.scales(&key)?;
+        let mut done = Some(());
+        for segment in segments {
+            let Ok(array) = key.join(segment) else {
+                continue;
+            };
+            match self.array(&key, &array, segment, &family, &scales) {
+                Some(part) => found.parts.push(part),
+                None => done = None,
+            }
+        }
+        done
+    }
+
+    fn array(
+        &self,
+        family_key: &Key,
+        key: &Key,
+        segment: &str,
+        family: &LinkFamily,
+        scales: &[AxisScales],
+    ) -> Option<LinkPart<F::Array>> {
+        let (context, arity) = (self.context, scales.len());
+        let tree = &self.scope.store.tree;
+        let offsets = match Offsets::parse(segment, family.width, arity) {
+            Ok(offsets) => offsets,
+            Err(error) => {
+                context.find(&rules::LINK_NOT_CHECKED, key, error);
+                return None;
+            }
+        };
+        let Some(array) = tree.array(key) else {
+            context.find(&rules::LINK_NOT_CHECKED, key, "no array that can be read");
+            return None;
+        };
+        let array = match LinkArray::parse(key, segment, &array.attributes, family) {
+            Ok(array) => array.value,
+            Err(error) => {
+                let rule = &rules::LINK_NOT_CHECKED;
+                context.find_at(rule, key, &error.path, &error.fault);
+                return None;
+            }
+        };
+        let part = Part::Links(self.delta, LinkOffsets::Segment(segment));
+        let form = self.scope.store.layout().chunk_form(&part)?;
+        let cells = Cells::open(context, tree, key, form, arity)?;
+        let is_inside = self.delta == Delta::INTRA && offsets.is_zero();
+        Some(LinkPart {
+            key: key.clone(),
+            family_key: family_key.clone(),
+            family: family.clone(),
+            is_inside,
+            segment: Some(segment.to_owned()),
+            cells: LinkCells::Each(cells),
+            form: match is_inside {
+                true => CellForm::Flat(array.dtype),
+                false => CellForm::Groups(array.dtype, array.row_form),
+            },
+            ends: Ends::Offsets(
+                offsets.iter().map(Iterator::collect).collect(),
+                scales.to_vec(),
+            ),
+        })
+    }
+
+    /// Links up to 0.8.1 whose ends are in chunks of the same coordinates.
+    fn inside(&self, found: &mut LinkParts<F::Array>) -> Opened {
+        let part = Part::Links(self.delta, LinkOffsets::Segment("self"));
+        let layout = self.scope.store.layout();
+        let (key, form) = (self.at(&part)?, layout.chunk_form(&part)?);
+        let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
+        if !tree.exists(&key) {
+            return Some(());
+        }
+        let cells = Cells::open(self.context, tree, &key, form, arity)?;
+        let has_links = match &cells.form {
+            Form::Padded { .. } => true,
+            _ => !cells.chunks().is_empty(),
+        };
+        let parsed = LinkFamily::parse_intra(&key, self.delta, &cells.attributes);
+        let Some(family) = self.family(&key, parsed, has_links).ok()? else {
+            return Some(());
+        };
+        found.families.push((key.clone(), family.clone()));
+        self.scales(&key)?;
+        let form = match &cells.form {
+            Form::Padded { padded, .. } => self.padded(&key, padded, &family)?,
+            _ if self.delta == Delta::INTRA => CellForm::Flat(int64()),
+            _ => CellForm::Groups(int64(), RowForm::Plain),
+        };
+        found.parts.push(LinkPart {
+            family_key: key.clone(),
+            key,
+            family,
+            is_inside: self.delta == Delta::INTRA,
+            segment: None,
+            cells: LinkCells::Each(cells),
+            form,
+            ends: Ends::Same,
+        });
+        Some(())
+    }
+
+    fn padded(&self, key: &Key, padded: &Padded, family: &LinkFamily) -> Option<CellForm> {
+        let width = u64::try_from(family.width.get()).unwrap_or(u64::MAX);
+        if padded.columns == width {
+            return Some(CellForm::Padded(padded.kind));
+        }
+        let found = padded.columns;
+        let message = format!("{found} columns, and links of {width} ends");
+        self.context.find(&rules::LINK_NOT_CHECKED, key, message);
+        None
+    }
+
+    /// Links up to 0.8.1 between any chunks.
+    fn between(&self, found: &mut LinkParts<F::Array>) -> Opened {
+        let key = self.at(&Part::CrossChunkLinks(self.delta))?;
+        let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
+        if !tree.exists(&key) {
+            return Some(());
+        }
+        let attributes = self.group(&key)?;
+        let is_table = self.scope.store.layout().cross_chunk == CrossChunkForm::Table;
+        let has_links = !tree.folders(&key).is_empty();
+        let parsed = LinkFamily::parse_cross_chunk(&key, self.delta, &attributes);
+        let Some(family) = self.family(&key, parsed, has_links).ok()? else {
+            return Some(());
+        };
+        found.families.push((key.clone(), family.clone()));
+        self.scales(&key)?;
+        let (cells, form, ends) = if is_table {
+            let data = key.join("data").ok()?;
+            (LinkCells::Table(data), CellForm::Table, Ends::Named(arity))
+        } else {
+            let numbers = family.width.get().saturating_mul(arity);
+            let form = zvf_model::layout::ChunkForm::Child;
+            let cells = Cells::open(self.context, tree, &key, form, numbers)?;
+            (
+                LinkCells::Each(cells),
+                CellForm::Records,
+                Ends::Keyed(arity),
+            )
+        };
+        found.parts.push(LinkPart {
+            family_key: key.clone(),
+            key,
+            family,
+            is_inside: false,
+            segment: None,
+            cells,
+            form,
+            ends,
+        });
+        Some(())
+    }
+
+    /// Links inside chunks and between them are links of one width.
+    fn compare(&self, parts: &[LinkPart<F::Array>]) {
+        if let [first, second] = parts
+            && first.width() != second.width()
+        {
+            let (one, other) = (first.width().get(), second.width().get());
+            let message = format!("links of {other} ends, and of {one} inside chunks");
+            let path = "attributes.link_width";
+            self.context
+                .find_at(&rules::LINK_WIDTHS, &second.key, path, message);
+        }
+    }
+}
+
+/// Rows of links, but where an array says otherwise.
+fn int64() -> Dtype {
+    Dtype::new(Kind::Int64, ByteOrder::Little)
+}

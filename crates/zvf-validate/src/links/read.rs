@@ -1,0 +1,73 @@
+//! Reading links again, for what is checked of all of them.
+
+use zvf_format::{fragment::FragmentIndex, path::Delta};
+use zvf_model::{
+    fetch::{CellOf, Fetch, Wanted},
+    grid::ChunkCoord,
+    layout::Part,
+};
+
+use super::{LinkCells, LinkPart, Record, each_record, open};
+use crate::{
+    batch::{self, Cell},
+    cells::Cells,
+    consistency::{Scope, open_part},
+    context::Context,
+};
+
+/// Hands out each link of a delta once, cell by cell. `context` is one whose
+/// findings are not wanted: all of this was read before. Whether every link could
+/// be read.
+pub(crate) async fn each_link<F: Fetch, T: Copy + Send>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    delta: Delta,
+    mut resolve: impl FnMut(&[i64], bool) -> T + Send,
+    mut each: impl FnMut(&LinkPart<F::Array>, Record<'_, T>) + Send,
+) -> bool {
+    let found = open(context, scope, delta);
+    let mut is_whole = found.is_whole;
+    for part in &found.parts {
+        let mut take = |at: &ChunkCoord, cell: &Cell, used: Option<u64>| match cell {
+            Cell::Bytes(bytes) if part.leads(at) => {
+                let each = |record: Record<'_, T>| each(part, record);
+                let read = each_record(part, at, bytes, used, &mut resolve, each);
+                is_whole &= read.is_ok();
+            }
+            Cell::Lost => is_whole = false,
+            _ => {}
+        };
+        match &part.cells {
+            LinkCells::Each(cells) => {
+                // Only groups tell how many rows of a padded array are in use.
+                let groups = match part.is_padded() {
+                    true => open_part(context, scope, &Part::LinkFragments),
+                    false => None,
+                };
+                let parts: Vec<&Cells<F::Array>> = [cells].into_iter().chain(&groups).collect();
+                let chunks = match &groups {
+                    Some(groups) => groups.chunks(),
+                    None => cells.chunks(),
+                };
+                batch::each_chunk(context, &parts, &chunks, |chunk, cells| {
+                    let used = cells.get(1).and_then(|cell| cell.bytes());
+                    let used = used.and_then(|bytes| FragmentIndex::parse(bytes).ok());
+                    let used = used.map(|index| index.extent());
+                    take(chunk, cells.first().unwrap_or(&Cell::None), used);
+                })
+                .await;
+            }
+            LinkCells::Table(key) if scope.store.tree.exists(key) => {
+                let cell = CellOf::Child(key.clone());
+                let wanted = Wanted { cell, part: None };
+                let cell = match context.fetch.cells(&[wanted]).await.pop() {
+                    Some(Ok(Some(found))) => Cell::Bytes(found.bytes),
+                    _ => Cell::Lost,
+                };
+                take(&ChunkCoord::new([]), &cell, None);
+            }
+            LinkCells::Table(_) => {}
+        }
+    }
+    is_whole
+}

@@ -1,0 +1,296 @@
+//! Payloads of cells as records.
+
+use core::num::NonZeroU32;
+use std::{borrow::Cow, collections::HashMap};
+
+use zvf_format::{
+    links::{
+        CrossChunkCell, CrossChunkCellError, CrossChunkTable, CrossChunkTableError, LinkRow,
+        LinkRows, LinkRowsError, LinkWidth, RaggedLinks, RaggedLinksError, RowForm,
+    },
+    numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
+    path::Delta,
+    ragged::RaggedBlob,
+};
+use zvf_model::grid::ChunkCoord;
+
+use super::{CellForm, Ends, LinkPart};
+use crate::{rule::Rule, rules::consistency as rules};
+
+/// Why a payload holds no records, and the rule that says it should.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) rule: &'static Rule,
+    pub(crate) message: String,
+}
+
+/// A link.
+#[derive(Debug)]
+pub(crate) struct Record<'r, T> {
+    /// Its place in the cell.
+    pub(crate) at: u64,
+    /// What the chunk of each end was resolved to, and the row there, in the order
+    /// in which they were given.
+    pub(crate) ends: &'r [(T, u64)],
+    /// The row as stored, but in tables.
+    pub(crate) stored: Option<LinkRow<'r>>,
+}
+
+/// Hands out every record of a cell, and returns how many there are. `used` is the
+/// number of rows of a padded array that are in use; `resolve` is asked for each
+/// chunk once, and whether it is one of the level at the other ends.
+pub(crate) fn each_record<A, T: Copy>(
+    part: &LinkPart<A>,
+    cell: &ChunkCoord,
+    payload: &[u8],
+    used: Option<u64>,
+    resolve: impl FnMut(&[i64], bool) -> T,
+    mut each: impl FnMut(Record<'_, T>),
+) -> Result<u64, Fault> {
+    let width = part.width();
+    match part.form {
+        CellForm::Table => {
+            let Ends::Named(arity) = part.ends else {
+                return Ok(0);
+            };
+            let table = CrossChunkTable::parse(payload, width, arity)?;
+            named(part, &table, resolve, each);
+            Ok(count(table.len()))
+        }
+        _ if payload.is_empty() => Ok(0),
+        CellForm::Flat(dtype) => {
+            let rows = int64s(payload, dtype)?;
+            let rows = LinkRows::parse(&rows, width, RowForm::Plain)?;
+            keyed(part, cell, rows, resolve, &mut each)
+        }
+        CellForm::Groups(dtype, form) if dtype == int64() => {
+            let rows = RaggedLinks::parse(payload, width, form)?.rows();
+            keyed(part, cell, rows, resolve, &mut each)
+        }
+        CellForm::Groups(dtype, form) => {
+            let rows = grouped(payload, width, dtype, form)?;
+            let rows = LinkRows::parse(&rows, width, form)?;
+            keyed(part, cell, rows, resolve, &mut each)
+        }
+        CellForm::Records => {
+            let rows = CrossChunkCell::parse(payload, width)?.records();
+            keyed(part, cell, rows, resolve, &mut each)
+        }
+        CellForm::Padded(kind) => {
+            let rows = int64s(payload, Dtype::new(kind, ByteOrder::Little))?;
+            let rows = LinkRows::parse(in_use(&rows, width, used)?, width, RowForm::Plain)?;
+            keyed(part, cell, rows, resolve, &mut each)
+        }
+    }
+}
+
+fn count(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+/// Rows whose chunks the cell names.
+fn keyed<A, T: Copy>(
+    part: &LinkPart<A>,
+    cell: &ChunkCoord,
+    rows: LinkRows<'_>,
+    mut resolve: impl FnMut(&[i64], bool) -> T,
+    each: &mut impl FnMut(Record<'_, T>),
+) -> Result<u64, Fault> {
+    let Some(slots) = part.slots(cell) else {
+        return Err(Fault {
+            rule: &rules::LINK_CELL,
+            message: "its ends are in chunks that 64 bits cannot name".to_owned(),
+        });
+    };
+    // Where chunks of both levels are sorted together, only the order of a row
+    // tells which end is in this one.
+    let is_mixed = part.form == CellForm::Records && part.delta() != Delta::INTRA;
+    let leaves = part.delta() != Delta::INTRA;
+    let mut resolved = Vec::with_capacity(slots.len());
+    for (slot, chunk) in slots.iter().enumerate() {
+        let own = resolve(chunk.coords(), leaves && !is_mixed && slot > 0);
+        let other = match is_mixed {
+            true => resolve(chunk.coords(), true),
+            false => own,
+        };
+        resolved.push((own, other));
+    }
+    let mut ends = Vec::with_capacity(slots.len());
+    for (at, row) in rows.iter().enumerate() {
+        ends.clear();
+        if row.code() == 0 {
+            let stored = resolved.iter().zip(row.stored()).enumerate();
+            ends.extend(stored.map(|(slot, ((own, other), row))| match slot {
+                0 => (*own, row),
+                _ => (*other, row),
+            }));
+        } else {
+            let order = row.order();
+            for input in 0..resolved.len() {
+                let slot = order.slot_of(input);
+                let end = slot.and_then(|slot| Some((resolved.get(slot)?, row.stored_at(slot)?)));
+                // An order is one of all slots.
+                if let Some(((own, other), row)) = end {
+                    ends.push((if input == 0 { *own } else { *other }, row));
+                }
+            }
+        }
+        each(Record {
+            at: count(at),
+            ends: &ends,
+            stored: Some(row),
+        });
+    }
+    Ok(count(rows.len()))
+}
+
+/// Records that name their chunks.
+fn named<A, T: Copy>(
+    part: &LinkPart<A>,
+    table: &CrossChunkTable<'_>,
+    mut resolve: impl FnMut(&[i64], bool) -> T,
+    mut each: impl FnMut(Record<'_, T>),
+) {
+    let leaves = part.delta() != Delta::INTRA;
+    let mut known: HashMap<(Box<[i64]>, bool), T> = HashMap::new();
+    let mut ends = Vec::with_capacity(part.width().get());
+    for (at, record) in table.iter().enumerate() {
+        ends.clear();
+        for (number, end) in record.endpoints().enumerate() {
+            let coords: Box<[i64]> = end.chunk.iter().collect();
+            let is_other = leaves && number > 0;
+            let found = known.entry((coords, is_other));
+            let found = found.or_insert_with_key(|(coords, is_other)| resolve(coords, *is_other));
+            ends.push((*found, end.vertex));
+        }
+        each(Record {
+            at: count(at),
+            ends: &ends,
+            stored: None,
+        });
+    }
+}
+
+fn int64() -> Dtype {
+    Dtype::new(Kind::Int64, ByteOrder::Little)
+}
+
+/// Rows in groups of another type than usual, as those they usually are.
+fn grouped(
+    payload: &[u8],
+    width: LinkWidth,
+    dtype: Dtype,
+    form: RowForm,
+) -> Result<Cow<'_, [u8]>, Fault> {
+    let blob = RaggedBlob::parse(payload).map_err(RaggedLinksError::from)?;
+    let code = usize::from(form == RowForm::Permuted);
+    let columns = width.get().saturating_add(code);
+    let row = columns.saturating_mul(dtype.size());
+    let whole = |group: &[u8]| group.len().checked_rem(row) == Some(0);
+    match blob.iter().position(|group| !whole(group)) {
+        Some(group) => Err(RaggedLinksError::Boundary { group }.into()),
+        None => int64s(blob.data(), dtype),
+    }
+}
+
+/// Numbers of any integer type as those that rows usually are.
+fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
+    if dtype == int64() {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let no_cell = |message: String| Fault {
+        rule: &rules::LINK_CELL,
+        message,
+    };
+    let numbers = NumericRows::parse(bytes, dtype, NonZeroU32::MIN);
+    let numbers = numbers.map_err(|error| no_cell(error.to_string()))?;
+    let mut wide = Vec::with_capacity(numbers.rows().saturating_mul(size_of::<i64>()));
+    for at in 0..numbers.rows() {
+        let number = match numbers.value(at, 0) {
+            Some(Value::Int(number)) => Some(number),
+            Some(Value::UInt(number)) => i64::try_from(number).ok(),
+            _ => return Err(no_cell("its numbers are no integers".to_owned())),
+        };
+        let number = number.ok_or_else(|| Fault {
+            rule: &rules::LINK_ROW,
+            message: "a row that 63 bits do not hold".to_owned(),
+        })?;
+        wide.extend_from_slice(&number.to_le_bytes());
+    }
+    Ok(Cow::Owned(wide))
+}
+
+/// The rows of a padded array before its fill: −1, or 0 where groups of links say
+/// how many rows are used.
+fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fault> {
+    let row = width.get().saturating_mul(size_of::<i64>());
+    let is_fill = |row: &[u8], fill: u8| row.iter().all(|byte| *byte == fill);
+    let last = rows.chunks(row).rposition(|row| !is_fill(row, u8::MAX));
+    let found = last.map_or(0, |last| last.saturating_add(1));
+    let used = match used {
+        None => found,
+        Some(used) => {
+            let used = usize::try_from(used).unwrap_or(usize::MAX);
+            let mut rest = rows.chunks(row).take(found).skip(used);
+            if used > found || !rest.all(|row| is_fill(row, 0)) {
+                let message = format!("{found} rows, where link_fragments has {used}");
+                let rule = &rules::LINK_GROUPS;
+                return Err(Fault { rule, message });
+            }
+            used
+        }
+    };
+    let end = used.saturating_mul(row).min(rows.len());
+    Ok(rows.get(..end).unwrap_or(rows))
+}
+
+impl From<LinkRowsError> for Fault {
+    fn from(error: LinkRowsError) -> Self {
+        let rule = match error {
+            LinkRowsError::Vertex { .. } => &rules::LINK_ROW,
+            LinkRowsError::Permutation { .. } => &rules::LINK_ORDER,
+            _ => &rules::LINK_CELL,
+        };
+        Self {
+            rule,
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<RaggedLinksError> for Fault {
+    fn from(error: RaggedLinksError) -> Self {
+        match error {
+            RaggedLinksError::Rows(error) => error.into(),
+            error => Self {
+                rule: &rules::LINK_CELL,
+                message: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<CrossChunkCellError> for Fault {
+    fn from(error: CrossChunkCellError) -> Self {
+        match error {
+            CrossChunkCellError::Rows(error) => error.into(),
+            error => Self {
+                rule: &rules::LINK_CELL,
+                message: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<CrossChunkTableError> for Fault {
+    fn from(error: CrossChunkTableError) -> Self {
+        let rule = match error {
+            CrossChunkTableError::Vertex { .. } => &rules::LINK_ROW,
+            _ => &rules::LINK_CELL,
+        };
+        Self {
+            rule,
+            message: error.to_string(),
+        }
+    }
+}

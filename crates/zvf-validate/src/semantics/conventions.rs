@@ -1,0 +1,70 @@
+//! What the root says of links, and what there is.
+
+use zvf_format::{links::LinkWidth, path::Delta};
+use zvf_model::{
+    fetch::Fetch,
+    key::Key,
+    level::LevelId,
+    root::{GeometryKind, LinksConvention, RootMetadata},
+};
+
+use crate::{consistency::Counted, context::Context, rules::semantics as rules, store::Store};
+
+pub(super) fn check<F: Fetch>(
+    context: &Context<'_, F>,
+    store: &Store,
+    root: &RootMetadata,
+    counted: &Counted,
+) {
+    // Of several geometries in one store each has its own convention.
+    let is_composite = store.level(LevelId::FULL).is_some_and(|level| {
+        let index = level.key.join("geometry_index");
+        index.is_ok_and(|key| store.tree.exists(&key))
+    });
+    if is_composite {
+        return;
+    }
+    let convention = root.links_convention.clone().unwrap_or_default();
+    for kind in &root.geometry_kinds {
+        if !allows(kind, &convention) {
+            let message = format!("{} is none for {}", convention.as_str(), kind.as_str());
+            let place = "attributes.zarr_vectors.links_convention";
+            context.find_at(&rules::CONVENTION, &Key::root(), place, message);
+        }
+    }
+    for (id, counts) in &counted.levels {
+        let Some(level) = store.level(*id) else {
+            continue;
+        };
+        let Some(sum) = counts.links.get(&Delta::INTRA) else {
+            continue;
+        };
+        let Ok(key) = level.key.join("links") else {
+            continue;
+        };
+        if root.geometry_kinds == [GeometryKind::PointCloud] && sum.records > 0 {
+            let message = format!("{} links", sum.records);
+            context.find(&rules::LINKED_POINTS, &key, message);
+        }
+        let width = sum.width.map_or(0, LinkWidth::get);
+        if root.geometry_kinds.contains(&GeometryKind::Mesh) && (1..3).contains(&width) {
+            let message = format!("links of {width} ends");
+            context.find(&rules::NO_FACES, &key, message);
+        }
+    }
+}
+
+fn allows(kind: &GeometryKind, convention: &LinksConvention) -> bool {
+    use LinksConvention as C;
+    match kind {
+        GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline => {
+            *convention == C::ImplicitSequential
+        }
+        GeometryKind::Graph | GeometryKind::Mesh => *convention == C::Explicit,
+        GeometryKind::Skeleton => {
+            matches!(convention, C::Explicit | C::ImplicitWithBranches)
+        }
+        // Points are not linked, and kinds that nobody knows may be in any way.
+        _ => true,
+    }
+}

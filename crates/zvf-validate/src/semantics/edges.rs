@@ -1,0 +1,130 @@
+//! Edges and faces one by one: loops, doubles, and objects they are of.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use zvf_format::path::Delta;
+use zvf_model::{fetch::Fetch, root::GeometryKind};
+
+use super::{
+    View,
+    numbers::{MANY, NONE, Numbers, Span, at_of},
+};
+use crate::{links::each_link, rules::semantics as rules};
+
+/// What is wrong with single links of a level, counted.
+#[derive(Debug, Default)]
+struct Found {
+    loops: u64,
+    doubles: u64,
+    apart: u64,
+    /// Links of the cell that is being read, as numbers.
+    cell: Vec<u64>,
+}
+
+impl Found {
+    /// All links of a cell are there: copies of a link are in one cell.
+    fn end_cell(&mut self) {
+        self.cell.sort_unstable();
+        let pairs = self.cell.windows(2);
+        let doubles = pairs.filter(|pair| pair.first() == pair.last()).count();
+        let doubles = u64::try_from(doubles).unwrap_or(u64::MAX);
+        self.doubles = self.doubles.saturating_add(doubles);
+        self.cell.clear();
+    }
+}
+
+pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
+    if view.links() == 0 {
+        return;
+    }
+    let Some(numbers) = view.numbers() else {
+        return;
+    };
+    let per_vertex = u64::from(numbers.vertices).saturating_mul(4);
+    let per_fragment = u64::from(numbers.fragments).saturating_mul(4);
+    let per_link = view.links().saturating_mul(8);
+    let bytes = per_vertex
+        .saturating_add(per_fragment)
+        .saturating_add(per_link);
+    if !view.fits("looking at links", bytes) {
+        return;
+    }
+    let owners = owners(view, &numbers).await;
+    let mut found = Found::default();
+    let is_whole = each_link(
+        &view.aside,
+        view.scope,
+        Delta::INTRA,
+        |coords, _| numbers.span_at(coords),
+        |part, record| {
+            if record.at == 0 {
+                found.end_cell();
+            }
+            look(&mut found, &owners, record.ends, part.family.directed);
+        },
+    )
+    .await;
+    found.end_cell();
+    if !is_whole {
+        view.not_run("links cannot be read, and were not compared with each other");
+    }
+    let key = view.links_key();
+    let is_mesh = view.scope.root.geometry_kinds.contains(&GeometryKind::Mesh);
+    if found.loops > 0 {
+        let (rule, what) = match is_mesh {
+            true => (&rules::DEGENERATE, "faces have a corner twice"),
+            false => (&rules::LOOPS, "edges lead back to where they start"),
+        };
+        let message = format!("{} {what}", found.loops);
+        view.context.find(rule, &key, message);
+    }
+    if found.doubles > 0 {
+        let message = format!("{} links are there before", found.doubles);
+        view.context.find(&rules::DOUBLES, &key, message);
+    }
+    if found.apart > 0 {
+        let message = format!("{} links join vertices of different objects", found.apart);
+        view.context.find(&rules::APART, &key, message);
+    }
+}
+
+/// The object of each vertex; nothing where objects share fragments or are none.
+async fn owners<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers) -> Vec<u32> {
+    match view.counts.objects {
+        Some(objects) if objects > 1 && !view.scope.metadata.shared_fragments => {
+            view.vertex_owners(numbers).await
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn look(found: &mut Found, owners: &[u32], ends: &[(Option<Span>, u64)], directed: bool) {
+    let mut hash = 0_u64;
+    let mut owner = NONE;
+    let (mut is_loop, mut is_apart) = (false, false);
+    for (at, (span, row)) in ends.iter().enumerate() {
+        let Some(vertex) = span.and_then(|span| span.vertex(*row)) else {
+            // L3 found that it is no vertex.
+            return;
+        };
+        let mut hasher = DefaultHasher::new();
+        vertex.hash(&mut hasher);
+        if directed {
+            at.hash(&mut hasher);
+        }
+        hash = hash.wrapping_add(hasher.finish());
+        let before = ends.iter().take(at);
+        let same = |(other, other_row): &(Option<Span>, u64)| {
+            other.and_then(|other| other.vertex(*other_row)) == Some(vertex)
+        };
+        is_loop |= before.clone().any(same);
+        let own = at_of(owners, vertex).copied().unwrap_or(NONE);
+        if own != NONE && own != MANY {
+            is_apart |= owner != NONE && owner != own;
+            owner = own;
+        }
+    }
+    found.loops = found.loops.saturating_add(u64::from(is_loop));
+    found.apart = found.apart.saturating_add(u64::from(is_apart));
+    found.cell.push(hash);
+}

@@ -1,0 +1,219 @@
+//! Lines, polylines and streamlines: pieces of a path that lie in different chunks
+//! are linked, and nothing else is.
+
+use zvf_format::{fragment::Rows, path::Delta};
+use zvf_model::{
+    fetch::Fetch,
+    generation::Generation,
+    root::{CrossChunkStrategy, GeometryKind},
+};
+
+use super::{
+    View,
+    numbers::{NONE, Numbers, at_of},
+};
+use crate::{links::each_link, rules::semantics as rules};
+
+/// What is kept of a fragment.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// Its first and last vertex; nothing when it is empty.
+    first: u32,
+    last: u32,
+    rows: u32,
+    chunk: u32,
+    /// Its number in the chunk.
+    fragment: u32,
+}
+
+const EMPTY: Piece = Piece {
+    first: NONE,
+    last: NONE,
+    rows: 0,
+    chunk: NONE,
+    fragment: 0,
+};
+
+pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
+    let has_links = view.counts.links.contains_key(&Delta::INTRA);
+    // Coarser levels have objects without links.
+    if !view.is_full() && !has_links || !view.is_read() {
+        return;
+    }
+    let Some(numbers) = view.numbers() else {
+        return;
+    };
+    let piece = u64::try_from(size_of::<Piece>()).unwrap_or(u64::MAX);
+    let pieces = u64::from(numbers.fragments).saturating_mul(piece);
+    let links = view.links().saturating_mul(32);
+    if !view.fits("following paths", pieces.saturating_add(links)) {
+        return;
+    }
+    let pieces = pieces_of(view, &numbers).await;
+    let mut steps = Steps::default();
+    let is_line = view.scope.root.geometry_kinds.contains(&GeometryKind::Line);
+    let (mut odd, mut first_odd) = (0_u64, None);
+    view.each_object(&numbers, |row, fragments| {
+        let own = fragments.filter_map(|fragment| at_of(&pieces, fragment));
+        let mut before: Option<&Piece> = None;
+        let mut rows = 0_u64;
+        for piece in own.filter(|piece| piece.rows > 0) {
+            rows = rows.saturating_add(u64::from(piece.rows));
+            if let Some(before) = before.filter(|before| before.chunk != piece.chunk) {
+                steps.add(before, piece);
+            }
+            before = Some(piece);
+        }
+        // An object without vertices was deleted.
+        if rows != 2 && rows != 0 {
+            odd = odd.saturating_add(1);
+            first_odd.get_or_insert((row, rows));
+        }
+    })
+    .await;
+    if let Some((row, rows)) = first_odd.filter(|_| is_line && view.is_full()) {
+        let key = &view.scope.level.key;
+        let message = format!("object in row {row} has {rows} vertices; {odd} such lines");
+        view.context.find(&rules::LINE_ENDS, key, message);
+    }
+    let strategy = view.scope.root.cross_chunk_strategy.clone();
+    if strategy == Some(CrossChunkStrategy::BoundaryDeduplication) && !has_links {
+        return;
+    }
+    steps.compare(view, &numbers).await;
+}
+
+async fn pieces_of<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers) -> Vec<Piece> {
+    let count = usize::try_from(numbers.fragments).unwrap_or_default();
+    let mut pieces = vec![EMPTY; count];
+    view.each_index(numbers, |span, index| {
+        for (fragment, rows) in (0..).zip(index.iter()) {
+            let at = span
+                .fragment(fragment)
+                .and_then(|at| usize::try_from(at).ok());
+            let piece = at.and_then(|at| pieces.get_mut(at));
+            let ends = match &rows {
+                Rows::Range(rows) => Some((rows.start, rows.end.saturating_sub(1))),
+                Rows::List(rows) => rows.get(0).zip(rows.get(rows.len().saturating_sub(1))),
+            };
+            let ends = ends.filter(|_| !rows.is_empty());
+            let ends =
+                ends.and_then(|(first, last)| Some((span.vertex(first)?, span.vertex(last)?)));
+            if let (Some(piece), Some((first, last))) = (piece, ends) {
+                *piece = Piece {
+                    first,
+                    last,
+                    rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+                    chunk: span.first_fragment,
+                    fragment,
+                };
+            }
+        }
+    })
+    .await;
+    pieces
+}
+
+/// Steps of paths from chunk to chunk, each as two numbers, the lesser first.
+#[derive(Debug, Default)]
+struct Steps {
+    vertices: Vec<(u32, u32)>,
+    /// The same as writers of lines store them: numbers of fragments, counted on
+    /// from the first vertex of the chunk.
+    fragments: Vec<(u32, u32)>,
+}
+
+impl Steps {
+    fn add(&mut self, from: &Piece, to: &Piece) {
+        self.vertices.push(sorted(from.last, to.first));
+        self.fragments.push(sorted(from.fragment, to.fragment));
+    }
+
+    /// Compares the steps with the links there are.
+    async fn compare<F: Fetch>(mut self, view: &View<'_, '_, F>, numbers: &Numbers) {
+        let mut stored: Vec<(u32, u32)> = Vec::new();
+        let mut rows: Vec<(u32, u32)> = Vec::new();
+        let (mut zeros, mut others) = (0_u64, 0_u64);
+        let is_whole = each_link(
+            &view.aside,
+            view.scope,
+            Delta::INTRA,
+            |coords, _| numbers.span_at(coords),
+            |_, record| match record.ends {
+                [(Some(one), first), (Some(other), second)] => {
+                    if (*first, *second) == (0, 0) {
+                        zeros = zeros.saturating_add(1);
+                    }
+                    match (one.vertex(*first), other.vertex(*second)) {
+                        (Some(from), Some(to)) => {
+                            stored.push(sorted(from, to));
+                            let row = |row: u64| u32::try_from(row).unwrap_or(NONE);
+                            rows.push(sorted(row(*first), row(*second)));
+                        }
+                        _ => others = others.saturating_add(1),
+                    }
+                }
+                _ => others = others.saturating_add(1),
+            },
+        )
+        .await;
+        if !is_whole {
+            return view.not_run("links cannot be read, and paths were not followed");
+        }
+        let (missing, extra) = differences(&mut self.vertices, &mut stored);
+        let extra = extra.saturating_add(others);
+        if missing == 0 && extra == 0 {
+            return;
+        }
+        let key = view.between_key();
+        let steps = self.vertices.len();
+        let links = u64::try_from(stored.len()).unwrap_or(u64::MAX);
+        let same_count = others == 0 && stored.len() == steps;
+        let is_old = matches!(
+            view.scope.store.layout().generation,
+            Generation::V0_6 | Generation::V0_7
+        );
+        if same_count && is_old && zeros == links {
+            let message = format!("all {links} links between chunks name row 0");
+            return view.context.find(&rules::STEPS_UNKNOWN, &key, message);
+        }
+        if same_count && differences(&mut self.fragments, &mut rows) == (0, 0) {
+            let message = format!("{links} links name fragments where they should name vertices");
+            return view.context.find(&rules::STEPS_UNKNOWN, &key, message);
+        }
+        let message = format!(
+            "of {steps} steps between chunks {missing} have no link, and {extra} links are no step"
+        );
+        view.context.find(&rules::STEPS, &key, message);
+    }
+}
+
+fn sorted(one: u32, other: u32) -> (u32, u32) {
+    (one.min(other), one.max(other))
+}
+
+/// How many of `wanted` are not in `found`, and the other way round; as often as
+/// they are there.
+fn differences(wanted: &mut [(u32, u32)], found: &mut [(u32, u32)]) -> (u64, u64) {
+    wanted.sort_unstable();
+    found.sort_unstable();
+    let (mut left, mut right) = (wanted.iter().peekable(), found.iter().peekable());
+    let (mut missing, mut extra) = (0_u64, 0_u64);
+    loop {
+        match (left.peek(), right.peek()) {
+            (None, None) => return (missing, extra),
+            (Some(one), Some(other)) if one == other => {
+                left.next();
+                right.next();
+            }
+            (Some(one), other) if other.is_none_or(|other| one < other) => {
+                missing = missing.saturating_add(1);
+                left.next();
+            }
+            _ => {
+                extra = extra.saturating_add(1);
+                right.next();
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Levels of a pyramid: coarser is less, and where it came from is known.
+
+mod coverage;
+
+use serde_json::Value;
+use zvf_model::{
+    fetch::Fetch,
+    key::Key,
+    level::LevelId,
+    root::{CrossLevelStorage, RootMetadata},
+};
+
+use super::{View, numbers::Flags};
+use crate::{
+    consistency::{Counted, LevelCounts, Scope, each_manifest},
+    context::Context,
+    rules::semantics as rules,
+    store::Store,
+};
+
+/// How many objects are kept where writers make less of them.
+const PER_OBJECT: &str = "per_object";
+
+pub(super) async fn check<F: Fetch>(
+    context: &Context<'_, F>,
+    store: &Store,
+    root: &RootMetadata,
+    counted: &Counted,
+) {
+    let stale = stale(context, store, root);
+    let mut before: Option<Step<'_>> = None;
+    for level in &store.levels {
+        let counts = counted.levels.get(&level.id);
+        let Some((metadata, counts)) = level.metadata.as_ref().zip(counts) else {
+            before = None;
+            continue;
+        };
+        let scope = Scope {
+            store,
+            root,
+            level,
+            metadata,
+        };
+        let step = Step {
+            scope,
+            counts,
+            present: present(context, scope, counts).await,
+            is_stale: stale.contains(&level.id),
+        };
+        if let Some(finer) = &before {
+            bins(context, finer, &step);
+            if !finer.is_stale && !step.is_stale {
+                vertices(context, finer, &step);
+                objects(context, finer, &step);
+                let view = View {
+                    context,
+                    aside: context.aside(),
+                    scope: finer.scope,
+                    counts: finer.counts,
+                };
+                coverage::check(&view, finer, &step).await;
+            }
+        }
+        before = Some(step);
+    }
+}
+
+/// A level of the pyramid.
+struct Step<'a> {
+    scope: Scope<'a>,
+    counts: &'a LevelCounts,
+    /// Which objects have vertices, by row; `None` when nothing says.
+    present: Option<Flags>,
+    is_stale: bool,
+}
+
+/// Levels that changed since, which the root says.
+fn stale<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) -> Vec<LevelId> {
+    let listed = root.other.get("zvf_stale_levels").and_then(Value::as_array);
+    let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
+    let ids = numbers.filter_map(|number| u32::try_from(number).ok());
+    let ids: Vec<LevelId> = ids.map(LevelId::new).collect();
+    for id in &ids {
+        if let Some(level) = store.level(*id) {
+            let message = "finer levels changed since, and it was not compared with them";
+            context.find(&rules::STALE, &level.key, message);
+        }
+    }
+    ids
+}
+
+/// Which objects of a level have fragments.
+async fn present<F: Fetch>(
+    context: &Context<'_, F>,
+    scope: Scope<'_>,
+    counts: &LevelCounts,
+) -> Option<Flags> {
+    let objects = u32::try_from(counts.objects?).ok()?;
+    // One level has nothing to be compared with.
+    if scope.store.levels.len() < 2 || u64::from(objects) / 8 > context.fetch.budget() {
+        return None;
+    }
+    let mut present = Flags::new(objects);
+    each_manifest(context, scope, |row, _, manifest| {
+        let has_any = manifest.iter().any(|block| !block.fragments.is_empty());
+        if let (true, Ok(row)) = (has_any, u32::try_from(row)) {
+            present.set(row);
+        }
+    })
+    .await;
+    Some(present)
+}
+
+fn vertices<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
+    let sum = |counts: &LevelCounts| {
+        let rows = counts.chunks.values().map(|chunk| chunk.rows);
+        rows.fold(0, u64::saturating_add)
+    };
+    let is_read = |counts: &LevelCounts| !counts.unread && counts.lost.is_empty();
+    let (fine, coarse) = (sum(finer.counts), sum(step.counts));
+    if is_read(finer.counts) && coarse > fine {
+        let message = format!(
+            "{coarse} vertices, and level {} has {fine}",
+            finer.scope.level.id
+        );
+        context.find(&rules::MORE_VERTICES, &step.scope.level.key, message);
+    }
+}
+
+fn bins<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
+    let volume = |step: &Step<'_>| -> f64 {
+        let shape = step.scope.metadata.effective_bin_shape(step.scope.root);
+        shape.extents().iter().product()
+    };
+    let (fine, coarse) = (volume(finer), volume(step));
+    if coarse < fine {
+        let message = format!(
+            "bins of {coarse}, and of {fine} in level {}",
+            finer.scope.level.id
+        );
+        context.find(&rules::FINER_BINS, &step.scope.level.key, message);
+    }
+}
+
+/// Objects of a level are those of its parent, or some of them.
+fn objects<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
+    let metadata = step.scope.metadata;
+    let key = &step.scope.level.key;
+    let parent = metadata.parent_level.unwrap_or(finer.scope.level.id);
+    if parent != finer.scope.level.id {
+        return;
+    }
+    let rows = finer.counts.objects.unwrap_or(0);
+    let (Some(fine), Some(coarse)) = (&finer.present, &step.present) else {
+        return;
+    };
+    let objects = u32::try_from(step.counts.objects.unwrap_or(0)).unwrap_or(0);
+    if metadata.preserves_object_ids {
+        let new = (0..objects).filter(|row| coarse.is_set(*row) && !fine.is_set(*row));
+        let new = new.count();
+        if new > 0 {
+            let message = format!("{new} objects have no vertices in level {parent}");
+            context.find(&rules::NEW_OBJECTS, key, message);
+        }
+    }
+    let is_made = metadata.coarsening_method.as_deref() == Some(PER_OBJECT);
+    if let Some(share) = metadata.object_sparsity.filter(|_| is_made) {
+        sparsity(context, key, share, (rows, fine.count()), coarse.count());
+    }
+}
+
+/// Writers keep so many of all objects, those without vertices among them.
+fn sparsity<F: Fetch>(
+    context: &Context<'_, F>,
+    key: &Key,
+    share: f64,
+    (rows, present): (u64, u64),
+    kept: u64,
+) {
+    let number = |count: u64| u32::try_from(count).map(f64::from);
+    let (Ok(all), Ok(some)) = (number(rows), number(kept)) else {
+        return;
+    };
+    let expected = (all * share).max(1.0);
+    let is_more = some > expected + 1.0;
+    let is_less = rows == present && some < expected - 1.0;
+    if is_more || is_less {
+        let message = format!("{share}, and {kept} of {rows} objects are kept");
+        let place = "attributes.zarr_vectors_level.object_sparsity";
+        context.find_at(&rules::SPARSITY, key, place, message);
+    }
+}
+
+/// Whether the root says that levels are linked upwards.
+fn is_linked(root: &RootMetadata) -> bool {
+    let storage = root.cross_level_storage.as_ref();
+    let is_stored = matches!(
+        storage,
+        Some(CrossLevelStorage::Implicit | CrossLevelStorage::Explicit)
+    );
+    is_stored && root.cross_level_depth.is_some_and(|depth| depth != 0)
+}

@@ -1,0 +1,105 @@
+//! Every vertex of a level has a parent in the next.
+
+use zvf_format::path::Delta;
+use zvf_model::fetch::Fetch;
+
+use super::{Step, is_linked};
+use crate::{
+    links::each_link,
+    rules::semantics as rules,
+    semantics::{View, numbers::Flags},
+};
+
+/// One level up.
+const UP: Delta = Delta::new(1);
+
+/// Checks the links of `view`, which is `finer`, to `coarser`.
+pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>, finer: &Step<'_>, coarser: &Step<'_>) {
+    let level = finer.scope.level;
+    if level.id.offset(1) != Some(coarser.scope.level.id) {
+        return;
+    }
+    let has_links = finer.counts.links.contains_key(&UP);
+    if !has_links {
+        if is_linked(finer.scope.root) && !coarser.counts.chunks.is_empty() {
+            let message = "the root says that levels are linked, and there are no links up";
+            view.context.find(&rules::NOT_LINKED, &level.key, message);
+        }
+        return;
+    }
+    if !view.is_read() {
+        return;
+    }
+    let Some(numbers) = view.numbers() else {
+        return;
+    };
+    let flags = u64::from(numbers.vertices) / 4;
+    if !view.fits(
+        "looking for parents",
+        flags.saturating_add(u64::from(numbers.fragments)),
+    ) {
+        return;
+    }
+    let mut covered = Flags::new(numbers.vertices);
+    let is_whole = each_link(
+        &view.aside,
+        view.scope,
+        UP,
+        |coords, is_target| match is_target {
+            true => None,
+            false => numbers.span_at(coords),
+        },
+        |_, record| {
+            if let Some((Some(span), row)) = record.ends.first()
+                && let Some(vertex) = span.vertex(*row)
+            {
+                covered.set(vertex);
+            }
+        },
+    )
+    .await;
+    if !is_whole {
+        return view.not_run("links up cannot be read, and parents were not looked for");
+    }
+    let has_objects = finer.counts.objects.is_some();
+    let mut needed = Flags::new(numbers.fragments);
+    if has_objects {
+        let kept = coarser.present.as_ref();
+        view.each_object(&numbers, |row, fragments| {
+            let row = u32::try_from(row).unwrap_or(u32::MAX);
+            if kept.is_none_or(|kept| kept.is_set(row)) {
+                for fragment in fragments {
+                    needed.set(fragment);
+                }
+            }
+        })
+        .await;
+    }
+    let mut orphans = Flags::new(numbers.vertices);
+    view.each_index(&numbers, |span, index| {
+        for (fragment, rows) in (0..).zip(index.iter()) {
+            let number = span.fragment(fragment);
+            if has_objects && !number.is_some_and(|number| needed.is_set(number)) {
+                continue;
+            }
+            for row in rows
+                .iter()
+                .take(usize::try_from(span.rows).unwrap_or_default())
+            {
+                if let Some(vertex) = span.vertex(row).filter(|vertex| !covered.is_set(*vertex)) {
+                    orphans.set(vertex);
+                }
+            }
+        }
+    })
+    .await;
+    let count = orphans.count();
+    if count > 0 {
+        let part = zvf_model::layout::Part::LinkFamily(UP);
+        let key = finer.scope.store.at(level, &part);
+        let all = numbers.vertices;
+        let message = format!("{count} of {all} vertices have no parent in the next level");
+        let key = key.unwrap_or_else(|| level.key.clone());
+        view.context.find(&rules::ORPHANS, &key, message);
+    }
+}

@@ -1,0 +1,141 @@
+//! Skeletons: a forest, and a tree for each object.
+
+use std::collections::BTreeMap;
+
+use zvf_format::path::Delta;
+use zvf_model::{fetch::Fetch, generation::Generation, root::LinksConvention};
+
+use super::{
+    View,
+    numbers::{MANY, NONE, Numbers, at_of},
+    parents::Parents,
+};
+use crate::{
+    links::{LinkPart, each_link},
+    rules::semantics as rules,
+};
+
+pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
+    let has_links = view.counts.links.contains_key(&Delta::INTRA);
+    // Coarser levels have vertices and objects without links.
+    if !view.is_full() && !has_links || !view.is_read() {
+        return;
+    }
+    let Some(numbers) = view.numbers() else {
+        return;
+    };
+    let per_vertex = u64::from(numbers.vertices).saturating_mul(9);
+    let per_fragment = u64::from(numbers.fragments).saturating_mul(4);
+    if !view.fits("following trees", per_vertex.saturating_add(per_fragment)) {
+        return;
+    }
+    let mut parents = Parents::new(numbers.vertices);
+    if view.scope.root.links_convention == Some(LinksConvention::ImplicitWithBranches) {
+        imply(view, &numbers, &mut parents).await;
+    }
+    let (mut twice, mut other) = (0_u64, 0_u64);
+    let is_whole = each_link(
+        &view.aside,
+        view.scope,
+        Delta::INTRA,
+        |coords, _| numbers.span_at(coords),
+        |part, record| {
+            let ends = match record.ends {
+                [(Some(one), first), (Some(other), second)] => {
+                    one.vertex(*first).zip(other.vertex(*second))
+                }
+                _ => None,
+            };
+            match ends {
+                Some((child, parent)) => {
+                    let (child, parent) = match names_parents_first(view, part) {
+                        true => (parent, child),
+                        false => (child, parent),
+                    };
+                    twice = twice.saturating_add(u64::from(parents.store(child, parent)));
+                }
+                // L3 found what is no vertex.
+                None => other = other.saturating_add(1),
+            }
+        },
+    )
+    .await;
+    if !is_whole || other > 0 {
+        return view.not_run("links cannot be read, and trees were not followed");
+    }
+    let key = view.links_key();
+    if twice > 0 {
+        let message = format!("{twice} links give a vertex a second parent");
+        view.context.find(&rules::TWO_PARENTS, &key, message);
+    }
+    let cycles = parents.cycles();
+    if let Some(first) = cycles.first() {
+        let count = cycles.len();
+        let message = format!("vertex {first} of the level is its own ancestor; {count} cycles");
+        view.context.find(&rules::CYCLE, &key, message);
+    }
+    objects(view, &numbers, &parents).await;
+}
+
+/// Rows of a fragment follow from each other.
+async fn imply<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &mut Parents) {
+    view.each_index(numbers, |span, index| {
+        for rows in index {
+            let mut before = None;
+            for row in rows
+                .iter()
+                .take(usize::try_from(span.rows).unwrap_or_default())
+            {
+                let vertex = span.vertex(row);
+                if let (Some(parent), Some(child)) = (before, vertex) {
+                    parents.imply(child, parent);
+                }
+                before = vertex;
+            }
+        }
+    })
+    .await;
+}
+
+/// Skeletons that were streamed name the child first inside chunks and the parent
+/// first between them.
+fn names_parents_first<F: Fetch>(view: &View<'_, '_, F>, part: &LinkPart<F::Array>) -> bool {
+    let root = view.scope.root;
+    view.scope.store.layout().generation == Generation::V0_9
+        && root.links_convention == Some(LinksConvention::ImplicitWithBranches)
+        && part.family.directed
+        && !part.is_inside
+}
+
+/// Parents are of the same object, which is one tree.
+async fn objects<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &Parents) {
+    let owners = view.vertex_owners(numbers).await;
+    let is_object = |owner: &&u32| **owner != NONE && **owner != MANY;
+    let mut roots: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut limbs = 0_u64;
+    for vertex in 0..numbers.vertices {
+        let own = at_of(&owners, vertex).filter(is_object);
+        match (parents.of(vertex), own) {
+            (None, Some(own)) => {
+                let count = roots.entry(*own).or_default();
+                *count = count.saturating_add(1);
+            }
+            (Some(parent), Some(own)) => {
+                let other = at_of(&owners, parent).filter(is_object);
+                limbs = limbs.saturating_add(u64::from(other.is_some_and(|other| other != own)));
+            }
+            _ => {}
+        }
+    }
+    let key = &view.scope.level.key;
+    if limbs > 0 {
+        let message = format!("{limbs} vertices have a parent in another object");
+        view.context.find(&rules::LIMBS, key, message);
+    }
+    let mut several = roots.iter().filter(|(_, count)| **count > 1);
+    if let Some((row, count)) = several.next() {
+        let more = several.count();
+        let message = format!("object in row {row} has {count} roots; {more} more such objects");
+        view.context.find(&rules::FOREST, key, message);
+    }
+}

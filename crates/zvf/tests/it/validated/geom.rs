@@ -1,0 +1,7 @@
+//! Links and geometry.
+
+mod healthy;
+mod links;
+mod made;
+mod pyramids;
+mod shapes;

@@ -1,0 +1,228 @@
+//! Small stores, and damage to them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use zvf::{CreateOptions, validation::Options};
+use zvf_build::{Attribute, Design, Geometry, GeometryKind, Numbers, Profile, Values};
+use zvf_testkit::{
+    damage::{Files, apply},
+    golden::Golden,
+};
+
+use super::super::{files, findings};
+use crate::block_on;
+
+/// A store to damage.
+#[derive(Clone)]
+pub(super) struct Made(pub(super) Files);
+
+/// Vertices in two dimensions, in chunks of 10.
+pub(super) fn vertices(places: &[[f32; 2]]) -> Geometry {
+    Geometry::new(Numbers::float32(2, places.iter().flatten().copied()))
+}
+
+pub(super) fn design(kind: GeometryKind, profile: Profile) -> Design {
+    Design {
+        profile,
+        chunk_shape: Some(vec![10.0, 10.0]),
+        checksum: Some(false),
+        ..Design::new(kind)
+    }
+}
+
+/// Five vertices in two chunks, and five edges: two and one inside chunks, two
+/// between them.
+pub(super) fn graph() -> Geometry {
+    let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0], [12.0, 2.0]];
+    let mut geometry = vertices(&places);
+    geometry.links = vec![0, 1, 1, 2, 2, 3, 4, 1, 3, 4];
+    geometry.link.push(Attribute {
+        name: "weight".to_owned(),
+        values: Values::Numbers(Numbers::float32(1, [0.1, 0.2, 0.3, 0.4, 0.5])),
+    });
+    geometry
+}
+
+/// A square of two faces in one chunk, and two more that reach into another.
+pub(super) fn mesh() -> Geometry {
+    let places = [
+        [1.0, 1.0],
+        [2.0, 1.0],
+        [2.0, 2.0],
+        [1.0, 2.0],
+        [11.0, 1.0],
+        [11.0, 2.0],
+    ];
+    let mut geometry = vertices(&places);
+    geometry.link_width = 3;
+    geometry.links = vec![0, 1, 2, 0, 2, 3, 1, 4, 2, 4, 5, 2];
+    geometry
+}
+
+/// Two paths, of which one goes through three chunks and the other through two.
+pub(super) fn paths() -> Geometry {
+    let places = [
+        [1.0, 1.0],
+        [9.0, 1.0],
+        [11.0, 1.0],
+        [19.0, 1.0],
+        [21.0, 1.0],
+        [5.0, 5.0],
+        [15.0, 5.0],
+    ];
+    let mut geometry = vertices(&places);
+    geometry.part_offsets = Some(vec![0, 5, 7]);
+    geometry
+}
+
+/// Two trees of two objects; one has a branch, and both go through two chunks.
+pub(super) fn trees() -> Geometry {
+    let places = [
+        [1.0, 1.0],
+        [2.0, 1.0],
+        [3.0, 1.0],
+        [2.0, 2.0],
+        [11.0, 1.0],
+        [5.0, 5.0],
+        [6.0, 5.0],
+        [15.0, 5.0],
+    ];
+    let mut geometry = vertices(&places);
+    geometry.links = vec![1, 0, 2, 1, 3, 1, 4, 2, 6, 5, 7, 6];
+    geometry.object_ids = Some(vec![0, 0, 0, 0, 0, 1, 1, 1]);
+    geometry
+}
+
+pub(super) fn created(geometry: Geometry, design: Design) -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let address = folder.path().join("store");
+    let address = address.to_str().unwrap();
+    let options = CreateOptions::default();
+    block_on(zvf::create(address, geometry, design, &options)).unwrap();
+    let mut found = Files::new();
+    let mut open = vec![(folder.path().join("store"), String::new())];
+    while let Some((folder, key)) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let key = match key.as_str() {
+                "" => name,
+                key => format!("{key}/{name}"),
+            };
+            match entry.file_type().unwrap().is_dir() {
+                true => open.push((entry.path(), key)),
+                false => found.push((key, std::fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    Made(found)
+}
+
+/// A store as 0.9 has it, of one of the kinds above.
+pub(super) fn made(kind: GeometryKind) -> Made {
+    let geometry = match kind {
+        GeometryKind::Graphs => graph(),
+        GeometryKind::Mesh => mesh(),
+        GeometryKind::Skeletons => trees(),
+        _ => paths(),
+    };
+    created(geometry, design(kind, Profile::V09))
+}
+
+/// A recorded store.
+pub(super) fn recorded(archive: &str, store: &str) -> Made {
+    Made(files(&Golden::open(archive), store))
+}
+
+impl Made {
+    /// Sets an attribute of a node, by a path of names with dots.
+    pub(super) fn set(mut self, node: &str, path: &str, value: &Value) -> Self {
+        let edit = json!({"op": "set", "file": file(node), "path": steps(path), "value": value});
+        apply(&mut self.0, &edit);
+        self
+    }
+
+    /// Takes an attribute of a node away.
+    pub(super) fn del(mut self, node: &str, path: &str) -> Self {
+        let edit = json!({"op": "del", "file": file(node), "path": steps(path)});
+        apply(&mut self.0, &edit);
+        self
+    }
+
+    pub(super) fn remove(mut self, path: &str) -> Self {
+        apply(&mut self.0, &json!({"op": "rm", "file": path}));
+        self
+    }
+
+    pub(super) fn rename(mut self, path: &str, to: &str) -> Self {
+        apply(
+            &mut self.0,
+            &json!({"op": "rename", "file": path, "to": to}),
+        );
+        self
+    }
+
+    pub(super) fn add(mut self, path: &str, bytes: &[u8]) -> Self {
+        self.0.push((path.to_owned(), bytes.to_vec()));
+        self
+    }
+
+    /// Changes the bytes of a file.
+    #[track_caller]
+    pub(super) fn bytes(mut self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let file = self.0.iter_mut().find(|(key, _)| key == path);
+        change(&mut file.unwrap_or_else(|| panic!("no {path}")).1);
+        self
+    }
+
+    /// Changes the payload of a cell of an array of byte strings.
+    #[track_caller]
+    pub(super) fn cell(self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> Self {
+        self.bytes(path, |file| {
+            let mut payload = file.split_off(8);
+            change(&mut payload);
+            file.truncate(4);
+            file.extend((payload.len() as u32).to_le_bytes());
+            file.extend(payload);
+        })
+    }
+
+    /// Sets one of the 64-bit numbers of a payload.
+    #[track_caller]
+    pub(super) fn number(self, path: &str, at: usize, number: i64) -> Self {
+        self.cell(path, |payload| set(payload, at, number))
+    }
+
+    /// Every code that is found, each once.
+    pub(super) fn codes(&self) -> BTreeSet<String> {
+        let lines = findings(&self.0, &Options::default());
+        let codes = lines.iter().map(|line| line.split(' ').next().unwrap());
+        codes.map(str::to_owned).collect()
+    }
+
+    /// These rules do not hold, and all others do.
+    #[track_caller]
+    pub(super) fn breaks(&self, expected: &[&str]) {
+        let codes = self.codes();
+        let codes: Vec<&str> = codes.iter().map(|code| &code[3..]).collect();
+        let all = findings(&self.0, &Options::default());
+        assert_eq!(codes, expected, "{all:#?}");
+    }
+}
+
+/// Sets one of the 64-bit numbers of some bytes.
+pub(super) fn set(bytes: &mut [u8], at: usize, number: i64) {
+    bytes[at * 8..at * 8 + 8].copy_from_slice(&number.to_le_bytes());
+}
+
+fn file(node: &str) -> String {
+    match node {
+        "" => "zarr.json".to_owned(),
+        node => format!("{node}/zarr.json"),
+    }
+}
+
+fn steps(path: &str) -> Vec<&str> {
+    ["attributes"].into_iter().chain(path.split('.')).collect()
+}

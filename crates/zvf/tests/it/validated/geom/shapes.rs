@@ -1,0 +1,132 @@
+//! Geometry that is not what the store says it is.
+
+use serde_json::json;
+use zvf::{OpenOptions, validate_store, validation::Options};
+use zvf_build::{GeometryKind, Profile};
+
+use super::made::{Made, created, design, made, mesh, recorded, trees, vertices};
+use crate::block_on;
+
+const BLOCK: &str = "zarr_vectors";
+
+fn set_root(made: Made, field: &str, value: &serde_json::Value) -> Made {
+    made.set("", &format!("{BLOCK}.{field}"), value)
+}
+
+#[test]
+fn of_another_convention() {
+    let polylines = made(GeometryKind::Polylines);
+    let codes = set_root(polylines, "links_convention", &json!("explicit")).codes();
+    assert!(codes.contains("ZV-L4-001"), "{codes:?}");
+    let points = made(GeometryKind::Graphs);
+    set_root(points, "geometry_types", &json!(["point_cloud"])).breaks(&["L4-002"]);
+    let faces = made(GeometryKind::Graphs);
+    set_root(faces, "geometry_types", &json!(["mesh"])).breaks(&["L4-003"]);
+}
+
+#[test]
+fn lines_have_two_ends() {
+    let lines = set_root(
+        made(GeometryKind::Polylines),
+        "geometry_types",
+        &json!(["line"]),
+    );
+    lines.breaks(&["L4-010"]);
+}
+
+#[test]
+fn paths_go_from_chunk_to_chunk_by_links() {
+    let path = "0/links/0/+1.0/c/0/0";
+    let other = made(GeometryKind::Polylines).number(path, 3, 0);
+    other.breaks(&["L4-011"]);
+    let none = made(GeometryKind::Polylines).remove("0/links");
+    let codes = none.codes();
+    assert!(codes.contains("ZV-L4-011"), "{codes:?}");
+    // Numbers of fragments where vertices should be.
+    let codes = recorded("zvf-09", "lines_mixed/store.zarrvectors").codes();
+    assert!(
+        codes.contains("ZV-L4-012") && !codes.contains("ZV-L4-011"),
+        "{codes:?}"
+    );
+    let codes = recorded("zvf-06", "streamlines.zv").codes();
+    assert!(
+        codes.contains("ZV-L4-012") && !codes.contains("ZV-L4-011"),
+        "{codes:?}"
+    );
+}
+
+#[test]
+fn skeletons_are_trees() {
+    // The branch is the only link inside the first chunk: a child and its parent.
+    let branch = "0/links/0/0.0/c/0/0";
+    let skeleton = || made(GeometryKind::Skeletons);
+    skeleton().number(branch, 1, 3).breaks(&["L4-021"]);
+    skeleton().number(branch, 1, 4).breaks(&["L4-022"]);
+    // The links between chunks: two rows after the count and one offset.
+    let between = "0/links/0/+1.0/c/0/0";
+    let twice = skeleton().cell(between, |payload| {
+        let again = payload[16..40].to_vec();
+        let child = again[16..24].to_vec();
+        payload[40..64].copy_from_slice(&again);
+        payload[56..64].copy_from_slice(&child);
+        // The same child, and another parent.
+        payload[48] ^= 1;
+    });
+    let codes = twice.codes();
+    assert!(codes.contains("ZV-L4-020"), "{codes:?}");
+    let mut forest = trees();
+    forest.links.truncate(10);
+    let forest = created(forest, design(GeometryKind::Skeletons, Profile::V09));
+    forest.breaks(&["L4-023"]);
+}
+
+#[test]
+fn edges_join_two_vertices_once() {
+    let graph = |links: Vec<i64>| {
+        let places = [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [11.0, 1.0]];
+        let mut geometry = vertices(&places);
+        geometry.links = links;
+        geometry.object_ids = Some(vec![0, 0, 1, 0]);
+        created(geometry, design(GeometryKind::Graphs, Profile::V09))
+    };
+    graph(vec![0, 1, 1, 3]).breaks(&[]);
+    graph(vec![0, 1, 1, 1]).breaks(&["L4-030"]);
+    graph(vec![0, 1, 1, 0]).breaks(&["L4-031"]);
+    graph(vec![0, 3, 3, 0]).breaks(&["L4-031"]);
+    graph(vec![0, 1, 1, 2]).breaks(&["L4-032"]);
+}
+
+#[test]
+fn faces_share_edges_in_opposite_directions() {
+    let with = |more: &[i64]| {
+        let mut geometry = mesh();
+        geometry.links.extend(more);
+        created(geometry, design(GeometryKind::Mesh, Profile::V09))
+    };
+    with(&[3, 2, 5]).breaks(&[]);
+    with(&[2, 3, 5]).breaks(&["L4-041"]);
+    with(&[0, 2, 5]).breaks(&["L4-042"]);
+    with(&[0, 3, 3]).breaks(&["L4-040"]);
+}
+
+#[test]
+fn what_takes_too_much_memory_is_not_done_and_said() {
+    // Cells of 16 kB; all edges and vertices are 36 kB.
+    let places: Vec<[f32; 2]> = (0..3000).map(|at| [(at / 1000 * 10) as f32, 0.0]).collect();
+    let mut geometry = vertices(&places);
+    geometry.links = (0..3000).flat_map(|at| [at, at / 1000 * 1000]).collect();
+    let graph = created(geometry, design(GeometryKind::Graphs, Profile::V09));
+    let options = Options {
+        batch_bytes: 1,
+        ..Options::default()
+    };
+    let open = OpenOptions::default().budget(30_000);
+    let store = open.from_memory(graph.0).unwrap();
+    let report = block_on(validate_store(store, &options)).unwrap();
+    let found = report.findings.iter();
+    let found: Vec<(&str, &str)> = found
+        .map(|finding| (finding.rule.code, finding.message.as_str()))
+        .collect();
+    let message = "looking at links takes 36012 bytes, and 30000 are allowed";
+    assert_eq!(found, [("ZV-L4-000", message)]);
+}
