@@ -28,6 +28,7 @@ mod error;
 mod evidence;
 mod info;
 mod level;
+mod migrating;
 mod nodes;
 mod objects;
 mod opening;
@@ -41,6 +42,7 @@ pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use repairing::{Repaired, repair, repair_store};
 pub use validating::{validate, validate_store};
+pub use migrating::{MigrateOptions, Migrated, migrate, migrate_in};
 pub use writing::{
     Batches, CreateOptions, Existing, Progress, Runner, Written, create, create_from, create_in,
     run_task,
