@@ -34,7 +34,6 @@ pub struct LinkForm {
     pub directed: bool,
     /// Whether every chunk that a link touches has a copy of it.
     pub duplicate: bool,
-    had_copies: bool,
     scales: Vec<AxisScales>,
 }
 
@@ -90,20 +89,13 @@ impl Form {
             delta,
             width,
             directed,
-            // Copies are of links inside a level alone.
-            duplicate: duplicate && (current || delta == Delta::INTRA),
-            had_copies: duplicate,
+            duplicate,
             scales,
         }
     }
 }
 
 impl LinkForm {
-    /// Whether every link that was read may come in copies.
-    pub fn was_duplicate(&self) -> bool {
-        self.had_copies
-    }
-
     /// Whether the target has arrays of offsets.
     pub fn is_current(&self) -> bool {
         self.current
@@ -213,7 +205,8 @@ impl LinkForm {
     fn orders(&self, record: &[(u32, u64)]) -> Result<Vec<Permutation>, Refusal> {
         let wide = |_| self.no_ends(record.len());
         let identity = self.directed || (self.current && self.delta != Delta::INTRA);
-        let copies = self.duplicate && self.delta == Delta::INTRA;
+        // From 0.9 on, links between levels have no copies.
+        let copies = self.duplicate && !(self.current && self.delta != Delta::INTRA);
         Ok(match (copies, identity) {
             (true, _) => duplicates(record).map_err(wide)?.collect(),
             (false, true) => vec![Permutation::identity(self.width)],

@@ -227,9 +227,15 @@ impl Migration<'_> {
         let equal = vec![AxisScales::EQUAL; level.arity];
         let target = level.id.offset(delta.levels());
         let target = target.filter(|target| self.source.levels().contains(target));
-        let Some(target) = target.filter(|_| delta != Delta::INTRA) else {
+        let Some(target) = target else {
+            let why = "their chunks are taken for as large as those of the root";
+            let path = format!("{}/links/{delta}", level.path);
+            self.lost(Finding::new(path, "the level that links lead to", 1).because(why));
             return Ok(equal);
         };
+        if delta == Delta::INTRA {
+            return Ok(equal);
+        }
         let (own, target) = (self.source.level(level.id).await?, self.source.level(target).await?);
         let scales = own.link_scales(&target, self.source.root());
         let damaged = |error: zvf_model::grid::ScaleError| zvf_query::Damage {
@@ -338,7 +344,7 @@ impl Migration<'_> {
         let count = gathered.ends.len() / links.form.width.get();
         // From 0.9 on, links between levels have no copies.
         let old = self.source.layout().links == LinkForms::PerDelta;
-        if !links.form.was_duplicate() || !(old || links.form.delta == Delta::INTRA) {
+        if !links.form.duplicate || !(old || links.form.delta == Delta::INTRA) {
             return (0..count).collect();
         }
         let (kept, missing) = links.form.once(&gathered.ends, &gathered.leaders);

@@ -65,10 +65,13 @@ impl Migration<'_> {
         let session = self.session();
         let names = session.attribute_list(level.id, Scope::Object).await?;
         let manifests = self.passed(session.stored_manifests(level.id).await)?;
+        if !names.is_empty() {
+            level.facts.present.push("object_attributes");
+        }
         let Some(Some(manifests)) = manifests else {
-            let path = format!("{}/object_attributes", level.path);
-            let what = "attributes of objects without an index of objects";
-            self.lost(Finding::new(path, what, names.len() as u64));
+            for name in names.iter() {
+                self.object_attribute(level, name, &Order::Same(0)).await?;
+            }
             return Ok(());
         };
         level.facts.present.push("object_index");
@@ -95,9 +98,6 @@ impl Migration<'_> {
         self.shared(level, &manifests, tally.shared);
         for name in names.iter() {
             self.object_attribute(level, name, &order).await?;
-        }
-        if !names.is_empty() {
-            level.facts.present.push("object_attributes");
         }
         if matches!(order, Order::Same(_)) && !self.ids_fit(&ids) {
             self.kept_ids(level, &ids, &names).await?;
