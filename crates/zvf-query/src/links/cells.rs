@@ -189,9 +189,14 @@ impl<F: Fetch> Session<'_, F> {
         // Only links of 0.9 need the other level, to tell its chunks.
         let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
         let target = if is_needed {
-            let number = level.id().offset(delta.levels());
-            let number = number.ok_or_else(|| self.no_level(level.id()))?;
-            Some(self.level(number).await?)
+            // Links to a level that is not there are stored all the same.
+            match level.id().offset(delta.levels()) {
+                None => None,
+                Some(number) => match self.level(number).await {
+                    Err(QueryError::NoLevel { .. }) => None,
+                    target => Some(target?),
+                },
+            }
         } else {
             None
         };

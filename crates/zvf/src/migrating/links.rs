@@ -228,9 +228,11 @@ impl Migration<'_> {
         let target = level.id.offset(delta.levels());
         let target = target.filter(|target| self.source.levels().contains(target));
         let Some(target) = target else {
-            let why = "their chunks are taken for as large as those of the root";
-            let path = format!("{}/links/{delta}", level.path);
-            self.lost(Finding::new(path, "the level that links lead to", 1).because(why));
+            if self.form.has_ids() {
+                let why = "their chunks are taken for as large as those of the root";
+                let path = format!("{}/links/{delta}", level.path);
+                self.lost(Finding::new(path, "the level that links lead to", 1).because(why));
+            }
             return Ok(equal);
         };
         if delta == Delta::INTRA {
@@ -401,7 +403,10 @@ impl Migration<'_> {
         };
         let mut outputs = Vec::new();
         let mut filed = links.filed.clone();
-        if links.cells.has_inside() {
+        let has_inside = families.iter().any(|(node, width)| {
+            *width == form.width && !node.as_str().contains("/cross_chunk_links/")
+        });
+        if has_inside && links.cells.has_inside() {
             let zeros = vec![0; links.arity];
             if let Some(filing) = form.aligned(&zeros) {
                 filed.entry(filing).or_default();

@@ -184,22 +184,19 @@ impl Migration<'_> {
         self.expect(chunks.len());
         let extent = level.extent.clone();
         let none = Map::new();
-        let target = |path: &str, part: Option<&'_ StoredPart<CellArray>>| -> Target<'_> {
-            let old = part.map_or(&none, |_| &none);
-            Target {
-                path: format!("{}/{path}", level.path),
-                extent: &extent,
-                arity: level.arity,
-                old,
-                keys: Vec::new(),
-            }
+        let mut rows_to = Target {
+            path: format!("{}/vertices", level.path),
+            extent: &extent,
+            arity: level.arity,
+            old: vertices.attributes(),
+            keys: Vec::new(),
         };
-        let mut rows_to = target("vertices", None);
-        let mut index_to = target("vertex_fragments", None);
-        rows_to.old = vertices.attributes();
-        if let Some(fragments) = fragments {
-            index_to.old = fragments.attributes();
-        }
+        let mut index_to = Target {
+            path: format!("{}/vertex_fragments", level.path),
+            old: fragments.map_or(&none, StoredPart::attributes),
+            keys: Vec::new(),
+            ..rows_to
+        };
         rows_to.begin(self)?;
         index_to.begin(self)?;
         let with_ends = level.bridges.is_some();

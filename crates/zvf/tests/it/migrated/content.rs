@@ -1,10 +1,10 @@
 //! All that is in a store, whatever generation it is of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use zvf::Dataset;
-use zvf_format::{links::LinkWidth, path::Delta};
+use zvf_format::path::Delta;
 use zvf_model::{
     array::{CellAttribute, Vertices},
     grid::ChunkCoord,
@@ -19,7 +19,7 @@ type Cells = (Json, BTreeMap<ChunkCoord, Vec<u8>>);
 /// Chunk and row of each end, and the values of all attributes.
 pub(super) type Record = (Vec<(ChunkCoord, u64)>, BTreeMap<String, String>);
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Content {
     pub(super) root: BTreeMap<&'static str, Json>,
     pub(super) levels: BTreeMap<u32, Level>,
@@ -27,7 +27,7 @@ pub(super) struct Content {
     pub(super) headers: BTreeMap<String, Attributes>,
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Level {
     pub(super) says: BTreeMap<&'static str, Json>,
     pub(super) cells: BTreeMap<String, Cells>,
@@ -37,8 +37,8 @@ pub(super) struct Level {
     pub(super) objects: BTreeMap<String, BTreeMap<i64, String>>,
     pub(super) groups: Vec<Vec<i64>>,
     pub(super) group_columns: BTreeMap<String, Vec<String>>,
-    /// By delta: width, and how often each record is there.
-    pub(super) links: BTreeMap<Delta, (u32, BTreeMap<Record, usize>)>,
+    /// By delta and number of ends: how often each record is there.
+    pub(super) links: BTreeMap<(Delta, u32), BTreeMap<Record, usize>>,
     pub(super) composite: String,
 }
 
@@ -64,7 +64,10 @@ impl Content {
     pub(super) async fn of(dataset: &Dataset) -> Self {
         let root = dataset.root();
         let says = |value: &dyn core::fmt::Debug| json!(format!("{value:?}"));
-        let mut content = Self::default();
+        let mut content = Self {
+            root: BTreeMap::new(),
+            ..Self::default()
+        };
         content.root = BTreeMap::from([
             ("axes", says(&root.axes)),
             ("bounds", says(&root.bounds)),
@@ -227,23 +230,16 @@ impl Level {
         let Some(stored) = stored.unwrap() else {
             return;
         };
-        let widths: BTreeSet<u32> = stored.families.iter().map(|family| family.width).collect();
-        assert!(widths.len() <= 1, "{widths:?}");
-        let width = widths.into_iter().next().unwrap_or(2);
-        let mut records = BTreeMap::new();
         for family in &stored.families {
-            assert!(LinkWidth::new(u64::from(family.width)).is_ok());
             for link in 0..family.len() {
                 let ends = family.ends_of(link);
                 let ends: Vec<_> = ends.map(|(chunk, row)| (chunk.clone(), row)).collect();
                 let values = family.attributes.iter();
                 let values = values.map(|own| (own.name.clone(), value(own, link)));
-                let values = values.filter(|(_, value)| value != "absent");
-                *records.entry((ends, values.collect())).or_default() += 1;
+                let values = values.filter(|(_, value)| value != "absent").collect();
+                let records = self.links.entry((delta, family.width)).or_default();
+                *records.entry((ends, values)).or_default() += 1;
             }
-        }
-        if !records.is_empty() {
-            self.links.insert(delta, (width, records));
         }
     }
 }
