@@ -104,11 +104,13 @@ impl Form {
             if absent.any(is_wrong) {
                 wrong.push("a list of parts that names some that are not there");
             }
-            names.retain(|name| !is_part(name));
+            // In the order they were in, and then those that were not named.
+            names.retain(|name| !is_part(name) || present.contains(name));
             present.sort_unstable();
             present.dedup();
-            let all: Vec<&str> = present.into_iter().chain(names).collect();
-            let all = json!(all);
+            present.retain(|name| !names.contains(name));
+            names.extend(present);
+            let all = json!(names);
             block.insert("arrays_present".to_owned(), all);
             block.remove("fragments_tile");
             if facts.tiles && self.is_current() {

@@ -24,6 +24,8 @@ pub(super) struct Level {
     pub(super) facts: LevelFacts,
     /// Whether the level said already that objects share fragments.
     pub(super) says_shared: bool,
+    /// The rows of objects that are numbered anew, by their ids.
+    pub(super) renumbered: HashMap<i64, i64>,
     /// Links that paths imply, where those that are stored may be wrong.
     pub(super) bridges: Option<Bridges>,
 }
@@ -75,6 +77,7 @@ impl Migration<'_> {
                 ..LevelFacts::default()
             },
             says_shared: metadata.shared_fragments,
+            renumbered: HashMap::new(),
             bridges: None,
         };
         let links = self.all_links(&level).await?;

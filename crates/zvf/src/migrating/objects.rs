@@ -19,8 +19,12 @@ use zvf_store::CellArray;
 use super::{Migration, level::Level};
 use crate::error::Error;
 
-/// Most ids that are rows, before 0.9.
-const MOST_ROWS: i64 = 1 << 26;
+/// Ids that are rows, before 0.9.
+const IDS: core::ops::Range<i64> = 0..1 << 26;
+/// Rows that are made for ids that no object has, however few objects there are.
+const SPARE: i64 = 1 << 20;
+/// The same for each object.
+const SPARE_EACH: i64 = 64;
 /// Rows of manifests that are read although nobody asked, rather than apart.
 const GAP: u64 = 1 << 10;
 /// A manifest without blocks.
@@ -101,13 +105,17 @@ impl Migration<'_> {
         }
         if matches!(order, Order::Same(_)) && !self.ids_fit(&ids) {
             self.kept_ids(level, &ids, &names).await?;
+            level.renumbered = ids.iter().copied().zip(0..).collect();
         }
         Ok(())
     }
 
     /// Whether the target can hold these ids.
     fn ids_fit(&self, ids: &[i64]) -> bool {
-        self.form.has_ids() || ids.iter().all(|id| (0..MOST_ROWS).contains(id))
+        let last = ids.iter().copied().max().unwrap_or(0);
+        let most = SPARE.max(SPARE_EACH.saturating_mul(ids.len() as i64));
+        let is_row = |id: &i64| IDS.contains(id);
+        self.form.has_ids() || (last < most && ids.iter().all(is_row))
     }
 
     fn order(&self, level: &Level, ids: &[i64]) -> Order {
@@ -117,8 +125,8 @@ impl Migration<'_> {
             return Order::Same(rows);
         }
         if !self.ids_fit(ids) {
-            let why = "0.8 has rows for ids, from 0 to 67108863; objects are numbered anew, and \
-                       object_attributes/object_id has their ids";
+            let why = "0.8 has a row for each id from 0 on, and theirs are too large; objects are \
+                       numbered anew, and object_attributes/object_id has their ids";
             let path = format!("{}/object_index/object_ids", level.path);
             self.lost(Finding::new(path, "ids of objects", rows).because(why));
             return Order::Same(rows);
@@ -322,7 +330,17 @@ impl Migration<'_> {
         let list = self.passed(session.group_list(level.id).await)?;
         if let Some(Some(list)) = list {
             level.facts.present.push("groups");
-            let (members, ranges) = self.members(&list)?;
+            let (mut members, ranges) = self.members(&list)?;
+            if !level.renumbered.is_empty() {
+                let before: usize = members.iter().map(Vec::len).sum();
+                for own in &mut members {
+                    let rows = own.iter().filter_map(|id| level.renumbered.get(id).copied());
+                    *own = rows.collect();
+                }
+                let after: usize = members.iter().map(Vec::len).sum();
+                let what = "members of groups that are no objects";
+                self.lost(Finding::new(&path, what, (before - after) as u64));
+            }
             let old = self.attributes(&path).await?;
             self.put(self.form.groups(&path, &old, true, &members, &ranges)?).await?;
         }

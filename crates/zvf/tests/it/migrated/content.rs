@@ -244,6 +244,31 @@ impl Level {
     }
 }
 
+/// Objects by the ids that they had, where the new store has those as an attribute.
+pub(super) fn renamed(mut content: Content) -> Content {
+    for level in content.levels.values_mut() {
+        let Some(ids) = level.objects.remove("object_id") else {
+            continue;
+        };
+        let id = |row: i64| {
+            let bytes: Vec<u8> = serde_json::from_str(&ids[&row]).unwrap();
+            i64::from_le_bytes(bytes.try_into().unwrap())
+        };
+        let manifests = level.manifests.take().unwrap().into_iter();
+        level.manifests = Some(manifests.map(|(row, blob)| (id(row), blob)).collect());
+        for values in level.objects.values_mut() {
+            let rows = core::mem::take(values).into_iter();
+            *values = rows.map(|(row, value)| (id(row), value)).collect();
+        }
+        for members in &mut level.groups {
+            for member in members {
+                *member = id(*member);
+            }
+        }
+    }
+    content
+}
+
 /// Says what is different, and not everything.
 #[track_caller]
 pub(super) fn same(found: &Content, expected: &Content, at: &str) {
