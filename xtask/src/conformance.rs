@@ -3,6 +3,7 @@
 pub(crate) mod corpus;
 pub(crate) mod random;
 pub(crate) mod runners;
+mod migrated;
 
 use anyhow::{Result, ensure};
 
@@ -26,6 +27,8 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     }
     if options.flag("random") {
         return random::from_options(options);
+    if options.flag("migrated") {
+        return migrated::migrated();
     }
     let golden = golden()?;
     let cases = options.number("cases")?.unwrap_or(CASES);
@@ -39,6 +42,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         runners::check()?,
         random::stores(random::FEW, seed)?,
     ];
+    let all = [golden, reference, created, migrated::migrated()?];
     let skipped = all.into_iter().find(|done| !matches!(done, Done::Passed));
     Ok(skipped.unwrap_or(Done::Passed))
 }
@@ -71,6 +75,8 @@ pub(crate) fn reference() -> Result<Done> {
 pub(crate) fn created() -> Result<Done> {
     written(None)
 }
+
+pub(crate) use migrated::migrated;
 
 fn written(seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("created.py")? else {
