@@ -133,6 +133,10 @@ impl Migration<'_> {
         }
         let last = ids.iter().copied().max().unwrap_or(-1);
         let mut order = vec![None; usize::try_from(last + 1).unwrap_or(0)];
+        let gaps = order.len().saturating_sub(ids.len()) as u64;
+        let why = "0.8 has a row for each id from 0 on, so those in between are empty objects now";
+        let path = format!("{}/object_index/object_ids", level.path);
+        self.lost(Finding::new(path, "ids that no object has", gaps).because(why));
         for (row, id) in (0..).zip(ids) {
             if let Some(at) = usize::try_from(*id).ok().and_then(|id| order.get_mut(id)) {
                 *at = Some(row);

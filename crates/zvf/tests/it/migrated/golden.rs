@@ -11,6 +11,7 @@ use super::{
 use crate::{
     block_on,
     golden::{open, stores},
+    golden_reads::golden_points_and_paths,
     requests::snapshot,
 };
 
@@ -121,4 +122,15 @@ fn golden_09_to_08_and_back() {
     }
     said.push(String::new());
     snapshot::check("migrated_zvf-09_to_0.8", &said.join("\n"));
+}
+
+#[test]
+fn recorded_reads_are_answered_as_before() {
+    for archive in ["zvf-06", "zvf-07", "zvf-08"] {
+        for profile in [Profile::V09, Profile::V08] {
+            golden_points_and_paths(archive, |source| {
+                block_on(migrated(&source, profile)).unwrap().0
+            });
+        }
+    }
 }

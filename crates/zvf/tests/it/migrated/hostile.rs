@@ -27,7 +27,7 @@ fn made(profile: Made09) -> Made {
         kind: Kind::Graph,
         profile,
         axes: 3,
-        size: 60,
+        size: 14,
         cells: Cells::Plain,
         attributes: true,
         ..Recipe::default()
@@ -76,7 +76,9 @@ fn damaged(profile: Made09) {
                         let found = Content::of(&target).await;
                         let here = Content::of(&source).await;
                         same(&found, &here, &at);
-                        assert_eq!(damage, "missing", "{at}");
+                        // Of tables, rows that are there are read without the rest.
+                        let is_table = key.contains("_attributes/") && !key.contains("/links");
+                        assert!(damage == "missing" || is_table, "{at}");
                         return;
                     }
                     Err(error) => chain(&error),
@@ -104,7 +106,7 @@ fn damaged(profile: Made09) {
             });
         }
     }
-    assert!(refused > 20 && skipped * 2 > refused, "{refused} {skipped}");
+    assert!(refused > 10 && skipped * 2 > refused, "{refused} {skipped}");
 }
 
 #[test]
@@ -182,7 +184,7 @@ impl<F: Future + Unpin> Future for Polls<F> {
 fn a_migration_that_is_given_up_leaves_no_store() {
     let made = made(Made09::V080);
     let mut given_up = 0;
-    for polls in (1..).step_by(7) {
+    for polls in (1..).step_by(13) {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("new.zv").to_str().unwrap().to_owned();
         let done = block_on(async {

@@ -63,7 +63,7 @@ fn any_target() -> impl Strategy<Value = Target> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn random_stores_stay_what_they_are(recipe in any_recipe(), target in any_target()) {
