@@ -80,9 +80,14 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         ));
     }
     match (verb, error, edit) {
-        (Verb::Migrate, E::Create { source: CreateError::AlreadyThere, .. }, _) => {
-            Some((None, "--overwrite replaces it"))
-        }
+        (
+            Verb::Migrate,
+            E::Create {
+                source: CreateError::AlreadyThere,
+                ..
+            },
+            _,
+        ) => Some((None, "--overwrite replaces it")),
         (Verb::Migrate, E::Query(zvf::query::QueryError::Damaged(_)), _) => {
             Some((None, "--skip-damaged leaves it out"))
         }
@@ -94,10 +99,7 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         (_, E::Unchangeable { address, profile }, _) => {
             let said =
                 format!("{address} is a store of {profile}, and only those of 0.9 are changed");
-            Some((
-                Some(said),
-                "zvf migrate makes one of it",
-            ))
+            Some((Some(said), "zvf migrate makes one of it"))
         }
         (_, E::Commit(CommitError::Conflict { .. }), _) => Some((
             None,

@@ -78,7 +78,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let migrated = migrated.map_err(|error| advised(Verb::Migrate, error))?;
     let report = Report::new(&arguments.out, migrated);
     Ok(Done::from(match arguments.json {
-        true => format!("{:#}\n", report.object()),
+        true => format!("{:#}", report.object()),
         false => report.text(),
     }))
 }

@@ -99,7 +99,8 @@ impl<F: Fetch> Session<'_, F> {
         name: &str,
     ) -> Result<Option<Links>, QueryError> {
         let level = self.level(level).await?;
-        self.further_link_rows(&level, name, &Ledger::new(false)).await
+        self.further_link_rows(&level, name, &Ledger::new(false))
+            .await
     }
 
     async fn further_link_rows(

@@ -15,12 +15,7 @@ use zvf_build::{
     Compression, Output, Profile, Refusal,
     migrate::{Finding, Form, RootFacts},
 };
-use zvf_model::{
-    generation::Generation,
-    key::Key,
-    level::LevelId,
-    fetch::FetchProblem,
-};
+use zvf_model::{fetch::FetchProblem, generation::Generation, key::Key, level::LevelId};
 use zvf_query::{Damage, Fault, QueryError, Session};
 use zvf_store::{CellReader, CreateError, OpenOptions, Store};
 
@@ -110,7 +105,9 @@ pub async fn migrate(
 ) -> Result<Migrated, Error> {
     let dataset = Dataset::open_with(source, &options.open).await?;
     let store = options.open.create(target)?;
-    let name = name_of(target).or(name_of(source)).unwrap_or("zarr_vectors");
+    let name = name_of(target)
+        .or(name_of(source))
+        .unwrap_or("zarr_vectors");
     migrate_in(&dataset, &store, name, options).await
 }
 
@@ -301,7 +298,9 @@ impl<'a> Migration<'a> {
             path => named(Key::parse(path), path)?,
         };
         let node = nodes::read_one(self.source.store(), &key).await?;
-        Ok(node.map(|node| node.attributes().clone()).unwrap_or_default())
+        Ok(node
+            .map(|node| node.attributes().clone())
+            .unwrap_or_default())
     }
 
     /// Puts the group above others, with what it said.

@@ -91,7 +91,10 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
         {
             let rows = cell.rows(links.width, RowForm::Plain)?;
             put(format!("0/links/0/{}", array.segment), rows.finish_rows());
-            put("0/link_fragments".to_owned(), super::one_group(cell.links.len() as u64));
+            put(
+                "0/link_fragments".to_owned(),
+                super::one_group(cell.links.len() as u64),
+            );
             for column in &plan.link {
                 let path = format!("0/link_attributes/{}/0/{}", column.name, array.segment);
                 put(path, gathered(column, cell));

@@ -50,7 +50,10 @@ impl Bridges {
             if let Some((from, row)) = before
                 && from != chunk
             {
-                self.between.entry((from, chunk)).or_default().push((row, first));
+                self.between
+                    .entry((from, chunk))
+                    .or_default()
+                    .push((row, first));
             }
             before = Some((chunk, last));
         }
@@ -68,7 +71,10 @@ impl Bridges {
 
     /// Puts rows of links from one chunk to another right.
     pub(crate) fn mend(&self, from: &[i64], to: &[i64], stored: &mut [(u64, u64)]) -> Mended {
-        let implied = self.between(from, to).map(Vec::as_slice).unwrap_or_default();
+        let implied = self
+            .between(from, to)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         if implied.len() != stored.len() {
             return Mended::Unexplained(stored.len() as u64);
         }
@@ -125,7 +131,10 @@ mod tests {
         let mut stored = [(0, 0)];
         let mended = bridges().mend(&[0], &[1], &mut stored);
         assert_eq!((mended, stored), (Mended::Unexplained(1), [(0, 0)]));
-        assert_eq!(bridges().mend(&[1], &[2], &mut stored), Mended::Unexplained(1));
+        assert_eq!(
+            bridges().mend(&[1], &[2], &mut stored),
+            Mended::Unexplained(1)
+        );
         assert_eq!(bridges().count(&[0], &[1]), 2);
     }
 }

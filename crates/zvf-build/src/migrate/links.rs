@@ -134,7 +134,8 @@ impl LinkForm {
         let (source, others) = chunks.split_first()?;
         let offset = |chunk: &&[i64]| -> Option<Vec<i64>> {
             let axes = source.iter().zip(*chunk).zip(&self.scales);
-            axes.map(|((source, chunk), scale)| scale.offset(*source, *chunk)).collect()
+            axes.map(|((source, chunk), scale)| scale.offset(*source, *chunk))
+                .collect()
         };
         let offsets: Option<Vec<Vec<i64>>> = others.iter().map(offset).collect();
         Some(Filing::Offsets(OffsetCoords(&offsets?).to_string()))
@@ -162,7 +163,8 @@ impl LinkForm {
             if self.current && record.iter().all(|(chunk, _)| *chunk == first) {
                 let own = beside.entry(chunks[first as usize].to_vec()).or_default();
                 own.from.push(link);
-                own.rows.extend(record.iter().flat_map(|(_, row)| row.to_le_bytes()));
+                own.rows
+                    .extend(record.iter().flat_map(|(_, row)| row.to_le_bytes()));
                 continue;
             }
             for order in self.orders(record)? {
@@ -187,7 +189,9 @@ impl LinkForm {
                     from: Vec::new(),
                 });
                 let stored: Vec<u64> = slots.iter().map(|(_, row)| *row).collect();
-                cell.rows.push(order, &stored).map_err(|_| self.no_ends(width))?;
+                cell.rows
+                    .push(order, &stored)
+                    .map_err(|_| self.no_ends(width))?;
                 cell.from.push(link);
             }
         }
@@ -270,7 +274,11 @@ impl LinkForm {
         arity: usize,
         (logical, physical): (u64, u64),
     ) -> Output {
-        let store = if self.duplicate { "duplicate" } else { "canonical" };
+        let store = if self.duplicate {
+            "duplicate"
+        } else {
+            "canonical"
+        };
         let mut says = json!({
             "level_delta": self.delta.levels(),
             "link_width": self.width.get(),
@@ -364,14 +372,21 @@ impl LinkForm {
 
     /// Puts the rows of links between pieces of paths right. Says how many named
     /// other rows, and how many no path explains.
-    pub fn mend(&self, bridges: &Bridges, chunks: &[&[i64]], ends: &mut [(u32, u64)]) -> (u64, u64) {
+    pub fn mend(
+        &self,
+        bridges: &Bridges,
+        chunks: &[&[i64]],
+        ends: &mut [(u32, u64)],
+    ) -> (u64, u64) {
         if self.width != LinkWidth::EDGE || self.delta != Delta::INTRA || self.duplicate {
             return (0, 0);
         }
         let mut ways: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
         for (link, record) in ends.chunks_exact(2).enumerate() {
             if record[0].0 != record[1].0 {
-                ways.entry((record[0].0, record[1].0)).or_default().push(link);
+                ways.entry((record[0].0, record[1].0))
+                    .or_default()
+                    .push(link);
             }
         }
         let (mut wrong, mut unexplained) = (0, 0);
@@ -455,7 +470,8 @@ impl Alongside {
     /// Adds those of another filing, whose links are counted on from `before`.
     pub fn extend(&mut self, other: &Self, before: usize) {
         self.rows.extend_from_slice(&other.rows);
-        self.from.extend(other.from.iter().map(|link| link + before));
+        self.from
+            .extend(other.from.iter().map(|link| link + before));
     }
 
     /// Whether there is none.
@@ -554,7 +570,10 @@ mod tests {
         assert_eq!(form.once(&ends, &[0, 0, 1, 1]), (vec![0, 1], 0));
         assert_eq!(form.once(&ends[..6], &[0, 0, 1]), (vec![0, 1], 1));
         assert_eq!(form.once(&ends[2..6], &[0, 1]), (vec![0, 1], 2));
-        assert_eq!(form.once(&[a, a, a, a].concat(), &[0, 0, 1, 1]), (vec![0, 1], 0));
+        assert_eq!(
+            form.once(&[a, a, a, a].concat(), &[0, 0, 1, 1]),
+            (vec![0, 1], 0)
+        );
     }
 
     #[test]
@@ -565,13 +584,18 @@ mod tests {
         let (placed, beside) = filed.ok().flatten().unwrap_or_default();
         assert!(placed.is_empty());
         let more = &beside[&vec![3]];
-        let own: Vec<u8> = [1_u64, 2].iter().flat_map(|row| row.to_le_bytes()).collect();
+        let own: Vec<u8> = [1_u64, 2]
+            .iter()
+            .flat_map(|row| row.to_le_bytes())
+            .collect();
         let payload = form.aligned_payload(&own, more);
         assert_eq!(payload.map(|bytes| bytes.len()), Ok(32));
         let groups = more.groups(None, 1).unwrap_or_default();
         let index = FragmentIndex::parse(&groups);
         assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((1, 2)));
-        let groups = more.groups(Some(&crate::layout::one_group(1)), 1).unwrap_or_default();
+        let groups = more
+            .groups(Some(&crate::layout::one_group(1)), 1)
+            .unwrap_or_default();
         let index = FragmentIndex::parse(&groups);
         assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((2, 2)));
         let up = links(Profile::V09, 1, (false, false));

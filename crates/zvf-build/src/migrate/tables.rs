@@ -246,7 +246,12 @@ impl Form {
             says["num_channels"] = json!(column.columns);
         }
         outputs.push(node(path, nodes::group(&overlaid(old, says))));
-        tables::blob(&mut outputs, &self.tables, format!("{path}/data"), column.bytes);
+        tables::blob(
+            &mut outputs,
+            &self.tables,
+            format!("{path}/data"),
+            column.bytes,
+        );
         Ok(outputs)
     }
 
@@ -280,7 +285,8 @@ impl Form {
         let mut says = json!({"num_groups": members.len()});
         if !ranges.is_empty() {
             let ranges = ranges.iter();
-            let ranges = ranges.map(|(group, (start, stop))| (group.to_string(), json!([start, stop])));
+            let ranges =
+                ranges.map(|(group, (start, stop))| (group.to_string(), json!([start, stop])));
             says["group_ranges"] = Value::Object(ranges.collect());
         }
         if tagged {
@@ -296,7 +302,12 @@ impl Form {
         }
         outputs.push(node(path, nodes::group(&says)));
         let members = open_rows::encode(&members);
-        tables::blob(&mut outputs, &self.tables, format!("{path}/data"), members.data);
+        tables::blob(
+            &mut outputs,
+            &self.tables,
+            format!("{path}/data"),
+            members.data,
+        );
         let path = format!("{path}/offsets");
         tables::blob(&mut outputs, &self.tables, path, members.offsets);
         Ok(outputs)
@@ -355,7 +366,12 @@ impl Form {
             tables::rows(&mut outputs, codecs, path, says, &rows);
         } else {
             outputs.push(node(path, nodes::group(&says)));
-            tables::blob(&mut outputs, &self.tables, format!("{path}/data"), bytes.clone());
+            tables::blob(
+                &mut outputs,
+                &self.tables,
+                format!("{path}/data"),
+                bytes.clone(),
+            );
         }
         let Some(names) = names else {
             return Ok(outputs);

@@ -41,7 +41,12 @@ impl Report {
     pub fn text(&self) -> String {
         let migrated = &self.migrated;
         let mut lines = vec![
-            format!("{}, from {} to {}", self.out, migrated.from, migrated.to.name()),
+            format!(
+                "{}, from {} to {}",
+                self.out,
+                migrated.from,
+                migrated.to.name()
+            ),
             format!(
                 "  {}, {}, {}",
                 counted(migrated.levels, ["level", "levels"]),
@@ -59,13 +64,14 @@ impl Report {
                 lines.push(format!("  {title}:"));
             }
             for finding in found {
-                let Finding { path, what, count, .. } = finding;
+                let Finding {
+                    path, what, count, ..
+                } = finding;
                 let why = finding.why.as_ref().map(|why| format!(" ({why})"));
                 let why = why.unwrap_or_default();
                 lines.push(format!("    {path}: {}, {what}{why}", grouped(*count)));
             }
         }
-        lines.push(String::new());
         lines.join("\n")
     }
 }

@@ -9,11 +9,7 @@ use zvf_format::{
     path::Delta,
 };
 use zvf_model::{
-    array::CellAttribute,
-    fetch::Fetch,
-    grid::ChunkCoord,
-    key::Key,
-    layout::LinkForm,
+    array::CellAttribute, fetch::Fetch, grid::ChunkCoord, key::Key, layout::LinkForm,
     level::LevelId,
 };
 
@@ -105,9 +101,8 @@ impl<A> LinkCells<A> {
             return false;
         };
         let source = self.set.sources.get(cell.source);
-        let keyed = source.is_some_and(|source| {
-            !matches!(source.form, CellForm::Records | CellForm::Table(_))
-        });
+        let keyed = source
+            .is_some_and(|source| !matches!(source.form, CellForm::Records | CellForm::Table(_)));
         let chunks = cell.chunks.as_deref().unwrap_or_default();
         let mut pairs = chunks.iter().zip(chunks.iter().skip(1));
         keyed && !chunks.is_empty() && pairs.all(|(one, next)| one == next)
@@ -289,7 +284,12 @@ impl<F: Fetch> Session<'_, F> {
                 take(slot, node, &cell.at).map(Some)
             });
             let values: Result<Vec<Option<Bytes>>, Damage> = values.collect();
-            read.push(own.and_then(|links| Ok(LinkBlobs { links, values: values? })));
+            read.push(own.and_then(|links| {
+                Ok(LinkBlobs {
+                    links,
+                    values: values?,
+                })
+            }));
         }
         read
     }

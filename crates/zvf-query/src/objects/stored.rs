@@ -137,7 +137,11 @@ impl<F: Fetch> Session<'_, F> {
                 Err(error) => return Err(items.damage(cell, Fault::Fetch(error)).into()),
             };
             let Some(payload) = payload else {
-                read.extend(numbers.filter(|row| rows.contains(row)).map(|_| Bytes::new()));
+                read.extend(
+                    numbers
+                        .filter(|row| rows.contains(row))
+                        .map(|_| Bytes::new()),
+                );
                 continue;
             };
             for (row, item) in numbers.zip(items.items(cell, &payload)?) {

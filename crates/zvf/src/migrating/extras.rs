@@ -76,11 +76,13 @@ impl Migration<'_> {
                 let ends: Vec<i64> = links.ends.iter().map(|end| *end as i64).collect();
                 let key = named(Key::parse(&path), &path)?;
                 let width = CompositeLinks::parse(&key, &old)?.value.width.get();
-                self.put(self.form.composite_links(&path, &old, width, &ends)).await?;
+                self.put(self.form.composite_links(&path, &old, width, &ends))
+                    .await?;
                 if chunks < 2 {
                     continue;
                 }
-                let why = "they count vertices in the order they were given in, which is not stored";
+                let why =
+                    "they count vertices in the order they were given in, which is not stored";
                 let what = "which vertices links of a further geometry mean, in several chunks";
                 self.lost(Finding::new(path, what, ends.len() as u64 / width as u64).because(why));
             }
@@ -90,7 +92,9 @@ impl Migration<'_> {
 
     async fn further_vertices(&self, level: &mut Level, kind: &str) -> Result<usize, Error> {
         let session = self.session();
-        let part = session.stored_part(level.id, &Part::CompositeVertices(kind)).await;
+        let part = session
+            .stored_part(level.id, &Part::CompositeVertices(kind))
+            .await;
         let Some(Some(part)) = self.passed(part)? else {
             return Ok(0);
         };
@@ -142,7 +146,9 @@ impl Migration<'_> {
     /// What a level has besides.
     pub(super) async fn other_nodes(&self, level: &Level) -> Result<(), Error> {
         let key = named(Key::parse(&level.path), &level.path)?;
-        let index = self.attributes(&format!("{}/geometry_index", level.path)).await?;
+        let index = self
+            .attributes(&format!("{}/geometry_index", level.path))
+            .await?;
         let kinds = index.keys();
         let further = kinds.flat_map(|kind| [format!("vertices_{kind}"), format!("links_{kind}")]);
         let further: BTreeSet<String> = further.collect();
@@ -176,7 +182,11 @@ impl Migration<'_> {
             let path = own(folder);
             let prefix = named(Key::parse(&path), &path)?;
             let below = store.list_all(&prefix, MOST_FILES).await?;
-            files.extend(below.into_iter().map(|file| (format!("{path}/{}", file.name), file.size)));
+            files.extend(
+                below
+                    .into_iter()
+                    .map(|file| (format!("{path}/{}", file.name), file.size)),
+            );
         }
         self.expect(files.len());
         let mut rest = files.as_slice();

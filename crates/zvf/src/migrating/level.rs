@@ -106,10 +106,7 @@ impl Migration<'_> {
     }
 
     /// All links of a level, unread.
-    async fn all_links(
-        &self,
-        level: &Level,
-    ) -> Result<Vec<(Delta, LinkCells<CellArray>)>, Error> {
+    async fn all_links(&self, level: &Level) -> Result<Vec<(Delta, LinkCells<CellArray>)>, Error> {
         let session = self.session();
         let mut all = Vec::new();
         for delta in session.stored_link_deltas(level.id).await? {

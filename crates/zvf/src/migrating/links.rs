@@ -88,7 +88,11 @@ impl Links<'_> {
             self.begin(migration, filing)?;
         }
         let none = Map::new();
-        let names: Vec<String> = self.cells.attributes().map(|(name, _)| name.to_owned()).collect();
+        let names: Vec<String> = self
+            .cells
+            .attributes()
+            .map(|(name, _)| name.to_owned())
+            .collect();
         let mut target = self.target(self.form.path(filing), &none);
         target.cell(migration, at, payload, outputs)?;
         let keys = target.keys;
@@ -117,13 +121,18 @@ impl Migration<'_> {
     ) -> Result<(), Error> {
         for (delta, cells) in &all {
             for stray in cells.strays() {
-                self.lost(Finding::new(stray.to_string(), "a name that is no chunk", 1));
+                self.lost(Finding::new(
+                    stray.to_string(),
+                    "a name that is no chunk",
+                    1,
+                ));
             }
             if self.form.has_ids() {
                 self.one_width(level, *delta, cells).await?;
                 continue;
             }
-            let widths: BTreeSet<LinkWidth> = cells.families().into_iter().map(|own| own.1).collect();
+            let widths: BTreeSet<LinkWidth> =
+                cells.families().into_iter().map(|own| own.1).collect();
             for width in widths {
                 self.links_of(level, *delta, cells, width).await?;
             }
@@ -148,7 +157,9 @@ impl Migration<'_> {
             return Ok(());
         };
         for (node, other) in families.iter().filter(|family| family.1 != *width) {
-            let count = (0..cells.len()).filter(|cell| cells.width(*cell) == Some(*other)).count();
+            let count = (0..cells.len())
+                .filter(|cell| cells.width(*cell) == Some(*other))
+                .count();
             let why = format!(
                 "links of {} ends, where those inside chunks have {}",
                 other.get(),
@@ -169,7 +180,9 @@ impl Migration<'_> {
     ) -> Result<(), Error> {
         let policy = self.policy(cells, width).await?;
         let scales = self.scales(level, delta).await?;
-        let form = self.form.links(level.id.number(), delta, width, policy, scales);
+        let form = self
+            .form
+            .links(level.id.number(), delta, width, policy, scales);
         let attributes = cells.attributes().count();
         let mut links = Links {
             cells,
@@ -238,7 +251,10 @@ impl Migration<'_> {
         if delta == Delta::INTRA {
             return Ok(equal);
         }
-        let (own, target) = (self.source.level(level.id).await?, self.source.level(target).await?);
+        let (own, target) = (
+            self.source.level(level.id).await?,
+            self.source.level(target).await?,
+        );
         let scales = own.link_scales(&target, self.source.root());
         let damaged = |error: zvf_model::grid::ScaleError| zvf_query::Damage {
             key: Key::root(),
@@ -261,8 +277,11 @@ impl Migration<'_> {
         cells: &[usize],
     ) -> Result<(), Error> {
         let session = self.session();
-        let tables: Vec<usize> =
-            cells.iter().copied().filter(|cell| links.cells.chunks(*cell).is_none()).collect();
+        let tables: Vec<usize> = cells
+            .iter()
+            .copied()
+            .filter(|cell| links.cells.chunks(*cell).is_none())
+            .collect();
         for table in tables {
             let read = self.passed(session.read_links(links.cells, &[table]).await)?;
             let Some(read) = read else { continue };
@@ -289,7 +308,10 @@ impl Migration<'_> {
         while at < units.len() {
             let end = batches.end(at, units.len());
             let batch = &units[at..end];
-            let wanted: Vec<usize> = batch.iter().flat_map(|(_, unit)| unit.cells.clone()).collect();
+            let wanted: Vec<usize> = batch
+                .iter()
+                .flat_map(|(_, unit)| unit.cells.clone())
+                .collect();
             let read = self.read_links(links, &wanted).await?;
             let mut read = read.into_iter();
             let mut outputs = Vec::new();
@@ -366,21 +388,37 @@ impl Migration<'_> {
         let (placed, beside) = filed.ok_or_else(|| no_place("links"))?;
         links.logical += own.len() as u64;
         links.crossing += own.len() as u64;
-        for (values, (row, made_up)) in
-            gathered.values.iter().zip(links.rows.iter_mut().zip(&mut links.made_up))
+        for (values, (row, made_up)) in gathered
+            .values
+            .iter()
+            .zip(links.rows.iter_mut().zip(&mut links.made_up))
         {
             *row = values.row.max(*row);
             *made_up += values.made_up;
         }
         for ((filing, at), cell) in placed {
-            let values = gathered.values.iter().map(|values| values.of(&cell.from)).collect();
+            let values = gathered
+                .values
+                .iter()
+                .map(|values| values.of(&cell.from))
+                .collect();
             links.physical += cell.from.len() as u64;
             links.cell(self, &filing, &at, (cell.payload(), values), outputs)?;
         }
         for (chunk, more) in beside {
             links.physical += more.from.len() as u64;
-            let values = gathered.values.iter().map(|values| values.of(&more.from)).collect();
-            let known = links.beside.insert(chunk, Beside { links: more, values });
+            let values = gathered
+                .values
+                .iter()
+                .map(|values| values.of(&more.from))
+                .collect();
+            let known = links.beside.insert(
+                chunk,
+                Beside {
+                    links: more,
+                    values,
+                },
+            );
             debug_assert!(known.is_none(), "a unit is all links of its chunks");
         }
         Ok(())
@@ -454,10 +492,17 @@ impl Migration<'_> {
             for node in links.cells.attribute_nodes(number) {
                 old.extend(self.attributes(node.as_str()).await?);
             }
-            let dtype = old.get("dtype").and_then(Value::as_str).unwrap_or("float32").to_owned();
+            let dtype = old
+                .get("dtype")
+                .and_then(Value::as_str)
+                .unwrap_or("float32")
+                .to_owned();
             let columns = links.rows[number] / metadata.dtype.size().max(1);
             let columns = match columns {
-                0 => metadata.declared_columns().and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
+                0 => metadata
+                    .declared_columns()
+                    .and_then(|n| usize::try_from(n).ok())
+                    .unwrap_or(1),
                 columns => columns,
             };
             // Those of what held them before.
@@ -483,7 +528,8 @@ impl Migration<'_> {
                 target.end(self, says).await?;
             }
             if form.is_current() && !links.valued[number].is_empty() {
-                self.put(vec![form.attribute_family(name, links.logical)]).await?;
+                self.put(vec![form.attribute_family(name, links.logical)])
+                    .await?;
             }
             let what = "values of links that had none beside others that had";
             let path = format!("{path}/link_attributes/{name}/{}", form.delta);
@@ -509,7 +555,11 @@ impl Migration<'_> {
             let what = "a count of links that was not that of the records";
             self.repaired(Finding::new(node.to_string(), what, u64::from(is_wrong)));
         }
-        let node = links.cells.families().pop().map(|(node, _)| node.to_string());
+        let node = links
+            .cells
+            .families()
+            .pop()
+            .map(|(node, _)| node.to_string());
         let node = node.unwrap_or_default();
         let what = "links between pieces of paths that named other rows than those of their ends";
         self.repaired(Finding::new(&node, what, links.mended));

@@ -8,11 +8,7 @@ use zvf_build::{
     migrate::{Finding, TableRows},
 };
 use zvf_format::{manifest::ObjectManifest, numeric::Kind};
-use zvf_model::{
-    generation::Generation,
-    grid::ChunkCoord,
-    root::GeometryKind,
-};
+use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryKind};
 use zvf_query::{Column, Damage, Fault, StoredManifests, Values, predicate::Scope};
 use zvf_store::CellArray;
 
@@ -98,7 +94,11 @@ impl Migration<'_> {
             self.repaired(Finding::new(manifests.node().to_string(), what, 1));
         }
         let what = "manifests that were never written, and are empty now";
-        self.repaired(Finding::new(manifests.node().to_string(), what, tally.unwritten));
+        self.repaired(Finding::new(
+            manifests.node().to_string(),
+            what,
+            tally.unwritten,
+        ));
         self.shared(level, &manifests, tally.shared);
         for name in names.iter() {
             self.object_attribute(level, name, &order).await?;
@@ -161,7 +161,8 @@ impl Migration<'_> {
         self.parent(&folder).await?;
         let path = format!("{folder}/object_id");
         let none = serde_json::Map::new();
-        self.put(self.form.object_attribute(&path, &none, &rows)?).await
+        self.put(self.form.object_attribute(&path, &none, &rows)?)
+            .await
     }
 
     /// All manifests, a chunk of the index at a time.
@@ -252,7 +253,10 @@ impl Migration<'_> {
             for fragment in block.fragments.iter() {
                 if fragment >= facts.fragments {
                     let fragments = facts.fragments;
-                    return Err(Fault::NoFragment { fragment, fragments });
+                    return Err(Fault::NoFragment {
+                        fragment,
+                        fragments,
+                    });
                 }
                 let is_own = !own.insert((chunk.clone(), fragment));
                 tally.shared += u64::from(facts.name(fragment) && !is_own);
@@ -315,7 +319,8 @@ impl Migration<'_> {
             self.lost(Finding::new(&path, what, rows.values.len() as u64).because(kind));
         }
         self.parent(&folder).await?;
-        self.put(self.form.object_attribute(&path, &old, &rows)?).await
+        self.put(self.form.object_attribute(&path, &old, &rows)?)
+            .await
     }
 
     /// Rows of more axes than one become flat.
@@ -338,7 +343,9 @@ impl Migration<'_> {
             if !level.renumbered.is_empty() {
                 let before: usize = members.iter().map(Vec::len).sum();
                 for own in &mut members {
-                    let rows = own.iter().filter_map(|id| level.renumbered.get(id).copied());
+                    let rows = own
+                        .iter()
+                        .filter_map(|id| level.renumbered.get(id).copied());
                     *own = rows.collect();
                 }
                 let after: usize = members.iter().map(Vec::len).sum();
@@ -346,7 +353,8 @@ impl Migration<'_> {
                 self.lost(Finding::new(&path, what, (before - after) as u64));
             }
             let old = self.attributes(&path).await?;
-            self.put(self.form.groups(&path, &old, true, &members, &ranges)?).await?;
+            self.put(self.form.groups(&path, &old, true, &members, &ranges)?)
+                .await?;
         }
         let names = session.attribute_list(level.id, Scope::Group).await?;
         let folder = format!("{}/group_attributes", level.path);
@@ -362,7 +370,8 @@ impl Migration<'_> {
             };
             let old = self.attributes(&path).await?;
             self.check_extents(&path, &old);
-            self.plain_attribute(&path, Some("groupings_attribute"), &old, column).await?;
+            self.plain_attribute(&path, Some("groupings_attribute"), &old, column)
+                .await?;
         }
         Ok(())
     }
@@ -389,9 +398,18 @@ impl Migration<'_> {
             bytes = bytes.saturating_add(count.saturating_mul(16));
             if bytes > budget {
                 let what = "the members of groups";
-                return Err(zvf_query::QueryError::OverBudget { what, bytes, budget }.into());
+                return Err(zvf_query::QueryError::OverBudget {
+                    what,
+                    bytes,
+                    budget,
+                }
+                .into());
             }
-            members.push(of_group.map(|members| members.iter().collect()).unwrap_or_default());
+            members.push(
+                of_group
+                    .map(|members| members.iter().collect())
+                    .unwrap_or_default(),
+            );
         }
         Ok((members, ranges))
     }
@@ -411,7 +429,8 @@ impl Migration<'_> {
             self.lost(Finding::new(path, "text, of which 0.8 has no form", count));
             return Ok(());
         }
-        self.put(self.form.plain_attribute(path, tag, old, &rows)?).await
+        self.put(self.form.plain_attribute(path, tag, old, &rows)?)
+            .await
     }
 }
 

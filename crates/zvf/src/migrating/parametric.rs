@@ -18,7 +18,10 @@ impl Migration<'_> {
         let group = self.attributes("parametric").await?;
         let objects = self.attributes("parametric/objects").await?;
         let names = self.attributes("parametric/names").await?;
-        let longest = parametric.objects.iter().map(|object| object.coefficients.len() + 1);
+        let longest = parametric
+            .objects
+            .iter()
+            .map(|object| object.coefficients.len() + 1);
         let declared = objects.get("max_row_length").and_then(Value::as_u64);
         let declared = declared.and_then(|columns| usize::try_from(columns).ok());
         let columns = longest.max().unwrap_or(1).max(declared.unwrap_or(1));
@@ -33,15 +36,19 @@ impl Migration<'_> {
         let called = parametric.objects.iter().map(|object| object.name.clone());
         let called: Option<Vec<String>> = called.collect();
         let old = [&group, &objects, &names];
-        self.put(self.form.parametric(old, &numbers, called.as_deref())?).await?;
+        self.put(self.form.parametric(old, &numbers, called.as_deref())?)
+            .await?;
         if let Some(groups) = &parametric.groups {
             let (members, ranges) = self.members(groups)?;
             let path = "parametric/groups";
             let old = self.attributes(path).await?;
-            self.put(self.form.groups(path, &old, false, &members, &ranges)?).await?;
+            self.put(self.form.groups(path, &old, false, &members, &ranges)?)
+                .await?;
         }
-        self.columns("object_attributes", parametric.attributes).await?;
-        self.columns("group_attributes", parametric.group_attributes).await
+        self.columns("object_attributes", parametric.attributes)
+            .await?;
+        self.columns("group_attributes", parametric.group_attributes)
+            .await
     }
 
     async fn columns(&self, folder: &str, columns: Option<Vec<Column>>) -> Result<(), Error> {

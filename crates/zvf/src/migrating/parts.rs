@@ -46,7 +46,9 @@ impl Batches {
     /// So many cells had so many bytes.
     pub(super) fn saw(&mut self, cells: usize, bytes: u64) {
         let each = (bytes / cells.max(1) as u64).max(1);
-        self.0 = usize::try_from(AT_ONCE / each).unwrap_or(MOST).clamp(1, MOST);
+        self.0 = usize::try_from(AT_ONCE / each)
+            .unwrap_or(MOST)
+            .clamp(1, MOST);
     }
 }
 
@@ -114,7 +116,10 @@ impl Migration<'_> {
         let (vertices, fragments) = (self.passed(vertices)?, self.passed(fragments)?);
         let attributes = self.cell_attributes(level).await?;
         let own = [vertices.iter().flatten(), fragments.iter().flatten()];
-        let own = own.into_iter().flatten().chain(attributes.iter().map(|own| &own.part));
+        let own = own
+            .into_iter()
+            .flatten()
+            .chain(attributes.iter().map(|own| &own.part));
         let others = self.passed(groups)?;
         for part in own.chain(others.iter().flatten()) {
             for chunk in part.chunks() {
@@ -178,7 +183,11 @@ impl Migration<'_> {
         let row = metadata.dtype.size() as u64 * self.source.root().axes.len() as u64;
         let row = (metadata.encoding == VertexEncoding::Raw).then_some(row);
         let mut chunks = vertices.chunks().to_vec();
-        chunks.extend(fragments.into_iter().flat_map(|own| own.chunks().iter().cloned()));
+        chunks.extend(
+            fragments
+                .into_iter()
+                .flat_map(|own| own.chunks().iter().cloned()),
+        );
         chunks.sort_unstable();
         chunks.dedup();
         self.expect(chunks.len());

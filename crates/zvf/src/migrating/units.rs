@@ -125,17 +125,26 @@ impl Gathered {
         chunks.sort_unstable();
         chunks.dedup();
         let mut gathered = Self {
-            values: links.attributes().map(|(_, says)| LinkValues::new(says)).collect(),
+            values: links
+                .attributes()
+                .map(|(_, says)| LinkValues::new(says))
+                .collect(),
             ..Self::default()
         };
         for own in read {
-            let numbers: Vec<u32> = own.chunks.iter().map(|chunk| number(&chunks, chunk)).collect();
+            let numbers: Vec<u32> = own
+                .chunks
+                .iter()
+                .map(|chunk| number(&chunks, chunk))
+                .collect();
             let ends = own.ends.iter();
             let ends = ends.map(|(chunk, row)| (numbers[*chunk as usize], *row));
             gathered.ends.extend(ends);
             let count = own.ends.len() / own.width.get();
             let leader = own.chunks.first().map_or(0, |chunk| number(&chunks, chunk));
-            gathered.leaders.resize(gathered.leaders.len() + count, leader);
+            gathered
+                .leaders
+                .resize(gathered.leaders.len() + count, leader);
             for (all, values) in gathered.values.iter_mut().zip(&own.values) {
                 all.push(count, values.as_deref());
             }

@@ -6,11 +6,7 @@ mod hostile;
 mod random;
 mod repaired;
 
-use zvf::{
-    Dataset, Error, MigrateOptions, Migrated, Store,
-    build::Profile,
-    migrate_in,
-};
+use zvf::{Dataset, Error, MigrateOptions, Migrated, Store, build::Profile, migrate_in};
 
 /// The store that another becomes, and what was said about it.
 async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, Migrated), Error> {

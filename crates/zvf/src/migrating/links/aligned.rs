@@ -50,8 +50,17 @@ impl Migration<'_> {
     ) -> Result<(), Error> {
         let groups = self.groups_of_links(level, links).await?;
         let mut chunks: BTreeSet<ChunkCoord> = cells.0.keys().cloned().collect();
-        chunks.extend(links.beside.keys().map(|chunk| ChunkCoord::new(chunk.as_slice())));
-        chunks.extend(groups.iter().flat_map(|groups| groups.chunks().iter().cloned()));
+        chunks.extend(
+            links
+                .beside
+                .keys()
+                .map(|chunk| ChunkCoord::new(chunk.as_slice())),
+        );
+        chunks.extend(
+            groups
+                .iter()
+                .flat_map(|groups| groups.chunks().iter().cloned()),
+        );
         let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
         let has_groups = links.form.delta == Delta::INTRA && !chunks.is_empty();
         let extent = links.extent.clone();
@@ -94,7 +103,10 @@ impl Migration<'_> {
                 let own = own.remove(chunk);
                 bytes += own.as_ref().map_or(0, |own| own.payload.len() as u64);
                 let rows = own.as_ref().map_or(0, |own| links.form.count(&own.payload));
-                let more = links.beside.get(chunk.coords()).map(|more| more.links.clone());
+                let more = links
+                    .beside
+                    .get(chunk.coords())
+                    .map(|more| more.links.clone());
                 let more = more.unwrap_or_default();
                 if has_groups {
                     let is_missing = index.is_none() && rows > 0;
@@ -136,7 +148,10 @@ impl Migration<'_> {
         if links.form.delta != Delta::INTRA {
             return Ok(None);
         }
-        let part = self.session().stored_part(level.id, &Part::LinkFragments).await;
+        let part = self
+            .session()
+            .stored_part(level.id, &Part::LinkFragments)
+            .await;
         Ok(self.passed(part)?.flatten())
     }
 
@@ -157,7 +172,9 @@ impl Migration<'_> {
         cells: &AlignedCells,
         chunks: &[ChunkCoord],
     ) -> Result<BTreeMap<ChunkCoord, Own>, Error> {
-        let there = chunks.iter().filter_map(|chunk| Some((chunk.clone(), *cells.0.get(chunk)?)));
+        let there = chunks
+            .iter()
+            .filter_map(|chunk| Some((chunk.clone(), *cells.0.get(chunk)?)));
         let (plain, others): (Vec<_>, Vec<_>) =
             there.partition(|(_, cell)| links.cells.is_plain(*cell));
         let mut own = BTreeMap::new();
@@ -184,7 +201,8 @@ impl Migration<'_> {
             };
             let rows = Alongside::new(ends.iter().map(|(_, row)| *row), Vec::new());
             let payload = links.form.aligned_payload(&[], &rows);
-            let payload = payload.map_err(|error| damage(links, &chunk, ragged(error)))
+            let payload = payload
+                .map_err(|error| damage(links, &chunk, ragged(error)))
                 .map_err(zvf_query::QueryError::from)?;
             let payload = Bytes::from(payload);
             own.insert(chunk, Own { payload, values });
@@ -215,7 +233,11 @@ impl Migration<'_> {
         let more = beside.links.from.len();
         let mut all = Vec::with_capacity(values.len());
         for (number, own) in values.into_iter().enumerate() {
-            let metadata = links.cells.attributes().nth(number).and_then(|(_, says)| says);
+            let metadata = links
+                .cells
+                .attributes()
+                .nth(number)
+                .and_then(|(_, says)| says);
             let mut joined = LinkValues::new(metadata);
             let of = usize::try_from(count).unwrap_or(usize::MAX);
             // A cell that is there and has no values keeps to that.
@@ -249,7 +271,11 @@ impl Migration<'_> {
         if links.form.delta != Delta::INTRA || !links.cells.may_be_shuffled() {
             return;
         }
-        let several = level.chunks.values().filter(|facts| facts.fragments > 1).count();
+        let several = level
+            .chunks
+            .values()
+            .filter(|facts| facts.fragments > 1)
+            .count();
         let why = "up to 0.8.0, vertices of several objects in a chunk were put in order after \
                    their links were numbered";
         let what = "chunks whose links may name other vertices";

@@ -57,7 +57,9 @@ fn value(column: &Column, row: usize) -> String {
 }
 
 fn column(column: &Column) -> Vec<String> {
-    (0..column.values.len()).map(|row| value(column, row)).collect()
+    (0..column.values.len())
+        .map(|row| value(column, row))
+        .collect()
 }
 
 impl Content {
@@ -89,7 +91,9 @@ impl Content {
         if let Some(parametric) = session.parametric().await.unwrap() {
             let names = |columns: &Option<Vec<Column>>| {
                 let columns = columns.as_deref().unwrap_or_default().iter();
-                columns.map(|own| (own.name.clone(), column(own))).collect::<Vec<_>>()
+                columns
+                    .map(|own| (own.name.clone(), column(own)))
+                    .collect::<Vec<_>>()
             };
             let groups = parametric.groups.as_ref();
             let groups = groups.map(|groups| members(groups));
@@ -111,7 +115,9 @@ impl Content {
 
 fn members(groups: &zvf_query::GroupList) -> Vec<Vec<i64>> {
     let groups = (0..groups.len()).map(|group| groups.members(group));
-    groups.map(|members| members.unwrap().iter().collect()).collect()
+    groups
+        .map(|members| members.unwrap().iter().collect())
+        .collect()
 }
 
 impl Level {
@@ -134,27 +140,44 @@ impl Level {
         ]);
         level.read_cells(dataset, id).await;
         if let Some(manifests) = session.stored_manifests(id).await.unwrap() {
-            let rows = session.manifest_rows(&manifests, 0..manifests.rows()).await.unwrap();
+            let rows = session
+                .manifest_rows(&manifests, 0..manifests.rows())
+                .await
+                .unwrap();
             assert_eq!(rows.len() as u64, manifests.rows());
-            let rows = (0..).zip(rows).map(|(row, blob)| (manifests.id(row).unwrap(), blob));
+            let rows = (0..)
+                .zip(rows)
+                .map(|(row, blob)| (manifests.id(row).unwrap(), blob));
             let rows = rows.filter(|(_, blob)| blob.iter().any(|byte| *byte != 0));
             level.manifests = Some(rows.map(|(id, blob)| (id, blob.to_vec())).collect());
         }
         let index = session.stored_manifests(id).await.unwrap();
-        for name in session.attribute_list(id, Scope::Object).await.unwrap().iter() {
+        for name in session
+            .attribute_list(id, Scope::Object)
+            .await
+            .unwrap()
+            .iter()
+        {
             let values = session.object_values(id, name, None).await.unwrap();
             let id_of = |row: u64| match &index {
                 Some(index) => index.id(row).unwrap_or(row as i64),
                 None => row as i64,
             };
-            let values = (0..).zip(column(&values)).map(|(row, value)| (id_of(row), value));
+            let values = (0..)
+                .zip(column(&values))
+                .map(|(row, value)| (id_of(row), value));
             let values = values.filter(|(_, value)| value != "absent");
             level.objects.insert(name.clone(), values.collect());
         }
         if let Some(groups) = session.group_list(id).await.unwrap() {
             level.groups = members(&groups);
         }
-        for name in session.attribute_list(id, Scope::Group).await.unwrap().iter() {
+        for name in session
+            .attribute_list(id, Scope::Group)
+            .await
+            .unwrap()
+            .iter()
+        {
             let values = session.group_values(id, name, None).await.unwrap();
             level.group_columns.insert(name.clone(), column(&values));
         }
@@ -168,9 +191,14 @@ impl Level {
         }
         let further = session.composite(id).await.unwrap();
         for geometry in &further {
-            let links = session.stored_further_links(id, &geometry.kind).await.unwrap();
+            let links = session
+                .stored_further_links(id, &geometry.kind)
+                .await
+                .unwrap();
             let links = links.map(|links| (links.width, links.ends));
-            level.composite.push_str(&format!("{geometry:?} {links:?} "));
+            level
+                .composite
+                .push_str(&format!("{geometry:?} {links:?} "));
         }
         level
     }
@@ -214,7 +242,10 @@ impl Level {
                 }
                 Part::VertexAttribute(_) | Part::FragmentAttribute(_) => {
                     let own = CellAttribute::parse(node, says).unwrap().value;
-                    json!(format!("{:?} {:?} {:?}", own.dtype, own.dictionary, own.channel_names))
+                    json!(format!(
+                        "{:?} {:?} {:?}",
+                        own.dtype, own.dictionary, own.channel_names
+                    ))
                 }
                 _ => Json::Null,
             };
@@ -226,7 +257,9 @@ impl Level {
 
     async fn read_links(&mut self, dataset: &Dataset, id: LevelId, delta: Delta) {
         let session = dataset.session();
-        let stored = session.stored_links(id, delta, &Selection::All, false).await;
+        let stored = session
+            .stored_links(id, delta, &Selection::All, false)
+            .await;
         let Some(stored) = stored.unwrap() else {
             return;
         };

@@ -15,7 +15,8 @@ use crate::{
     requests::snapshot,
 };
 
-const BRIDGES: &str = "links between pieces of paths that named other rows than those of their ends";
+const BRIDGES: &str =
+    "links between pieces of paths that named other rows than those of their ends";
 const WIDTH: &str = "cells of links of another number of ends";
 
 /// What a report says, one line each.
@@ -23,7 +24,10 @@ fn lines(store: &str, report: &Migrated) -> Vec<String> {
     let line = |sign: char| {
         let store = store.to_owned();
         move |found: &zvf::build::migrate::Finding| {
-            format!("{store} {sign} {}: {} {}", found.path, found.count, found.what)
+            format!(
+                "{store} {sign} {}: {} {}",
+                found.path, found.count, found.what
+            )
         }
     };
     let repaired = report.repaired.iter().map(line('+'));
@@ -42,7 +46,9 @@ fn without(mut content: Content, report: &Migrated) -> Content {
             level.links.retain(|(delta, _), _| *delta != Delta::INTRA);
         }
         if says(WIDTH) {
-            level.links.retain(|(delta, width), _| (*delta, *width) != (Delta::INTRA, 3));
+            level
+                .links
+                .retain(|(delta, width), _| (*delta, *width) != (Delta::INTRA, 3));
         }
     }
     content

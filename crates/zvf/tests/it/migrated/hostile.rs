@@ -8,9 +8,8 @@ use std::{
 };
 
 use zvf::{
-    CreateOptions, Dataset, Error, MigrateOptions, OpenOptions, Store,
-    build::Profile,
-    migrate, migrate_in,
+    CreateOptions, Dataset, Error, MigrateOptions, OpenOptions, Store, build::Profile, migrate,
+    migrate_in,
 };
 use zvf_store::CreateError;
 use zvf_testkit::stores::{Cells, Kind, Made, Profile as Made09, Recipe, make};
@@ -85,7 +84,10 @@ fn damaged(profile: Made09) {
                 };
                 let array = key.split("/c/").next().unwrap();
                 let family = array.rsplit_once('/').unwrap().0;
-                assert!(error.contains(array) || error.contains(family), "{at}: {error}");
+                assert!(
+                    error.contains(array) || error.contains(family),
+                    "{at}: {error}"
+                );
                 refused += 1;
                 let mut options = MigrateOptions::default();
                 options.skip_damaged = true;
@@ -143,7 +145,10 @@ fn a_store_that_is_there_stays() {
             let refused = migrate(&old, target, &options).await;
             let is_there = matches!(
                 refused,
-                Err(Error::Create { source: CreateError::AlreadyThere, .. })
+                Err(Error::Create {
+                    source: CreateError::AlreadyThere,
+                    ..
+                })
             );
             assert!(is_there, "{refused:?}");
         }
@@ -159,7 +164,12 @@ fn a_store_that_is_there_stays() {
             assert_eq!(dataset.layout().profile(), "0.9");
             same(&Content::of(&dataset).await, &before, address);
             let folder = std::path::Path::new(address).join("0");
-            assert!(!folder.join("cross_chunk_links/0").join("zarr.json").exists());
+            assert!(
+                !folder
+                    .join("cross_chunk_links/0")
+                    .join("zarr.json")
+                    .exists()
+            );
         }
     });
 }
@@ -232,8 +242,13 @@ fn a_store_that_create_made_goes_there_and_back() {
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        zvf::create_in(&store, plan, &CreateOptions::default()).await.unwrap();
-        let files = store.list_all(&zvf_model::key::Key::root(), 1 << 20).await.unwrap();
+        zvf::create_in(&store, plan, &CreateOptions::default())
+            .await
+            .unwrap();
+        let files = store
+            .list_all(&zvf_model::key::Key::root(), 1 << 20)
+            .await
+            .unwrap();
         let source = Dataset::from_store("made", store).await.unwrap();
         let (older, report) = migrated(&source, Profile::V08).await.unwrap();
         assert_eq!((report.repaired, report.lost), (vec![], vec![]));

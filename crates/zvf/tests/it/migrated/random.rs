@@ -21,10 +21,19 @@ async fn check(source: &Dataset, truth: &Truth, target: Target, at: &str) {
     let found = Content::of(&made).await;
     // Padded cells are longer than what is in use of them.
     let is_padded = source.layout().profile() == "0.8-padded";
-    if report.repaired.iter().any(|found| found.what.contains("pieces of paths")) {
+    if report
+        .repaired
+        .iter()
+        .any(|found| found.what.contains("pieces of paths"))
+    {
         // Up to 0.7 all of them name row 0.
         let records = links(truth);
-        expected.levels.get_mut(&0).unwrap().links.insert((Delta::INTRA, 2), records);
+        expected
+            .levels
+            .get_mut(&0)
+            .unwrap()
+            .links
+            .insert((Delta::INTRA, 2), records);
     }
     if !is_padded {
         same(&renamed(found.clone()), &expected, at);
@@ -49,7 +58,9 @@ fn links(truth: &Truth) -> BTreeMap<Record, usize> {
             let vertex = &truth.vertices[*end];
             (ChunkCoord::new(vertex.chunk.clone()), vertex.row)
         });
-        *records.entry((ends.collect(), BTreeMap::new())).or_default() += 1;
+        *records
+            .entry((ends.collect(), BTreeMap::new()))
+            .or_default() += 1;
     }
     records
 }
@@ -95,7 +106,11 @@ fn what_is_no_part_of_the_format_is_copied() {
     let made = zvf_testkit::stores::make(&Recipe::default());
     let mut files = made.files.clone();
     let mine = br#"{"zarr_format": 3, "node_type": "group", "attributes": {"mine": 1}}"#;
-    for key in ["mine/zarr.json", "0/mine/zarr.json", "headers/trk/zarr.json"] {
+    for key in [
+        "mine/zarr.json",
+        "0/mine/zarr.json",
+        "headers/trk/zarr.json",
+    ] {
         files.push((key.to_owned(), mine.to_vec()));
     }
     files.push(("0/mine/c/0".to_owned(), vec![1, 2, 3]));

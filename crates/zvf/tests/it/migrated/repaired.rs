@@ -12,8 +12,14 @@ use crate::{block_on, golden::open};
 /// The bytes of a vertex.
 async fn vertex(dataset: &Dataset, chunk: &ChunkCoord, row: u64, size: usize) -> Vec<u8> {
     let session = dataset.session();
-    let part = session.stored_part(LevelId::FULL, &Part::Vertices).await.unwrap().unwrap();
-    let cells = session.stored_cells(&part, core::slice::from_ref(chunk)).await;
+    let part = session
+        .stored_part(LevelId::FULL, &Part::Vertices)
+        .await
+        .unwrap()
+        .unwrap();
+    let cells = session
+        .stored_cells(&part, core::slice::from_ref(chunk))
+        .await;
     let cell = cells.into_iter().next().unwrap().unwrap();
     let at = usize::try_from(row).unwrap() * size;
     cell[at..at + size].to_vec()
@@ -21,7 +27,10 @@ async fn vertex(dataset: &Dataset, chunk: &ChunkCoord, row: u64, size: usize) ->
 
 /// Ends of all links between chunks are vertices that follow each other on a path.
 async fn bridges(dataset: &Dataset, store: &str) -> usize {
-    let paths = dataset.query(&Query::new().shape(Shape::Paths)).await.unwrap();
+    let paths = dataset
+        .query(&Query::new().shape(Shape::Paths))
+        .await
+        .unwrap();
     let size = paths.positions.row_size();
     let rows: Vec<&[u8]> = paths.positions.bytes.chunks(size).collect();
     let follows = |one: &[u8], next: &[u8]| rows.windows(2).any(|pair| pair == [one, next]);
@@ -72,7 +81,10 @@ fn links_that_were_right_are_not_called_repaired() {
             let (target, report) = migrated(&source, Profile::V08).await.unwrap();
             assert!(bridges(&target, store).await > 0, "{store}");
             let mut repaired = report.repaired.iter();
-            assert!(!repaired.any(|found| found.what.contains("links")), "{report:?}");
+            assert!(
+                !repaired.any(|found| found.what.contains("links")),
+                "{report:?}"
+            );
         });
     }
 }
