@@ -26,6 +26,7 @@ const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
 /// is. Cells keep their bytes wherever both generations have the same; known mistakes
 /// of old writers are put right, and what the new store cannot hold is listed.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct Arguments {
     /// The store: a folder, a .zip file or an address.
     #[arg(value_name = "IN")]

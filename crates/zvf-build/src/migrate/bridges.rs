@@ -61,7 +61,7 @@ impl Bridges {
 
     /// How many there are from one chunk to another.
     pub fn count(&self, from: &[i64], to: &[i64]) -> usize {
-        self.between(from, to).map_or(0, |rows| rows.len())
+        self.between(from, to).map_or(0, Vec::len)
     }
 
     fn between(&self, from: &[i64], to: &[i64]) -> Option<&Vec<(u64, u64)>> {

@@ -44,7 +44,7 @@ impl TableRows {
             && numbers.kind == Kind::Bool
         {
             column.data_type = json!("bool");
-            column.dtype = "bool".to_owned();
+            "bool".clone_into(&mut column.dtype);
             column.fill = (json!(false), vec![0]);
         }
         Ok(column)

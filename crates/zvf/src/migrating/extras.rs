@@ -73,7 +73,11 @@ impl Migration<'_> {
             let links = session.stored_further_links(level.id, kind).await;
             if let Some(Some(links)) = self.passed(links)? {
                 let old = self.attributes(&path).await?;
-                let ends: Vec<i64> = links.ends.iter().map(|end| *end as i64).collect();
+                let ends = links
+                    .ends
+                    .iter()
+                    .map(|end| i64::try_from(*end).unwrap_or(-1));
+                let ends: Vec<i64> = ends.collect();
                 let key = named(Key::parse(&path), &path)?;
                 let width = CompositeLinks::parse(&key, &old)?.value.width.get();
                 self.put(self.form.composite_links(&path, &old, width, &ends))

@@ -75,8 +75,10 @@ impl Migration<'_> {
             return Ok(());
         };
         level.facts.present.push("object_index");
-        let ids = (0..manifests.rows()).map(|row| manifests.id(row).unwrap_or(row as i64));
-        let ids: Vec<i64> = ids.collect();
+        // Every row has an id.
+        let ids: Vec<i64> = (0..manifests.rows())
+            .filter_map(|row| manifests.id(row))
+            .collect();
         let order = self.order(level, &ids);
         let tally = self.manifests(level, &manifests, &order).await?;
         let sorted = ids.is_sorted();
@@ -113,7 +115,8 @@ impl Migration<'_> {
     /// Whether the target can hold these ids.
     fn ids_fit(&self, ids: &[i64]) -> bool {
         let last = ids.iter().copied().max().unwrap_or(0);
-        let most = SPARE.max(SPARE_EACH.saturating_mul(ids.len() as i64));
+        let count = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+        let most = SPARE.max(SPARE_EACH.saturating_mul(count));
         let is_row = |id: &i64| IDS.contains(id);
         self.form.has_ids() || (last < most && ids.iter().all(is_row))
     }
@@ -184,7 +187,7 @@ impl Migration<'_> {
             let mut blobs = self.manifest_blobs(manifests, &wanted).await?;
             for (row, blob) in wanted.iter().zip(&mut blobs) {
                 if let Some(row) = row
-                    && let Err(fault) = self.manifest(level, blob, &mut tally)
+                    && let Err(fault) = Self::manifest(level, blob, &mut tally)
                 {
                     let source = Box::new(fault);
                     self.damaged(Damage {
@@ -235,7 +238,7 @@ impl Migration<'_> {
     }
 
     /// Checks a manifest against the chunks, and takes from it what paths imply.
-    fn manifest(&self, level: &mut Level, blob: &[u8], tally: &mut Tally) -> Result<(), Fault> {
+    fn manifest(level: &mut Level, blob: &[u8], tally: &mut Tally) -> Result<(), Fault> {
         if blob.is_empty() {
             return Ok(());
         }
@@ -244,7 +247,7 @@ impl Migration<'_> {
         let mut pieces: Vec<(ChunkCoord, (u64, u64))> = Vec::new();
         // A path may come back to a piece of its own.
         let mut own: HashSet<(ChunkCoord, u32)> = HashSet::new();
-        for block in manifest.iter() {
+        for block in &manifest {
             let coords: Vec<i64> = block.chunk.iter().collect();
             let chunk = ChunkCoord::new(coords);
             let Some(facts) = level.chunks.get_mut(&chunk) else {

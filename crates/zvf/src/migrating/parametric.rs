@@ -27,8 +27,7 @@ impl Migration<'_> {
         let columns = longest.max().unwrap_or(1).max(declared.unwrap_or(1));
         let mut numbers = Numbers::new(Kind::Float64, columns);
         for object in &parametric.objects {
-            // Numbers of types are small: they were read from floats.
-            let row = [object.type_id as f64].into_iter();
+            let row = [type_number(object.type_id)].into_iter();
             let row = row.chain(object.coefficients.iter().map(|own| own.value));
             let row = row.chain(core::iter::repeat(f64::NAN)).take(columns);
             numbers.bytes.extend(row.flat_map(f64::to_le_bytes));
@@ -61,4 +60,13 @@ impl Migration<'_> {
         }
         Ok(())
     }
+}
+
+/// The number of a type as a row has it.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "it was read from a float, and whole"
+)]
+fn type_number(type_id: u64) -> f64 {
+    type_id as f64
 }

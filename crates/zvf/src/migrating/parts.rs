@@ -295,13 +295,13 @@ impl Migration<'_> {
                 let facts = level.chunks.get(chunk);
                 if let Some(padded) = padded {
                     let rows = facts.map_or(0, |facts| facts.rows);
-                    cell = used(cell, rows.saturating_mul(padded.row));
+                    cell = used(&cell, rows.saturating_mul(padded.row));
                 }
                 let rows = facts.map_or(0, |facts| match attribute.of_fragments {
                     true => u64::from(facts.fragments),
                     false => facts.rows,
                 });
-                columns = columns.or_else(|| columns_of(&attribute.metadata.dtype, &cell, rows));
+                columns = columns.or_else(|| columns_of(attribute.metadata.dtype, &cell, rows));
                 bytes += cell.len() as u64;
                 target.cell(self, chunk.coords(), Vec::from(cell), &mut waiting)?;
             }
@@ -388,7 +388,7 @@ fn chunk_of(
     let extent = parsed.extent();
     let mut rows = rows.unwrap_or_else(|| Ok(Bytes::new()))?;
     if let Some(padded) = vertices.padded() {
-        rows = used(rows, extent.saturating_mul(padded.row));
+        rows = used(&rows, extent.saturating_mul(padded.row));
     }
     let count = match row {
         // How many a compressed cell has, only its fragments say.
@@ -424,13 +424,13 @@ fn chunk_of(
 }
 
 /// The beginning of a cell that is in use.
-fn used(cell: Bytes, bytes: u64) -> Bytes {
+fn used(cell: &Bytes, bytes: u64) -> Bytes {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     cell.slice(..bytes.min(cell.len()))
 }
 
 /// Values of a row, where the cell has as many for each.
-fn columns_of(dtype: &Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
+fn columns_of(dtype: Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
     let row = (dtype.size() as u64).checked_mul(rows)?;
     let bytes = cell.len() as u64;
     let is_whole = row > 0 && bytes > 0 && bytes.is_multiple_of(row);

@@ -8,7 +8,7 @@ use futures_util::future::join;
 use serde_json::{Map, json};
 use zvf_build::migrate::{Alongside, Filing, Finding};
 use zvf_format::path::Delta;
-use zvf_model::{grid::ChunkCoord, layout::Part};
+use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
 use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredPart};
 use zvf_store::CellArray;
 
@@ -112,7 +112,7 @@ impl Migration<'_> {
                     let is_missing = index.is_none() && rows > 0;
                     made_up += u64::from(is_missing);
                     let made = more.groups(index.as_deref(), rows);
-                    let made = made.map_err(|error| self.of_groups(level, chunk, error.into()));
+                    let made = made.map_err(|error| of_groups(&index_to.path, chunk, error.into()));
                     match made {
                         Ok(made) => index_to.cell(self, chunk.coords(), made, &mut outputs)?,
                         Err(damage) => self.damaged(damage)?,
@@ -153,15 +153,6 @@ impl Migration<'_> {
             .stored_part(level.id, &Part::LinkFragments)
             .await;
         Ok(self.passed(part)?.flatten())
-    }
-
-    fn of_groups(&self, level: &Level, chunk: &ChunkCoord, fault: Fault) -> Damage {
-        let path = format!("{}/link_fragments", level.path);
-        Damage {
-            key: zvf_model::key::Key::parse(&path).unwrap_or_else(|_| zvf_model::key::Key::root()),
-            chunk: Some(chunk.clone()),
-            fault,
-        }
     }
 
     /// The cells of these chunks: as they are stored, or written anew where they are
@@ -284,6 +275,14 @@ impl Migration<'_> {
     }
 }
 
+fn of_groups(path: &str, chunk: &ChunkCoord, fault: Fault) -> Damage {
+    Damage {
+        key: Key::parse(path).unwrap_or_else(|_| Key::root()),
+        chunk: Some(chunk.clone()),
+        fault,
+    }
+}
+
 /// Checks that a payload is links.
 fn check(
     links: &Links<'_>,
@@ -315,7 +314,7 @@ fn ragged(error: zvf_format::ragged::RaggedError) -> Fault {
 fn damage(links: &Links<'_>, chunk: &ChunkCoord, fault: Fault) -> Damage {
     let node = links.cells.families().into_iter().next();
     Damage {
-        key: node.map_or_else(zvf_model::key::Key::root, |(node, _)| node),
+        key: node.map_or_else(Key::root, |(node, _)| node),
         chunk: Some(chunk.clone()),
         fault,
     }

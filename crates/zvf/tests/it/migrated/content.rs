@@ -39,7 +39,7 @@ pub(super) struct Level {
     pub(super) group_columns: BTreeMap<String, Vec<String>>,
     /// By delta and number of ends: how often each record is there.
     pub(super) links: BTreeMap<(Delta, u32), BTreeMap<Record, usize>>,
-    pub(super) composite: String,
+    pub(super) composite: Vec<String>,
 }
 
 /// A value that two stores can agree on.
@@ -96,7 +96,7 @@ impl Content {
                     .collect::<Vec<_>>()
             };
             let groups = parametric.groups.as_ref();
-            let groups = groups.map(|groups| members(groups));
+            let groups = groups.map(members);
             content.parametric = format!(
                 "{:?} {:?} {:?} {:?} {:?}",
                 parametric.types,
@@ -160,8 +160,8 @@ impl Level {
         {
             let values = session.object_values(id, name, None).await.unwrap();
             let id_of = |row: u64| match &index {
-                Some(index) => index.id(row).unwrap_or(row as i64),
-                None => row as i64,
+                Some(index) => index.id(row).unwrap_or(i64::MAX),
+                None => i64::try_from(row).unwrap(),
             };
             let values = (0..)
                 .zip(column(&values))
@@ -196,9 +196,7 @@ impl Level {
                 .await
                 .unwrap();
             let links = links.map(|links| (links.width, links.ends));
-            level
-                .composite
-                .push_str(&format!("{geometry:?} {links:?} "));
+            level.composite.push(format!("{geometry:?} {links:?}"));
         }
         level
     }
