@@ -1,9 +1,9 @@
 //! Agreement with stored golden data and with the living Python reference.
 
 pub(crate) mod corpus;
+mod migrated;
 pub(crate) mod random;
 pub(crate) mod runners;
-mod migrated;
 
 use anyhow::{Result, ensure};
 
@@ -27,6 +27,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     }
     if options.flag("random") {
         return random::from_options(options);
+    }
     if options.flag("migrated") {
         return migrated();
     }
@@ -39,11 +40,10 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         golden,
         reference,
         created,
+        migrated()?,
         runners::check()?,
         random::stores(random::FEW, seed)?,
     ];
-    let all = [golden, reference, created, migrated::migrated()?];
-    let all = [golden, reference, created, migrated()?];
     let skipped = all.into_iter().find(|done| !matches!(done, Done::Passed));
     Ok(skipped.unwrap_or(Done::Passed))
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 6] = ["check", "list", "manifest", "random", "runners", "stores"];
+const FLAGS: [&str; 7] = [
+    "check", "list", "manifest", "migrated", "random", "runners", "stores",
+];
 const VALUES: [&str; 5] = ["seconds", "seed", "cases", "reproduce", "runner"];
-const FLAGS: [&str; 5] = ["check", "list", "manifest", "migrated", "stores"];
-const VALUES: [&str; 4] = ["seconds", "seed", "cases", "reproduce"];
 
 /// A command's arguments.
 #[derive(Debug, Default)]

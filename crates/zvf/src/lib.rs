@@ -40,9 +40,9 @@ pub use dataset::Dataset;
 pub use editing::{Changed, Editor};
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use migrating::{MigrateOptions, Migrated, migrate, migrate_in};
 pub use repairing::{Repaired, repair, repair_store};
 pub use validating::{validate, validate_store};
-pub use migrating::{MigrateOptions, Migrated, migrate, migrate_in};
 pub use writing::{
     Batches, CreateOptions, Existing, Progress, Runner, Written, create, create_from, create_in,
     run_task,
