@@ -6,7 +6,8 @@
 //! It reads the metadata, decides from structure which generation the store is,
 //! and gives back what the store says about itself. [`Dataset::info`] counts what
 //! is really there, [`Dataset::query`] answers a [`Query`]. [`create`] makes a store of
-//! geometry, and [`Editor`] changes one, each change in one transaction.
+//! geometry, [`Editor`] changes one, each change in one transaction, and [`migrate`] writes
+//! one anew as a store of another generation.
 //!
 //! ```
 //! use zvf::Dataset;
