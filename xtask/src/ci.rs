@@ -32,6 +32,7 @@ pub(crate) fn all() -> Stages {
         .run("conformance: stores of ours", conformance::created)
         .run("conformance: runners", conformance::runners::check)
         .run("conformance: random stores", conformance::random::few)
+        .run("conformance: migrated stores", conformance::migrated)
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))
         .run("benches compile", benches);
     stages

@@ -1,6 +1,7 @@
 //! Agreement with stored golden data and with the living Python reference.
 
 pub(crate) mod corpus;
+mod migrated;
 pub(crate) mod random;
 pub(crate) mod runners;
 
@@ -27,6 +28,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     if options.flag("random") {
         return random::from_options(options);
     }
+    if options.flag("migrated") {
+        return migrated();
+    }
     let golden = golden()?;
     let cases = options.number("cases")?.unwrap_or(CASES);
     let seed = options.number("seed")?;
@@ -36,6 +40,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         golden,
         reference,
         created,
+        migrated()?,
         runners::check()?,
         random::stores(random::FEW, seed)?,
     ];
@@ -71,6 +76,8 @@ pub(crate) fn reference() -> Result<Done> {
 pub(crate) fn created() -> Result<Done> {
     written(None)
 }
+
+pub(crate) use migrated::migrated;
 
 fn written(seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("created.py")? else {

@@ -40,7 +40,7 @@ cargo xtask COMMAND
     --check            compare instead of writing
     --manifest         only the manifest, without Python
   conformance          golden tests, then random cases both ways with the Python reference,
-                       then stores of `zvf create` beside its own
+                       then stores of `zvf create` beside its own, and recorded ones migrated
     --seed N           repeat a run
     --cases N          how many cases each way (default 2000)
     --stores           only the stores
@@ -49,6 +49,7 @@ cargo xtask COMMAND
     --runner COMMAND   the same of another implementation, as docs/conformance.md explains
     --random           only random stores, both ways
       --cases N        how many (default 40)
+    --migrated         only the recorded stores, migrated to 0.9 and read by the reference
   rules                rewrite docs/rules.md from the validator's code
     --check            compare instead of writing
   servers              stores read from an S3 server, Azurite and a web server, with faults between

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 6] = ["check", "list", "manifest", "random", "runners", "stores"];
+const FLAGS: [&str; 7] = [
+    "check", "list", "manifest", "migrated", "random", "runners", "stores",
+];
 const VALUES: [&str; 5] = ["seconds", "seed", "cases", "reproduce", "runner"];
 
 /// A command's arguments.

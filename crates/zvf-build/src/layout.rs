@@ -5,6 +5,8 @@ mod current;
 mod older;
 pub(crate) mod tables;
 
+use zvf_format::fragment::FragmentIndexBuilder;
+
 use crate::{
     design::Profile,
     parametric,
@@ -18,6 +20,14 @@ pub(crate) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
         Profile::V09 => current::cells(plan, chunks),
         Profile::V08 | Profile::Padded => older::cells(plan, chunks),
     }
+}
+
+/// The fragment index of links that are all in one group.
+pub(crate) fn one_group(links: u64) -> Vec<u8> {
+    let mut builder = FragmentIndexBuilder::default();
+    let pushed = builder.push_range(0..links);
+    debug_assert!(pushed.is_ok());
+    builder.finish()
 }
 
 /// All else but the root.

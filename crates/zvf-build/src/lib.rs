@@ -42,6 +42,7 @@ mod filing;
 mod geometry;
 pub mod large;
 mod layout;
+pub mod migrate;
 mod nodes;
 mod objects;
 mod outside;

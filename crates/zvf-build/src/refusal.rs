@@ -283,6 +283,9 @@ pub enum Refusal {
     /// More vertices than one batch can have.
     #[error("a batch of {0} vertices; at most 4294967295 go at once")]
     Batch(usize),
+    /// Chunks that one array cannot hold.
+    #[error("the chunks of {0} are too far apart for one array")]
+    Apart(String),
     /// A policy that only links of generation 0.9 have.
     #[error("profile {0} stores links undirected and once")]
     Policy(&'static str),

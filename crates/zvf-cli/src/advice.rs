@@ -20,6 +20,7 @@ pub(crate) enum Verb {
     Exchange,
     Delete,
     Compact,
+    Migrate,
 }
 
 /// An error with the way out.
@@ -79,6 +80,18 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         ));
     }
     match (verb, error, edit) {
+        (
+            Verb::Migrate,
+            E::Create {
+                source: CreateError::AlreadyThere,
+                ..
+            },
+            _,
+        ) => Some((None, "--overwrite replaces it")),
+        (Verb::Migrate, E::Query(zvf::query::QueryError::Damaged(_)), _) => {
+            Some((None, "--skip-damaged leaves it out"))
+        }
+        (Verb::Migrate, E::NoStore { .. } | E::Open(OpenError::NotFound(_)), _) => None,
         (_, E::Create { source, .. }, _) => Some((None, of_create(source)?)),
         (_, E::NoStore { .. } | E::Open(OpenError::NotFound(_)), _) => {
             Some((None, "zvf create makes one"))
@@ -86,10 +99,7 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         (_, E::Unchangeable { address, profile }, _) => {
             let said =
                 format!("{address} is a store of {profile}, and only those of 0.9 are changed");
-            Some((
-                Some(said),
-                "zvf query -o FILE and zvf create make one of it",
-            ))
+            Some((Some(said), "zvf migrate makes one of it"))
         }
         (_, E::Commit(CommitError::Conflict { .. }), _) => Some((
             None,

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{append, compact, completions, create, delete, edit, info, query, validate};
+use crate::{append, compact, completions, create, delete, edit, info, migrate, query, validate};
 
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
@@ -35,6 +35,7 @@ enum Command {
     Edit(edit::Arguments),
     Delete(Box<delete::Arguments>),
     Compact(compact::Arguments),
+    Migrate(migrate::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -75,6 +76,7 @@ pub fn run() -> ExitCode {
         Command::Edit(arguments) => block_on(edit::run(&arguments)),
         Command::Delete(arguments) => block_on(delete::run(&arguments)),
         Command::Compact(arguments) => block_on(compact::run(&arguments)),
+        Command::Migrate(arguments) => block_on(migrate::run(&arguments)),
         Command::Completions(arguments) => {
             let script = completions::script(&arguments, &mut Arguments::command());
             Ok(Done::from(script))

@@ -4,7 +4,7 @@ mod arguments;
 mod engine;
 mod processes;
 mod report;
-mod values;
+pub(crate) mod values;
 
 use std::{error::Error, path::Path};
 

@@ -9,6 +9,7 @@
 //! | [`output`] | an answer to a file: csv, npz, arrow, parquet, ply, obj |
 //! | [`input`] | a file to geometry: csv, npz, arrow, parquet |
 //! | [`create`] | `zvf create`: arguments to a design, and what was written |
+//! | [`migrate`] | `zvf migrate`: a store written anew as one of another generation, and what was repaired and lost |
 //! | [`validate`] | `zvf validate`: what was found, as text, JSON or SARIF |
 //! | `append`, `edit`, `delete`, `compact` | the verbs that change a store; `change` is what they share |
 //! | `advice` | the way out of what the library refuses |
@@ -29,6 +30,7 @@ mod progress;
 
 pub mod create;
 pub mod input;
+pub mod migrate;
 pub mod output;
 pub mod query;
 pub mod validate;

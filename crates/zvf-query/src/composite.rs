@@ -1,12 +1,13 @@
 //! Further geometries of composite stores.
 
 use zvf_format::{links::LinkWidth, numeric::Value};
-use zvf_model::{array::CompositeLinks, fetch::Fetch, layout::Part};
+use zvf_model::{array::CompositeLinks, fetch::Fetch, layout::Part, level::LevelId};
 
 use crate::{
     answer::{Links, Values},
     chunk::{Rows, Wish},
     error::{Damage, Fault, QueryError},
+    level::{Level, Session},
     missing::Ledger,
     plan::{Emit, Plan, VertexFilter},
     query::Selection,
@@ -77,28 +78,48 @@ impl<F: Fetch> Plan<'_, F> {
         builder.finish(&mut answer);
         let is_whole = self.area.is_none() && self.allowed()?.is_everything();
         if is_whole && self.query.limit.is_none() {
-            answer.links = self.further_links(name, ledger).await?;
+            let links = self.session.further_link_rows(&self.level, name, ledger);
+            answer.links = links.await?;
         }
         let _ = emit(answer);
         Ok(())
     }
+}
 
-    async fn further_links(
+impl<F: Fetch> Session<'_, F> {
+    /// Links of a further geometry as they are stored; `None` when it has none. Two
+    /// round trips.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when they are damaged.
+    pub async fn stored_further_links(
         &self,
+        level: LevelId,
+        name: &str,
+    ) -> Result<Option<Links>, QueryError> {
+        let level = self.level(level).await?;
+        self.further_link_rows(&level, name, &Ledger::new(false))
+            .await
+    }
+
+    async fn further_link_rows(
+        &self,
+        level: &Level<F::Array>,
         name: &str,
         ledger: &Ledger,
     ) -> Result<Option<Links>, QueryError> {
         let part = Part::CompositeLinks(name);
-        let Some(family) = self.session.family(&self.level, &part).await? else {
+        let Some(family) = self.family(level, &part).await? else {
             return Ok(None);
         };
         let metadata = CompositeLinks::parse(&family.node, &family.attributes)?.value;
         let width: LinkWidth = metadata.width;
         let columns = u64::try_from(width.get()).unwrap_or(u64::MAX);
-        let table = self.session.int64_rows_at(&family.node, name, columns);
+        let table = self.int64_rows_at(&family.node, name, columns);
         let table = table.await?;
         let table = table.ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
-        let column = self.session.table_column(&table, None, ledger).await?;
+        let column = self.table_column(&table, None, ledger).await?;
         let rows = match &column.values {
             Values::Numbers(rows) => rows.view(),
             Values::Words { .. } => None,

@@ -22,6 +22,8 @@ pub(crate) struct Family<A> {
     /// The node that describes it.
     pub(crate) node: Key,
     pub(crate) attributes: Attributes,
+    /// Names of children that are no chunk of it.
+    pub(crate) strays: Vec<String>,
     form: Form<A>,
 }
 
@@ -71,6 +73,7 @@ impl<A: CellSource> Family<A> {
             }
         };
         let (node, mut names) = try_join(node, names).await?;
+        let mut strays = Vec::new();
         let (attributes, form) = match (node, form) {
             (None, _) if names.is_empty() => return Ok(None),
             (None, _) => return Err(Damage::new(key, Fault::Missing).into()),
@@ -99,6 +102,8 @@ impl<A: CellSource> Family<A> {
                     names = fetch.children(key).await?;
                 }
                 let children = children(fetch, key, &names, arity).await?;
+                names.retain(|name| !is_chunk(name, arity));
+                strays = names;
                 (group.attributes, Form::Children(children))
             }
             (Some(node), None) => (node.attributes().clone(), Form::Bare(Box::new(node))),
@@ -106,6 +111,7 @@ impl<A: CellSource> Family<A> {
         Ok(Some(Self {
             node: key.clone(),
             attributes,
+            strays,
             form,
         }))
     }
@@ -123,6 +129,7 @@ impl<A: CellSource> Family<A> {
         Ok(Self {
             node: key.clone(),
             attributes,
+            strays: Vec::new(),
             form: Form::Children(children(fetch, key, names, arity).await?),
         })
     }
@@ -236,6 +243,11 @@ pub(crate) fn object_of<A: CellSource>(array: &A, element: &[u64]) -> Option<Key
 fn one_string_a_chunk(array: &Array) -> bool {
     let strings = matches!(array.data_type, DataType::VariableBytes);
     strings && array.decoded_shape().iter().all(|extent| *extent == 1)
+}
+
+/// Whether a child is a chunk, or holds some.
+fn is_chunk(name: &str, arity: usize) -> bool {
+    name.starts_with(SHARD_PREFIX) || ChunkCoord::parse(name, arity).is_ok()
 }
 
 /// The chunks among the children of a group.

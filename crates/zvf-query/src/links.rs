@@ -15,6 +15,7 @@
 //! Records come in the order their ends were given when they were written.
 //! Whether the rows they name are there, whoever has the vertices sees.
 
+mod cells;
 mod decode;
 mod old;
 mod open;
@@ -53,6 +54,7 @@ use crate::{
     missing::Ledger,
 };
 
+pub use cells::{CellLinks, LinkBlobs, LinkCells};
 pub use stored::{StoredLinkFamily, StoredLinks};
 
 /// Which records of a family are wanted.

@@ -9,6 +9,7 @@ mod ids;
 mod owners;
 mod read;
 mod some;
+mod stored;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ pub(crate) use ids::Ids;
 pub(crate) use owners::Owners;
 pub use owners::OwnersOfChunk;
 pub use some::SomeObjects;
+pub use stored::StoredManifests;
 pub(crate) use table::ObjectTable;
 
 /// Objects of a level, all or some, in the order of the object index. A place

@@ -111,10 +111,6 @@ impl<'a, F: Fetch> Context<'a, F> {
             .checked(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    pub(crate) fn has_error(&self, depth: Depth) -> bool {
-        self.findings.has_error(depth)
-    }
-
     pub(crate) fn finish(self) -> Report {
         self.findings.finish()
     }

@@ -124,14 +124,6 @@ impl Findings {
         report.cells = report.cells.saturating_add(1);
     }
 
-    /// Whether there is an error of this depth or one before.
-    pub(crate) fn has_error(&self, depth: Depth) -> bool {
-        let found = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut findings = found.report.findings.iter();
-        findings
-            .any(|finding| finding.rule.depth <= depth && finding.rule.severity == Severity::Error)
-    }
-
     /// All, by path, code and place.
     pub(crate) fn finish(self) -> Report {
         let found = self.inner.into_inner();

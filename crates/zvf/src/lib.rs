@@ -6,7 +6,8 @@
 //! It reads the metadata, decides from structure which generation the store is,
 //! and gives back what the store says about itself. [`Dataset::info`] counts what
 //! is really there, [`Dataset::query`] answers a [`Query`]. [`create`] makes a store of
-//! geometry, and [`Editor`] changes one, each change in one transaction.
+//! geometry, [`Editor`] changes one, each change in one transaction, and [`migrate`] writes
+//! one anew as a store of another generation.
 //!
 //! ```
 //! use zvf::Dataset;
@@ -28,6 +29,7 @@ mod error;
 mod evidence;
 mod info;
 mod level;
+mod migrating;
 mod nodes;
 mod objects;
 mod opening;
@@ -39,6 +41,7 @@ pub use dataset::Dataset;
 pub use editing::{Changed, Editor};
 pub use error::Error;
 pub use info::{Info, LevelInfo};
+pub use migrating::{MigrateOptions, Migrated, migrate, migrate_in};
 pub use repairing::{Repaired, repair, repair_store};
 pub use validating::{validate, validate_store};
 pub use writing::{

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::future;
 use zvf_build::{Design, Geometry, Plan, Summary};
 use zvf_model::key::Key;
-use zvf_store::{CreateError, Creation, OpenOptions, Store, Transaction, beside};
+use zvf_store::{CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, beside};
 
 use crate::{error::Error, nodes};
 
@@ -96,16 +96,21 @@ pub async fn create(
 
 /// A collection is called like its folder when nobody says how.
 fn named(mut design: Design, address: &str) -> Design {
+    if let Some(name) = name_of(address) {
+        design.name.get_or_insert_with(|| name.to_owned());
+    }
+    design
+}
+
+/// What a store is called by its address.
+pub(crate) fn name_of(address: &str) -> Option<&str> {
     let folder = address.trim_end_matches('/').rsplit(['/', '\\']).next();
     let folder = folder.unwrap_or_default();
     let name = [".zarrvectors", ".zv", ".zarr"]
         .iter()
         .find_map(|end| folder.strip_suffix(end))
         .unwrap_or(folder);
-    if !name.is_empty() && name != "." && name != ".." {
-        design.name.get_or_insert_with(|| name.to_owned());
-    }
-    design
+    (!name.is_empty() && name != "." && name != "..").then_some(name)
 }
 
 /// Makes a store of a plan where `store` is.
@@ -139,7 +144,7 @@ pub async fn create_in(
 }
 
 /// Ends a creation: with the root, or without anything.
-async fn conclude(
+pub(crate) async fn conclude(
     store: &Store,
     creation: Creation,
     made: Result<(Bytes, Written), Error>,
@@ -168,18 +173,32 @@ async fn replace(
     plan: &Arc<Plan>,
     progress: Option<&Progress>,
 ) -> Result<Written, Error> {
+    let (sink, before) = begin_replace(store).await?;
+    let written = put_all(&sink, plan, progress).await?;
+    finish_replace(sink, before, root(plan), written).await
+}
+
+/// Begins to put a store in the place of another, whose files come with it.
+pub(crate) async fn begin_replace(
+    store: &Store,
+) -> Result<(Sink<'static>, Vec<ListedFile>), Error> {
     let transaction = store.begin().await?;
     let before = store.list_all(&Key::root(), MOST_FILES).await?;
-    let sink = Sink::Transaction(futures_util::lock::Mutex::new((
-        transaction,
-        HashSet::new(),
-    )));
-    let mut written = put_all(&sink, plan, progress).await?;
+    let staged = futures_util::lock::Mutex::new((transaction, HashSet::new()));
+    Ok((Sink::Transaction(staged), before))
+}
+
+/// Ends it: what is not of the new store goes.
+pub(crate) async fn finish_replace(
+    sink: Sink<'_>,
+    before: Vec<ListedFile>,
+    root: Bytes,
+    mut written: Written,
+) -> Result<Written, Error> {
     let Sink::Transaction(staged) = sink else {
         return Err(Error::Interrupted);
     };
     let (mut transaction, put) = staged.into_inner();
-    let root = root(plan);
     for file in before {
         let key = nodes::named(Key::parse(&file.name), &file.name)?;
         if file.name != "zarr.json" && !put.contains(&key) {
@@ -198,13 +217,13 @@ async fn replace(
 const MOST_FILES: usize = 1 << 26;
 
 /// Where objects go.
-enum Sink<'a> {
+pub(crate) enum Sink<'a> {
     Creation(&'a Creation),
     Transaction(futures_util::lock::Mutex<(Transaction, HashSet<Key>)>),
 }
 
 impl Sink<'_> {
-    async fn put(&self, objects: Vec<(Key, Bytes)>) -> Result<(), Error> {
+    pub(crate) async fn put(&self, objects: Vec<(Key, Bytes)>) -> Result<(), Error> {
         match self {
             Self::Creation(creation) => Ok(creation.put_each(objects).await?),
             Self::Transaction(staged) => {

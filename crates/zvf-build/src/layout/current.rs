@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use zvf_format::{fragment::FragmentIndexBuilder, links::RowForm};
+use zvf_format::links::RowForm;
 
 use crate::{
     columns::Column,
@@ -91,7 +91,10 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
         {
             let rows = cell.rows(links.width, RowForm::Plain)?;
             put(format!("0/links/0/{}", array.segment), rows.finish_rows());
-            put("0/link_fragments".to_owned(), one_group(cell.links.len()));
+            put(
+                "0/link_fragments".to_owned(),
+                super::one_group(cell.links.len() as u64),
+            );
             for column in &plan.link {
                 let path = format!("0/link_attributes/{}/0/{}", column.name, array.segment);
                 put(path, gathered(column, cell));
@@ -114,14 +117,6 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
         }
     }
     Ok(outputs)
-}
-
-/// The fragment index of links that are all in one group.
-pub(super) fn one_group(links: usize) -> Vec<u8> {
-    let mut builder = FragmentIndexBuilder::default();
-    let pushed = builder.push_range(0..links as u64);
-    debug_assert!(pushed.is_ok());
-    builder.finish()
 }
 
 pub(super) fn gathered(column: &Column, cell: &Cell) -> Vec<u8> {

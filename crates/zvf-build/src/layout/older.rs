@@ -37,7 +37,7 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
             .as_ref()
             .and_then(|links| Some((links, links.inside.get(&chunk)?)));
         if let Some((_, cell)) = own {
-            put("link_fragments", current::one_group(cell.links.len()));
+            put("link_fragments", super::one_group(cell.links.len() as u64));
             for column in &plan.link {
                 let family = format!("link_attributes/{}/0", column.name);
                 put(&family, current::gathered(column, cell));

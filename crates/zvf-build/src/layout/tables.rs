@@ -311,6 +311,16 @@ impl<'a> Rows<'a> {
     }
 }
 
+impl<'a> Rows<'a> {
+    /// Rows of several numbers of vertices.
+    pub(crate) fn wide_ids(columns: usize, bytes: &'a [u8]) -> Self {
+        Self {
+            tail: Some(columns),
+            ..Self::ids(bytes)
+        }
+    }
+}
+
 /// An array of rows, in chunks that need not be rewritten when others are.
 pub(crate) fn rows(
     outputs: &mut Vec<Output>,
@@ -361,22 +371,32 @@ pub(crate) fn strings(
     let array = ArrayNode::strings(codecs, items.len() as u64, chunk as u64, attributes);
     outputs.push(node(path, array.json()));
     for (at, part) in items.chunks(chunk).enumerate() {
-        let mut part: Vec<&[u8]> = part.iter().map(Vec::as_slice).collect();
-        part.resize(chunk, &[]);
-        let payload = match part.as_slice() {
-            // The frame of one is added with the codecs.
-            [one] => one.to_vec(),
-            part => vlen::encode(part).map_err(|_| Refusal::CellSize {
-                chunk: at.to_string(),
-                array: path.to_owned(),
-                bytes: part.iter().map(|item| item.len() as u64).sum(),
-            })?,
-        };
+        let at = at as u64;
         outputs.push(Output::Cell {
             array: path.to_owned(),
-            index: vec![at as u64],
-            payload,
+            index: vec![at],
+            payload: framed(path, at, part, chunk)?,
         });
     }
     Ok(())
+}
+
+/// A chunk of so many byte strings, of which these are there.
+pub(crate) fn framed<B: AsRef<[u8]>>(
+    path: &str,
+    at: u64,
+    items: &[B],
+    chunk: usize,
+) -> Result<Vec<u8>, Refusal> {
+    let mut items: Vec<&[u8]> = items.iter().map(AsRef::as_ref).collect();
+    items.resize(chunk, &[]);
+    match items.as_slice() {
+        // The frame of one is added with the codecs.
+        [one] => Ok(one.to_vec()),
+        items => vlen::encode(items).map_err(|_| Refusal::CellSize {
+            chunk: at.to_string(),
+            array: path.to_owned(),
+            bytes: items.iter().map(|item| item.len() as u64).sum(),
+        }),
+    }
 }

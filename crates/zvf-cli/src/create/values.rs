@@ -12,7 +12,7 @@ const GZIP: u32 = 5;
 
 /// Why text is no value of an option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ValueError {
+pub(crate) enum ValueError {
     #[error("value {0}, counted from 0, is no number")]
     Number(usize),
     #[error("value {0}, counted from 0, is not above 0")]
@@ -95,7 +95,7 @@ pub(super) fn sharding(text: &str) -> Result<Sharding, ValueError> {
     Ok(Sharding::Shape(chunks.collect::<Result<_, _>>()?))
 }
 
-pub(super) fn compression(text: &str) -> Result<Compression, ValueError> {
+pub(crate) fn compression(text: &str) -> Result<Compression, ValueError> {
     let (name, level) = match text.split_once(':') {
         Some((name, level)) => (name, Some(level)),
         None => (text, None),

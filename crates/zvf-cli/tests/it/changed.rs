@@ -205,7 +205,7 @@ fn only_stores_of_0_9_that_are_there_change() {
     bench.says(&[&line[..], &["--profile", "0.8"]].concat());
     let said = bench.refused(&["compact", "@b.zv"]);
     let expected = "error: /b.zv is a store of 0.8, and only those of 0.9 are changed; \
-        zvf query -o FILE and zvf create make one of it\n";
+        zvf migrate makes one of it\n";
     assert_eq!(said, expected);
 }
 

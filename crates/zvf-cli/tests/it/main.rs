@@ -18,6 +18,7 @@ mod files;
 mod hand_made;
 mod info;
 mod made;
+mod migrate;
 mod npz;
 mod obj;
 mod ply;

@@ -63,7 +63,13 @@ impl<F: Fetch> Session<'_, F> {
         if found != expected {
             return Err(Damage::new(&key, Fault::Arity { found, expected }).into());
         }
-        let scales = self.link_scales(level, target, delta)?;
+        let scales = match (target, view) {
+            // Whoever wrote them took them for as large as those of the root.
+            (None, View::Stored) if delta != Delta::INTRA => {
+                vec![AxisScales::EQUAL; self.arity(level)]
+            }
+            _ => self.link_scales(level, target, delta)?,
+        };
         let segments = if let Some(names) = listed {
             names
         } else {

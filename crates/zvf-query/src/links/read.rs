@@ -106,7 +106,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 }
 
-fn want<A: CellSource>(cells: &Cells<A>, at: &ChunkCoord) -> Option<Wanted<A>> {
+pub(super) fn want<A: CellSource>(cells: &Cells<A>, at: &ChunkCoord) -> Option<Wanted<A>> {
     match cells {
         Cells::Each(family) => family.wanted(at, None),
         Cells::Table(key, _) => Some(Wanted {

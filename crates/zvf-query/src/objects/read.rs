@@ -195,7 +195,7 @@ impl<F: Fetch> Session<'_, F> {
         Ok(ids.request(None))
     }
 
-    fn check_budget(&self, bytes: u64) -> Result<(), QueryError> {
+    pub(super) fn check_budget(&self, bytes: u64) -> Result<(), QueryError> {
         let budget = self.fetch.budget();
         if bytes <= budget {
             return Ok(());

@@ -19,6 +19,7 @@ use crate::{
 };
 
 /// Arrays by path.
+#[derive(Clone, Default)]
 pub(crate) struct Arrays(HashMap<String, CellArray>);
 
 impl Arrays {
@@ -33,6 +34,11 @@ impl Arrays {
             }
         }
         Ok(Self(arrays))
+    }
+
+    /// Adds those of others.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
     }
 
     /// The array at a path. Those of links that are not among the nodes are stored as

@@ -17,6 +17,7 @@ mod points;
 mod recorded;
 mod tally;
 
+use zvf::Dataset;
 use zvf_testkit::golden::Golden;
 
 use self::{call::Call, tally::Tally};
@@ -24,17 +25,34 @@ use crate::golden::{open, stores};
 
 /// Every recorded read of an archive.
 fn reads(archive: &str) -> Tally {
+    reads_of(archive, |_| true, |dataset| dataset)
+}
+
+/// Those reads of an archive that are of points and paths, asked of what its stores
+/// become.
+pub(crate) fn golden_points_and_paths(archive: &str, become_of: impl Fn(Dataset) -> Dataset) {
+    let has_order = |call: &Call| !matches!(call.name.as_str(), "read_graph" | "read_mesh");
+    let tally = reads_of(archive, has_order, become_of);
+    tally.are_equal();
+}
+
+fn reads_of(
+    archive: &str,
+    wanted: impl Fn(&Call) -> bool,
+    become_of: impl Fn(Dataset) -> Dataset,
+) -> Tally {
     let golden = Golden::open(archive);
     let mut tally = Tally::default();
     for (store, expected) in stores(&golden) {
-        let calls = match expected["reads"].as_array() {
+        let calls: Vec<Call> = match expected["reads"].as_array() {
             Some(calls) => calls.iter().map(Call::recorded).collect(),
             None => older::calls(&store, &expected["reads"]),
         };
+        let calls: Vec<Call> = calls.into_iter().filter(|call| wanted(call)).collect();
         if calls.is_empty() {
             continue;
         }
-        let dataset = open(&golden, &store);
+        let dataset = become_of(open(&golden, &store));
         for call in calls {
             tally.reads += 1;
             let at = format!("{store}: {} {}", call.name, call.args);

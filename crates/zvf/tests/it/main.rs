@@ -14,6 +14,7 @@ mod hostile;
 #[cfg(unix)]
 mod killed;
 mod links;
+mod migrated;
 mod objects;
 mod open;
 mod opening;

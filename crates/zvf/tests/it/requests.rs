@@ -9,7 +9,7 @@ mod kinds;
 mod logs;
 mod recorded;
 mod rounds;
-mod snapshot;
+pub(crate) mod snapshot;
 mod unlisted;
 mod wide;
 

@@ -53,6 +53,13 @@ impl Tally {
         *self.reasons.entry(reason).or_default() += 1;
     }
 
+    /// That something was compared, and nothing is different.
+    pub(super) fn are_equal(&self) {
+        let differences = self.differences.join("\n\n");
+        assert!(self.differences.is_empty(), "{differences}");
+        assert!(self.comparisons > 0);
+    }
+
     /// Prints all, and holds it against what is known to be so.
     #[expect(clippy::print_stdout, reason = "`xtask conformance` shows these lines")]
     pub(super) fn report(

@@ -6,7 +6,7 @@ use std::{env, fs, path::Path};
 const UPDATE: &str = "ZVF_UPDATE_SNAPSHOTS";
 
 /// Compares a text with the one that is kept under this name.
-pub(super) fn check(name: &str, found: &str) {
+pub(crate) fn check(name: &str, found: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     let file = folder.join(format!("{name}.txt"));
     if env::var(UPDATE).as_deref() == Ok("1") {

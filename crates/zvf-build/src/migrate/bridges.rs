@@ -1,0 +1,140 @@
+//! Links between the pieces of paths, found from their objects.
+
+use std::collections::HashMap;
+
+/// The first and the last row of each fragment of a chunk; `None` for one without
+/// rows.
+pub type FragmentEnds = Vec<Option<(u64, u64)>>;
+
+/// The links that paths imply where they change chunk, from the last vertex of a
+/// piece to the first of the next.
+///
+/// Writers up to 0.7 stored row 0 for all of them, and those of lines the numbers of
+/// fragments. A stored link is believed to be the next one that paths imply from its
+/// first chunk to its second, if as many are stored as implied.
+#[derive(Clone, Debug, Default)]
+pub struct Bridges {
+    chunks: HashMap<Vec<i64>, u32>,
+    between: HashMap<(u32, u32), Vec<(u64, u64)>>,
+}
+
+/// What became of links between two chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mended {
+    /// So many named other rows.
+    Rows(u64),
+    /// So many are stored, and paths imply another number.
+    Unexplained(u64),
+}
+
+impl Bridges {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn number(&mut self, chunk: &[i64]) -> u32 {
+        if let Some(number) = self.chunks.get(chunk) {
+            return *number;
+        }
+        let next = self.chunks.len() as u32;
+        self.chunks.insert(chunk.to_vec(), next);
+        next
+    }
+
+    /// Adds a path: the chunk of each piece, and its first and last row.
+    pub fn path<'a>(&mut self, pieces: impl IntoIterator<Item = (&'a [i64], (u64, u64))>) {
+        let mut before: Option<(u32, u64)> = None;
+        for (chunk, (first, last)) in pieces {
+            let chunk = self.number(chunk);
+            if let Some((from, row)) = before
+                && from != chunk
+            {
+                self.between
+                    .entry((from, chunk))
+                    .or_default()
+                    .push((row, first));
+            }
+            before = Some((chunk, last));
+        }
+    }
+
+    /// How many there are from one chunk to another.
+    pub fn count(&self, from: &[i64], to: &[i64]) -> usize {
+        self.between(from, to).map_or(0, Vec::len)
+    }
+
+    fn between(&self, from: &[i64], to: &[i64]) -> Option<&Vec<(u64, u64)>> {
+        let numbers = (self.chunks.get(from)?, self.chunks.get(to)?);
+        self.between.get(&(*numbers.0, *numbers.1))
+    }
+
+    /// Puts rows of links from one chunk to another right.
+    pub(crate) fn mend(&self, from: &[i64], to: &[i64], stored: &mut [(u64, u64)]) -> Mended {
+        let implied = self
+            .between(from, to)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        if implied.len() != stored.len() {
+            return Mended::Unexplained(stored.len() as u64);
+        }
+        let sorted = |rows: &[(u64, u64)]| {
+            let mut rows = rows.to_vec();
+            rows.sort_unstable();
+            rows
+        };
+        // The same in another order are as good.
+        if sorted(implied) == sorted(stored) {
+            return Mended::Rows(0);
+        }
+        let mut wrong = 0;
+        for (stored, implied) in stored.iter_mut().zip(implied) {
+            wrong += u64::from(stored != implied);
+            *stored = *implied;
+        }
+        Mended::Rows(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two paths, one of which turns back: chunks 0, 1, 0 and chunks 0, 1.
+    fn bridges() -> Bridges {
+        let mut bridges = Bridges::new();
+        let piece = |chunk: &'static [i64], first, last| (chunk, (first, last));
+        bridges.path([piece(&[0], 0, 3), piece(&[1], 5, 6), piece(&[0], 4, 4)]);
+        bridges.path([piece(&[0], 7, 8), piece(&[0], 9, 9), piece(&[1], 0, 2)]);
+        bridges
+    }
+
+    #[test]
+    fn zeros_become_the_rows_that_paths_imply() {
+        let mut stored = [(0, 0), (0, 0)];
+        let mended = bridges().mend(&[0], &[1], &mut stored);
+        assert_eq!((mended, stored), (Mended::Rows(2), [(3, 5), (9, 0)]));
+        let mut back = [(6, 0)];
+        assert_eq!(bridges().mend(&[1], &[0], &mut back), Mended::Rows(1));
+        assert_eq!(back, [(6, 4)]);
+    }
+
+    #[test]
+    fn rows_that_are_right_stay_in_their_order() {
+        let mut stored = [(9, 0), (3, 5)];
+        assert_eq!(bridges().mend(&[0], &[1], &mut stored), Mended::Rows(0));
+        assert_eq!(stored, [(9, 0), (3, 5)]);
+    }
+
+    #[test]
+    fn links_that_no_path_explains_stay() {
+        let mut stored = [(0, 0)];
+        let mended = bridges().mend(&[0], &[1], &mut stored);
+        assert_eq!((mended, stored), (Mended::Unexplained(1), [(0, 0)]));
+        assert_eq!(
+            bridges().mend(&[1], &[2], &mut stored),
+            Mended::Unexplained(1)
+        );
+        assert_eq!(bridges().count(&[0], &[1]), 2);
+    }
+}

@@ -1,0 +1,512 @@
+//! Links, filed where the target has them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use zvf_format::{
+    fragment::{FragmentIndex, FragmentIndexBuilder, FragmentIndexError},
+    links::{AxisScales, LinkRowsBuilder, LinkWidth, Permutation, RowForm, duplicates},
+    path::{Delta, OffsetCoords},
+    ragged::{self, RaggedBlob, RaggedError},
+};
+
+use super::{
+    Form,
+    bridges::{Bridges, Mended},
+    overlaid,
+};
+use crate::{
+    nodes,
+    plan::{Output, node},
+    refusal::Refusal,
+};
+
+/// How links of one delta of a level are stored in the target.
+#[derive(Clone, Debug)]
+pub struct LinkForm {
+    current: bool,
+    level: u32,
+    /// Level of the other ends minus that of end 0.
+    pub delta: Delta,
+    /// Ends of a link.
+    pub width: LinkWidth,
+    /// Whether the order of ends is data.
+    pub directed: bool,
+    /// Whether every chunk that a link touches has a copy of it.
+    pub duplicate: bool,
+    scales: Vec<AxisScales>,
+}
+
+/// An array or family of links.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Filing {
+    /// The array of these offsets, of 0.9.
+    Offsets(String),
+    /// Those whose ends are in chunks of the same coordinates, before 0.9.
+    Aligned,
+    /// The others, before 0.9.
+    Crossing,
+}
+
+/// Links of one cell that is not aligned.
+#[derive(Clone, Debug)]
+pub struct PlacedLinks {
+    rows: LinkRowsBuilder,
+    is_record: bool,
+    /// Which of the links that were filed these are.
+    pub from: Vec<usize>,
+}
+
+/// Links whose ends are all in chunks of the same coordinates, for the cell of that
+/// chunk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alongside {
+    rows: Vec<u8>,
+    /// Which of the links that were filed these are.
+    pub from: Vec<usize>,
+}
+
+/// Links of some chunks, filed: cells, and links that go beside others of a chunk.
+pub type Filed = (
+    BTreeMap<(Filing, Vec<i64>), PlacedLinks>,
+    BTreeMap<Vec<i64>, Alongside>,
+);
+
+/// Links of which the ends are the same.
+type ByRecord<'a> = BTreeMap<&'a [(u32, u64)], Vec<usize>>;
+
+impl Form {
+    /// Links of a delta of a level.
+    pub fn links(
+        &self,
+        level: u32,
+        delta: Delta,
+        width: LinkWidth,
+        (directed, duplicate): (bool, bool),
+        scales: Vec<AxisScales>,
+    ) -> LinkForm {
+        let current = self.is_current();
+        LinkForm {
+            current,
+            level,
+            delta,
+            width,
+            directed,
+            duplicate,
+            scales,
+        }
+    }
+}
+
+impl LinkForm {
+    /// Whether the target has arrays of offsets.
+    pub fn is_current(&self) -> bool {
+        self.current
+    }
+
+    /// The path of an array or family.
+    pub fn path(&self, filing: &Filing) -> String {
+        let Self { level, delta, .. } = self;
+        match filing {
+            Filing::Offsets(segment) => format!("{level}/links/{delta}/{segment}"),
+            Filing::Aligned => format!("{level}/links/{delta}"),
+            Filing::Crossing => format!("{level}/cross_chunk_links/{delta}"),
+        }
+    }
+
+    /// The path of an attribute of them.
+    pub fn attribute_path(&self, name: &str, filing: &Filing) -> String {
+        let Self { level, delta, .. } = self;
+        match filing {
+            Filing::Offsets(segment) => format!("{level}/link_attributes/{name}/{delta}/{segment}"),
+            Filing::Aligned => format!("{level}/link_attributes/{name}/{delta}"),
+            Filing::Crossing => format!("{level}/cross_chunk_link_attributes/{name}/{delta}"),
+        }
+    }
+
+    /// Where links are whose ends are all in chunks of the coordinates of `chunk`.
+    /// `None` when an offset does not fit.
+    pub fn aligned(&self, chunk: &[i64]) -> Option<Filing> {
+        match self.current {
+            true => self.offsets(&vec![chunk; self.width.get()]),
+            false => Some(Filing::Aligned),
+        }
+    }
+
+    fn offsets(&self, chunks: &[&[i64]]) -> Option<Filing> {
+        let (source, others) = chunks.split_first()?;
+        let offset = |chunk: &&[i64]| -> Option<Vec<i64>> {
+            let axes = source.iter().zip(*chunk).zip(&self.scales);
+            axes.map(|((source, chunk), scale)| scale.offset(*source, *chunk))
+                .collect()
+        };
+        let offsets: Option<Vec<Vec<i64>>> = others.iter().map(offset).collect();
+        Some(Filing::Offsets(OffsetCoords(&offsets?).to_string()))
+    }
+
+    /// Files links: chunks ascend, and an end is a number of one and a row. `None`
+    /// when an offset does not fit.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::LinkEnds`] for rows that no row of the format holds.
+    pub fn file(
+        &self,
+        chunks: &[&[i64]],
+        ends: &[(u32, u64)],
+        links: &[usize],
+    ) -> Result<Option<Filed>, Refusal> {
+        let width = self.width.get();
+        let mut placed: BTreeMap<(Filing, Vec<i64>), PlacedLinks> = BTreeMap::new();
+        let mut beside: BTreeMap<Vec<i64>, Alongside> = BTreeMap::new();
+        for &link in links {
+            let record = &ends[link * width..(link + 1) * width];
+            let first = record[0].0;
+            // Before 0.9 such links have cells of their own.
+            if self.current && record.iter().all(|(chunk, _)| *chunk == first) {
+                let own = beside.entry(chunks[first as usize].to_vec()).or_default();
+                own.from.push(link);
+                own.rows
+                    .extend(record.iter().flat_map(|(_, row)| row.to_le_bytes()));
+                continue;
+            }
+            for order in self.orders(record)? {
+                let slots = order.slots().iter();
+                let slots: Vec<(u32, u64)> = slots.map(|slot| record[usize::from(*slot)]).collect();
+                let of: Vec<&[i64]> = slots.iter().map(|(at, _)| chunks[*at as usize]).collect();
+                let filing = match self.current {
+                    true => self.offsets(&of),
+                    false => Some(Filing::Crossing),
+                };
+                let Some(filing) = filing else {
+                    return Ok(None);
+                };
+                let at = match self.current {
+                    true => of[0].to_vec(),
+                    false => of.concat(),
+                };
+                let form = self.row_form(&filing);
+                let cell = placed.entry((filing, at)).or_insert_with(|| PlacedLinks {
+                    rows: LinkRowsBuilder::new(self.width, form),
+                    is_record: !self.current,
+                    from: Vec::new(),
+                });
+                let stored: Vec<u64> = slots.iter().map(|(_, row)| *row).collect();
+                cell.rows
+                    .push(order, &stored)
+                    .map_err(|_| self.no_ends(width))?;
+                cell.from.push(link);
+            }
+        }
+        Ok(Some((placed, beside)))
+    }
+
+    fn no_ends(&self, ends: usize) -> Refusal {
+        Refusal::LinkEnds {
+            ends,
+            width: self.width.get(),
+        }
+    }
+
+    /// In which orders the ends of a link between chunks are stored.
+    fn orders(&self, record: &[(u32, u64)]) -> Result<Vec<Permutation>, Refusal> {
+        let wide = |_| self.no_ends(record.len());
+        let identity = self.directed || (self.current && self.delta != Delta::INTRA);
+        // From 0.9 on, links between levels have no copies.
+        let copies = self.duplicate && !(self.current && self.delta != Delta::INTRA);
+        Ok(match (copies, identity) {
+            (true, _) => duplicates(record).map_err(wide)?.collect(),
+            (false, true) => vec![Permutation::identity(self.width)],
+            (false, false) => vec![Permutation::sorting(record).map_err(wide)?],
+        })
+    }
+
+    fn row_form(&self, filing: &Filing) -> RowForm {
+        let permuted = match filing {
+            Filing::Aligned => false,
+            Filing::Crossing => true,
+            Filing::Offsets(segment) => {
+                let crosses = segment != "self" && segment.split(['.', '_']).any(|at| at != "0");
+                crosses && self.delta == Delta::INTRA && (self.duplicate || !self.directed)
+            }
+        };
+        match permuted {
+            true => RowForm::Permuted,
+            false => RowForm::Plain,
+        }
+    }
+
+    /// The payload of an aligned cell: what it has already, and more links.
+    ///
+    /// # Errors
+    ///
+    /// [`RaggedError`] when what it has is not in groups and should be.
+    pub fn aligned_payload(&self, own: &[u8], more: &Alongside) -> Result<Vec<u8>, RaggedError> {
+        if self.delta == Delta::INTRA {
+            return Ok([own, &more.rows].concat());
+        }
+        if more.rows.is_empty() {
+            return Ok(own.to_vec());
+        }
+        // Less than a count is no group.
+        let blob = match own.len() {
+            0..8 => None,
+            _ => Some(RaggedBlob::parse(own)?),
+        };
+        let groups = blob.iter().flat_map(RaggedBlob::iter);
+        let groups: Vec<&[u8]> = groups.chain([more.rows.as_slice()]).collect();
+        Ok(ragged::encode(&groups))
+    }
+
+    /// Links in a payload of an aligned cell.
+    pub fn count(&self, payload: &[u8]) -> u64 {
+        let row = self.width.get() * 8;
+        let bytes = match (self.delta == Delta::INTRA, payload.len()) {
+            (true, bytes) => bytes,
+            (false, 0..8) => 0,
+            (false, _) => RaggedBlob::parse(payload).map_or(0, |blob| blob.data().len()),
+        };
+        (bytes / row) as u64
+    }
+
+    /// What the family says, and that there is one.
+    pub fn family(
+        &self,
+        filing: &Filing,
+        old: &Map<String, Value>,
+        arity: usize,
+        (logical, physical): (u64, u64),
+    ) -> Output {
+        let store = if self.duplicate {
+            "duplicate"
+        } else {
+            "canonical"
+        };
+        let mut says = json!({
+            "level_delta": self.delta.levels(),
+            "link_width": self.width.get(),
+        });
+        let mut say = |key: &str, value: Value| says[key] = value;
+        let path = match filing {
+            Filing::Offsets(_) => {
+                say("zv_array", json!("links_family"));
+                say("directed", json!(self.directed));
+                say("store", json!(store));
+                say("sid_ndim", json!(arity));
+                say("num_links", json!(logical));
+                say("num_physical_records", json!(physical));
+                format!("{}/links/{}", self.level, self.delta)
+            }
+            Filing::Aligned => {
+                say("zv_array", json!("links"));
+                say("dtype", json!("int64"));
+                self.path(filing)
+            }
+            Filing::Crossing => {
+                say("zv_array", json!("cross_chunk_links"));
+                say("sid_ndim", json!(arity));
+                say("num_links", json!(logical));
+                // What 0.8.1 has more than 0.8.0 is said where it counts.
+                if self.directed || self.duplicate {
+                    say("directed", json!(self.directed));
+                    say("store", json!(store));
+                    say("num_physical_records", json!(physical));
+                }
+                self.path(filing)
+            }
+        };
+        let mut says = overlaid(old, says);
+        if !self.directed && !self.duplicate && !self.current {
+            says.remove("directed");
+            says.remove("store");
+        }
+        node(path, nodes::group(&says))
+    }
+
+    /// What the array of some offsets says, beside the chunks.
+    pub fn array(&self, filing: &Filing, arity: usize) -> Value {
+        match filing {
+            Filing::Offsets(segment) => json!({
+                "zv_array": "links",
+                "dtype": "int64",
+                "offsets": numbers(segment, arity),
+                "has_perm": self.row_form(filing) == RowForm::Permuted,
+                "link_width": self.width.get(),
+                "level_delta": self.delta.levels(),
+            }),
+            Filing::Aligned | Filing::Crossing => json!({}),
+        }
+    }
+
+    /// What an attribute says of itself.
+    pub fn attribute(
+        &self,
+        filing: &Filing,
+        (name, dtype, columns): (&str, &str, usize),
+        arity: usize,
+        logical: u64,
+    ) -> Value {
+        let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
+        let delta = self.delta.levels();
+        match filing {
+            Filing::Offsets(segment) => json!({
+                "zv_array": "link_attribute", "name": name, "dtype": dtype,
+                "offsets": numbers(segment, arity), "level_delta": delta, "row_shape": shape,
+            }),
+            Filing::Aligned => json!({
+                "zv_array": "link_attribute", "name": name, "dtype": dtype, "level_delta": delta,
+            }),
+            Filing::Crossing => json!({
+                "zv_array": "cross_chunk_link_attribute", "name": name, "dtype": dtype,
+                "level_delta": delta, "num_links": logical, "row_shape": shape,
+            }),
+        }
+    }
+
+    /// What the group says that stands for an attribute of all links of the delta.
+    pub fn attribute_family(&self, name: &str, logical: u64) -> Output {
+        let says = json!({
+            "zv_array": "link_attribute_family", "name": name,
+            "level_delta": self.delta.levels(), "num_links": logical,
+        });
+        let path = format!("{}/link_attributes/{name}/{}", self.level, self.delta);
+        crate::plan::group(path, says)
+    }
+
+    /// Puts the rows of links between pieces of paths right. Says how many named
+    /// other rows, and how many no path explains.
+    pub fn mend(
+        &self,
+        bridges: &Bridges,
+        chunks: &[&[i64]],
+        ends: &mut [(u32, u64)],
+    ) -> (u64, u64) {
+        if self.width != LinkWidth::EDGE || self.delta != Delta::INTRA || self.duplicate {
+            return (0, 0);
+        }
+        let mut ways: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
+        for (link, record) in ends.chunks_exact(2).enumerate() {
+            if record[0].0 != record[1].0 {
+                ways.entry((record[0].0, record[1].0))
+                    .or_default()
+                    .push(link);
+            }
+        }
+        let (mut wrong, mut unexplained) = (0, 0);
+        for ((from, to), links) in ways {
+            let row = |link: &usize| (ends[link * 2].1, ends[link * 2 + 1].1);
+            let mut rows: Vec<(u64, u64)> = links.iter().map(row).collect();
+            match bridges.mend(chunks[from as usize], chunks[to as usize], &mut rows) {
+                Mended::Unexplained(count) => unexplained += count,
+                Mended::Rows(count) => {
+                    wrong += count;
+                    for (link, (first, last)) in links.into_iter().zip(rows) {
+                        ends[link * 2].1 = first;
+                        ends[link * 2 + 1].1 = last;
+                    }
+                }
+            }
+        }
+        (wrong, unexplained)
+    }
+
+    /// Of links that every chunk they touch has a copy of, one each, with the number
+    /// of copies that were missing. `leaders` are the chunks the copies are in.
+    pub fn once(&self, ends: &[(u32, u64)], leaders: &[u32]) -> (Vec<usize>, u64) {
+        let mut by_leader: BTreeMap<u32, ByRecord<'_>> = BTreeMap::new();
+        let records = ends.chunks_exact(self.width.get());
+        for ((link, record), leader) in records.enumerate().zip(leaders) {
+            let own = by_leader.entry(*leader).or_default();
+            own.entry(record).or_default().push(link);
+        }
+        let mut all = ByRecord::new();
+        for own in by_leader.values() {
+            for (record, links) in own {
+                let known = all.entry(record).or_default();
+                let more = links.get(known.len()..).unwrap_or_default();
+                known.extend_from_slice(more);
+            }
+        }
+        let mut missing = 0;
+        for (record, links) in &all {
+            let mut touched: Vec<u32> = record.iter().map(|(chunk, _)| *chunk).collect();
+            touched.sort_unstable();
+            touched.dedup();
+            for chunk in touched {
+                let there = by_leader.get(&chunk).and_then(|own| own.get(record));
+                missing += (links.len() - there.map_or(0, Vec::len)) as u64;
+            }
+        }
+        let mut kept: Vec<usize> = all.into_values().flatten().collect();
+        kept.sort_unstable();
+        (kept, missing)
+    }
+}
+
+/// The offsets of a segment.
+fn numbers(segment: &str, arity: usize) -> Vec<Vec<i64>> {
+    if segment == "self" {
+        return Vec::new();
+    }
+    let numbers = segment.split(['.', '_']);
+    let numbers: Vec<i64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    numbers.chunks(arity.max(1)).map(<[i64]>::to_vec).collect()
+}
+
+impl PlacedLinks {
+    /// The payload of the cell.
+    pub fn payload(&self) -> Vec<u8> {
+        match self.is_record {
+            true => self.rows.finish_cell(),
+            false => self.rows.finish_ragged(),
+        }
+    }
+}
+
+impl Alongside {
+    /// These links, one row after the other.
+    pub fn new(rows: impl IntoIterator<Item = u64>, from: Vec<usize>) -> Self {
+        let rows = rows.into_iter().flat_map(u64::to_le_bytes).collect();
+        Self { rows, from }
+    }
+
+    /// Adds those of another filing, whose links are counted on from `before`.
+    pub fn extend(&mut self, other: &Self, before: usize) {
+        self.rows.extend_from_slice(&other.rows);
+        self.from
+            .extend(other.from.iter().map(|link| link + before));
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The groups of links inside a chunk: those there were, of `rows` links, and one
+    /// more for these.
+    ///
+    /// # Errors
+    ///
+    /// [`FragmentIndexError`] when those there were are no index.
+    pub fn groups(&self, own: Option<&[u8]>, rows: u64) -> Result<Vec<u8>, FragmentIndexError> {
+        let more = self.from.len() as u64;
+        let Some(own) = own.filter(|own| !own.is_empty()) else {
+            return Ok(crate::layout::one_group(rows + more));
+        };
+        let index = FragmentIndex::parse(own)?;
+        if more == 0 {
+            return Ok(own.to_vec());
+        }
+        let mut builder = FragmentIndexBuilder::default();
+        // What was an index fits one with a group more, or it has 2^32 of them.
+        let room = |_| FragmentIndexError::Truncated(zvf_format::fragment::Section::Header);
+        for group in &index {
+            builder.push(&group).map_err(room)?;
+        }
+        builder.push_range(rows..rows + more).map_err(room)?;
+        Ok(builder.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests;

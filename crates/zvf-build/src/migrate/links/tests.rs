@@ -1,0 +1,99 @@
+//! Where links go, by profile and policy.
+
+use super::*;
+use crate::design::{Compression, Profile};
+
+fn links(profile: Profile, delta: i32, policy: (bool, bool)) -> LinkForm {
+    let form = Form::new(profile, Compression::None, None).unwrap_or_else(|_| unreachable!());
+    let scales = vec![AxisScales::EQUAL; 1];
+    form.links(0, Delta::new(delta), LinkWidth::EDGE, policy, scales)
+}
+
+/// Links between chunks 0, 1 and 2 of one axis, and where they come to be.
+#[track_caller]
+fn check(form: &LinkForm, ends: &[(u32, u64)], expected: &[(&str, &[i64], &[u8])]) {
+    let chunks: [&[i64]; 3] = [&[0], &[1], &[2]];
+    let all: Vec<usize> = (0..ends.len() / 2).collect();
+    let filed = form.file(&chunks, ends, &all);
+    let (placed, _) = filed.ok().flatten().unwrap_or_default();
+    let found: Vec<(String, Vec<i64>, Vec<u8>)> = placed
+        .iter()
+        .map(|((filing, at), links)| (form.path(filing), at.clone(), links.payload()))
+        .map(|(path, at, payload)| {
+            let numbers = payload.chunks_exact(8).map(|number| number[0]);
+            (path, at, numbers.collect())
+        })
+        .collect();
+    let found: Vec<(&str, &[i64], &[u8])> = found
+        .iter()
+        .map(|(path, at, numbers)| (path.as_str(), at.as_slice(), numbers.as_slice()))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn links_go_where_each_generation_has_them() {
+    let ends = [(1, 4), (0, 2), (0, 1), (1, 0)];
+    let sorted: &[u8] = &[1, 0, 1, 2, 4, 0, 1, 0];
+    let current = links(Profile::V09, 0, (false, false));
+    check(&current, &ends, &[("0/links/0/+1", &[0], sorted)]);
+    let older = links(Profile::V08, 0, (false, false));
+    let cell: &[u8] = &[2, 0, 24, 1, 2, 4, 0, 1, 0];
+    check(&older, &ends, &[("0/cross_chunk_links/0", &[0, 1], cell)]);
+    let directed = links(Profile::V09, 0, (true, false));
+    let ways: &[(&str, &[i64], &[u8])] = &[
+        ("0/links/0/+1", &[0], &[1, 0, 1, 0]),
+        ("0/links/0/-1", &[1], &[1, 0, 4, 2]),
+    ];
+    check(&directed, &ends, ways);
+}
+
+#[test]
+fn a_link_to_another_level_keeps_its_first_end_first() {
+    let ends = [(2, 4), (0, 2)];
+    let up = links(Profile::V09, 1, (false, false));
+    check(&up, &ends, &[("0/links/+1/-2", &[2], &[1, 0, 4, 2])]);
+}
+
+#[test]
+fn copies_become_one_link_each_and_those_missing_are_counted() {
+    let form = links(Profile::V09, 0, (false, true));
+    let (a, b) = ([(0, 1), (1, 2)], [(1, 5), (0, 6)]);
+    let ends = [a, b, a, b].concat();
+    assert_eq!(form.once(&ends, &[0, 0, 1, 1]), (vec![0, 1], 0));
+    assert_eq!(form.once(&ends[..6], &[0, 0, 1]), (vec![0, 1], 1));
+    assert_eq!(form.once(&ends[2..6], &[0, 1]), (vec![0, 1], 2));
+    assert_eq!(
+        form.once(&[a, a, a, a].concat(), &[0, 0, 1, 1]),
+        (vec![0, 1], 0)
+    );
+}
+
+#[test]
+fn links_of_one_chunk_join_those_inside() {
+    let form = links(Profile::V09, 0, (false, false));
+    let chunks: [&[i64]; 1] = [&[3]];
+    let filed = form.file(&chunks, &[(0, 7), (0, 8)], &[0]);
+    let (placed, beside) = filed.ok().flatten().unwrap_or_default();
+    assert!(placed.is_empty());
+    let more = &beside[&vec![3]];
+    let own: Vec<u8> = [1_u64, 2]
+        .iter()
+        .flat_map(|row| row.to_le_bytes())
+        .collect();
+    let payload = form.aligned_payload(&own, more);
+    assert_eq!(payload.map(|bytes| bytes.len()), Ok(32));
+    let groups = more.groups(None, 1).unwrap_or_default();
+    let index = FragmentIndex::parse(&groups);
+    assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((1, 2)));
+    let groups = more
+        .groups(Some(&crate::layout::one_group(1)), 1)
+        .unwrap_or_default();
+    let index = FragmentIndex::parse(&groups);
+    assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((2, 2)));
+    let up = links(Profile::V09, 1, (false, false));
+    let grouped = ragged::encode(&[&own[..], &[]]);
+    let payload = up.aligned_payload(&grouped, more).unwrap_or_default();
+    let groups = RaggedBlob::parse(&payload).map(|blob| blob.len());
+    assert_eq!((groups, up.count(&payload)), (Ok(3), 2));
+}

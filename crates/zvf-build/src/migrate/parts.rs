@@ -1,0 +1,150 @@
+//! Parts that have a cell for each chunk.
+
+use serde_json::{Map, Value};
+use zvf_format::path::ChunkCoords;
+
+use super::{Form, overlaid};
+use crate::{
+    layout::tables,
+    nodes::{self, ArrayNode},
+    plan::{Output, node},
+};
+
+/// More chunks along an axis than bounds are believed to span.
+const MOST_CHUNKS: f64 = 9_007_199_254_740_992.0;
+
+/// The chunks that the arrays of a level have room for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    lower: Vec<i64>,
+    /// Inclusive.
+    upper: Vec<i64>,
+}
+
+impl Extent {
+    /// The chunks that bounds touch, after an axis with so many values where chunks
+    /// have one. Bounds that are no numbers touch none.
+    pub fn of_bounds(bounds: Option<(&[f64], &[f64])>, chunk: &[f64], values: Option<u64>) -> Self {
+        let mut extent = Self::default();
+        if let Some(values) = values {
+            extent.lower.push(0);
+            extent.upper.push((values as i64).saturating_sub(1).max(0));
+        }
+        let Some((lower, upper)) = bounds else {
+            return Self::default();
+        };
+        for ((lower, upper), chunk) in lower.iter().zip(upper).zip(chunk) {
+            let (first, last) = ((lower / chunk).floor(), (upper / chunk).floor());
+            let is_known = first.abs() < MOST_CHUNKS && last.abs() < MOST_CHUNKS && first <= last;
+            if !is_known {
+                return Self::default();
+            }
+            extent.lower.push(first as i64);
+            extent.upper.push(last as i64);
+        }
+        extent
+    }
+
+    /// Makes room for a chunk.
+    pub fn reach(&mut self, chunk: &[i64]) {
+        if self.lower.len() != chunk.len() {
+            self.lower = chunk.to_vec();
+            self.upper = chunk.to_vec();
+            return;
+        }
+        for (axis, at) in chunk.iter().enumerate() {
+            self.lower[axis] = self.lower[axis].min(*at);
+            self.upper[axis] = self.upper[axis].max(*at);
+        }
+    }
+
+    /// Origin and shape of a grid; of one chunk when nothing is known. `None` when
+    /// there is no such shape.
+    fn grid(&self, arity: usize) -> Option<(Vec<i64>, Vec<u64>)> {
+        if self.lower.is_empty() {
+            return Some((vec![0; arity], vec![1; arity]));
+        }
+        let ends = self.lower.iter().zip(&self.upper);
+        let shape = ends.map(|(lower, upper)| {
+            let last = u64::try_from(upper.checked_sub(*lower)?).ok()?;
+            last.checked_add(1)
+        });
+        Some((self.lower.clone(), shape.collect::<Option<_>>()?))
+    }
+
+    /// The element of a chunk.
+    fn index(&self, chunk: &[i64]) -> Option<Vec<u64>> {
+        if self.lower.is_empty() {
+            return chunk.iter().map(|at| u64::try_from(*at).ok()).collect();
+        }
+        let index = chunk.iter().zip(&self.lower);
+        let index = index.map(|(at, lower)| u64::try_from(at.checked_sub(*lower)?).ok());
+        index.collect()
+    }
+}
+
+impl Form {
+    /// The node of a part: with the chunks that have a cell, where it says so, and
+    /// what its node said before. `None` when the chunks are too far apart for an
+    /// array.
+    pub fn part(
+        &self,
+        path: &str,
+        extent: &Extent,
+        arity: usize,
+        chunks: &[&[i64]],
+        old: &Map<String, Value>,
+        new: Value,
+    ) -> Option<Output> {
+        let says = overlaid(old, new);
+        if !self.is_current() {
+            return Some(node(path, nodes::group(&says)));
+        }
+        let mut keys: Vec<String> = chunks
+            .iter()
+            .map(|chunk| ChunkCoords(chunk).to_string())
+            .collect();
+        keys.sort_unstable();
+        let grid = extent.grid(arity)?;
+        let array = ArrayNode::per_chunk(&self.cells, &grid, None, &keys, says);
+        Some(node(path, array.json()))
+    }
+
+    /// A cell of a part; nothing where empty ones are not stored. `None` when the
+    /// chunk is outside.
+    pub fn cell(
+        &self,
+        path: &str,
+        extent: &Extent,
+        chunk: &[i64],
+        payload: Vec<u8>,
+    ) -> Option<Vec<Output>> {
+        let mut outputs = Vec::new();
+        if !self.is_current() {
+            let path = format!("{path}/{}", ChunkCoords(chunk));
+            tables::blob(&mut outputs, &self.cells, path, payload);
+        } else if !payload.is_empty() {
+            outputs.push(Output::Cell {
+                array: path.to_owned(),
+                index: extent.index(chunk)?,
+                payload,
+            });
+        }
+        Some(outputs)
+    }
+
+    /// Whether a cell without bytes is stored.
+    pub fn keeps_empty_cells(&self) -> bool {
+        !self.is_current()
+    }
+
+    /// A group without attributes.
+    pub fn bare(path: &str) -> Output {
+        crate::plan::bare(path)
+    }
+
+    /// A group with these.
+    pub fn group(path: &str, says: &Map<String, Value>) -> Output {
+        node(path, nodes::group(says))
+    }
+}

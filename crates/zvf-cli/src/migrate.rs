@@ -1,0 +1,85 @@
+//! `zvf migrate`: a store of another generation, written anew.
+
+mod report;
+
+use std::{error::Error, sync::Arc};
+
+use zvf::{
+    Existing, MigrateOptions,
+    build::{Compression, Profile},
+};
+
+use crate::{
+    advice::{Verb, advised},
+    command::Done,
+    create::values,
+    named::named,
+    progress::{Meter, Progress},
+};
+
+pub use report::Report;
+
+/// What stores are migrated to.
+const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
+
+/// Writes a store of 0.6 to 0.9 anew, as one of 0.9 or 0.8. What is there stays as it
+/// is. Cells keep their bytes wherever both generations have the same; known mistakes
+/// of old writers are put right, and what the new store cannot hold is listed.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option")]
+pub struct Arguments {
+    /// The store: a folder, a .zip file or an address.
+    #[arg(value_name = "IN")]
+    store: String,
+    /// Where to write it.
+    #[arg(value_name = "OUT")]
+    out: String,
+    /// The generation of the new store.
+    #[arg(long, default_value = Profile::default().name(),
+        value_parser = named(PROFILES, Profile::name))]
+    profile: Profile,
+    /// How cells are compressed: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
+    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = values::compression)]
+    compression: Compression,
+    /// Leaves out checksums of cells.
+    #[arg(long)]
+    no_checksum: bool,
+    /// Leaves out what cannot be read, and lists it.
+    #[arg(long)]
+    skip_damaged: bool,
+    /// Replaces a store that is there. If that is the one that is read, it is migrated
+    /// in its place, all of it or not at all.
+    #[arg(long)]
+    overwrite: bool,
+    /// Prints one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Shows no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Migrates a store.
+pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    let mut options = MigrateOptions::default();
+    options.profile = arguments.profile;
+    options.compression = arguments.compression;
+    options.checksum = arguments.no_checksum.then_some(false);
+    options.skip_damaged = arguments.skip_damaged;
+    if arguments.overwrite {
+        options.existing = Existing::Replace;
+    }
+    let meter = Meter::default();
+    let shown = meter.clone();
+    options.progress = Some(Arc::new(move |done, of| shown.set(done, of)));
+    let what = format!("migrating {}", arguments.store);
+    let progress = Progress::measured(arguments.quiet, what, meter);
+    let migrated = zvf::migrate(&arguments.store, &arguments.out, &options).await;
+    drop(progress);
+    let migrated = migrated.map_err(|error| advised(Verb::Migrate, error))?;
+    let report = Report::new(&arguments.out, migrated);
+    Ok(Done::from(match arguments.json {
+        true => format!("{:#}", report.object()),
+        false => report.text(),
+    }))
+}

@@ -1,0 +1,69 @@
+//! `zvf migrate`, as a user runs it.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{stores::Bench, unpack};
+
+#[test]
+fn a_store_becomes_one_of_another_generation() {
+    let bench = Bench::new();
+    unpack("zvf-07", "streamlines.zv", &bench.path("old.zv"));
+    let said = bench.says(&["migrate", "@old.zv", "@new.zv", "--no-checksum"]);
+    let size = said.lines().nth(2).unwrap();
+    assert!(size.contains("bytes written in"), "{said}");
+    let said = said.replace(&format!("{size}\n"), "");
+    let expected = "/new.zv, from 0.7 to 0.9\n  1 level, 8 vertices, 2 links\n  repaired:\n    \
+        0/cross_chunk_links/0: 2, links between pieces of paths that named other rows than those \
+        of their ends\n";
+    assert_eq!(said, expected);
+    let report = bench.json(&["migrate", "@new.zv", "@older.zv", "--profile", "0.8"]);
+    assert_eq!(report["from"], "0.9");
+    assert_eq!(report["to"], "0.8");
+    assert_eq!(
+        (&report["repaired"], &report["lost"]),
+        (&json!([]), &json!([]))
+    );
+    for store in ["@old.zv", "@new.zv", "@older.zv"] {
+        let info = bench.json(&["info", store]);
+        assert_eq!(info["levels"][0]["vertices"], 8, "{store}");
+    }
+}
+
+#[test]
+fn what_is_refused_says_the_way_out() {
+    let bench = Bench::new();
+    unpack("zvf-07", "graph.zv", &bench.path("old.zv"));
+    let said = bench.refused(&["migrate", "@old.zv", "@old.zv"]);
+    assert!(
+        said.contains("there is a store already; --overwrite replaces it"),
+        "{said}"
+    );
+    let said = bench.refused(&["migrate", "@no.zv", "@new.zv"]);
+    assert!(!said.contains("zvf create"), "{said}");
+    fs::write(bench.path("old.zv/0/vertices/0.0.0/c/0"), b"short").unwrap();
+    let said = bench.refused(&["migrate", "@old.zv", "@new.zv"]);
+    assert!(
+        said.contains("0/vertices") && said.contains("--skip-damaged"),
+        "{said}"
+    );
+    assert!(!bench.path("new.zv/zarr.json").exists());
+    // Those of the chunk go, and its manifest names what is not there.
+    let report = bench.json(&["migrate", "@old.zv", "@new.zv", "--skip-damaged"]);
+    let lost = report["lost"].as_array().unwrap().iter();
+    let lost: Vec<_> = lost
+        .filter(|lost| lost["what"] == "cannot be read")
+        .collect();
+    assert_eq!(lost[0]["path"], "0/object_index", "{lost:?}");
+    assert_eq!(lost[1]["path"], "0/vertices/0.0.0", "{lost:?}");
+    let report = bench.json(&[
+        "migrate",
+        "@old.zv",
+        "@old.zv",
+        "--overwrite",
+        "--skip-damaged",
+    ]);
+    assert_eq!(report["to"], "0.9");
+    assert_eq!(bench.json(&["info", "@old.zv"])["generation"], "0.9");
+}

@@ -1,0 +1,222 @@
+//! Further geometries, and all that is no part of the format: copied as it is.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join;
+use serde_json::json;
+use zvf_build::migrate::{Finding, Form};
+use zvf_model::{
+    array::{CompositeLinks, GeometryIndex, Vertices},
+    key::Key,
+    layout::Part,
+    level::LevelId,
+};
+use zvf_store::Read;
+
+use super::{
+    Migration,
+    level::Level,
+    parts::{Batches, Target, strays},
+};
+use crate::{
+    error::Error,
+    nodes::{self, named},
+};
+
+/// What the format puts in a level.
+const PARTS: [&str; 14] = [
+    "vertices",
+    "vertex_fragments",
+    "vertex_attributes",
+    "fragment_attributes",
+    "links",
+    "link_fragments",
+    "link_attributes",
+    "cross_chunk_links",
+    "cross_chunk_link_attributes",
+    "object_index",
+    "object_attributes",
+    "groups",
+    "group_attributes",
+    "geometry_index",
+];
+
+/// Files of a folder that is copied.
+const MOST_FILES: usize = 1 << 24;
+/// Bytes of files that are copied at once, about.
+const AT_ONCE: u64 = 64 << 20;
+
+/// A child's key.
+pub(super) fn child(path: &str, name: &str) -> Result<Key, Error> {
+    let path = format!("{path}/{name}");
+    named(Key::parse(&path), &path)
+}
+
+impl Migration<'_> {
+    /// Further geometries of a level.
+    pub(super) async fn composite(&self, level: &mut Level) -> Result<(), Error> {
+        let path = format!("{}/geometry_index", level.path);
+        let says = self.attributes(&path).await?;
+        let key = named(Key::parse(&path), &path)?;
+        if nodes::read_one(self.source.store(), &key).await?.is_none() {
+            return Ok(());
+        }
+        let index = GeometryIndex::parse(&key, &says)?.value;
+        self.put(vec![Form::group(&path, &says)]).await?;
+        for (kind, geometry) in &index.geometries {
+            let chunks = self.further_vertices(level, kind).await?;
+            if geometry.links.is_none() {
+                continue;
+            }
+            let path = format!("{}/links_{kind}", level.path);
+            let session = self.session();
+            let links = session.stored_further_links(level.id, kind).await;
+            if let Some(Some(links)) = self.passed(links)? {
+                let old = self.attributes(&path).await?;
+                let ends = links
+                    .ends
+                    .iter()
+                    .map(|end| i64::try_from(*end).unwrap_or(-1));
+                let ends: Vec<i64> = ends.collect();
+                let key = named(Key::parse(&path), &path)?;
+                let width = CompositeLinks::parse(&key, &old)?.value.width.get();
+                self.put(self.form.composite_links(&path, &old, width, &ends))
+                    .await?;
+                if chunks < 2 {
+                    continue;
+                }
+                let why =
+                    "they count vertices in the order they were given in, which is not stored";
+                let what = "which vertices links of a further geometry mean, in several chunks";
+                self.lost(Finding::new(path, what, ends.len() as u64 / width as u64).because(why));
+            }
+        }
+        Ok(())
+    }
+
+    async fn further_vertices(&self, level: &mut Level, kind: &str) -> Result<usize, Error> {
+        let session = self.session();
+        let part = session
+            .stored_part(level.id, &Part::CompositeVertices(kind))
+            .await;
+        let Some(Some(part)) = self.passed(part)? else {
+            return Ok(0);
+        };
+        self.lost(strays(&part));
+        let metadata = Vertices::parse(part.node(), part.attributes())?.value;
+        for chunk in part.chunks() {
+            level.extent.reach(chunk.coords());
+        }
+        let mut target = Target {
+            path: format!("{}/vertices_{kind}", level.path),
+            extent: &level.extent,
+            arity: level.arity,
+            old: part.attributes(),
+            keys: Vec::new(),
+        };
+        target.begin(self)?;
+        let (chunks, mut batches) = (part.chunks(), Batches::new());
+        self.expect(chunks.len());
+        let (mut at, mut waiting) = (0, Vec::new());
+        while at < chunks.len() || !waiting.is_empty() {
+            let end = batches.end(at, chunks.len());
+            let batch = &chunks[at..end];
+            let read = session.stored_cells(&part, batch);
+            let (read, put) = join(read, self.put(core::mem::take(&mut waiting))).await;
+            put?;
+            let mut bytes = 0;
+            for (chunk, cell) in batch.iter().zip(read) {
+                match cell {
+                    Ok(cell) => {
+                        bytes += cell.len() as u64;
+                        target.cell(self, chunk.coords(), Vec::from(cell), &mut waiting)?;
+                    }
+                    Err(damage) => self.damaged(damage)?,
+                }
+            }
+            batches.saw(end - at, bytes);
+            self.done(end - at);
+            at = end;
+        }
+        let dtype = part.attributes().get("dtype").cloned();
+        let says = json!({
+            "zv_array": "vertices",
+            "dtype": dtype.unwrap_or_else(|| json!(metadata.dtype.kind().name())),
+        });
+        target.end(self, says).await?;
+        Ok(chunks.len())
+    }
+
+    /// What a level has besides.
+    pub(super) async fn other_nodes(&self, level: &Level) -> Result<(), Error> {
+        let key = named(Key::parse(&level.path), &level.path)?;
+        let index = self
+            .attributes(&format!("{}/geometry_index", level.path))
+            .await?;
+        let kinds = index.keys();
+        let further = kinds.flat_map(|kind| [format!("vertices_{kind}"), format!("links_{kind}")]);
+        let further: BTreeSet<String> = further.collect();
+        let is_part = |name: &str| PARTS.contains(&name) || further.contains(name);
+        self.others(&key, is_part).await
+    }
+
+    /// What the root has besides levels.
+    pub(super) async fn other_root_nodes(&self, levels: &[LevelId]) -> Result<(), Error> {
+        let levels: BTreeSet<String> = levels.iter().map(ToString::to_string).collect();
+        let is_part = |name: &str| name == "parametric" || levels.contains(name);
+        self.others(&Key::root(), is_part).await
+    }
+
+    /// Copies what is below a node, but for parts.
+    async fn others(&self, key: &Key, is_part: impl Fn(&str) -> bool) -> Result<(), Error> {
+        let store = self.source.store();
+        let listing = nodes::children(store, key).await?;
+        let own = |name: &str| match key.is_root() {
+            true => name.to_owned(),
+            false => format!("{key}/{name}"),
+        };
+        let mut files: Vec<(String, u64)> = Vec::new();
+        for file in listing.files {
+            // Parts of a level are nodes, and a file of that name is none.
+            if file.name != "zarr.json" {
+                files.push((own(&file.name), file.size));
+            }
+        }
+        for folder in listing.folders.iter().filter(|name| !is_part(name)) {
+            let path = own(folder);
+            let prefix = named(Key::parse(&path), &path)?;
+            let below = store.list_all(&prefix, MOST_FILES).await?;
+            files.extend(
+                below
+                    .into_iter()
+                    .map(|file| (format!("{path}/{}", file.name), file.size)),
+            );
+        }
+        self.expect(files.len());
+        let mut rest = files.as_slice();
+        while !rest.is_empty() {
+            let mut bytes = 0_u64;
+            let fits = |file: &&(String, u64)| {
+                bytes = bytes.saturating_add(file.1);
+                bytes <= AT_ONCE
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (batch, after) = rest.split_at(count);
+            let keys = batch.iter().map(|(name, _)| named(Key::parse(name), name));
+            let keys = keys.collect::<Result<Vec<Key>, Error>>()?;
+            let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
+            let read = store.read(&reads).await?;
+            let objects = keys.into_iter().zip(read);
+            let objects = objects.filter_map(|(key, bytes)| Some((key, bytes?)));
+            self.put_as_it_is(objects.collect()).await?;
+            self.done(count);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    async fn put_as_it_is(&self, objects: Vec<(Key, bytes::Bytes)>) -> Result<(), Error> {
+        self.state().written.count(&objects);
+        self.sink.put(objects).await
+    }
+}

@@ -1,0 +1,428 @@
+//! Links of a level, filed anew.
+
+mod aligned;
+mod finish;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use zvf_build::{
+    Output,
+    migrate::{Extent, Filing, Finding, LinkForm},
+};
+use zvf_format::{
+    links::{AxisScales, LinkWidth},
+    path::Delta,
+};
+use zvf_model::{grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms};
+use zvf_query::{CellLinks, LinkCells};
+use zvf_store::CellArray;
+
+use self::aligned::AlignedCells;
+use super::{
+    Migration,
+    level::Level,
+    no_place,
+    parts::{Batches, Target},
+    units::{Beside, Gathered, Unit, units},
+};
+use crate::error::Error;
+
+/// Links of one delta on their way.
+pub(super) struct Links<'a> {
+    pub(super) cells: &'a LinkCells<CellArray>,
+    pub(super) form: LinkForm,
+    pub(super) extent: Extent,
+    pub(super) arity: usize,
+    /// Chunks that have a cell, by array or family.
+    pub(super) filed: BTreeMap<Filing, Vec<Vec<i64>>>,
+    /// The same of each attribute.
+    pub(super) valued: Vec<BTreeMap<Filing, Vec<Vec<i64>>>>,
+    /// Bytes of a row of each attribute; 0 while that is not known.
+    pub(super) rows: Vec<usize>,
+    pub(super) made_up: Vec<u64>,
+    /// Links that go beside those of a chunk.
+    pub(super) beside: BTreeMap<Vec<i64>, Beside>,
+    /// Links that were filed, links between chunks among them, and rows stored.
+    pub(super) logical: u64,
+    pub(super) crossing: u64,
+    pub(super) physical: u64,
+    mended: u64,
+    unexplained: u64,
+    copies: u64,
+}
+
+impl Links<'_> {
+    /// Makes the array or family, and those of its attributes, known to whoever
+    /// encodes their cells.
+    pub(super) fn begin(&self, migration: &Migration<'_>, filing: &Filing) -> Result<(), Error> {
+        let none = Map::new();
+        let names = self.cells.attributes();
+        let paths = names.map(|(name, _)| self.form.attribute_path(name, filing));
+        for path in paths.chain([self.form.path(filing)]) {
+            self.target(path, &none).begin(migration)?;
+        }
+        Ok(())
+    }
+
+    fn target<'b>(&'b self, path: String, old: &'b Map<String, Value>) -> Target<'b> {
+        Target {
+            path,
+            extent: &self.extent,
+            arity: self.arity,
+            old,
+            keys: Vec::new(),
+        }
+    }
+
+    /// Puts rows of links between pieces of paths right.
+    fn mend(&mut self, level: &Level, gathered: &mut Gathered) {
+        if let Some(bridges) = &level.bridges {
+            let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
+            let (mended, unexplained) = self.form.mend(bridges, &chunks, &mut gathered.ends);
+            self.mended += mended;
+            self.unexplained += unexplained;
+        }
+    }
+
+    /// A cell of links, with its attributes.
+    pub(super) fn cell(
+        &mut self,
+        migration: &Migration<'_>,
+        filing: &Filing,
+        at: &[i64],
+        (payload, values): (Vec<u8>, Vec<Option<Vec<u8>>>),
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), Error> {
+        if !self.filed.contains_key(filing) {
+            self.filed.insert(filing.clone(), Vec::new());
+            self.begin(migration, filing)?;
+        }
+        let none = Map::new();
+        let names: Vec<String> = self
+            .cells
+            .attributes()
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        let mut target = self.target(self.form.path(filing), &none);
+        target.cell(migration, at, payload, outputs)?;
+        let keys = target.keys;
+        self.filed.entry(filing.clone()).or_default().extend(keys);
+        for (number, (name, values)) in names.iter().zip(values).enumerate() {
+            let Some(values) = values else {
+                continue;
+            };
+            let mut target = self.target(self.form.attribute_path(name, filing), &none);
+            target.cell(migration, at, values, outputs)?;
+            let keys = target.keys;
+            if let Some(valued) = self.valued.get_mut(number) {
+                valued.entry(filing.clone()).or_default().extend(keys);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Migration<'_> {
+    /// Links of all deltas.
+    pub(super) async fn links(
+        &self,
+        level: &mut Level,
+        all: Vec<(Delta, LinkCells<CellArray>)>,
+    ) -> Result<(), Error> {
+        for (delta, cells) in &all {
+            for stray in cells.strays() {
+                self.lost(Finding::new(
+                    stray.to_string(),
+                    "a name that is no chunk",
+                    1,
+                ));
+            }
+            if self.form.has_ids() {
+                self.one_width(level, *delta, cells).await?;
+                continue;
+            }
+            let widths: BTreeSet<LinkWidth> =
+                cells.families().into_iter().map(|own| own.1).collect();
+            for width in widths {
+                self.links_of(level, *delta, cells, width).await?;
+            }
+        }
+        self.orphans(level, &all).await
+    }
+
+    /// Links of a delta where the target has one number of ends for all of them: that
+    /// of links inside chunks, if there are two.
+    async fn one_width(
+        &self,
+        level: &mut Level,
+        delta: Delta,
+        cells: &LinkCells<CellArray>,
+    ) -> Result<(), Error> {
+        let families = cells.families();
+        let used = |family: &&(Key, LinkWidth)| {
+            (0..cells.len()).any(|cell| cells.family(cell) == Some(&family.0))
+        };
+        let kept = families.iter().find(used).or(families.first());
+        let Some((_, width)) = kept else {
+            return Ok(());
+        };
+        for (node, other) in families.iter().filter(|family| family.1 != *width) {
+            let count = (0..cells.len())
+                .filter(|cell| cells.width(*cell) == Some(*other))
+                .count();
+            let why = format!(
+                "links of {} ends, where those inside chunks have {}",
+                other.get(),
+                width.get()
+            );
+            let what = "cells of links of another number of ends";
+            self.lost(Finding::new(node.to_string(), what, count as u64).because(why));
+        }
+        self.links_of(level, delta, cells, *width).await
+    }
+
+    async fn links_of(
+        &self,
+        level: &mut Level,
+        delta: Delta,
+        cells: &LinkCells<CellArray>,
+        width: LinkWidth,
+    ) -> Result<(), Error> {
+        let policy = self.policy(cells, width).await?;
+        let scales = self.scales(level, delta).await?;
+        let form = self
+            .form
+            .links(level.id.number(), delta, width, policy, scales);
+        let attributes = cells.attributes().count();
+        let mut links = Links {
+            cells,
+            form,
+            extent: level.extent.clone(),
+            arity: level.arity,
+            filed: BTreeMap::new(),
+            valued: vec![BTreeMap::new(); attributes],
+            rows: vec![0; attributes],
+            made_up: vec![0; attributes],
+            beside: BTreeMap::new(),
+            logical: 0,
+            crossing: 0,
+            physical: 0,
+            mended: 0,
+            unexplained: 0,
+            copies: 0,
+        };
+        let own: Vec<usize> = (0..cells.len())
+            .filter(|cell| cells.width(*cell) == Some(width))
+            .collect();
+        for cell in &own {
+            for chunk in cells.chunks(*cell).unwrap_or_default() {
+                links.extent.reach(chunk.coords());
+            }
+        }
+        let (aligned, others): (Vec<usize>, Vec<usize>) =
+            own.into_iter().partition(|cell| cells.is_aligned(*cell));
+        self.crossing(level, &mut links, &others).await?;
+        let aligned = AlignedCells::new(cells, aligned);
+        self.aligned(level, &mut links, &aligned).await?;
+        self.finish_links(level, links).await
+    }
+
+    /// Whether ends are kept in order, and whether there are copies.
+    async fn policy(
+        &self,
+        cells: &LinkCells<CellArray>,
+        width: LinkWidth,
+    ) -> Result<(bool, bool), Error> {
+        let (mut directed, mut duplicate) = (false, false);
+        for (node, own) in cells.families() {
+            if own == width {
+                let says = self.attributes(node.as_str()).await?;
+                directed |= says.get("directed") == Some(&Value::Bool(true));
+                duplicate |= says.get("store").and_then(Value::as_str) == Some("duplicate");
+            }
+        }
+        Ok((directed, duplicate))
+    }
+
+    /// How chunks of the level compare with those at the other ends; as equal ones
+    /// when there is no such level.
+    async fn scales(&self, level: &Level, delta: Delta) -> Result<Vec<AxisScales>, Error> {
+        let equal = vec![AxisScales::EQUAL; level.arity];
+        let target = level.id.offset(delta.levels());
+        let target = target.filter(|target| self.source.levels().contains(target));
+        let Some(target) = target else {
+            if self.form.has_ids() {
+                let why = "their chunks are taken for as large as those of the root";
+                let path = format!("{}/links/{delta}", level.path);
+                self.lost(Finding::new(path, "the level that links lead to", 1).because(why));
+            }
+            return Ok(equal);
+        };
+        if delta == Delta::INTRA {
+            return Ok(equal);
+        }
+        let (own, target) = (
+            self.source.level(level.id).await?,
+            self.source.level(target).await?,
+        );
+        let scales = own.link_scales(&target, self.source.root());
+        let damaged = |error: zvf_model::grid::ScaleError| zvf_query::Damage {
+            key: Key::root(),
+            chunk: None,
+            fault: error.into(),
+        };
+        match scales {
+            Ok(scales) => Ok(scales),
+            // Only 0.9 goes by them.
+            Err(_) if !self.form.has_ids() => Ok(equal),
+            Err(error) => Err(zvf_query::QueryError::from(damaged(error)).into()),
+        }
+    }
+
+    /// Links that are not in cells of one chunk, unit by unit.
+    async fn crossing(
+        &self,
+        level: &mut Level,
+        links: &mut Links<'_>,
+        cells: &[usize],
+    ) -> Result<(), Error> {
+        let session = self.session();
+        let tables: Vec<usize> = cells
+            .iter()
+            .copied()
+            .filter(|cell| links.cells.chunks(*cell).is_none())
+            .collect();
+        for table in tables {
+            let read = self.passed(session.read_links(links.cells, &[table]).await)?;
+            let Some(read) = read else { continue };
+            for chunk in read.iter().flat_map(|own| &own.chunks) {
+                links.extent.reach(chunk.coords());
+            }
+            let mut gathered = Gathered::of(links.cells, &read);
+            drop(read);
+            let parts = gathered.apart(&links.form);
+            self.expect(parts.len());
+            links.mend(level, &mut gathered);
+            let mut outputs = Vec::new();
+            for (number, part) in parts.iter().enumerate() {
+                self.file(links, &gathered, part, &mut outputs)?;
+                if outputs.len() >= 1 << 10 || number + 1 == parts.len() {
+                    self.put(core::mem::take(&mut outputs)).await?;
+                }
+                self.done(1);
+            }
+        }
+        let units: Vec<(Vec<ChunkCoord>, Unit)> = units(links.cells, cells).into_iter().collect();
+        self.expect(units.len());
+        let (mut at, mut batches) = (0, Batches::new());
+        while at < units.len() {
+            let end = batches.end(at, units.len());
+            let batch = &units[at..end];
+            let wanted: Vec<usize> = batch
+                .iter()
+                .flat_map(|(_, unit)| unit.cells.clone())
+                .collect();
+            let read = self.read_links(links, &wanted).await?;
+            let mut read = read.into_iter();
+            let mut outputs = Vec::new();
+            let mut bytes = 0;
+            for (_, unit) in batch {
+                let own: Vec<CellLinks> = read.by_ref().take(unit.cells.len()).flatten().collect();
+                let mut gathered = Gathered::of(links.cells, &own);
+                bytes += gathered.ends.len() as u64 * 16;
+                links.mend(level, &mut gathered);
+                let kept = self.once(links, &gathered);
+                self.file(links, &gathered, &kept, &mut outputs)?;
+            }
+            self.put(outputs).await?;
+            batches.saw(end - at, bytes);
+            self.done(end - at);
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Reads cells of links; a damaged one is `None` where that is allowed.
+    pub(super) async fn read_links(
+        &self,
+        links: &Links<'_>,
+        wanted: &[usize],
+    ) -> Result<Vec<Option<CellLinks>>, Error> {
+        let session = self.session();
+        match session.read_links(links.cells, wanted).await {
+            Ok(read) => Ok(read.into_iter().map(Some).collect()),
+            Err(_) if self.options.skip_damaged => {
+                // Which it is, only reading one by one tells.
+                let mut read = Vec::with_capacity(wanted.len());
+                for cell in wanted {
+                    let one = session.read_links(links.cells, &[*cell]).await;
+                    read.push(self.passed(one)?.and_then(|mut one| one.pop()));
+                }
+                Ok(read)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Of copies one each.
+    fn once(&self, links: &mut Links<'_>, gathered: &Gathered) -> Vec<usize> {
+        let count = gathered.ends.len() / links.form.width.get();
+        // From 0.9 on, links between levels have no copies.
+        let old = self.source.layout().links == LinkForms::PerDelta;
+        if !links.form.duplicate || !(old || links.form.delta == Delta::INTRA) {
+            return (0..count).collect();
+        }
+        let (kept, missing) = links.form.once(&gathered.ends, &gathered.leaders);
+        links.copies += missing;
+        kept
+    }
+
+    fn file(
+        &self,
+        links: &mut Links<'_>,
+        gathered: &Gathered,
+        own: &[usize],
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), Error> {
+        let chunks: Vec<&[i64]> = gathered.chunks.iter().map(ChunkCoord::coords).collect();
+        let filed = links.form.file(&chunks, &gathered.ends, own)?;
+        let (placed, beside) = filed.ok_or_else(|| no_place("links"))?;
+        links.logical += own.len() as u64;
+        links.crossing += own.len() as u64;
+        for (values, (row, made_up)) in gathered
+            .values
+            .iter()
+            .zip(links.rows.iter_mut().zip(&mut links.made_up))
+        {
+            *row = values.row.max(*row);
+            *made_up += values.made_up;
+        }
+        for ((filing, at), cell) in placed {
+            let values = gathered
+                .values
+                .iter()
+                .map(|values| values.of(&cell.from))
+                .collect();
+            links.physical += cell.from.len() as u64;
+            links.cell(self, &filing, &at, (cell.payload(), values), outputs)?;
+        }
+        for (chunk, more) in beside {
+            links.physical += more.from.len() as u64;
+            let values = gathered
+                .values
+                .iter()
+                .map(|values| values.of(&more.from))
+                .collect();
+            let known = links.beside.insert(
+                chunk,
+                Beside {
+                    links: more,
+                    values,
+                },
+            );
+            debug_assert!(known.is_none(), "a unit is all links of its chunks");
+        }
+        Ok(())
+    }
+}

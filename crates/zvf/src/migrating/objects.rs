@@ -1,0 +1,488 @@
+//! The object index, groups, and attributes of both.
+
+use std::collections::{BTreeMap, HashSet};
+
+use bytes::Bytes;
+use zvf_build::{
+    Numbers, Values as Stored,
+    migrate::{Finding, TableRows},
+};
+use zvf_format::{manifest::ObjectManifest, numeric::Kind};
+use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryKind};
+use zvf_query::{Column, Damage, Fault, StoredManifests, Values, predicate::Scope};
+use zvf_store::CellArray;
+
+use super::{Migration, level::Level};
+use crate::error::Error;
+
+/// Ids that are rows, before 0.9.
+const IDS: core::ops::Range<i64> = 0..1 << 26;
+/// Rows that are made for ids that no object has, however few objects there are.
+const SPARE: i64 = 1 << 20;
+/// The same for each object.
+const SPARE_EACH: i64 = 64;
+/// Rows of manifests that are read although nobody asked, rather than apart.
+const GAP: u64 = 1 << 10;
+/// A manifest without blocks.
+const EMPTY: [u8; 4] = [0; 4];
+
+/// Which row of the source each row of the target is.
+pub(super) enum Order {
+    /// The same.
+    Same(u64),
+    /// That of the id that the row is; this many.
+    ById(Vec<Option<u64>>),
+}
+
+/// What manifests come to.
+#[derive(Default)]
+struct Tally {
+    present: u64,
+    /// Rows that were never written.
+    unwritten: u64,
+    shared: u64,
+}
+
+impl Order {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Same(rows) => *rows,
+            Self::ById(rows) => rows.len() as u64,
+        }
+    }
+
+    fn row(&self, at: u64) -> Option<u64> {
+        match self {
+            Self::Same(rows) => (at < *rows).then_some(at),
+            Self::ById(rows) => rows.get(usize::try_from(at).ok()?).copied().flatten(),
+        }
+    }
+}
+
+impl Migration<'_> {
+    /// Objects with their attributes.
+    pub(super) async fn objects(&self, level: &mut Level) -> Result<(), Error> {
+        let session = self.session();
+        let names = session.attribute_list(level.id, Scope::Object).await?;
+        let manifests = self.passed(session.stored_manifests(level.id).await)?;
+        if !names.is_empty() {
+            level.facts.present.push("object_attributes");
+        }
+        let Some(Some(manifests)) = manifests else {
+            for name in names.iter() {
+                self.object_attribute(level, name, &Order::Same(0)).await?;
+            }
+            return Ok(());
+        };
+        level.facts.present.push("object_index");
+        // Every row has an id.
+        let ids: Vec<i64> = (0..manifests.rows())
+            .filter_map(|row| manifests.id(row))
+            .collect();
+        let order = self.order(level, &ids);
+        let tally = self.manifests(level, &manifests, &order).await?;
+        let sorted = ids.is_sorted();
+        let old = self.attributes(manifests.node().as_str()).await?;
+        let (rows, present) = (order.len(), tally.present);
+        let number = level.id.number();
+        let counts = (rows, present, sorted);
+        let mut outputs = self.form.object_index(number, &old, level.arity, counts);
+        outputs.extend(self.form.ids(number, &ids));
+        self.put(outputs).await?;
+        if let Some(declared) = manifests.index().num_present
+            && declared != present
+        {
+            let what = "a count of objects that was not that of the manifests";
+            self.repaired(Finding::new(manifests.node().to_string(), what, 1));
+        }
+        let what = "manifests that were never written, and are empty now";
+        self.repaired(Finding::new(
+            manifests.node().to_string(),
+            what,
+            tally.unwritten,
+        ));
+        self.shared(level, &manifests, tally.shared);
+        for name in names.iter() {
+            self.object_attribute(level, name, &order).await?;
+        }
+        if matches!(order, Order::Same(_)) && !self.ids_fit(&ids) {
+            self.kept_ids(level, &ids, &names).await?;
+            level.renumbered = ids.iter().copied().zip(0..).collect();
+        }
+        Ok(())
+    }
+
+    /// Whether the target can hold these ids.
+    fn ids_fit(&self, ids: &[i64]) -> bool {
+        let last = ids.iter().copied().max().unwrap_or(0);
+        let count = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+        let most = SPARE.max(SPARE_EACH.saturating_mul(count));
+        let is_row = |id: &i64| IDS.contains(id);
+        self.form.has_ids() || (last < most && ids.iter().all(is_row))
+    }
+
+    fn order(&self, level: &Level, ids: &[i64]) -> Order {
+        let rows = ids.len() as u64;
+        let are_rows = ids.iter().zip(0..).all(|(id, row)| *id == row);
+        if self.form.has_ids() || are_rows {
+            return Order::Same(rows);
+        }
+        if !self.ids_fit(ids) {
+            let why = "0.8 has a row for each id from 0 on, and theirs are too large; objects are \
+                       numbered anew, and object_attributes/object_id has their ids";
+            let path = format!("{}/object_index/object_ids", level.path);
+            self.lost(Finding::new(path, "ids of objects", rows).because(why));
+            return Order::Same(rows);
+        }
+        let last = ids.iter().copied().max().unwrap_or(-1);
+        let mut order = vec![None; usize::try_from(last + 1).unwrap_or(0)];
+        let gaps = order.len().saturating_sub(ids.len()) as u64;
+        let why = "0.8 has a row for each id from 0 on, so those in between are empty objects now";
+        let path = format!("{}/object_index/object_ids", level.path);
+        self.lost(Finding::new(path, "ids that no object has", gaps).because(why));
+        for (row, id) in (0..).zip(ids) {
+            if let Some(at) = usize::try_from(*id).ok().and_then(|id| order.get_mut(id)) {
+                *at = Some(row);
+            }
+        }
+        Order::ById(order)
+    }
+
+    /// Ids that are no rows, as an attribute.
+    async fn kept_ids(&self, level: &Level, ids: &[i64], names: &[String]) -> Result<(), Error> {
+        if names.iter().any(|name| name == "object_id") {
+            return Ok(());
+        }
+        let mut numbers = Numbers::new(Kind::Int64, 1);
+        numbers.bytes = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let rows = TableRows {
+            name: "object_id".to_owned(),
+            values: Stored::Numbers(numbers),
+            present: None,
+        };
+        let folder = format!("{}/object_attributes", level.path);
+        self.parent(&folder).await?;
+        let path = format!("{folder}/object_id");
+        let none = serde_json::Map::new();
+        self.put(self.form.object_attribute(&path, &none, &rows)?)
+            .await
+    }
+
+    /// All manifests, a chunk of the index at a time.
+    async fn manifests(
+        &self,
+        level: &mut Level,
+        manifests: &StoredManifests<CellArray>,
+        order: &Order,
+    ) -> Result<Tally, Error> {
+        let mut tally = Tally::default();
+        let (rows, number) = (order.len(), level.id.number());
+        let step = self.form.manifests_at_once();
+        self.register(&self.form.manifest_array(number, rows))?;
+        self.expect(usize::try_from(rows.div_ceil(step)).unwrap_or(usize::MAX));
+        for chunk in 0..rows.div_ceil(step) {
+            let first = chunk * step;
+            let last = (first + step).min(rows);
+            let wanted: Vec<Option<u64>> = (first..last).map(|at| order.row(at)).collect();
+            let mut blobs = self.manifest_blobs(manifests, &wanted).await?;
+            for (row, blob) in wanted.iter().zip(&mut blobs) {
+                if let Some(row) = row
+                    && let Err(fault) = Self::manifest(level, blob, &mut tally)
+                {
+                    let source = Box::new(fault);
+                    self.damaged(Damage {
+                        key: manifests.node().clone(),
+                        chunk: None,
+                        fault: Fault::Row { row: *row, source },
+                    })?;
+                    *blob = Bytes::new();
+                }
+                if blob.is_empty() {
+                    tally.unwritten += u64::from(row.is_some());
+                    *blob = Bytes::from_static(&EMPTY);
+                }
+            }
+            let output = self.form.manifests(number, rows, chunk, &blobs)?;
+            self.put(vec![output]).await?;
+            self.done(1);
+        }
+        Ok(tally)
+    }
+
+    /// Manifests of these rows; of none where there is no row.
+    async fn manifest_blobs(
+        &self,
+        manifests: &StoredManifests<CellArray>,
+        wanted: &[Option<u64>],
+    ) -> Result<Vec<Bytes>, Error> {
+        let session = self.session();
+        let mut blobs = vec![Bytes::from_static(&EMPTY); wanted.len()];
+        let mut places: Vec<(u64, usize)> = wanted
+            .iter()
+            .enumerate()
+            .filter_map(|(place, row)| Some(((*row)?, place)))
+            .collect();
+        places.sort_unstable();
+        for run in places.chunk_by(|a, b| b.0 - a.0 <= GAP) {
+            let (Some(first), Some(last)) = (run.first(), run.last()) else {
+                continue;
+            };
+            let read = session.manifest_rows(manifests, first.0..last.0 + 1).await;
+            let read = self.passed(read)?.unwrap_or_default();
+            for (row, place) in run {
+                let at = usize::try_from(row - first.0).unwrap_or(usize::MAX);
+                blobs[*place] = read.get(at).cloned().unwrap_or_default();
+            }
+        }
+        Ok(blobs)
+    }
+
+    /// Checks a manifest against the chunks, and takes from it what paths imply.
+    fn manifest(level: &mut Level, blob: &[u8], tally: &mut Tally) -> Result<(), Fault> {
+        if blob.is_empty() {
+            return Ok(());
+        }
+        let manifest = ObjectManifest::parse(blob, level.arity)?;
+        tally.present += u64::from(!manifest.is_empty());
+        let mut pieces: Vec<(ChunkCoord, (u64, u64))> = Vec::new();
+        // A path may come back to a piece of its own.
+        let mut own: HashSet<(ChunkCoord, u32)> = HashSet::new();
+        for block in &manifest {
+            let coords: Vec<i64> = block.chunk.iter().collect();
+            let chunk = ChunkCoord::new(coords);
+            let Some(facts) = level.chunks.get_mut(&chunk) else {
+                return Err(Fault::NoChunk(chunk));
+            };
+            for fragment in block.fragments.iter() {
+                if fragment >= facts.fragments {
+                    let fragments = facts.fragments;
+                    return Err(Fault::NoFragment {
+                        fragment,
+                        fragments,
+                    });
+                }
+                let is_own = !own.insert((chunk.clone(), fragment));
+                tally.shared += u64::from(facts.name(fragment) && !is_own);
+                if let Some(Some(ends)) = facts.ends.get(fragment as usize) {
+                    pieces.push((chunk.clone(), *ends));
+                }
+            }
+        }
+        if let Some(bridges) = &mut level.bridges {
+            bridges.path(pieces.iter().map(|(chunk, ends)| (chunk.coords(), *ends)));
+        }
+        Ok(())
+    }
+
+    /// What it means that objects name the same fragments.
+    fn shared(&self, level: &mut Level, manifests: &StoredManifests<CellArray>, shared: u64) {
+        if shared == 0 {
+            return;
+        }
+        let path = manifests.node().to_string();
+        level.facts.shares_fragments = true;
+        if !level.says_shared {
+            let what = "fragments that several objects name, which was not declared";
+            self.repaired(Finding::new(&path, what, shared));
+        }
+        let generation = self.source.layout().generation;
+        let old = matches!(generation, Generation::V0_6 | Generation::V0_7);
+        let kinds = &self.source.root().geometry_kinds;
+        if old && kinds.contains(&GeometryKind::Mesh) {
+            let why = "up to 0.7, all objects of a mesh name one fragment of each chunk";
+            let what = "which vertices are those of which object";
+            self.lost(Finding::new(path, what, shared).because(why));
+        }
+    }
+
+    async fn object_attribute(
+        &self,
+        level: &Level,
+        name: &str,
+        order: &Order,
+    ) -> Result<(), Error> {
+        let folder = format!("{}/object_attributes", level.path);
+        let path = format!("{folder}/{name}");
+        let column = self.session().object_values(level.id, name, None).await;
+        let Some(column) = self.passed(column)? else {
+            return Ok(());
+        };
+        let old = self.attributes(&path).await?;
+        self.check_extents(&path, &old);
+        let rows = rows_of(column, order);
+        if matches!(rows.values, Stored::Text(_)) && !self.form.has_text() {
+            let count = rows.values.len() as u64;
+            self.lost(Finding::new(path, "text, of which 0.8 has no form", count));
+            return Ok(());
+        }
+        if let Some(kind) = rows.becomes()
+            && self.form.has_ids()
+        {
+            let what = "truth values, which are numbers now that some are absent";
+            self.lost(Finding::new(&path, what, rows.values.len() as u64).because(kind));
+        }
+        self.parent(&folder).await?;
+        self.put(self.form.object_attribute(&path, &old, &rows)?)
+            .await
+    }
+
+    /// Rows of more axes than one become flat.
+    fn check_extents(&self, path: &str, old: &serde_json::Map<String, serde_json::Value>) {
+        let shape = old.get("shape").and_then(serde_json::Value::as_array);
+        if shape.is_some_and(|shape| shape.len() > 2) {
+            let what = "the shape of rows of several axes, which are flat now";
+            self.lost(Finding::new(path, what, 1));
+        }
+    }
+
+    /// Groups with their attributes.
+    pub(super) async fn groups(&self, level: &mut Level) -> Result<(), Error> {
+        let session = self.session();
+        let path = format!("{}/groups", level.path);
+        let list = self.passed(session.group_list(level.id).await)?;
+        if let Some(Some(list)) = list {
+            level.facts.present.push("groups");
+            let (mut members, ranges) = self.members(&list)?;
+            if !level.renumbered.is_empty() {
+                let before: usize = members.iter().map(Vec::len).sum();
+                for own in &mut members {
+                    let rows = own
+                        .iter()
+                        .filter_map(|id| level.renumbered.get(id).copied());
+                    *own = rows.collect();
+                }
+                let after: usize = members.iter().map(Vec::len).sum();
+                let what = "members of groups that are no objects";
+                self.lost(Finding::new(&path, what, (before - after) as u64));
+            }
+            let old = self.attributes(&path).await?;
+            self.put(self.form.groups(&path, &old, true, &members, &ranges)?)
+                .await?;
+        }
+        let names = session.attribute_list(level.id, Scope::Group).await?;
+        let folder = format!("{}/group_attributes", level.path);
+        if !names.is_empty() {
+            self.parent(&folder).await?;
+            level.facts.present.push("group_attributes");
+        }
+        for name in names.iter() {
+            let path = format!("{folder}/{name}");
+            let column = session.group_values(level.id, name, None).await;
+            let Some(column) = self.passed(column)? else {
+                continue;
+            };
+            let old = self.attributes(&path).await?;
+            self.check_extents(&path, &old);
+            self.plain_attribute(&path, Some("groupings_attribute"), &old, column)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Members of groups in lists, and groups that are ranges of ids where the target
+    /// has such.
+    #[expect(clippy::type_complexity, reason = "lists and ranges, used once")]
+    pub(super) fn members(
+        &self,
+        list: &zvf_query::GroupList,
+    ) -> Result<(Vec<Vec<i64>>, BTreeMap<u64, (i64, i64)>), Error> {
+        let (mut members, mut ranges) = (Vec::new(), BTreeMap::new());
+        let budget = zvf_model::fetch::Fetch::budget(self.source.cells());
+        let mut bytes = 0_u64;
+        for group in 0..list.len() {
+            let of_group = list.members(group);
+            let range = of_group.and_then(|members| members.as_range());
+            if let (Some(range), true) = (range, self.form.has_ids()) {
+                ranges.insert(group, (range.start, range.end));
+                members.push(Vec::new());
+                continue;
+            }
+            let count = of_group.map_or(0, |members| members.len());
+            bytes = bytes.saturating_add(count.saturating_mul(16));
+            if bytes > budget {
+                let what = "the members of groups";
+                return Err(zvf_query::QueryError::OverBudget {
+                    what,
+                    bytes,
+                    budget,
+                }
+                .into());
+            }
+            members.push(
+                of_group
+                    .map(|members| members.iter().collect())
+                    .unwrap_or_default(),
+            );
+        }
+        Ok((members, ranges))
+    }
+
+    /// An attribute of which all rows are there.
+    pub(super) async fn plain_attribute(
+        &self,
+        path: &str,
+        tag: Option<&str>,
+        old: &serde_json::Map<String, serde_json::Value>,
+        column: Column,
+    ) -> Result<(), Error> {
+        let rows = column.values.len() as u64;
+        let rows = rows_of(column, &Order::Same(rows));
+        if matches!(rows.values, Stored::Text(_)) && !self.form.has_text() {
+            let count = rows.values.len() as u64;
+            self.lost(Finding::new(path, "text, of which 0.8 has no form", count));
+            return Ok(());
+        }
+        self.put(self.form.plain_attribute(path, tag, old, &rows)?)
+            .await
+    }
+}
+
+/// The rows of a column in the order of the target.
+fn rows_of(column: Column, order: &Order) -> TableRows {
+    let there = column.values.len() as u64;
+    // There may be fewer rows than objects, or more.
+    let count = match order {
+        Order::Same(rows) => (*rows).max(there),
+        Order::ById(rows) => rows.len() as u64,
+    };
+    let missing = column.missing.as_deref();
+    let source = |at: u64| {
+        let row = match order {
+            Order::Same(_) => Some(at),
+            Order::ById(_) => order.row(at),
+        };
+        let row = row.filter(|row| *row < there)?;
+        let place = usize::try_from(row).ok()?;
+        let absent = missing.is_some_and(|missing| missing.get(place) == Some(&true));
+        (!absent).then_some(place)
+    };
+    let rows: Vec<Option<usize>> = (0..count).map(source).collect();
+    let values = match &column.values {
+        Values::Numbers(own) => {
+            let mut numbers = Numbers::new(own.kind, own.columns as usize);
+            let size = numbers.row_size();
+            numbers.bytes.reserve(rows.len() * size);
+            for row in &rows {
+                let bytes = row.and_then(|row| own.bytes.get(row * size..(row + 1) * size));
+                match bytes {
+                    Some(bytes) => numbers.bytes.extend_from_slice(bytes),
+                    None => numbers.bytes.resize(numbers.bytes.len() + size, 0),
+                }
+            }
+            Stored::Numbers(numbers)
+        }
+        Values::Words { codes, words } => {
+            let word = |row: &Option<usize>| {
+                let code = codes.get((*row)?)?;
+                words.get(*code as usize).cloned()
+            };
+            Stored::Text(rows.iter().map(word).collect())
+        }
+    };
+    let present: Vec<bool> = rows.iter().map(Option::is_some).collect();
+    TableRows {
+        name: column.name,
+        values,
+        present: present.contains(&false).then_some(present),
+    }
+}

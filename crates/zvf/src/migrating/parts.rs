@@ -1,0 +1,449 @@
+//! Vertices, fragments and attributes: cells that stay as they are.
+
+use bytes::Bytes;
+use futures_util::future::{join, join3};
+use serde_json::{Map, Value, json};
+use zvf_build::{
+    Output,
+    migrate::{Extent, Finding},
+};
+use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
+use zvf_model::{
+    array::{CellAttribute, VertexEncoding, Vertices},
+    grid::ChunkCoord,
+    layout::Part,
+};
+use zvf_query::{Damage, Fault, StoredPart, predicate::Scope};
+use zvf_store::CellArray;
+
+use super::{
+    Migration,
+    level::{ChunkFacts, Level},
+    no_place,
+};
+use crate::error::Error;
+
+/// Bytes of cells that are held at once, about.
+const AT_ONCE: u64 = 64 << 20;
+/// Cells of the first batch, which tells how large they are.
+const FIRST: usize = 16;
+/// Most cells of a batch.
+const MOST: usize = 512;
+
+/// How many cells come next.
+pub(super) struct Batches(usize);
+
+impl Batches {
+    pub(super) fn new() -> Self {
+        Self(FIRST)
+    }
+
+    /// Where the batch ends that starts at `at`.
+    pub(super) fn end(&self, at: usize, all: usize) -> usize {
+        at.saturating_add(self.0).min(all)
+    }
+
+    /// So many cells had so many bytes.
+    pub(super) fn saw(&mut self, cells: usize, bytes: u64) {
+        let each = (bytes / cells.max(1) as u64).max(1);
+        self.0 = usize::try_from(AT_ONCE / each)
+            .unwrap_or(MOST)
+            .clamp(1, MOST);
+    }
+}
+
+/// An attribute with a cell for each chunk.
+struct Attribute {
+    name: String,
+    part: StoredPart<CellArray>,
+    metadata: CellAttribute,
+    of_fragments: bool,
+}
+
+/// Where cells are put, and which were.
+pub(super) struct Target<'a> {
+    pub(super) path: String,
+    pub(super) extent: &'a Extent,
+    pub(super) arity: usize,
+    pub(super) old: &'a Map<String, Value>,
+    pub(super) keys: Vec<Vec<i64>>,
+}
+
+impl Target<'_> {
+    fn node(&self, migration: &Migration<'_>, says: Value) -> Result<Output, Error> {
+        let keys: Vec<&[i64]> = self.keys.iter().map(Vec::as_slice).collect();
+        let form = migration.form;
+        let node = form.part(&self.path, self.extent, self.arity, &keys, self.old, says);
+        node.ok_or_else(|| no_place(&self.path))
+    }
+
+    /// Makes the array known to whoever encodes its cells.
+    pub(super) fn begin(&self, migration: &Migration<'_>) -> Result<(), Error> {
+        migration.register(&self.node(migration, json!({}))?)
+    }
+
+    /// A cell, which is listed then if it is stored.
+    pub(super) fn cell(
+        &mut self,
+        migration: &Migration<'_>,
+        chunk: &[i64],
+        payload: Vec<u8>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), Error> {
+        if !payload.is_empty() || migration.form.keeps_empty_cells() {
+            self.keys.push(chunk.to_vec());
+        }
+        let made = migration.form.cell(&self.path, self.extent, chunk, payload);
+        outputs.extend(made.ok_or_else(|| no_place(&self.path))?);
+        Ok(())
+    }
+
+    /// The node, when all cells are put.
+    pub(super) async fn end(self, migration: &Migration<'_>, says: Value) -> Result<(), Error> {
+        migration.put(vec![self.node(migration, says)?]).await
+    }
+}
+
+impl Migration<'_> {
+    /// All parts with a cell for each chunk, but links.
+    pub(super) async fn chunk_parts(&self, level: &mut Level) -> Result<(), Error> {
+        let session = self.session();
+        let id = level.id;
+        let vertices = session.stored_part(id, &Part::Vertices);
+        let fragments = session.stored_part(id, &Part::VertexFragments);
+        let groups = session.stored_part(id, &Part::LinkFragments);
+        let (vertices, fragments, groups) = join3(vertices, fragments, groups).await;
+        let (vertices, fragments) = (self.passed(vertices)?, self.passed(fragments)?);
+        let attributes = self.cell_attributes(level).await?;
+        let own = [vertices.iter().flatten(), fragments.iter().flatten()];
+        let own = own
+            .into_iter()
+            .flatten()
+            .chain(attributes.iter().map(|own| &own.part));
+        let others = self.passed(groups)?;
+        for part in own.chain(others.iter().flatten()) {
+            for chunk in part.chunks() {
+                level.extent.reach(chunk.coords());
+            }
+            self.lost(strays(part));
+        }
+        let (Some(Some(vertices)), Some(fragments)) = (vertices, fragments) else {
+            return Ok(());
+        };
+        self.vertices(level, &vertices, fragments.as_ref()).await?;
+        level.facts.present.push("vertices");
+        for attribute in &attributes {
+            self.attribute(level, attribute).await?;
+        }
+        Ok(())
+    }
+
+    async fn cell_attributes(&self, level: &mut Level) -> Result<Vec<Attribute>, Error> {
+        let session = self.session();
+        let mut attributes = Vec::new();
+        for (scope, folder) in [
+            (Scope::Vertex, "vertex_attributes"),
+            (Scope::Fragment, "fragment_attributes"),
+        ] {
+            let names = session.attribute_list(level.id, scope).await?;
+            if !names.is_empty() {
+                self.parent(&format!("{}/{folder}", level.path)).await?;
+                level.facts.present.push(folder);
+            }
+            for name in names.iter() {
+                let part = match scope {
+                    Scope::Fragment => Part::FragmentAttribute(name),
+                    _ => Part::VertexAttribute(name),
+                };
+                let part = self.passed(session.stored_part(level.id, &part).await)?;
+                let Some(Some(part)) = part else {
+                    continue;
+                };
+                let metadata = CellAttribute::parse(part.node(), part.attributes())?.value;
+                attributes.push(Attribute {
+                    name: name.clone(),
+                    part,
+                    metadata,
+                    of_fragments: scope == Scope::Fragment,
+                });
+            }
+        }
+        Ok(attributes)
+    }
+
+    /// Vertices and their fragments, chunk by chunk.
+    async fn vertices(
+        &self,
+        level: &mut Level,
+        vertices: &StoredPart<CellArray>,
+        fragments: Option<&StoredPart<CellArray>>,
+    ) -> Result<(), Error> {
+        let session = self.session();
+        let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
+        let row = metadata.dtype.size() as u64 * self.source.root().axes.len() as u64;
+        let row = (metadata.encoding == VertexEncoding::Raw).then_some(row);
+        let mut chunks = vertices.chunks().to_vec();
+        chunks.extend(
+            fragments
+                .into_iter()
+                .flat_map(|own| own.chunks().iter().cloned()),
+        );
+        chunks.sort_unstable();
+        chunks.dedup();
+        self.expect(chunks.len());
+        let extent = level.extent.clone();
+        let none = Map::new();
+        let mut rows_to = Target {
+            path: format!("{}/vertices", level.path),
+            extent: &extent,
+            arity: level.arity,
+            old: vertices.attributes(),
+            keys: Vec::new(),
+        };
+        let mut index_to = Target {
+            path: format!("{}/vertex_fragments", level.path),
+            old: fragments.map_or(&none, StoredPart::attributes),
+            keys: Vec::new(),
+            ..rows_to
+        };
+        rows_to.begin(self)?;
+        index_to.begin(self)?;
+        let with_ends = level.bridges.is_some();
+        let mut batches = Batches::new();
+        let (mut at, mut waiting) = (0, Vec::new());
+        while at < chunks.len() || !waiting.is_empty() {
+            let end = batches.end(at, chunks.len());
+            let batch = &chunks[at..end];
+            let read = join(
+                cells_or_none(&session, Some(vertices), batch),
+                cells_or_none(&session, fragments, batch),
+            );
+            let count = batch.len();
+            let ((rows, indexes), put) = join(read, self.put(core::mem::take(&mut waiting))).await;
+            put?;
+            let mut bytes = 0;
+            for ((chunk, rows), index) in batch.iter().zip(rows).zip(indexes) {
+                let parts = (vertices, fragments);
+                let read = chunk_of(parts, chunk, (rows, index), row, with_ends);
+                let (rows, index, facts, tiles) = match read {
+                    Ok(read) => read,
+                    Err(damage) => {
+                        self.damaged(damage)?;
+                        continue;
+                    }
+                };
+                bytes += rows.len() as u64;
+                level.facts.vertices += facts.rows;
+                level.facts.tiles &= tiles;
+                level.chunks.insert(chunk.clone(), facts);
+                let at = chunk.coords();
+                rows_to.cell(self, at, Vec::from(rows), &mut waiting)?;
+                index_to.cell(self, at, Vec::from(index), &mut waiting)?;
+            }
+            batches.saw(count, bytes);
+            self.done(count);
+            at = end;
+        }
+        let known = |key: &str, other: &str| {
+            let own = vertices.attributes().get(key);
+            own.cloned().unwrap_or_else(|| json!(other))
+        };
+        let (dtype, encoding) = (known("dtype", "float32"), known("encoding", "raw"));
+        let says = json!({"zv_array": "vertices", "dtype": dtype, "encoding": encoding});
+        rows_to.end(self, says).await?;
+        let says = json!({"zv_array": "vertex_fragments", "encoding": "fragment_index_v1"});
+        index_to.end(self, says).await
+    }
+
+    /// An attribute of vertices or fragments.
+    async fn attribute(&self, level: &mut Level, attribute: &Attribute) -> Result<(), Error> {
+        let session = self.session();
+        let (part, chunks) = (&attribute.part, attribute.part.chunks());
+        self.expect(chunks.len());
+        let (folder, tag) = match attribute.of_fragments {
+            true => ("fragment_attributes", "fragment_attribute"),
+            false => ("vertex_attributes", "attribute"),
+        };
+        let mut target = Target {
+            path: format!("{}/{folder}/{}", level.path, attribute.name),
+            extent: &level.extent,
+            arity: level.arity,
+            old: part.attributes(),
+            keys: Vec::new(),
+        };
+        target.begin(self)?;
+        let padded = part.padded();
+        let mut columns = None;
+        let mut batches = Batches::new();
+        let (mut at, mut waiting) = (0, Vec::new());
+        while at < chunks.len() || !waiting.is_empty() {
+            let end = batches.end(at, chunks.len());
+            let batch = &chunks[at..end];
+            let count = batch.len();
+            let read = session.stored_cells(part, batch);
+            let (read, put) = join(read, self.put(core::mem::take(&mut waiting))).await;
+            put?;
+            let mut bytes = 0;
+            for (chunk, cell) in batch.iter().zip(read) {
+                let mut cell = match cell {
+                    Ok(cell) => cell,
+                    Err(damage) => {
+                        self.damaged(damage)?;
+                        continue;
+                    }
+                };
+                let facts = level.chunks.get(chunk);
+                if let Some(padded) = padded {
+                    let rows = facts.map_or(0, |facts| facts.rows);
+                    cell = used(&cell, rows.saturating_mul(padded.row));
+                }
+                let rows = facts.map_or(0, |facts| match attribute.of_fragments {
+                    true => u64::from(facts.fragments),
+                    false => facts.rows,
+                });
+                columns = columns.or_else(|| columns_of(attribute.metadata.dtype, &cell, rows));
+                bytes += cell.len() as u64;
+                target.cell(self, chunk.coords(), Vec::from(cell), &mut waiting)?;
+            }
+            batches.saw(count, bytes);
+            self.done(count);
+            at = end;
+        }
+        let path = target.path.clone();
+        let says = self.attribute_says(attribute, tag, columns, &path);
+        target.end(self, says).await
+    }
+
+    fn attribute_says(
+        &self,
+        attribute: &Attribute,
+        tag: &str,
+        columns: Option<u64>,
+        path: &str,
+    ) -> Value {
+        let old = attribute.part.attributes();
+        let dtype = old.get("dtype").cloned();
+        let mut says = json!({
+            "zv_array": tag,
+            "name": old.get("name").cloned().unwrap_or_else(|| json!(attribute.name)),
+            "dtype": dtype.unwrap_or_else(|| json!("float32")),
+        });
+        let metadata = &attribute.metadata;
+        let declared = metadata.declared_columns();
+        let columns = columns.or(declared).unwrap_or(1);
+        let shape = metadata.row_shape.as_ref();
+        let fits = shape.is_some_and(|shape| shape.iter().product::<u64>() == columns);
+        if !fits {
+            if let Some(shape) = shape {
+                let why = format!("{shape:?} for {columns} values");
+                let what = "a shape of rows that is not that of the values";
+                self.repaired(Finding::new(path, what, 1).because(why));
+            }
+            if !self.form.keeps_empty_cells() || shape.is_some() {
+                let shape: Vec<u64> = (columns > 1).then_some(columns).into_iter().collect();
+                says["row_shape"] = json!(shape);
+            }
+        }
+        says
+    }
+}
+
+/// The cells of a part, or none of one that is not there.
+async fn cells_or_none(
+    session: &zvf_query::Session<'_, zvf_store::CellReader>,
+    part: Option<&StoredPart<CellArray>>,
+    chunks: &[ChunkCoord],
+) -> Vec<Option<Result<Bytes, Damage>>> {
+    let Some(part) = part else {
+        return chunks.iter().map(|_| None).collect();
+    };
+    let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
+    let there: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
+    let mut read = session.stored_cells(part, &there).await.into_iter();
+    let cells = chunks.iter().map(|chunk| match has(&chunk) {
+        true => read.next(),
+        false => None,
+    });
+    cells.collect()
+}
+
+/// Rows and index of a chunk, what is known of it, and whether its fragments tile it.
+#[expect(clippy::type_complexity, reason = "what one chunk comes to, used once")]
+fn chunk_of(
+    (vertices, fragments): (&StoredPart<CellArray>, Option<&StoredPart<CellArray>>),
+    chunk: &ChunkCoord,
+    (rows, index): (Option<Result<Bytes, Damage>>, Option<Result<Bytes, Damage>>),
+    row: Option<u64>,
+    with_ends: bool,
+) -> Result<(Bytes, Bytes, ChunkFacts, bool), Damage> {
+    let damage = |part: &StoredPart<CellArray>, fault: Fault| Damage {
+        key: part.node().clone(),
+        chunk: Some(chunk.clone()),
+        fault,
+    };
+    let of_index = fragments.unwrap_or(vertices);
+    let index = index.unwrap_or_else(|| Err(damage(of_index, Fault::MissingCell)))?;
+    let parsed = FragmentIndex::parse(&index);
+    let parsed = parsed.map_err(|error| damage(of_index, error.into()))?;
+    let extent = parsed.extent();
+    let mut rows = rows.unwrap_or_else(|| Ok(Bytes::new()))?;
+    if let Some(padded) = vertices.padded() {
+        rows = used(&rows, extent.saturating_mul(padded.row));
+    }
+    let count = match row {
+        // How many a compressed cell has, only its fragments say.
+        None => extent,
+        Some(row) => {
+            let bytes = rows.len() as u64;
+            if bytes.checked_rem(row) != Some(0) {
+                return Err(damage(vertices, Fault::Rows { bytes, row }));
+            }
+            bytes / row
+        }
+    };
+    if extent > count {
+        let row = extent.saturating_sub(1);
+        return Err(damage(of_index, Fault::NoRow { row, rows: count }));
+    }
+    let tiles = row.is_some() && parsed.tiles(count);
+    let ends = |rows: zvf_format::fragment::Rows<'_>| {
+        let mut rows = rows.iter();
+        let first = rows.next()?;
+        Some((first, rows.last().unwrap_or(first)))
+    };
+    let facts = ChunkFacts {
+        rows: count,
+        fragments: parsed.len(),
+        ends: match with_ends {
+            true => parsed.iter().map(ends).collect(),
+            false => Vec::new(),
+        },
+        named: Vec::new(),
+    };
+    Ok((rows, index, facts, tiles))
+}
+
+/// The beginning of a cell that is in use.
+fn used(cell: &Bytes, bytes: u64) -> Bytes {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    cell.slice(..bytes.min(cell.len()))
+}
+
+/// Values of a row, where the cell has as many for each.
+fn columns_of(dtype: Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
+    let row = (dtype.size() as u64).checked_mul(rows)?;
+    let bytes = cell.len() as u64;
+    let is_whole = row > 0 && bytes > 0 && bytes.is_multiple_of(row);
+    is_whole.then(|| bytes / row)
+}
+
+/// What is below the node of a part and is no chunk.
+pub(super) fn strays(part: &StoredPart<CellArray>) -> Finding {
+    let strays = part.strays();
+    let finding = Finding::new(
+        part.node().to_string(),
+        "names that are no chunk",
+        strays.len() as u64,
+    );
+    finding.because(strays.join(", "))
+}

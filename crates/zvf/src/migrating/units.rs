@@ -1,0 +1,181 @@
+//! Links between chunks, in units that do not know of each other: a unit is all links
+//! of the same chunks, in whatever order, so that what it becomes is nobody else's.
+
+use std::collections::{BTreeMap, HashMap};
+
+use zvf_build::migrate::{Alongside, LinkForm};
+use zvf_format::numeric::Kind;
+use zvf_model::{array::CellAttribute, grid::ChunkCoord};
+use zvf_query::{CellLinks, LinkCells};
+use zvf_store::CellArray;
+
+/// Cells of a unit, or links of a table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unit {
+    pub(super) cells: Vec<usize>,
+}
+
+/// The units of cells, by their chunks.
+pub(super) fn units(
+    links: &LinkCells<CellArray>,
+    cells: &[usize],
+) -> BTreeMap<Vec<ChunkCoord>, Unit> {
+    let mut units: BTreeMap<Vec<ChunkCoord>, Unit> = BTreeMap::new();
+    for cell in cells {
+        if let Some(chunks) = links.chunks(*cell) {
+            let mut chunks = chunks.to_vec();
+            chunks.sort_unstable();
+            units.entry(chunks).or_default().cells.push(*cell);
+        }
+    }
+    units
+}
+
+/// Links of a unit in one list.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// Ascending.
+    pub(super) chunks: Vec<ChunkCoord>,
+    /// For each end a number in `chunks` and a row.
+    pub(super) ends: Vec<(u32, u64)>,
+    /// For each link the chunk of the cell it was in.
+    pub(super) leaders: Vec<u32>,
+    /// For each attribute the values of all links.
+    pub(super) values: Vec<LinkValues>,
+}
+
+/// Values of an attribute for links.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinkValues {
+    /// Bytes of a row; 0 while that is not known.
+    pub(super) row: usize,
+    bytes: Vec<u8>,
+    /// Links before there was a value.
+    waiting: usize,
+    /// Rows that were made up, beside others that have values.
+    pub(super) made_up: u64,
+    has: bool,
+    fill: Vec<u8>,
+}
+
+impl LinkValues {
+    /// None yet, of an attribute.
+    pub(super) fn new(metadata: Option<&CellAttribute>) -> Self {
+        let kind = metadata.map_or(Kind::UInt8, |metadata| metadata.dtype.kind());
+        // What is not there is no number, where there is such a thing.
+        let fill = match kind {
+            Kind::Float32 => f32::NAN.to_le_bytes().to_vec(),
+            Kind::Float64 => f64::NAN.to_le_bytes().to_vec(),
+            kind => vec![0; kind.size()],
+        };
+        Self {
+            fill,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the values of so many links, if they have some.
+    pub(super) fn push(&mut self, links: usize, values: Option<&[u8]>) {
+        let row = values.map_or(0, |values| values.len().checked_div(links).unwrap_or(0));
+        match values {
+            Some(values) if links > 0 && row > 0 => {
+                if self.row == 0 {
+                    self.row = row;
+                    self.fill_up(self.waiting);
+                    self.waiting = 0;
+                }
+                self.has = true;
+                self.bytes.extend_from_slice(values);
+            }
+            _ if self.row == 0 => self.waiting += links,
+            _ => self.fill_up(links),
+        }
+    }
+
+    fn fill_up(&mut self, links: usize) {
+        self.made_up += links as u64;
+        let row = self.fill.iter().copied().cycle().take(self.row);
+        let row: Vec<u8> = row.collect();
+        self.bytes.extend(row.repeat(links));
+    }
+
+    /// The values of some links; `None` when none has any.
+    pub(super) fn of(&self, links: &[usize]) -> Option<Vec<u8>> {
+        if !self.has {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(links.len() * self.row);
+        for link in links {
+            let row = self.bytes.get(link * self.row..(link + 1) * self.row);
+            bytes.extend_from_slice(row.unwrap_or_default());
+        }
+        Some(bytes)
+    }
+
+    /// All of them; `None` when there is none.
+    pub(super) fn all(&self) -> Option<&[u8]> {
+        self.has.then_some(&self.bytes)
+    }
+}
+
+impl Gathered {
+    /// The links of some cells.
+    pub(super) fn of(links: &LinkCells<CellArray>, read: &[CellLinks]) -> Self {
+        let mut chunks: Vec<ChunkCoord> = read.iter().flat_map(|own| own.chunks.clone()).collect();
+        chunks.sort_unstable();
+        chunks.dedup();
+        let mut gathered = Self {
+            values: links
+                .attributes()
+                .map(|(_, says)| LinkValues::new(says))
+                .collect(),
+            ..Self::default()
+        };
+        for own in read {
+            let numbers: Vec<u32> = own
+                .chunks
+                .iter()
+                .map(|chunk| number(&chunks, chunk))
+                .collect();
+            let ends = own.ends.iter();
+            let ends = ends.map(|(chunk, row)| (numbers[*chunk as usize], *row));
+            gathered.ends.extend(ends);
+            let count = own.ends.len() / own.width.get();
+            let leader = own.chunks.first().map_or(0, |chunk| number(&chunks, chunk));
+            gathered
+                .leaders
+                .resize(gathered.leaders.len() + count, leader);
+            for (all, values) in gathered.values.iter_mut().zip(&own.values) {
+                all.push(count, values.as_deref());
+            }
+        }
+        gathered.chunks = chunks;
+        gathered
+    }
+
+    /// The links by their chunks, each with those before in the same order.
+    pub(super) fn apart(&self, form: &LinkForm) -> Vec<Vec<usize>> {
+        let mut apart: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
+        for (link, record) in self.ends.chunks_exact(form.width.get()).enumerate() {
+            let mut of: Vec<u32> = record.iter().map(|(chunk, _)| *chunk).collect();
+            of.sort_unstable();
+            apart.entry(of).or_default().push(link);
+        }
+        let mut apart: Vec<(Vec<u32>, Vec<usize>)> = apart.into_iter().collect();
+        apart.sort_unstable();
+        apart.into_iter().map(|(_, links)| links).collect()
+    }
+}
+
+fn number(chunks: &[ChunkCoord], chunk: &ChunkCoord) -> u32 {
+    let at = chunks.binary_search(chunk).unwrap_or(0);
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// Links that go beside others of a chunk, with their values.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside {
+    pub(super) links: Alongside,
+    /// For each attribute.
+    pub(super) values: Vec<Option<Vec<u8>>>,
+}

@@ -1,0 +1,326 @@
+//! All that is in a store, whatever generation it is of.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use zvf::Dataset;
+use zvf_format::path::Delta;
+use zvf_model::{
+    array::{CellAttribute, Vertices},
+    grid::ChunkCoord,
+    layout::Part,
+    level::LevelId,
+    metadata::Attributes,
+};
+use zvf_query::{Column, Selection, Values, predicate::Scope};
+
+/// A part with a cell for each chunk: what it says of its values, and the payloads.
+type Cells = (Json, BTreeMap<ChunkCoord, Vec<u8>>);
+/// Chunk and row of each end, and the values of all attributes.
+pub(super) type Record = (Vec<(ChunkCoord, u64)>, BTreeMap<String, String>);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Content {
+    pub(super) root: BTreeMap<&'static str, Json>,
+    pub(super) levels: BTreeMap<u32, Level>,
+    pub(super) parametric: String,
+    pub(super) headers: BTreeMap<String, Attributes>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Level {
+    pub(super) says: BTreeMap<&'static str, Json>,
+    pub(super) cells: BTreeMap<String, Cells>,
+    /// The manifest of each id; of an object without pieces none.
+    pub(super) manifests: Option<BTreeMap<i64, Vec<u8>>>,
+    /// Values of each attribute of objects, by id.
+    pub(super) objects: BTreeMap<String, BTreeMap<i64, String>>,
+    pub(super) groups: Vec<Vec<i64>>,
+    pub(super) group_columns: BTreeMap<String, Vec<String>>,
+    /// By delta and number of ends: how often each record is there.
+    pub(super) links: BTreeMap<(Delta, u32), BTreeMap<Record, usize>>,
+    pub(super) composite: Vec<String>,
+}
+
+/// A value that two stores can agree on.
+fn value(column: &Column, row: usize) -> String {
+    if column.missing.as_ref().is_some_and(|missing| missing[row]) {
+        return "absent".to_owned();
+    }
+    match &column.values {
+        Values::Numbers(rows) => {
+            let size = rows.row_size();
+            format!("{:?}", &rows.bytes[row * size..(row + 1) * size])
+        }
+        Values::Words { codes, words } => words[codes[row] as usize].clone(),
+    }
+}
+
+fn column(column: &Column) -> Vec<String> {
+    (0..column.values.len())
+        .map(|row| value(column, row))
+        .collect()
+}
+
+impl Content {
+    pub(super) async fn of(dataset: &Dataset) -> Self {
+        let root = dataset.root();
+        let says = |value: &dyn core::fmt::Debug| json!(format!("{value:?}"));
+        let mut content = Self {
+            root: BTreeMap::new(),
+            ..Self::default()
+        };
+        content.root = BTreeMap::from([
+            ("axes", says(&root.axes)),
+            ("bounds", says(&root.bounds)),
+            ("chunk_shape", says(&root.chunk_shape)),
+            ("kinds", says(&root.geometry_kinds)),
+            ("convention", says(&root.links_convention)),
+            ("bins", says(&root.base_bin_shape)),
+            ("crs", says(&root.crs)),
+            ("datasets", says(&root.datasets)),
+            ("depth", says(&root.cross_level_depth)),
+            ("storage", says(&root.cross_level_storage)),
+            ("unknown", json!(root.unknown)),
+        ]);
+        for id in dataset.levels() {
+            let level = Level::of(dataset, *id).await;
+            content.levels.insert(id.number(), level);
+        }
+        let session = dataset.session();
+        if let Some(parametric) = session.parametric().await.unwrap() {
+            let names = |columns: &Option<Vec<Column>>| {
+                let columns = columns.as_deref().unwrap_or_default().iter();
+                columns
+                    .map(|own| (own.name.clone(), column(own)))
+                    .collect::<Vec<_>>()
+            };
+            let groups = parametric.groups.as_ref();
+            let groups = groups.map(members);
+            content.parametric = format!(
+                "{:?} {:?} {:?} {:?} {:?}",
+                parametric.types,
+                parametric.objects,
+                names(&parametric.attributes),
+                groups,
+                names(&parametric.group_attributes)
+            );
+        }
+        for header in session.headers().await.unwrap() {
+            content.headers.insert(header.format, header.attributes);
+        }
+        content
+    }
+}
+
+fn members(groups: &zvf_query::GroupList) -> Vec<Vec<i64>> {
+    let groups = (0..groups.len()).map(|group| groups.members(group));
+    groups
+        .map(|members| members.unwrap().iter().collect())
+        .collect()
+}
+
+impl Level {
+    async fn of(dataset: &Dataset, id: LevelId) -> Self {
+        let session = dataset.session();
+        let metadata = dataset.level(id).await.unwrap();
+        let mut level = Self::default();
+        let says = |value: &dyn core::fmt::Debug| json!(format!("{value:?}"));
+        level.says = BTreeMap::from([
+            ("sparsity", says(&metadata.object_sparsity)),
+            ("method", says(&metadata.coarsening_method)),
+            ("parent", says(&metadata.parent_level)),
+            ("chunk_shape", says(&metadata.chunk_shape)),
+            ("chunking", says(&metadata.attribute_chunking)),
+            ("preserves", says(&metadata.preserves_object_ids)),
+            ("inherited", says(&metadata.inherited_num_objects)),
+            ("bins", says(&metadata.bin_shape)),
+            ("ratio", says(&metadata.bin_ratio)),
+            ("other", json!(metadata.other)),
+        ]);
+        level.read_cells(dataset, id).await;
+        if let Some(manifests) = session.stored_manifests(id).await.unwrap() {
+            let rows = session
+                .manifest_rows(&manifests, 0..manifests.rows())
+                .await
+                .unwrap();
+            assert_eq!(rows.len() as u64, manifests.rows());
+            let rows = (0..)
+                .zip(rows)
+                .map(|(row, blob)| (manifests.id(row).unwrap(), blob));
+            let rows = rows.filter(|(_, blob)| blob.iter().any(|byte| *byte != 0));
+            level.manifests = Some(rows.map(|(id, blob)| (id, blob.to_vec())).collect());
+        }
+        let index = session.stored_manifests(id).await.unwrap();
+        for name in session
+            .attribute_list(id, Scope::Object)
+            .await
+            .unwrap()
+            .iter()
+        {
+            let values = session.object_values(id, name, None).await.unwrap();
+            let id_of = |row: u64| match &index {
+                Some(index) => index.id(row).unwrap_or(i64::MAX),
+                None => i64::try_from(row).unwrap(),
+            };
+            let values = (0..)
+                .zip(column(&values))
+                .map(|(row, value)| (id_of(row), value));
+            let values = values.filter(|(_, value)| value != "absent");
+            level.objects.insert(name.clone(), values.collect());
+        }
+        if let Some(groups) = session.group_list(id).await.unwrap() {
+            level.groups = members(&groups);
+        }
+        for name in session
+            .attribute_list(id, Scope::Group)
+            .await
+            .unwrap()
+            .iter()
+        {
+            let values = session.group_values(id, name, None).await.unwrap();
+            level.group_columns.insert(name.clone(), column(&values));
+        }
+        for delta in session.stored_link_deltas(id).await.unwrap() {
+            // Where another level's chunks are, only that level says.
+            let target = id.offset(delta.levels());
+            if !target.is_some_and(|target| dataset.levels().contains(&target)) {
+                continue;
+            }
+            level.read_links(dataset, id, delta).await;
+        }
+        let further = session.composite(id).await.unwrap();
+        for geometry in &further {
+            let links = session
+                .stored_further_links(id, &geometry.kind)
+                .await
+                .unwrap();
+            let links = links.map(|links| (links.width, links.ends));
+            level.composite.push(format!("{geometry:?} {links:?}"));
+        }
+        level
+    }
+
+    async fn read_cells(&mut self, dataset: &Dataset, id: LevelId) {
+        let session = dataset.session();
+        let mut parts = vec![
+            ("vertices".to_owned(), Part::Vertices),
+            ("vertex_fragments".to_owned(), Part::VertexFragments),
+            ("link_fragments".to_owned(), Part::LinkFragments),
+        ];
+        let vertex = session.attribute_list(id, Scope::Vertex).await.unwrap();
+        let fragment = session.attribute_list(id, Scope::Fragment).await.unwrap();
+        for name in vertex.iter() {
+            parts.push((format!("vertex {name}"), Part::VertexAttribute(name)));
+        }
+        for name in fragment.iter() {
+            parts.push((format!("fragment {name}"), Part::FragmentAttribute(name)));
+        }
+        let kinds: Vec<String> = {
+            let further = session.composite(id).await.unwrap().into_iter();
+            further.map(|geometry| geometry.kind).collect()
+        };
+        for kind in &kinds {
+            parts.push((format!("further {kind}"), Part::CompositeVertices(kind)));
+        }
+        for (name, part) in parts {
+            let Some(stored) = session.stored_part(id, &part).await.unwrap() else {
+                continue;
+            };
+            let cells = session.stored_cells(&stored, stored.chunks()).await;
+            let cells = stored.chunks().iter().cloned().zip(cells);
+            let cells = cells.map(|(chunk, cell)| (chunk, cell.unwrap().to_vec()));
+            // An empty cell and none are the same.
+            let cells: BTreeMap<_, _> = cells.filter(|(_, cell)| !cell.is_empty()).collect();
+            let (node, says) = (stored.node(), stored.attributes());
+            let says = match part {
+                Part::Vertices | Part::CompositeVertices(_) => {
+                    let vertices = Vertices::parse(node, says).unwrap().value;
+                    json!(format!("{:?} {:?}", vertices.dtype, vertices.encoding))
+                }
+                Part::VertexAttribute(_) | Part::FragmentAttribute(_) => {
+                    let own = CellAttribute::parse(node, says).unwrap().value;
+                    json!(format!(
+                        "{:?} {:?} {:?}",
+                        own.dtype, own.dictionary, own.channel_names
+                    ))
+                }
+                _ => Json::Null,
+            };
+            if !cells.is_empty() || !name.starts_with("link") {
+                self.cells.insert(name, (says, cells));
+            }
+        }
+    }
+
+    async fn read_links(&mut self, dataset: &Dataset, id: LevelId, delta: Delta) {
+        let session = dataset.session();
+        let stored = session
+            .stored_links(id, delta, &Selection::All, false)
+            .await;
+        let Some(stored) = stored.unwrap() else {
+            return;
+        };
+        for family in &stored.families {
+            for link in 0..family.len() {
+                let ends = family.ends_of(link);
+                let ends: Vec<_> = ends.map(|(chunk, row)| (chunk.clone(), row)).collect();
+                let values = family.attributes.iter();
+                let values = values.map(|own| (own.name.clone(), value(own, link)));
+                let values = values.filter(|(_, value)| value != "absent").collect();
+                let records = self.links.entry((delta, family.width)).or_default();
+                *records.entry((ends, values)).or_default() += 1;
+            }
+        }
+    }
+}
+
+/// Objects by the ids that they had, where the new store has those as an attribute.
+pub(super) fn renamed(mut content: Content) -> Content {
+    for level in content.levels.values_mut() {
+        let Some(ids) = level.objects.remove("object_id") else {
+            continue;
+        };
+        let id = |row: i64| {
+            let bytes: Vec<u8> = serde_json::from_str(&ids[&row]).unwrap();
+            i64::from_le_bytes(bytes.try_into().unwrap())
+        };
+        let manifests = level.manifests.take().unwrap().into_iter();
+        level.manifests = Some(manifests.map(|(row, blob)| (id(row), blob)).collect());
+        for values in level.objects.values_mut() {
+            let rows = core::mem::take(values).into_iter();
+            *values = rows.map(|(row, value)| (id(row), value)).collect();
+        }
+        for members in &mut level.groups {
+            for member in members {
+                *member = id(*member);
+            }
+        }
+    }
+    content
+}
+
+/// Says what is different, and not everything.
+#[track_caller]
+pub(super) fn same(found: &Content, expected: &Content, at: &str) {
+    assert_eq!(found.root, expected.root, "{at}");
+    assert_eq!(found.parametric, expected.parametric, "{at}");
+    assert_eq!(found.headers, expected.headers, "{at}");
+    let levels = |content: &Content| content.levels.keys().copied().collect::<Vec<_>>();
+    assert_eq!(levels(found), levels(expected), "{at}");
+    for (number, expected) in &expected.levels {
+        let (found, at) = (&found.levels[number], format!("{at}/{number}"));
+        assert_eq!(found.says, expected.says, "{at}");
+        let names = |level: &Level| level.cells.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(found), names(expected), "{at}");
+        for (name, cells) in &expected.cells {
+            assert_eq!(&found.cells[name], cells, "{at} {name}");
+        }
+        assert_eq!(found.manifests, expected.manifests, "{at}");
+        assert_eq!(found.objects, expected.objects, "{at}");
+        assert_eq!(found.groups, expected.groups, "{at}");
+        assert_eq!(found.group_columns, expected.group_columns, "{at}");
+        assert_eq!(found.links, expected.links, "{at}");
+        assert_eq!(found.composite, expected.composite, "{at}");
+    }
+}

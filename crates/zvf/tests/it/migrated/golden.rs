@@ -1,0 +1,142 @@
+//! Every recorded store, there and back, with all that is said about it.
+
+use zvf::{Dataset, Migrated, build::Profile};
+use zvf_format::path::Delta;
+use zvf_testkit::golden::Golden;
+
+use super::{
+    content::{Content, renamed, same},
+    migrated,
+};
+use crate::{
+    block_on,
+    golden::{open, stores},
+    golden_reads::golden_points_and_paths,
+    requests::snapshot,
+};
+
+const BRIDGES: &str =
+    "links between pieces of paths that named other rows than those of their ends";
+const WIDTH: &str = "cells of links of another number of ends";
+
+/// What a report says, one line each.
+fn lines(store: &str, report: &Migrated) -> Vec<String> {
+    let line = |sign: char| {
+        let store = store.to_owned();
+        move |found: &zvf::build::migrate::Finding| {
+            format!(
+                "{store} {sign} {}: {} {}",
+                found.path, found.count, found.what
+            )
+        }
+    };
+    let repaired = report.repaired.iter().map(line('+'));
+    repaired.chain(report.lost.iter().map(line('-'))).collect()
+}
+
+/// What the store that was read has, less what the report says is not there and what
+/// it says is right now, which other tests look at.
+fn without(mut content: Content, report: &Migrated) -> Content {
+    let says = |what: &str| {
+        let mut findings = report.repaired.iter().chain(&report.lost);
+        findings.any(|finding| finding.what == what)
+    };
+    for level in content.levels.values_mut() {
+        if says(BRIDGES) {
+            level.links.retain(|(delta, _), _| *delta != Delta::INTRA);
+        }
+        if says(WIDTH) {
+            level
+                .links
+                .retain(|(delta, width), _| (*delta, *width) != (Delta::INTRA, 3));
+        }
+    }
+    content
+}
+
+async fn there(source: &Dataset, profile: Profile, store: &str) -> (Dataset, Vec<String>) {
+    let expected = Content::of(source).await;
+    let (target, report) = migrated(source, profile).await.unwrap();
+    assert_eq!(target.layout().profile(), profile.name(), "{store}");
+    let whole = Content::of(&target).await;
+    let found = renamed(without(whole.clone(), &report));
+    same(&found, &without(expected, &report), store);
+    let said = lines(store, &report);
+    // What is right stays as it is.
+    let (again, report) = migrated(&target, profile).await.unwrap();
+    assert_eq!(report.repaired, [], "{store}");
+    same(&Content::of(&again).await, &whole, store);
+    (target, said)
+}
+
+fn check(archive: &str, profile: Profile) {
+    let golden = Golden::open(archive);
+    let mut said = Vec::new();
+    for (store, _) in stores(&golden) {
+        let source = open(&golden, &store);
+        said.extend(block_on(there(&source, profile, &store)).1);
+    }
+    said.push(String::new());
+    let name = format!("migrated_{archive}_to_{}", profile.name());
+    snapshot::check(&name, &said.join("\n"));
+}
+
+#[test]
+fn golden_06_to_09() {
+    check("zvf-06", Profile::V09);
+}
+
+#[test]
+fn golden_06_to_08() {
+    check("zvf-06", Profile::V08);
+}
+
+#[test]
+fn golden_07_to_09() {
+    check("zvf-07", Profile::V09);
+}
+
+#[test]
+fn golden_07_to_08() {
+    check("zvf-07", Profile::V08);
+}
+
+#[test]
+fn golden_08_to_09() {
+    check("zvf-08", Profile::V09);
+}
+
+#[test]
+fn golden_08_to_08() {
+    check("zvf-08", Profile::V08);
+}
+
+#[test]
+fn golden_09_to_08_and_back() {
+    let golden = Golden::open("zvf-09");
+    let mut said = Vec::new();
+    for (store, _) in stores(&golden) {
+        let source = open(&golden, &store);
+        block_on(async {
+            let (older, lines) = there(&source, Profile::V08, &store).await;
+            said.extend(lines);
+            let before = Content::of(&older).await;
+            let (back, report) = migrated(&older, Profile::V09).await.unwrap();
+            assert_eq!(report.repaired, [], "{store}");
+            same(&Content::of(&back).await, &before, &store);
+        });
+    }
+    said.push(String::new());
+    snapshot::check("migrated_zvf-09_to_0.8", &said.join("\n"));
+}
+
+#[test]
+fn recorded_reads_are_answered_as_before() {
+    for archive in ["zvf-06", "zvf-07", "zvf-08"] {
+        for profile in [Profile::V09, Profile::V08] {
+            golden_points_and_paths(archive, |source| {
+                block_on(migrated(&source, profile)).unwrap().0
+            });
+        }
+    }
+}

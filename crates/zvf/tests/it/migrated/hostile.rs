@@ -1,0 +1,295 @@
+//! Damaged stores, stores that are there already, and migrations that are given up.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use zvf::{
+    CreateOptions, Dataset, Error, MigrateOptions, OpenOptions, Store, build::Profile, migrate,
+    migrate_in,
+};
+use zvf_store::CreateError;
+use zvf_testkit::stores::{Cells, Kind, Made, Profile as Made09, Recipe, make};
+
+use super::{
+    content::{Content, same},
+    migrated,
+};
+use crate::{block_on, stores::open};
+
+fn made(profile: Made09) -> Made {
+    make(&Recipe {
+        seed: 11,
+        kind: Kind::Graph,
+        profile,
+        axes: 3,
+        size: 14,
+        cells: Cells::Plain,
+        attributes: true,
+        ..Recipe::default()
+    })
+}
+
+async fn opened(files: &BTreeMap<String, Vec<u8>>) -> Result<Dataset, Error> {
+    let store = OpenOptions::default().from_memory(files.clone()).unwrap();
+    Dataset::from_store("damaged", store).await
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+/// Every file in turn is missing, cut or turned: the migration fails and names what
+/// it is in, or the store that comes out has all that can be read of the other.
+fn damaged(profile: Made09) {
+    let whole: BTreeMap<String, Vec<u8>> = made(profile).files.into_iter().collect();
+    let expected = block_on(async { Content::of(&opened(&whole).await.unwrap()).await });
+    let (mut refused, mut skipped) = (0, 0);
+    for key in whole.keys().filter(|key| key.contains("/c/")) {
+        for damage in ["missing", "cut"] {
+            let mut files = whole.clone();
+            match damage {
+                "missing" => {
+                    files.remove(key);
+                }
+                _ => {
+                    let bytes = files.get_mut(key).unwrap();
+                    bytes.truncate(bytes.len() - 1);
+                }
+            }
+            block_on(async {
+                let source = opened(&files).await.unwrap();
+                let at = format!("{profile:?} {key} {damage}");
+                let error = match migrated(&source, Profile::V09).await {
+                    Ok((target, _)) => {
+                        // Tables have filling where nothing is stored.
+                        let found = Content::of(&target).await;
+                        let here = Content::of(&source).await;
+                        same(&found, &here, &at);
+                        // Of tables, rows that are there are read without the rest.
+                        let is_table = key.contains("_attributes/") && !key.contains("/links");
+                        assert!(damage == "missing" || is_table, "{at}");
+                        return;
+                    }
+                    Err(error) => chain(&error),
+                };
+                let array = key.split("/c/").next().unwrap();
+                let family = array.rsplit_once('/').unwrap().0;
+                assert!(
+                    error.contains(array) || error.contains(family),
+                    "{at}: {error}"
+                );
+                refused += 1;
+                let mut options = MigrateOptions::default();
+                options.skip_damaged = true;
+                let none: [(&str, &[u8]); 0] = [];
+                let store = Store::from_memory(none).unwrap();
+                if let Ok(report) = migrate_in(&source, &store, "left", &options).await {
+                    assert!(
+                        report.lost.iter().any(|lost| lost.what == "cannot be read"),
+                        "{at}: {report:?}"
+                    );
+                    let target = Dataset::from_store("memory:", store).await.unwrap();
+                    let found = Content::of(&target).await;
+                    // Groups of links are made anew.
+                    let is_index = key.contains("link_fragments");
+                    assert!(is_index || found.levels != expected.levels, "{at}");
+                    skipped += 1;
+                }
+            });
+        }
+    }
+    assert!(refused > 10 && skipped * 2 > refused, "{refused} {skipped}");
+}
+
+#[test]
+fn damage_is_named_08() {
+    damaged(Made09::V080);
+}
+
+#[test]
+fn damage_is_named_07() {
+    damaged(Made09::V07);
+}
+
+#[test]
+fn damage_is_named_09() {
+    damaged(Made09::V09);
+}
+
+#[test]
+fn a_store_that_is_there_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (old, new) = (path("old.zv"), path("new.zv"));
+    block_on(async {
+        for address in [&old, &new] {
+            for (key, bytes) in made(Made09::V080).files {
+                let file = std::path::Path::new(address).join(key);
+                std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+                std::fs::write(file, bytes).unwrap();
+            }
+        }
+        let before = Content::of(&Dataset::open(&old).await.unwrap()).await;
+        let mut options = MigrateOptions::default();
+        for target in [&old, &new] {
+            let refused = migrate(&old, target, &options).await;
+            let is_there = matches!(
+                refused,
+                Err(Error::Create {
+                    source: CreateError::AlreadyThere,
+                    ..
+                })
+            );
+            assert!(is_there, "{refused:?}");
+        }
+        options.existing = zvf::Existing::Replace;
+        // In its place only when that is asked for.
+        migrate(&old, &new, &options).await.unwrap();
+        let source = Dataset::open(&old).await.unwrap();
+        assert_eq!(source.layout().profile(), "0.8");
+        same(&Content::of(&source).await, &before, "source");
+        migrate(&old, &old, &options).await.unwrap();
+        for address in [&old, &new] {
+            let dataset = Dataset::open(address).await.unwrap();
+            assert_eq!(dataset.layout().profile(), "0.9");
+            same(&Content::of(&dataset).await, &before, address);
+            let folder = std::path::Path::new(address).join("0");
+            assert!(
+                !folder
+                    .join("cross_chunk_links/0")
+                    .join("zarr.json")
+                    .exists()
+            );
+        }
+    });
+}
+
+/// Gives a future up once so many steps of it are done.
+struct Steps<F> {
+    work: F,
+    done: Arc<AtomicUsize>,
+    most: usize,
+}
+
+impl<F: Future + Unpin> Future for Steps<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let inner = std::pin::Pin::new(&mut self.work);
+        match inner.poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if self.done.load(Ordering::Relaxed) >= self.most => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+#[test]
+fn a_migration_that_is_given_up_leaves_no_store() {
+    let made = made(Made09::V080);
+    let mut given_up = 0;
+    for most in (0..).step_by(4) {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new.zv").to_str().unwrap().to_owned();
+        let done = block_on(async {
+            let source = open(&made).await;
+            let store = OpenOptions::default().create(&target).unwrap();
+            let done = Arc::new(AtomicUsize::new(0));
+            let mut options = MigrateOptions::default();
+            let seen = Arc::clone(&done);
+            options.progress = Some(Arc::new(move |_, _| {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }));
+            let work = pin!(migrate_in(&source, &store, "new", &options));
+            let work = Steps { work, done, most };
+            work.await.transpose().unwrap().is_some()
+        });
+        block_on(async {
+            let found = Dataset::open(&target).await;
+            if done {
+                let expected = Content::of(&open(&made).await).await;
+                same(&Content::of(&found.unwrap()).await, &expected, "whole");
+                return;
+            }
+            assert!(found.is_err(), "after {most} steps");
+            given_up += 1;
+            // And whoever comes next can make one there.
+            if most % 8 == 0 {
+                let source = open(&made).await;
+                let options = MigrateOptions::default();
+                let store = OpenOptions::default().create(&target).unwrap();
+                migrate_in(&source, &store, "new", &options).await.unwrap();
+                Dataset::open(&target).await.unwrap();
+            }
+        });
+        if done {
+            break;
+        }
+    }
+    assert!(given_up > 1, "{given_up}");
+}
+
+#[test]
+fn a_store_that_create_made_goes_there_and_back() {
+    use zvf::build::{Design, Geometry, GeometryKind, Numbers, Plan};
+    let rows = (0_u8..60).map(f32::from);
+    let mut geometry = Geometry::new(Numbers::float32(3, rows));
+    geometry.part_offsets = Some(vec![0, 7, 20]);
+    let mut design = Design::new(GeometryKind::Lines);
+    design.kind = GeometryKind::Polylines;
+    design.chunk_shape = Some(vec![10.0; 3]);
+    let plan = Plan::new(geometry, design).unwrap();
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        zvf::create_in(&store, plan, &CreateOptions::default())
+            .await
+            .unwrap();
+        let files = store
+            .list_all(&zvf_model::key::Key::root(), 1 << 20)
+            .await
+            .unwrap();
+        let source = Dataset::from_store("made", store).await.unwrap();
+        let (older, report) = migrated(&source, Profile::V08).await.unwrap();
+        assert_eq!((report.repaired, report.lost), (vec![], vec![]));
+        let (back, report) = migrated(&older, Profile::V09).await.unwrap();
+        assert_eq!((report.repaired, report.lost), (vec![], vec![]));
+        for file in files {
+            let key = zvf_model::key::Key::parse(&file.name).unwrap();
+            let read = || zvf_store::Read::full(key.clone());
+            let before = source.store().read_one(read()).await.unwrap().unwrap();
+            let after = back.store().read_one(read()).await.unwrap().unwrap();
+            match file.name.ends_with("zarr.json") {
+                true => {
+                    let json = |bytes: &[u8]| {
+                        let mut json: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+                        // In any order.
+                        if let Some(present) = json
+                            .pointer_mut("/attributes/zarr_vectors_level/arrays_present")
+                            .and_then(serde_json::Value::as_array_mut)
+                        {
+                            present.retain(|name| name != "links" && name != "cross_chunk_links");
+                        }
+                        json
+                    };
+                    assert_eq!(json(&after), json(&before), "{key}");
+                }
+                false => assert_eq!(after, before, "{key}"),
+            }
+        }
+    });
+}

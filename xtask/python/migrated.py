@@ -1,0 +1,352 @@
+"""Migrates every recorded store of 0.6 to 0.8 to 0.9, and reads it with the package.
+
+usage: migrated.py ZVF FOLDER [--only NAME]
+
+ZVF is our program. What the package reads of levels, chunks, objects, links, groups and
+attributes, and what its readers of whole stores answer, is compared with `expected.json`,
+which the package of that generation recorded; `validate(level=5)` finds no error but those
+of `EXPLAINED`.
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import traceback
+import warnings
+
+import numpy as np
+
+# zarr-python warns that byte strings have no specification yet.
+warnings.simplefilter("ignore")
+
+from zarr_vectors import building  # noqa: E402
+from zarr_vectors.composite import read_composite  # noqa: E402
+from zarr_vectors.core import arrays as low  # noqa: E402
+from zarr_vectors.encoding.categorical import decode_categorical  # noqa: E402
+from zarr_vectors.types.graphs import read_graph  # noqa: E402
+from zarr_vectors.types.lines import read_lines  # noqa: E402
+from zarr_vectors.types.meshes import read_mesh  # noqa: E402
+from zarr_vectors.types.parametric import read_parametric_objects  # noqa: E402
+from zarr_vectors.types.points import read_points  # noqa: E402
+from zarr_vectors.types.polylines import read_polylines  # noqa: E402
+from zarr_vectors.validate import validate  # noqa: E402
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "testdata"
+ARCHIVES = ["zvf-06", "zvf-07", "zvf-08"]
+# Differences of one store that are shown.
+SHOWN = 5
+
+# Errors that the package finds, in which stores, and why that is let be.
+EXPLAINED = {}
+
+
+class Report:
+    """What was compared, and what is different."""
+
+    def __init__(self):
+        self.stores = self.values = self.differences = 0
+        self.explained = {}
+
+    def of(self, name):
+        """Tells a store's differences, the first few in full."""
+        shown = 0
+
+        def differ(what):
+            nonlocal shown
+            self.differences += 1
+            shown += 1
+            if shown <= SHOWN:
+                print(f"DIFFERENT {name}: {what}")
+
+        return differ
+
+    def explain(self, why):
+        self.explained[why] = self.explained.get(why, 0) + 1
+
+
+def plain(value):
+    """A value as JSON has it, NaN as text."""
+    if isinstance(value, np.ndarray) or isinstance(value, np.generic):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, float) and value != value:
+        return "nan"
+    if isinstance(value, bytes):
+        return value.hex()
+    return value
+
+
+def coords(key):
+    return tuple(int(one) for one in key.split("."))
+
+
+class Store:
+    """One store that was migrated, and what was recorded of it."""
+
+    def __init__(self, path, expected, said, report, differ):
+        self.path, self.expected, self.said = str(path), expected, said
+        self.report, self.differ = report, differ
+        self.root = building.open_store(self.path)
+        self.axes = len(expected["root_attrs"]["multiscales"][0]["axes"])
+
+    def same(self, what, found, given):
+        found, given = plain(found), plain(given)
+        self.report.values += np.asarray(given, dtype=object).size
+        if found != given:
+            self.differ(f"{what}: found {str(found)[:300]}, recorded {str(given)[:300]}")
+
+    def all(self):
+        self.validate()
+        for name, level in (self.expected.get("levels") or {}).items():
+            self.level(int(name), level)
+        self.reads()
+
+    def validate(self):
+        for found in validate(self.path, level=5).errors:
+            known = [why for why, says in EXPLAINED.items() if says(self, found)]
+            if not known:
+                self.differ(f"validate: {found}")
+            for why in known[:1]:
+                self.report.explain(why)
+
+    def level(self, number, recorded):
+        level = building.get_resolution_level(self.root, number)
+        chunks = {tuple(one) for one in recorded["chunk_keys"]}
+        empty = {
+            coords(key)
+            for key, one in recorded["chunks"].items()
+            if isinstance(one["vertices"], list) and not any(map(len, one["vertices"]))
+        }
+        found = {tuple(one) for one in building.list_chunk_keys(level)}
+        self.same(f"{number}: chunks", sorted(found), sorted(chunks - empty))
+        dtype = low.vertices_dtype(level)
+        for key, one in recorded["chunks"].items():
+            if not isinstance(one["vertices"], list) or coords(key) in empty:
+                continue
+            read = building.read_chunk_vertices(level, coords(key), dtype=dtype, ndim=self.axes)
+            self.same(f"{number}: vertices of {key}", read, one["vertices"])
+        for name, one in recorded.get("vertex_attributes", {}).items():
+            for key, values in one["chunks"].items():
+                if isinstance(values, list):
+                    read = building.read_chunk_attributes(level, name, coords(key))
+                    self.same(f"{number}: {name} of {key}", flat(read), flat(values))
+        self.objects(number, level, recorded)
+        self.links(number, level, recorded)
+
+    def objects(self, number, level, recorded):
+        manifests = recorded.get("manifests")
+        if manifests is not None:
+            read = low.read_all_object_manifests(level)
+            read = [[[list(chunk), fragment] for chunk, fragment in one] for one in read]
+            self.same(f"{number}: manifests", read, manifests)
+            dtype = low.vertices_dtype(level)
+            for at, given in enumerate(recorded["object_vertices"]):
+                if given and isinstance(given, list):
+                    read = low.read_object_vertices(level, at, dtype=dtype, ndim=self.axes)
+                    self.same(f"{number}: object {at}", read, given)
+        for name, one in recorded.get("object_attributes", {}).items():
+            values = one.get("values", one)
+            if not isinstance(values, dict) or "data" not in values:
+                continue
+            read = np.asarray(low.read_object_attributes(level, name))
+            given = np.asarray(values["data"], dtype=object).reshape(values["shape"])
+            mask = low.read_object_attribute_present_mask(level, name)
+            present = one.get("present_mask")
+            rows = range(len(given)) if present is None else np.flatnonzero(present)
+            if present is not None:
+                # Without a mask, all are there.
+                mask = np.ones(len(given)) if mask is None else mask
+                self.same(f"{number}: presence of {name}", np.asarray(mask, int), present)
+            self.same(f"{number}: {name} of objects", read[list(rows)], given[list(rows)].tolist())
+        groups = recorded.get("groups")
+        if groups:
+            read = [sorted(map(int, one)) for one in low.read_all_groupings(level)]
+            self.same(f"{number}: groups", read, [sorted(one) for one in groups["members"]])
+        for name, one in recorded.get("group_attributes", {}).items():
+            read = low.read_groupings_attributes(level, name)
+            self.same(f"{number}: {name} of groups", read, one["values"]["data"])
+
+    def links(self, number, level, recorded):
+        inside, between = recorded.get("links", {}), recorded.get("cross_chunk_links", {})
+        for delta in sorted({*inside, *between}, key=int):
+            given, widths = [], set()
+            for key, groups in inside.get(delta, {}).get("chunks", {}).items():
+                rows = [row for group in groups for row in group]
+                given += [[[list(coords(key)), end] for end in row] for row in rows]
+                widths |= {len(row) for row in rows}
+            records = between.get(delta, {}).get("records", [])
+            if widths and records and len(records[0]) not in widths:
+                self.report.explain("links of two numbers of ends, of which 0.9 has one")
+                records = []
+            given += records
+            if not given:
+                continue
+            read = low.read_links(level, delta=int(delta))
+            read = [[[list(chunk), int(row)] for chunk, row in record] for record in read]
+            if self.says("named other rows than those of their ends") and delta == "0":
+                # The rows that were recorded are wrong: what is right, the paths say.
+                self.bridges(number, recorded, read)
+                only = lambda links: [[chunk for chunk, _ in record] for record in links]
+                read, given = only(read), only(given)
+            meta = between.get(delta, {}).get("meta", {})
+            if meta.get("store") == "duplicate" and delta != "0":
+                # From 0.9 on, links between levels have no copies.
+                once = {json.dumps(record) for record in given}
+                given = [json.loads(record) for record in once]
+            self.same(f"{number}: links {delta}", sorted(read), sorted(given))
+
+    def bridges(self, number, recorded, read):
+        """Links between pieces of paths, as the manifests have them."""
+        fragments = {}
+        for key, chunk in recorded["chunks"].items():
+            for at, one in enumerate(chunk["fragments"]):
+                rows = one.get("explicit")
+                if rows is None:
+                    start, count = one["range"]
+                    rows = list(range(start, start + count))
+                fragments[key, at] = rows
+        given = []
+        for pieces in recorded["manifests"]:
+            for (chunk, fragment), (to, other) in zip(pieces, pieces[1:]):
+                if chunk != to:
+                    last = fragments[".".join(map(str, chunk)), fragment][-1]
+                    first = fragments[".".join(map(str, to)), other][0]
+                    given.append([[chunk, last], [to, first]])
+        self.same(f"{number}: links of paths", sorted(read), sorted(given))
+
+    def says(self, what):
+        return any(what in one["what"] for one in self.said["repaired"] + self.said["lost"])
+
+    def reads(self):
+        """What readers of whole stores answer."""
+        recorded = self.expected.get("reads") or {}
+        names = [
+            name
+            for level in (self.expected.get("levels") or {}).values()
+            for name in level.get("vertex_attributes", {})
+        ]
+        whole = recorded.get("all")
+        if whole and "polylines" in whole:
+            read = read_polylines(self.path)
+            found = [np.concatenate([*one, np.zeros((0, self.axes))]) for one in read["polylines"]]
+            given = [[row for piece in one for row in rows_of(piece)] for one in whole["polylines"]]
+            self.same("paths", found, given)
+        elif whole and "endpoints" in whole:
+            read = read_lines(self.path)
+            self.same("lines", flat(read["endpoints"]), flat(data(whole["endpoints"])))
+        elif whole and "faces" in whole:
+            self.linked(read_mesh(self.path), whole, "vertices", "faces")
+        elif whole and "edges" in whole:
+            self.linked(read_graph(self.path), whole, "positions", "edges")
+        elif whole:
+            read = read_points(self.path, attribute_names=names)
+            # In the order of chunks, which is that of numbers here and of text there.
+            found, given = flat_rows(read["positions"]), flat_rows(data(whole["positions"]))
+            self.same("points", sorted(found), sorted(given))
+        if "parametric" in recorded:
+            read = read_parametric_objects(self.path)
+            found = [
+                [one["type"], one["type_id"], plain(one["coefficients"]), one["name"]]
+                for one in read
+            ]
+            given = [
+                [one["type"], one["type_id"], one["coefficients"], one["name"]]
+                for one in recorded["parametric"]
+            ]
+            self.same("parametric objects", found, given)
+        for kind, one in recorded.get("composite", {}).items():
+            read = read_composite(self.path)[kind]
+            found, given = flat_rows(read["positions"]), flat_rows(data(one["positions"]))
+            self.same(f"composite {kind}", sorted(found), sorted(given))
+            if "links" in one:
+                self.same(f"composite {kind} links", read["links"], data(one["links"]))
+
+    def linked(self, read, whole, positions, links):
+        found, given = flat_rows(read[positions]), flat_rows(data(whole[positions]))
+        self.same(positions, found, given)
+        read_links = [list(map(int, one)) for one in read[links]]
+        given = [list(map(int, one)) for one in data(whole[links])]
+        if links == "edges":
+            # Skeletons have each edge once, whichever end comes first in the list.
+            read_links, given = map(sorted, ([*read_links], [*given]))
+        # In the order of arrays, which is another in each generation.
+        self.same(links, sorted(read_links), sorted(given))
+
+
+def data(json_array):
+    return json_array["data"] if isinstance(json_array, dict) else json_array
+
+
+def rows_of(piece):
+    """A piece is a list of rows, or a row."""
+    return [piece] if piece and not isinstance(piece[0], list) else piece
+
+
+def flat(value):
+    value = plain(value)
+    if isinstance(value, list):
+        return [one for part in value for one in flat(part)]
+    return [value]
+
+
+def flat_rows(value):
+    return [flat(row) for row in plain(value)]
+
+
+def recorded(archive):
+    """Stores of an archive, with what was recorded of each."""
+    for path in sorted(archive.rglob("*.expected.json")):
+        store = path.with_name(path.name.replace(".expected.json", ".zv"))
+        yield str(store.relative_to(archive)), store, json.loads(path.read_text())
+
+
+def migrated(program, source, target):
+    shutil.rmtree(target, ignore_errors=True)
+    line = [program, "migrate", source, target, "--json", "--quiet"]
+    done = subprocess.run([str(word) for word in line], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"zvf migrate: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--only")
+    arguments = parser.parse_args()
+    shutil.rmtree(arguments.folder, ignore_errors=True)
+    report = Report()
+    for name in ARCHIVES:
+        archive = arguments.folder / name
+        archive.mkdir(parents=True)
+        with tarfile.open(DATA / f"{name}.tar.gz") as packed:
+            packed.extractall(archive, filter="data")
+        for store, source, expected in recorded(archive):
+            if arguments.only and arguments.only not in f"{name}/{store}":
+                continue
+            differ = report.of(f"{name}/{store}")
+            report.stores += 1
+            try:
+                target = source.with_suffix(".migrated")
+                said = migrated(arguments.program, source, target)
+                Store(target, expected, said, report, differ).all()
+            except Exception as error:  # noqa: BLE001
+                last = "".join(traceback.format_exception(error)[-3:])
+                differ(f"{type(error).__name__}: {error}\n{last}")
+    for why, count in sorted(report.explained.items()):
+        print(f"conformance: migrated: {count} times explained: {why}")
+    print(
+        f"conformance: migrated: {report.stores} stores, {report.values} values equal, "
+        f"{report.differences} differences"
+    )
+    return 1 if report.differences or not report.values else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

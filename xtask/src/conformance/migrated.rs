@@ -1,0 +1,21 @@
+//! Recorded stores of before 0.9, migrated and read by the living reference.
+
+use anyhow::Result;
+
+use crate::{
+    metadata, python,
+    run::{self, cargo},
+    stage::Done,
+};
+
+/// Migrates every recorded store of 0.6 to 0.8 to 0.9, and has the reference read it
+/// beside what was recorded.
+pub(crate) fn migrated() -> Result<Done> {
+    let Some(script) = python::script("migrated.py")? else {
+        return Ok(Done::Skipped(python::MISSING.to_owned()));
+    };
+    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let folder = metadata::scratch("xtask")?.join("migrated");
+    script.arg(ours).arg(folder).run()?;
+    Ok(Done::Passed)
+}
