@@ -10,7 +10,7 @@ use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key};
 use crate::{
     Options,
     finding::{Finding, Findings, Fix, Report},
-    rule::{Depth, Rule},
+    rule::Rule,
 };
 
 /// Reads, and writes down what is found.

@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 use zvf_model::key::Key;
 
-use crate::rule::{Depth, Rule, Severity};
+use crate::rule::{Rule, Severity};
 
 /// What puts a finding right without guessing: one change of one node or cell.
 #[derive(Clone, Debug, PartialEq)]
