@@ -133,7 +133,7 @@ fn changed_stores_are_healthy() {
 #[test]
 fn recorded_stores_have_the_defects_that_are_known() {
     let mut all = Vec::new();
-    for name in ["zvf-06", "zvf-07", "zvf-08", "zvf-09"] {
+    for name in ["zvf-06", "zvf-07", "zvf-08", "zvf-09", "zvf-examples"] {
         let golden = Golden::open(name);
         let stores: BTreeSet<&str> = golden
             .files()

@@ -2,14 +2,11 @@
 
 use serde_json::json;
 use zvf_format::manifest::ObjectManifestBuilder;
-use zvf_testkit::{
-    damage::Files,
-    stores::{CrossLevel, Kind, Recipe, pyramid},
-};
+use zvf_testkit::damage::Files;
 
 use super::{
     check, check_of,
-    small::{cell, int64s, items, manifest, put, remove, set, small, unset},
+    small::{cell, int64s, items, manifest, put, remove, set, small},
 };
 
 const INDEX: &str = "0/object_index/zarr.json";
