@@ -1,9 +1,6 @@
 //! Stores that were made and changed here: nothing is found in them.
 
-use zvf::{
-    CreateOptions, Store, validate_store,
-    validation::{Depth, Options},
-};
+use zvf::{CreateOptions, Store, validate_store, validation::Options};
 use zvf_build::{GeometryKind, Plan, Profile};
 
 use crate::{
@@ -11,17 +8,25 @@ use crate::{
     written::random::{self, Case},
 };
 
-/// Nothing is found, not even a note. What geometry is like, trees with two roots for
-/// one, is not for who stores it to decide.
+/// What geometry is like is not for who stores it to decide: objects of several trees,
+/// edges to themselves and between objects, links that are there twice, faces that are
+/// turned differently or crowd at an edge.
+const GEOMETRY: [&str; 6] = [
+    "ZV-L4-023",
+    "ZV-L4-030",
+    "ZV-L4-031",
+    "ZV-L4-032",
+    "ZV-L4-041",
+    "ZV-L4-042",
+];
+
+/// Nothing is found but that, not even a note.
 pub(crate) async fn is_sound(store: &Store, about: &str) {
-    let options = Options {
-        depth: Depth::Consistency,
-        ..Options::default()
-    };
-    let report = validate_store(store.clone(), &options).await;
+    let report = validate_store(store.clone(), &Options::default()).await;
     let findings = report.unwrap().findings;
     let lines: Vec<String> = findings
         .iter()
+        .filter(|found| !GEOMETRY.contains(&found.rule.code))
         .map(|found| {
             let place = found.place.as_deref().unwrap_or("-");
             let (code, path) = (found.rule.code, &found.path);

@@ -183,7 +183,7 @@ impl Made {
             let mut payload = file.split_off(8);
             change(&mut payload);
             file.truncate(4);
-            file.extend((payload.len() as u32).to_le_bytes());
+            file.extend(u32::try_from(payload.len()).unwrap().to_le_bytes());
             file.extend(payload);
         })
     }

@@ -112,7 +112,9 @@ fn faces_share_edges_in_opposite_directions() {
 #[test]
 fn what_takes_too_much_memory_is_not_done_and_said() {
     // Cells of 16 kB; all edges and vertices are 36 kB.
-    let places: Vec<[f32; 2]> = (0..3000).map(|at| [(at / 1000 * 10) as f32, 0.0]).collect();
+    let places: Vec<[f32; 2]> = (0..3000)
+        .map(|at| [[0.0, 10.0, 20.0][at / 1000], 0.0])
+        .collect();
     let mut geometry = vertices(&places);
     geometry.links = (0..3000).flat_map(|at| [at, at / 1000 * 1000]).collect();
     let graph = created(geometry, design(GeometryKind::Graphs, Profile::V09));
