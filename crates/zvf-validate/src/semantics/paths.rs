@@ -160,15 +160,20 @@ impl Steps {
         if !is_whole {
             return view.not_run("links cannot be read, and paths were not followed");
         }
+        let steps = self.vertices.len();
+        let links = u64::try_from(stored.len()).unwrap_or(u64::MAX);
+        let same_count = others == 0 && stored.len() == steps;
+        // Objects that share fragments share the steps between them.
+        for pairs in [&mut self.vertices, &mut stored] {
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
         let (missing, extra) = differences(&mut self.vertices, &mut stored);
         let extra = extra.saturating_add(others);
         if missing == 0 && extra == 0 {
             return;
         }
         let key = view.between_key();
-        let steps = self.vertices.len();
-        let links = u64::try_from(stored.len()).unwrap_or(u64::MAX);
-        let same_count = others == 0 && stored.len() == steps;
         let is_old = matches!(
             view.scope.store.layout().generation,
             Generation::V0_6 | Generation::V0_7

@@ -1,15 +1,10 @@
 //! Nothing is found in stores that are as they should be.
 
-use std::collections::BTreeSet;
-
 use zvf::{CreateOptions, Editor, Store, validate_store, validation::Options};
 use zvf_build::{GeometryKind, OutOfBounds, Plan, Profile};
-use zvf_testkit::{
-    golden::Golden,
-    stores::{self, Cells, CrossLevel, Kind, Policy, Recipe, make, pyramid},
-};
+use zvf_testkit::stores::{self, Cells, CrossLevel, Kind, Policy, Recipe, make, pyramid};
 
-use super::{super::files, found, lines};
+use super::{found, lines};
 use crate::{block_on, written::random};
 
 /// Recipes of every kind, generation and form.
@@ -127,74 +122,3 @@ fn changed_stores_are_healthy() {
         }
     }
 }
-
-/// What is found in recorded stores: defects of the software that wrote them, or of
-/// those who made them up.
-#[test]
-fn recorded_stores_have_the_defects_that_are_known() {
-    let mut all = Vec::new();
-    for name in ["zvf-06", "zvf-07", "zvf-08", "zvf-09", "zvf-examples"] {
-        let golden = Golden::open(name);
-        let stores: BTreeSet<&str> = golden
-            .files()
-            .filter_map(|(path, _)| path.strip_suffix("/zarr.json"))
-            .filter(|path| {
-                [".zv", ".zarrvectors"]
-                    .iter()
-                    .any(|end| path.ends_with(end))
-            })
-            .collect();
-        for store in stores {
-            for line in lines(&found(&files(&golden, store))) {
-                // Writers do not keep it.
-                if !line.starts_with("ZV-L3-017") {
-                    all.push(format!("{name}/{store}: {line}"));
-                }
-            }
-        }
-    }
-    let known: Vec<&str> = KNOWN.lines().collect();
-    assert_eq!(all, known, "{}", all.join("\n"));
-}
-
-const KNOWN: &str = "\
-zvf-06/lowlevel_fragments.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
-zvf-06/lowlevel_fragments.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
-zvf-06/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
-zvf-06/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 1.0.0
-zvf-06/lowlevel_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 1.0.0
-zvf-06/lowlevel_fragments.zv: ZV-L3-012 0/vertices chunk 1.0.0
-zvf-06/mesh_quad_two_objects.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
-zvf-06/mesh_quad_two_objects.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
-zvf-07/lowlevel_fragments.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
-zvf-07/lowlevel_fragments.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
-zvf-07/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
-zvf-07/lowlevel_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 1.0.0
-zvf-07/lowlevel_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 1.0.0
-zvf-07/lowlevel_fragments.zv: ZV-L3-012 0/vertices chunk 1.0.0
-zvf-07/mesh_quad_two_objects.zv: ZV-L3-050  attributes.zarr_vectors.format_capabilities
-zvf-07/mesh_quad_two_objects.zv: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
-zvf-08/0.8.0/explicit_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
-zvf-08/0.8.0/explicit_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 0.0.0
-zvf-08/0.8.0/explicit_fragments.zv: ZV-L3-012 0/vertices chunk 0.0.0
-zvf-08/0.8.1/explicit_fragments.zv: ZV-L3-024 0/vertex_fragments chunk 0.0.0
-zvf-08/0.8.1/explicit_fragments.zv: ZV-L3-051 0/vertex_fragments chunk 0.0.0
-zvf-08/0.8.1/explicit_fragments.zv: ZV-L3-012 0/vertices chunk 0.0.0
-zvf-09/edit_add_vacuum/store.zarrvectors: ZV-L3-030 0/vertex_attributes/r chunk 2.0.0
-zvf-09/edit_add_vacuum/store.zarrvectors: ZV-L3-051 0/vertex_fragments chunk 0.0.0
-zvf-09/edit_atomic/store.zarrvectors: ZV-L3-030 0/vertex_attributes/r chunk 0.0.0
-zvf-09/edit_inplace/store.zarrvectors: ZV-L3-051 0/vertex_fragments chunk 0.0.0
-zvf-09/edit_inplace/store.zarrvectors: ZV-L3-051 0/vertex_fragments chunk 1.0.0
-zvf-09/edit_tombstone/store.zarrvectors: ZV-L3-030 0/vertex_attributes/r chunk 0.0.0
-zvf-09/explicit_fragments/store.zarrvectors: ZV-L3-050  attributes.zarr_vectors.format_capabilities
-zvf-09/explicit_fragments/store.zarrvectors: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
-zvf-09/explicit_fragments/store.zarrvectors: ZV-L3-046 0/object_index attributes.num_present
-zvf-09/fragment_owner/store.zarrvectors: ZV-L3-050  attributes.zarr_vectors.format_capabilities
-zvf-09/fragment_owner/store.zarrvectors: ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments
-zvf-09/fragment_owner/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 0.0.0
-zvf-09/mesh_tri/store.zarrvectors: ZV-L3-033 0/vertex_attributes/n attributes.row_shape
-zvf-09/object_index_holes/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 0.0.0
-zvf-09/object_index_holes/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 1.0.0
-zvf-09/object_index_holes/store.zarrvectors: ZV-L3-052 0/vertex_fragments chunk 3.3.3
-zvf-09/polylines_reentrant/store.zarrvectors: ZV-L3-033 0/vertex_attributes/uv attributes.row_shape
-";
