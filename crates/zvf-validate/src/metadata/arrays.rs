@@ -235,6 +235,9 @@ impl<F: Fetch> Look<'_, '_, F> {
             DataType::VariableBytes if fill.as_str() != Some("") => {
                 format!("{fill}, and absent cells are empty: \"\"")
             }
+            DataType::VariableText | DataType::FixedText { .. } if fill.as_str() != Some("") => {
+                format!("{fill}, and absent text is empty: \"\"")
+            }
             DataType::Number(kind) if !is_value(*kind, fill) => {
                 format!("{fill}, which is no {}", kind.name())
             }

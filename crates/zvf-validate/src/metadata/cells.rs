@@ -7,6 +7,7 @@ use zvf_format::numeric::Kind;
 use zvf_model::{
     array::{CellAttribute, Dictionary, Fragments},
     fetch::Fetch,
+    metadata::JsonKind,
 };
 
 use super::{Look, faults};
@@ -34,8 +35,16 @@ impl<F: Fetch> Look<'_, '_, F> {
                     .find_at(&rules::CHANNELS, self.key, place, message);
             }
         }
-        if let Some(dictionary) = &attribute.dictionary {
-            self.dictionary(dictionary, attribute.dtype.kind());
+        match &attribute.dictionary {
+            Some(dictionary) => self.dictionary(dictionary, attribute.dtype.kind()),
+            // Without the encoding codes are taken for values.
+            None if self.node.attributes().contains_key("categories") => {
+                let message = "there are categories, and values are not said to be codes";
+                let place = "attributes.encoding";
+                self.context
+                    .find_at(&rules::DICTIONARY, self.key, place, message);
+            }
+            None => {}
         }
     }
 
@@ -81,6 +90,14 @@ impl<F: Fetch> Look<'_, '_, F> {
                 find("_FillValue", message);
             } else if fill < 0 && unsigned {
                 find("_FillValue", format!("{fill}, which no {} is", kind.name()));
+            }
+        }
+        let first = dictionary.categories.first().map(JsonKind::of);
+        for word in &dictionary.categories {
+            let kind = JsonKind::of(word);
+            let is_word = matches!(kind, JsonKind::Text | JsonKind::Number | JsonKind::Bool);
+            if !is_word || Some(kind) != first {
+                find("categories", format!("{kind} among them"));
             }
         }
         let mut seen = BTreeSet::new();

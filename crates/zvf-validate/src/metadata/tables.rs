@@ -1,6 +1,7 @@
 //! Attributes of objects and groups: tables with a row for each.
 
 use serde_json::{Value, json};
+use zvf_format::numeric::Kind;
 use zvf_model::{
     array::{ObjectIndex, Table},
     fetch::Fetch,
@@ -27,6 +28,14 @@ impl<F: Fetch> Look<'_, '_, F> {
                 let table = faults::noted(self.context, self.key, Ok(read));
                 if let Some(table) = table {
                     self.repeats(array, &table);
+                    let has_absent = !matches!(array.data_type, DataType::Number(Kind::Bool));
+                    let is_of_objects = matches!(place, Place::ObjectAttribute(_));
+                    if is_of_objects && has_absent && !table.fill_is_absent {
+                        let message = "rows of the fill value are not said to be absent";
+                        let place = "attributes.fill_sentinel_meaning";
+                        self.context
+                            .find_at(&rules::FILL_MEANING, self.key, place, message);
+                    }
                 }
                 array.shape.first().copied()
             }

@@ -219,4 +219,8 @@ rules! { Metadata;
     /// `geometry_index` names what is not there, does not name what is, or counts something else.
     COMPOSITE = "ZV-L2-067", Error, "further geometries that are not as listed",
         Advice("correct geometry_index, or write the geometry again");
+    /// An attribute of objects does not say that rows of the fill value have no value. They are given
+    /// out as values, where the format has none.
+    FILL_MEANING = "ZV-L2-068", Warning, "absent values that are not said to be",
+        Advice("set fill_sentinel_meaning to \"absent\", unless such rows are values");
 }

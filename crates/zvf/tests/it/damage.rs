@@ -2,7 +2,7 @@
 //! silent difference.
 
 mod any;
-mod asks;
+pub(crate) mod asks;
 mod bombs;
 mod files;
 mod flips;
@@ -13,7 +13,7 @@ use zvf::{Answer, Dataset, Error, OpenOptions, Query};
 use zvf_testkit::golden::Golden;
 
 /// Keys and bytes of a store.
-type Files = Vec<(String, Vec<u8>)>;
+pub(crate) type Files = Vec<(String, Vec<u8>)>;
 
 /// The files of a recorded store.
 fn files(golden: &Golden, store: &str) -> Files {
@@ -28,7 +28,7 @@ fn files(golden: &Golden, store: &str) -> Files {
     files
 }
 
-async fn open(files: &Files) -> Result<Dataset, Error> {
+pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
     let files = files.iter().cloned();
     let store = OpenOptions::default().from_memory(files).unwrap();
     Dataset::from_store("store", store).await
@@ -46,15 +46,15 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// An answer, or why there is none.
-type Told = Result<Answer, String>;
+pub(crate) type Told = Result<Answer, String>;
 
-async fn ask(dataset: &Dataset, query: &Query) -> Told {
+pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
     let answer = dataset.query(query).await;
     answer.map_err(|error| chain(&error))
 }
 
 /// Whether two answers are the same but for notes about known defects.
-fn is_same(one: &Answer, other: &Answer) -> bool {
+pub(crate) fn is_same(one: &Answer, other: &Answer) -> bool {
     let plain = |answer: &Answer| {
         let mut answer = answer.clone();
         answer.notes.clear();

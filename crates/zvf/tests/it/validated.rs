@@ -4,6 +4,7 @@ mod cells;
 mod corpus;
 mod geom;
 mod healthy;
+mod mutants;
 pub(crate) mod own;
 
 use serde_json::Value as Json;

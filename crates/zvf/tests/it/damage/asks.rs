@@ -10,21 +10,21 @@ use zvf_query::{
 use super::{Files, ask, open};
 
 /// A store and what it answers.
-pub(super) struct Intact {
-    pub(super) files: Files,
-    pub(super) asked: Vec<Asked>,
+pub(crate) struct Intact {
+    pub(crate) files: Files,
+    pub(crate) asked: Vec<Asked>,
 }
 
 /// A query and the answer of the undamaged store.
-pub(super) struct Asked {
-    pub(super) name: &'static str,
-    pub(super) query: Query,
-    pub(super) answer: Answer,
+pub(crate) struct Asked {
+    pub(crate) name: &'static str,
+    pub(crate) query: Query,
+    pub(crate) answer: Answer,
 }
 
 impl Intact {
     /// Asks all that makes sense of a store.
-    pub(super) async fn of(files: Files) -> Self {
+    pub(crate) async fn of(files: Files) -> Self {
         let dataset = open(&files).await.unwrap();
         let mut asked = Vec::new();
         for (name, query) in queries(&dataset).await {

@@ -1,0 +1,242 @@
+//! Every field of every blob and every value of every `zarr.json` of a store of each
+//! kind, set to something wrong: found, or proven to be no harm.
+//!
+//! A mutant is no harm when every query is answered as before. A mutant that is a
+//! store of other, legal data (another coordinate in the same chunk) has no wrong
+//! value to be found but by its checksum: the same bytes in the store with checksums
+//! must be found. What is left is listed in `free.rs`, each with its reason.
+
+mod fields;
+mod free;
+mod json;
+
+use std::collections::BTreeMap;
+
+use zvf::{CreateOptions, Store, validation::Options};
+use zvf_build::{Design, Geometry, GeometryKind, Plan, Profile};
+use zvf_model::key::Key;
+use zvf_store::Read;
+use zvf_testkit::{damage::Files, stores::Random};
+
+use super::findings;
+use crate::{
+    block_on,
+    damage::{ask, asks::Intact, is_same, open},
+    written::random::Making,
+};
+
+/// A changed file.
+pub(super) struct Mutant {
+    pub(super) file: String,
+    /// What was changed, for who reads a failure.
+    pub(super) what: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// What random geometry has and is no fault: objects of several trees, links between
+/// objects, links that are there twice or lead back, faces turned differently.
+const TASTE: [&str; 6] = [
+    "ZV-L4-023",
+    "ZV-L4-030",
+    "ZV-L4-031",
+    "ZV-L4-032",
+    "ZV-L4-041",
+    "ZV-L4-042",
+];
+
+/// What became of mutants.
+#[derive(Debug, Default)]
+struct Tally {
+    found: usize,
+    harmless: usize,
+    guarded: usize,
+    free: usize,
+    missed: Vec<String>,
+}
+
+/// All files of a store in memory.
+async fn snapshot(store: &Store) -> Files {
+    let listed = store.list_all(&Key::root(), 1 << 20).await.unwrap();
+    let keys: Vec<Key> = listed
+        .iter()
+        .map(|file| Key::parse(&file.name).unwrap())
+        .collect();
+    let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
+    let bytes = store.read(&reads).await.unwrap();
+    keys.iter()
+        .zip(bytes)
+        .map(|(key, bytes)| (key.as_str().to_owned(), bytes.unwrap().to_vec()))
+        .collect()
+}
+
+fn design(kind: GeometryKind, checksum: bool) -> Design {
+    let mut design = Design::new(kind);
+    design.profile = Profile::V09;
+    design.chunk_shape = Some(vec![16.0, 16.0]);
+    design.checksum = Some(checksum);
+    design
+}
+
+fn geometry(kind: GeometryKind) -> Geometry {
+    let design = design(kind, false);
+    let mut random = Random::new(7);
+    let mut making = Making {
+        random: &mut random,
+        design: &design,
+        axes: 2,
+        double: false,
+        tag: 0,
+        first_id: 0,
+        rich: true,
+        with_ids: true,
+        taste: 0,
+    };
+    making.geometry(20)
+}
+
+/// The store of a design, as files.
+fn made(geometry: Geometry, design: Design) -> Files {
+    let plan = Plan::new(geometry, design).unwrap();
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let options = CreateOptions::default();
+        zvf::create_in(&store, plan, &options).await.unwrap();
+        snapshot(&store).await
+    })
+}
+
+/// Puts `mutant` in the place of its file.
+fn with(files: &Files, mutant: &Mutant) -> Files {
+    let files = files.iter().map(|(path, bytes)| {
+        let bytes = match *path == mutant.file {
+            true => &mutant.bytes,
+            false => bytes,
+        };
+        (path.clone(), bytes.clone())
+    });
+    files.collect()
+}
+
+/// Judges all mutants of a store. `checked` is the same store with checksums.
+fn judge(plain: &Files, checked: &Files) -> Tally {
+    let options = Options::default();
+    let healthy = findings(plain, &options);
+    assert!(
+        healthy.iter().all(|line| TASTE.contains(&&line[..9])),
+        "{healthy:?}"
+    );
+    assert_eq!(findings(checked, &options), healthy);
+    let intact = block_on(Intact::of(plain.clone()));
+    let sums: BTreeMap<&str, &[u8]> = checked
+        .iter()
+        .map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+        .collect();
+    let mut tally = Tally::default();
+    // What transactions leave behind is theirs to check.
+    for (path, bytes) in plain.iter().filter(|(path, _)| !path.starts_with(".zvf/")) {
+        let mutants = match path.ends_with("zarr.json") {
+            true => json::mutants(path, bytes),
+            false => fields::mutants(plain, path, bytes),
+        };
+        for mutant in mutants {
+            let files = with(plain, &mutant);
+            if findings(&files, &options) != healthy {
+                tally.found += 1;
+            } else if is_harmless(&intact, &files) {
+                tally.harmless += 1;
+            } else if let Some(original) = sums.get(path.as_str())
+                && guarded(checked, original, bytes, &mutant)
+            {
+                tally.guarded += 1;
+            } else if free::is_free(path, &mutant.what) {
+                tally.free += 1;
+            } else {
+                tally.missed.push(format!("{path}: {}", mutant.what));
+            }
+        }
+    }
+    tally
+}
+
+fn is_harmless(intact: &Intact, files: &Files) -> bool {
+    block_on(async {
+        let Ok(dataset) = open(files).await else {
+            return false;
+        };
+        for asked in &intact.asked {
+            match ask(&dataset, &asked.query).await {
+                Ok(answer) if is_same(&answer, &asked.answer) => {}
+                _ => return false,
+            }
+        }
+        true
+    })
+}
+
+/// Whether the same change is found in the store with checksums.
+fn guarded(checked: &Files, original: &[u8], plain: &[u8], mutant: &Mutant) -> bool {
+    // The sum stands behind the same bytes, and is left as it was.
+    if original.len() != plain.len() + 4 || !original.starts_with(plain) {
+        return false;
+    }
+    let mut bytes = mutant.bytes.clone();
+    bytes.extend_from_slice(&original[plain.len()..]);
+    let mutant = Mutant {
+        file: mutant.file.clone(),
+        what: String::new(),
+        bytes,
+    };
+    !findings(&with(checked, &mutant), &Options::default()).is_empty()
+}
+
+fn check(kind: GeometryKind, least: usize) {
+    let geometry = geometry(kind);
+    let plain = made(geometry.clone(), design(kind, false));
+    let checked = made(geometry, design(kind, true));
+    let tally = judge(&plain, &checked);
+    let all = tally.found + tally.harmless + tally.guarded + tally.free;
+    println!(
+        "{kind:?}: {all} mutants, {} found, {} harmless, {} guarded by checksums, {} free",
+        tally.found, tally.harmless, tally.guarded, tally.free
+    );
+    let missed = &tally.missed;
+    let some: Vec<&String> = missed.iter().take(40).collect();
+    assert!(missed.is_empty(), "{} missed: {some:#?}", missed.len());
+    assert!(all >= least, "{all} mutants");
+}
+
+#[test]
+fn mutants_of_points() {
+    check(GeometryKind::Points, 2000);
+}
+
+#[test]
+fn mutants_of_lines() {
+    check(GeometryKind::Lines, 2000);
+}
+
+#[test]
+fn mutants_of_polylines() {
+    check(GeometryKind::Polylines, 2000);
+}
+
+#[test]
+fn mutants_of_streamlines() {
+    check(GeometryKind::Streamlines, 2000);
+}
+
+#[test]
+fn mutants_of_skeletons() {
+    check(GeometryKind::Skeletons, 2000);
+}
+
+#[test]
+fn mutants_of_graphs() {
+    check(GeometryKind::Graphs, 2000);
+}
+
+#[test]
+fn mutants_of_meshes() {
+    check(GeometryKind::Mesh, 2000);
+}
