@@ -7,7 +7,7 @@ mod shown;
 use std::{error::Error, path};
 
 use zvf::{
-    OpenOptions, Store,
+    OpenOptions, Repaired,
     validation::{Depth, Options, Report},
 };
 
@@ -39,6 +39,10 @@ pub(crate) struct Arguments {
     /// Sign no request: for public buckets.
     #[arg(long)]
     anonymous: bool,
+    /// First put right what can be without guessing, in one transaction: lists of chunks,
+    /// counts, capabilities, bounds, owners of fragments.
+    #[arg(long, conflicts_with_all = ["rules", "anonymous"])]
+    repair: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -62,6 +66,8 @@ pub struct Validated<'a> {
     pub depth: Depth,
     /// What was found.
     pub report: &'a Report,
+    /// What was put right before, when that was asked for.
+    pub repaired: Option<&'a Repaired>,
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
@@ -74,12 +80,19 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let open = OpenOptions::default().anonymous(arguments.anonymous);
     let store = open.open(address)?;
     let progress = Progress::of_store(&store, arguments.quiet);
-    let report = check(arguments, &store).await?;
+    let options = options(arguments);
+    let (report, repaired) = if arguments.repair {
+        let mut repaired = zvf::repair_store(store, &options).await?;
+        (core::mem::take(&mut repaired.left), Some(repaired))
+    } else {
+        (zvf::validate_store(store, &options).await?, None)
+    };
     drop(progress);
     let validated = Validated {
         store: address,
-        depth: depth(arguments.level),
+        depth: options.depth,
         report: &report,
+        repaired: repaired.as_ref(),
     };
     let text = if arguments.json {
         serde_json::to_string_pretty(&object(validated))?
@@ -95,7 +108,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     })
 }
 
-async fn check(arguments: &Arguments, store: &Store) -> Result<Report, zvf::Error> {
+fn options(arguments: &Arguments) -> Options {
     let mut options = Options {
         depth: depth(arguments.level),
         ..Options::default()
@@ -105,7 +118,7 @@ async fn check(arguments: &Arguments, store: &Store) -> Result<Report, zvf::Erro
     if let Some(limit) = arguments.limit.or(limit) {
         options.most_of_a_rule = limit;
     }
-    zvf::validate_store(store.clone(), &options).await
+    options
 }
 
 /// The depth of a number from 1 to 4.

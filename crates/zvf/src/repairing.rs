@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use zvf_build::Output;
 use zvf_model::{key::Key, zarr::Node};
 use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
-use zvf_validate::{Finding, Fix, Options, Report};
+use zvf_validate::{Finding, Fix, Options, Report, rules::consistency as rules};
 
 use crate::{
     error::Error,
@@ -22,6 +22,9 @@ const MOST_ROUNDS: usize = 4;
 const RETRIES: usize = 16;
 /// Findings of a rule that are looked at for fixes in a round.
 const MOST_OF_A_RULE: usize = 1 << 20;
+
+/// An attribute by its path, and its new value.
+type Change<'a> = (&'a [String], Option<&'a Value>);
 
 /// What a repair came to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,9 +88,13 @@ pub async fn repair_store(store: Store, options: &Options) -> Result<Repaired, E
 /// is nothing to do.
 async fn round(store: &Store, options: &Options) -> Result<Option<(u64, Vec<Finding>)>, Error> {
     let report = validate_store(store.clone(), options).await?;
-    let found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
+    let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
     if found.is_empty() {
         return Ok(None);
+    }
+    // What is not listed is not counted either.
+    if found.iter().any(is_list) {
+        found.retain(is_list);
     }
     let mut transaction = store.begin().await?;
     match stage(store, &mut transaction, &found).await {
@@ -102,6 +109,11 @@ async fn round(store: &Store, options: &Options) -> Result<Option<(u64, Vec<Find
     }
 }
 
+/// Whether it is about which chunks an array has.
+fn is_list(finding: &Finding) -> bool {
+    [&rules::PRESENCE, &rules::UNLISTED].contains(&finding.rule)
+}
+
 fn has_fix(finding: &Finding) -> bool {
     finding.fix.is_some()
 }
@@ -113,12 +125,12 @@ async fn stage(
     found: &[Finding],
 ) -> Result<Bytes, Error> {
     let mut cells: BTreeMap<&Key, BTreeMap<&[u64], &[u8]>> = BTreeMap::new();
-    let mut attributes: BTreeMap<&Key, Vec<(&[String], &Option<Value>)>> = BTreeMap::new();
+    let mut attributes: BTreeMap<&Key, Vec<Change<'_>>> = BTreeMap::new();
     for fix in found.iter().filter_map(|finding| finding.fix.as_ref()) {
         match fix {
             Fix::Attribute { node, path, value } => {
                 let of_node = attributes.entry(node).or_default();
-                of_node.push((path, value));
+                of_node.push((path, value.as_ref()));
             }
             Fix::Cell {
                 array,
@@ -134,7 +146,9 @@ async fn stage(
     for (node, changes) in attributes {
         let file = nodes::metadata(node)?;
         if node.is_root() {
-            changes.iter().for_each(|change| set(&mut root, change));
+            for change in changes {
+                set(&mut root, change);
+            }
             continue;
         }
         let mut json = match store.read_one(Read::full(file.clone())).await? {
@@ -142,7 +156,9 @@ async fn stage(
             // A group that older writers leave out.
             None => json!({"zarr_format": 3, "node_type": "group", "attributes": {}}),
         };
-        changes.iter().for_each(|change| set(&mut json, change));
+        for change in changes {
+            set(&mut json, change);
+        }
         objects.push((file, objects::text(&json)));
     }
     for (array, cells) in cells {
@@ -164,7 +180,7 @@ fn document(node: &Key, bytes: &[u8]) -> Result<Value, Error> {
 }
 
 /// Sets or takes away one attribute.
-fn set(node: &mut Value, (path, value): &(&[String], &Option<Value>)) {
+fn set(node: &mut Value, (path, value): Change<'_>) {
     let mut at = &mut node["attributes"];
     let Some((last, parents)) = path.split_last() else {
         return;

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use serde_json::{Value, json};
-use zvf::validation::{Depth, Finding, Mend, Report, Rule, Severity, rules};
+use zvf::{
+    Repaired,
+    validation::{Depth, Finding, Mend, Report, Rule, Severity, rules},
+};
 
 use super::Validated;
 use crate::number::{counted, grouped};
@@ -14,19 +17,10 @@ pub fn object(validated: Validated<'_>) -> Value {
         store,
         depth,
         report,
+        repaired,
     } = validated;
-    let findings = report.findings.iter().map(|finding| {
-        json!({
-            "code": finding.rule.code,
-            "severity": finding.rule.severity.to_string(),
-            "level": finding.rule.depth.number(),
-            "path": finding.path,
-            "place": finding.place,
-            "message": finding.message,
-            "fixable": finding.fix.is_some(),
-        })
-    });
-    json!({
+    let findings = report.findings.iter().map(one);
+    let mut object = json!({
         "store": store,
         "level": depth.number(),
         "ok": report.is_ok(),
@@ -37,6 +31,24 @@ pub fn object(validated: Validated<'_>) -> Value {
         "unlisted": report.unlisted,
         "cells": report.cells,
         "bytes": report.bytes,
+    });
+    if let Some(repaired) = repaired {
+        let findings = repaired.repaired.iter().map(one);
+        object["repaired"] = findings.collect();
+        object["transaction"] = json!(repaired.transaction);
+    }
+    object
+}
+
+fn one(finding: &Finding) -> Value {
+    json!({
+        "code": finding.rule.code,
+        "severity": finding.rule.severity.to_string(),
+        "level": finding.rule.depth.number(),
+        "path": finding.path,
+        "place": finding.place,
+        "message": finding.message,
+        "fixable": finding.fix.is_some(),
     })
 }
 
@@ -46,8 +58,12 @@ pub fn table(validated: Validated<'_>) -> String {
         store,
         depth,
         report,
+        repaired,
     } = validated;
     let mut text = format!("{store}\n");
+    if let Some(repaired) = repaired {
+        text.push_str(&mended(repaired));
+    }
     for (rule, findings) in by_rule(report) {
         // Writing to a String cannot fail.
         let _ = write!(
@@ -70,6 +86,28 @@ pub fn table(validated: Validated<'_>) -> String {
         let _ = writeln!(text, "  {what}: {}", rule.mend.text());
     }
     let _ = write!(text, "\n{}", verdict(depth, report));
+    let fixable = report.findings.iter().filter(|found| found.fix.is_some());
+    let fixable = u64::try_from(fixable.count()).unwrap_or(u64::MAX);
+    if fixable > 0 && repaired.is_none() {
+        let fixable = counted(fixable, ["of these", "of these"]);
+        let _ = write!(
+            text,
+            "\n{fixable} can be repaired: zvf validate --repair {store}"
+        );
+    }
+    text
+}
+
+/// What was put right.
+fn mended(repaired: &Repaired) -> String {
+    let Some(transaction) = repaired.transaction else {
+        return "\nnothing that can be repaired without guessing\n".to_owned();
+    };
+    let mut text = format!("\nrepaired in transaction {transaction}\n");
+    for finding in &repaired.repaired {
+        let _ = write!(text, "  {}", finding.rule.code);
+        text.push_str(&line(finding));
+    }
     text
 }
 

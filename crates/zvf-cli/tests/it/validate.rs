@@ -55,6 +55,7 @@ fn validated(report: &Report) -> Validated<'_> {
         store: "tracts.zv",
         depth: Depth::Consistency,
         report,
+        repaired: None,
     }
 }
 
@@ -76,7 +77,8 @@ note  ZV-L2-023  an unknown capability
   .  attributes.zarr_vectors.format_capabilities: \"x\"
   mend: nothing has to be done; readers ignore what they do not know
 
-1 202 errors, 1 note; checked to L3: 12 cells, 123 456 bytes";
+1 202 errors, 1 note; checked to L3: 12 cells, 123 456 bytes
+1 of these can be repaired: zvf validate --repair tracts.zv";
     assert_eq!(table(validated(&report())), expected);
     let empty = Report::default();
     let expected = "tracts.zv\n\nnothing found; checked to L3: 0 cells, 0 bytes";
@@ -254,4 +256,34 @@ fn rules_are_listed() {
         "mend": "give the address of the folder that holds the store's zarr.json", "repairs": false,
     });
     assert_eq!(found["rules"][0], rule);
+}
+
+#[test]
+fn repair_puts_right_what_it_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = unpack("zvf-09", "lines_mixed/store.zarrvectors", folder.path());
+    let level = store.join("0/zarr.json");
+    let mut json: Value = serde_json::from_slice(&fs::read(&level).unwrap()).unwrap();
+    json["attributes"]["zarr_vectors_level"]["fragments_tile"] = json!(true);
+    json["attributes"]["zarr_vectors_level"]["arrays_present"] = json!(["vertices", "dreams"]);
+    fs::write(&level, json.to_string()).unwrap();
+    let address = store.to_str().unwrap();
+    let before = zvf(&["validate", address, "--json"]);
+    let before: Value = serde_json::from_str(&text(&before.stdout)).unwrap();
+    let codes = |report: &Value, list: &str| -> BTreeSet<String> {
+        let findings = report[list].as_array().unwrap().iter();
+        findings
+            .map(|finding| finding["code"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert!(codes(&before, "findings").contains("ZV-L1-020"), "{before}");
+    assert_eq!(before.get("repaired"), None);
+    let output = zvf(&["validate", "--repair", address, "--json"]);
+    let after: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    assert_eq!(after["transaction"], 1, "{after}");
+    assert!(codes(&after, "repaired").contains("ZV-L1-020"), "{after}");
+    assert!(!codes(&after, "findings").contains("ZV-L1-020"), "{after}");
+    let again = zvf(&["validate", "--repair", address]);
+    let again = text(&again.stdout);
+    assert!(again.contains("nothing that can be repaired"), "{again}");
 }

@@ -14,7 +14,7 @@ use zvf_model::{
     layout::CrossChunkForm,
 };
 
-use super::{Counted, LinkSum, Scope};
+use super::{Counted, LinkSum, Scope, chunks::presence};
 use crate::{
     batch::{self, Cell},
     cells::Cells,
@@ -91,6 +91,13 @@ impl<F: Fetch> Family<'_, '_, F> {
         let mut sum = LinkSum::of(&found.parts, found.is_whole);
         let attributes = values::open(self.context, self.scope, &found.parts);
         let mut columns = vec![None; attributes.len()];
+        let cells = found.parts.iter().map(|part| &part.cells);
+        let cells = cells.chain(attributes.iter().flat_map(values::Attribute::cells));
+        for cells in cells {
+            if let LinkCells::Each(cells) = cells {
+                presence::check(self.context, &self.scope.store.tree, cells).await;
+            }
+        }
         for (number, part) in found.parts.iter().enumerate() {
             *has_inside |= part.is_inside;
             let mine: Vec<_> = attributes

@@ -87,8 +87,11 @@ fn datasets<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetada
     let key = Key::root();
     let place = format!("{PLACE}.datasets");
     let right = repaired(store, root);
-    let fix = |message: String, rule| {
-        context.find_attribute(rule, &key, &["multiscales"], message, right.clone());
+    let fix = |message: String, rule| match right.clone() {
+        Some(right) => {
+            context.find_attribute(rule, &key, &["multiscales"], message, Some(right));
+        }
+        None => context.find_at(rule, &key, &place, message),
     };
     for level in store
         .levels
@@ -124,13 +127,12 @@ fn repaired(store: &Store, root: &RootMetadata) -> Option<Value> {
     let given = given.filter_map(|item| Some((level(item)?, item.clone())));
     let mut items: Vec<(LevelId, Value)> = given
         .filter(|(level, _)| store.level(*level).is_some())
+        // An entry of level 0 that cannot be read is made anew.
+        .filter(|(level, _)| *level != LevelId::FULL || root.dataset(*level).is_some())
         .collect();
     items.sort_by_key(|(level, _)| *level);
     items.dedup_by_key(|(level, _)| *level);
-    if items
-        .first()
-        .is_none_or(|(level, _)| *level != LevelId::FULL)
-    {
+    if root.dataset(LevelId::FULL).is_none() && store.level(LevelId::FULL).is_some() {
         let bin = root.bin_shape().extents();
         let half: Vec<f64> = bin.iter().map(|extent| extent / 2.0).collect();
         let first = json!({"path": "0", "coordinateTransformations": [

@@ -6,6 +6,7 @@ mod geom;
 mod healthy;
 mod mutants;
 pub(crate) mod own;
+mod repaired;
 
 use serde_json::Value as Json;
 use zvf::{OpenOptions, validate_store, validation::Options};

@@ -53,6 +53,11 @@ impl<A> Attribute<A> {
             _ => None,
         }
     }
+
+    /// The cells beside those of all parts.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &LinkCells<A>> {
+        (0..self.parts.len()).filter_map(|part| self.of(part))
+    }
 }
 
 /// Values beside the cells of a part, as they are looked at.

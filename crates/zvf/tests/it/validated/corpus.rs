@@ -18,17 +18,17 @@ const EXACT: [&str; 2] = ["ZV-L1-", "ZV-L2-"];
 const NOT_DAMAGE: [&str; 3] = ["ZV-L1-006", "ZV-L1-007", "ZV-L3-003"];
 
 /// A damaged store, and what is to be found.
-struct Case {
-    name: String,
-    archive: String,
-    store: String,
-    edits: Vec<Json>,
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) archive: String,
+    pub(super) store: String,
+    pub(super) edits: Vec<Json>,
     must: BTreeSet<String>,
     must_not: BTreeSet<String>,
 }
 
 /// All cases; those that were recorded with the reference are looked up by name.
-fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     let golden = Golden::open("zvf-09");
     let recorded = golden.json("invalid_cases.json");
     let recorded: BTreeMap<&str, &Json> = recorded

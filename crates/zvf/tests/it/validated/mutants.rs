@@ -55,7 +55,7 @@ struct Tally {
 }
 
 /// All files of a store in memory.
-async fn snapshot(store: &Store) -> Files {
+pub(super) async fn snapshot(store: &Store) -> Files {
     let listed = store.list_all(&Key::root(), 1 << 20).await.unwrap();
     let keys: Vec<Key> = listed
         .iter()

@@ -1,0 +1,154 @@
+//! Repairing: what is put right, what is left, and that answers come back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use zvf::{
+    CreateOptions, Dataset, OpenOptions, Repaired, Store, repair_store,
+    validation::{Mend, Options, rules},
+};
+use zvf_build::{Design, Geometry, GeometryKind, Plan, Profile, Sharding};
+use zvf_testkit::{
+    damage::{Files, apply},
+    golden::Golden,
+    stores::Random,
+};
+
+use super::{corpus::cases, files, mutants::snapshot};
+use crate::{
+    block_on,
+    damage::{ask, asks::Intact, is_same},
+    written::random::Making,
+};
+
+fn store_of(files: &Files) -> Store {
+    let files = files.iter().cloned();
+    OpenOptions::default().from_memory(files).unwrap()
+}
+
+fn repair(store: &Store) -> Repaired {
+    block_on(repair_store(store.clone(), &Options::default())).unwrap()
+}
+
+/// Rules that say a repair mends them, and of which each case has a reason why it
+/// does not.
+const NOT_ALWAYS: [&str; 0] = [];
+
+#[test]
+fn what_can_be_repaired_is() {
+    let mut archives: BTreeMap<String, Golden> = BTreeMap::new();
+    let mut mended: BTreeSet<&str> = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let golden = archives
+            .entry(case.archive.clone())
+            .or_insert_with(|| Golden::open(&case.archive));
+        let mut files = files(golden, &case.store);
+        for edit in &case.edits {
+            apply(&mut files, edit);
+        }
+        let store = store_of(&files);
+        let repaired = match block_on(repair_store(store.clone(), &Options::default())) {
+            Ok(repaired) => repaired,
+            // Without a root there is nothing to begin a transaction with.
+            Err(error) => {
+                wrong.push(format!("{}: {error}", case.name));
+                continue;
+            }
+        };
+        let left = repaired.left.findings.iter().filter(|f| f.fix.is_some());
+        let left: Vec<_> = left.map(|f| (f.rule.code, &f.place, &f.message)).collect();
+        if !left.is_empty() {
+            wrong.push(format!("{}: left {left:?}", case.name));
+        }
+        assert_eq!(
+            repaired.transaction.is_some(),
+            !repaired.repaired.is_empty(),
+            "{}",
+            case.name
+        );
+        let still: BTreeSet<_> = repaired
+            .left
+            .findings
+            .iter()
+            .map(|f| (f.rule.code, &f.path, &f.place))
+            .collect();
+        let done = repaired.repaired.iter();
+        let done = done.filter(|f| !still.contains(&(f.rule.code, &f.path, &f.place)));
+        mended.extend(done.map(|f| f.rule.code));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let promised = rules::all().filter(|rule| matches!(rule.mend, Mend::Repair(_)));
+    let bare: Vec<_> = promised
+        .filter(|rule| !mended.contains(rule.code) && !NOT_ALWAYS.contains(&rule.code))
+        .map(|rule| format!("{} {}", rule.code, rule.title))
+        .collect();
+    assert!(bare.is_empty(), "no case is repaired of {bare:#?}");
+}
+
+fn geometry(design: &Design) -> Geometry {
+    let mut random = Random::new(11);
+    let mut making = Making {
+        random: &mut random,
+        design,
+        axes: 2,
+        double: false,
+        tag: 0,
+        first_id: 0,
+        rich: true,
+        with_ids: true,
+        taste: 1,
+    };
+    making.geometry(60)
+}
+
+/// Lists and counts of every kind of store, made wrong, and put right again: queries
+/// are answered as before.
+#[test]
+fn answers_come_back() {
+    for kind in GeometryKind::ALL {
+        for sharding in [Sharding::None, Sharding::Shape(vec![2, 2])] {
+            let mut design = Design::new(kind);
+            design.profile = Profile::V09;
+            design.chunk_shape = Some(vec![16.0, 16.0]);
+            design.sharding = sharding.clone();
+            let plan = Plan::new(geometry(&design), design).unwrap();
+            let mut files = block_on(async {
+                let none: [(&str, &[u8]); 0] = [];
+                let store = Store::from_memory(none).unwrap();
+                let options = CreateOptions::default();
+                zvf::create_in(&store, plan, &options).await.unwrap();
+                snapshot(&store).await
+            });
+            let intact = block_on(Intact::of(files.clone()));
+            let arrays: Vec<String> = files
+                .iter()
+                .filter(|(path, _)| path.ends_with("zarr.json"))
+                .filter(|(_, bytes)| {
+                    let node: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+                    let list = node["attributes"]["nonempty_chunks"].as_array();
+                    list.is_some_and(|list| !list.is_empty())
+                })
+                .map(|(path, _)| path.clone())
+                .collect();
+            assert!(arrays.len() >= 3, "{kind:?}");
+            for file in &arrays {
+                let path = ["attributes", "nonempty_chunks"];
+                let edit = json!({"op": "set", "file": file, "path": path, "value": []});
+                apply(&mut files, &edit);
+            }
+            let store = store_of(&files);
+            let repaired = repair(&store);
+            assert!(repaired.repaired.len() >= arrays.len(), "{kind:?}");
+            assert!(repaired.left.is_ok(), "{kind:?}: {:#?}", repaired.left);
+            block_on(async {
+                let dataset = Dataset::from_store("memory:", store).await.unwrap();
+                for asked in &intact.asked {
+                    let answer = ask(&dataset, &asked.query).await;
+                    let answer = answer.unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+                    assert!(is_same(&answer, &asked.answer), "{kind:?}, {}", asked.name);
+                }
+            });
+        }
+    }
+}
