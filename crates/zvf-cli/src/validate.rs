@@ -24,6 +24,10 @@ const SHOWN: usize = 10;
 /// each other (L3), and whether it is the geometry that it says it is (L4). Exits with
 /// 1 when something is an error.
 #[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct Arguments {
     /// A folder, a .zip file, or an address of a kind this build knows.
     #[arg(required_unless_present = "rules")]

@@ -261,13 +261,13 @@ fn rules_are_listed() {
 #[test]
 fn repair_puts_right_what_it_can() {
     let folder = tempfile::tempdir().unwrap();
-    let store = unpack("zvf-09", "lines_mixed/store.zarrvectors", folder.path());
-    let level = store.join("0/zarr.json");
+    unpack("zvf-09", "lines_mixed/store.zarrvectors", folder.path());
+    let level = folder.path().join("0/zarr.json");
     let mut json: Value = serde_json::from_slice(&fs::read(&level).unwrap()).unwrap();
     json["attributes"]["zarr_vectors_level"]["fragments_tile"] = json!(true);
     json["attributes"]["zarr_vectors_level"]["arrays_present"] = json!(["vertices", "dreams"]);
     fs::write(&level, json.to_string()).unwrap();
-    let address = store.to_str().unwrap();
+    let address = folder.path().to_str().unwrap();
     let before = zvf(&["validate", address, "--json"]);
     let before: Value = serde_json::from_str(&text(&before.stdout)).unwrap();
     let codes = |report: &Value, list: &str| -> BTreeSet<String> {

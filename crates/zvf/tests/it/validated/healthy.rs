@@ -12,8 +12,10 @@ use super::{codes, corpus_file, files, findings};
 fn stores(golden: &Golden) -> BTreeSet<String> {
     let roots = golden.files().filter_map(|(path, _)| {
         let folder = path.strip_suffix("/zarr.json")?;
-        let is_store = |name: &str| name.ends_with(".zv") || name.ends_with(".zarrvectors");
-        is_store(folder).then(|| folder.to_owned())
+        let (_, end) = folder.rsplit_once('.')?;
+        ["zv", "zarrvectors"]
+            .contains(&end)
+            .then(|| folder.to_owned())
     });
     roots.collect()
 }

@@ -190,6 +190,7 @@ fn guarded(checked: &Files, original: &[u8], plain: &[u8], mutant: &Mutant) -> b
     !findings(&with(checked, &mutant), &Options::default()).is_empty()
 }
 
+#[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]
 fn check(kind: GeometryKind, least: usize) {
     let geometry = geometry(kind);
     let plain = made(geometry.clone(), design(kind, false));
