@@ -269,7 +269,7 @@ fn repair_puts_right_what_it_can() {
     fs::write(&level, json.to_string()).unwrap();
     let address = folder.path().to_str().unwrap();
     let before = zvf(&["validate", address, "--json"]);
-    let before: Value = serde_json::from_str(&text(&before.stdout)).unwrap();
+    let before: Value = serde_json::from_str(text(&before.stdout)).unwrap();
     let codes = |report: &Value, list: &str| -> BTreeSet<String> {
         let findings = report[list].as_array().unwrap().iter();
         findings
@@ -279,7 +279,7 @@ fn repair_puts_right_what_it_can() {
     assert!(codes(&before, "findings").contains("ZV-L1-020"), "{before}");
     assert_eq!(before.get("repaired"), None);
     let output = zvf(&["validate", "--repair", address, "--json"]);
-    let after: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
+    let after: Value = serde_json::from_str(text(&output.stdout)).unwrap();
     assert_eq!(after["transaction"], 1, "{after}");
     assert!(codes(&after, "repaired").contains("ZV-L1-020"), "{after}");
     assert!(!codes(&after, "findings").contains("ZV-L1-020"), "{after}");
