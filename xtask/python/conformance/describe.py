@@ -3,7 +3,7 @@
 usage: describe.py FOLDER OUT [--check]
 
 FOLDER takes the unpacked archives. What a store is comes from its nodes and from what is recorded of
-it; the codes a validator may report (`findings`) are kept as they stand in the file that is there.
+it.
 """
 
 import json
@@ -187,8 +187,6 @@ def kinds(store):
 def main():
     folder, out = map(pathlib.Path, sys.argv[1:3])
     corpus.unpack(folder)
-    before = json.loads(corpus.DESCRIPTION.read_text()) if corpus.DESCRIPTION.exists() else {}
-    findings = {entry["name"]: entry["findings"] for entry in before.get("stores", [])}
     lines = []
     for archive in corpus.ARCHIVES:
         roots = sorted(folder.joinpath(archive).rglob("*.expected.json"))
@@ -206,7 +204,6 @@ def main():
             entry["generation"] = generation(archive, below)
             entry["geometry"] = kinds(store)
             entry["features"] = features(store)
-            entry["findings"] = findings.get(name, [])
             lines.append("    " + json.dumps(entry))
     listed = json.dumps(FEATURES, indent=2).replace("\n", "\n  ")
     text = f'{{\n  "features": {listed},\n  "stores": [\n' + ",\n".join(lines) + "\n  ]\n}\n"
