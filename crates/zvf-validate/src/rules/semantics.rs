@@ -21,7 +21,7 @@ rules! { Semantics;
     /// Where a path goes from one chunk to another there is a link, and there are no others. Readers follow
     /// manifests, so that their answers are right; who follows the links is misled.
     STEPS = "ZV-L4-011", Warning, "links that are not the steps of paths between chunks",
-        Advice("rewrite the store with `zvf migrate`, which makes the links anew from manifests");
+        Advice("write the paths again, or their links; readers follow paths by their objects");
     /// The links between chunks name no vertices: writers of 0.6 and 0.7 store row 0, writers of lines the
     /// number of the fragment. Readers follow manifests and ignore these links.
     STEPS_UNKNOWN = "ZV-L4-012", Note, "links between chunks that name no vertices",
