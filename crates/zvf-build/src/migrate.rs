@@ -5,7 +5,7 @@
 //! Payloads of vertices, attributes, fragment indexes and manifests are the same in
 //! all generations from 0.6 on; [`Form::part`] and [`Form::cell`] put them in the
 //! containers of the target. Links are filed anew by [`LinkForm`]. Tables come by
-//! [`Form::objects`] and its like. [`Bridges`] are what writers of paths should have
+//! [`Form::object_index`] and its like. [`Bridges`] are what writers of paths should have
 //! stored.
 
 mod bridges;
