@@ -25,7 +25,7 @@ use crate::{
 
 pub use bridges::{Bridges, FragmentEnds};
 pub use links::{Alongside, Filed, Filing, LinkForm, PlacedLinks};
-pub use nodes::{LevelFacts, RootFacts};
+pub use nodes::{LevelFacts, RootFacts, is_part};
 pub use parts::Extent;
 pub use tables::TableRows;
 

@@ -124,8 +124,9 @@ impl Form {
     }
 }
 
-/// Whether a name is that of a part that is migrated.
-fn is_part(name: &str) -> bool {
+/// Whether a name in a level is that of a part that is migrated; further geometries
+/// have names of their own.
+pub fn is_part(name: &str) -> bool {
     [
         "vertices",
         "vertex_fragments",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join;
 use serde_json::json;
-use zvf_build::migrate::{Finding, Form};
+use zvf_build::migrate::{self, Finding, Form};
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex, Vertices},
     key::Key,
@@ -22,24 +22,6 @@ use crate::{
     error::Error,
     nodes::{self, named},
 };
-
-/// What the format puts in a level.
-const PARTS: [&str; 14] = [
-    "vertices",
-    "vertex_fragments",
-    "vertex_attributes",
-    "fragment_attributes",
-    "links",
-    "link_fragments",
-    "link_attributes",
-    "cross_chunk_links",
-    "cross_chunk_link_attributes",
-    "object_index",
-    "object_attributes",
-    "groups",
-    "group_attributes",
-    "geometry_index",
-];
 
 /// Files of a folder that is copied.
 const MOST_FILES: usize = 1 << 24;
@@ -156,7 +138,9 @@ impl Migration<'_> {
         let kinds = index.keys();
         let further = kinds.flat_map(|kind| [format!("vertices_{kind}"), format!("links_{kind}")]);
         let further: BTreeSet<String> = further.collect();
-        let is_part = |name: &str| PARTS.contains(&name) || further.contains(name);
+        let is_part = |name: &str| {
+            migrate::is_part(name) || name == "geometry_index" || further.contains(name)
+        };
         self.others(&key, is_part).await
     }
 

@@ -35,7 +35,7 @@ pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
 }
 
 /// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

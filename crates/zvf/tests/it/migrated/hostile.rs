@@ -22,7 +22,7 @@ use super::{
     content::{Content, same},
     migrated,
 };
-use crate::{block_on, stores::open};
+use crate::{block_on, damage::chain, stores::open};
 
 fn made(profile: Made09) -> Made {
     make(&Recipe {
@@ -40,16 +40,6 @@ fn made(profile: Made09) -> Made {
 async fn opened(files: &BTreeMap<String, Vec<u8>>) -> Result<Dataset, Error> {
     let store = OpenOptions::default().from_memory(files.clone()).unwrap();
     Dataset::from_store("damaged", store).await
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }
 
 /// Every file in turn is missing, cut or turned: the migration fails and names what
