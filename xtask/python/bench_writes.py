@@ -221,4 +221,5 @@ def main():
     print(table(records))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,18 +5,22 @@ use anyhow::{Result, bail, ensure};
 use crate::{options::Options, stage::Done};
 
 mod format;
+mod pyramids;
 mod reads;
 mod writes;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let further = options.further_words();
     match options.word() {
+        Some("pyramids") => pyramids::run(further, options.flag("large")),
         Some("reads") => reads::run(further),
         Some("writes") => writes::run(further),
         None | Some("format") => {
             ensure!(further.is_empty(), "`bench format` takes nothing more");
             format::run()
         }
-        Some(unknown) => bail!("no bench {unknown}; there are `format`, `reads` and `writes`"),
+        Some(unknown) => {
+            bail!("no bench {unknown}; there are `format`, `pyramids`, `reads` and `writes`")
+        }
     }
 }

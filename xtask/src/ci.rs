@@ -10,7 +10,7 @@ use crate::{
     test, tidy,
 };
 
-const FUZZ_SECONDS: u64 = 10;
+const FUZZ_SECONDS: u64 = 6;
 
 pub(crate) fn all() -> Stages {
     let mut stages = Stages::default();
@@ -24,15 +24,18 @@ pub(crate) fn all() -> Stages {
         .run("feature sets of zvf-store", store_features)
         .run("servers", servers::all)
         .run("feature sets of zvf-cli", cli_features)
+        .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
         .run("fixtures --check", fixtures::check)
         .run("conformance: golden data", conformance::golden)
         .run("conformance: Python reference", conformance::reference)
         .run("conformance: stores of ours", conformance::created)
+        .run("conformance: levels of ours", conformance::pyramids)
         .run("conformance: runners", conformance::runners::check)
         .run("conformance: random stores", conformance::random::few)
         .run("conformance: migrated stores", conformance::migrated)
+        .run("conformance: arrays of Blosc2", conformance::arrays)
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))
         .run("benches compile", benches);
     stages
@@ -80,9 +83,16 @@ fn store_features() -> Result<Done> {
         println!("{select}");
         // What takes long knows nothing of features, and has run already.
         let again = "-- --skip killed:: --skip written:: --skip oracle:: --skip damage:: \
-             --skip validated:: --skip migrated::";
+             --skip validated:: --skip migrated:: --skip pyramids:: --skip budget::";
         cargo("test --quiet").words(select).words(again).run()?;
     }
+    Ok(Done::Passed)
+}
+
+/// Without zarrs and stores; its tests know little of features, and have run already.
+fn dense_features() -> Result<Done> {
+    let clippy = cargo("clippy --locked --package zvf-dense --no-default-features --all-targets");
+    clippy.words("-- -D warnings").run()?;
     Ok(Done::Passed)
 }
 

@@ -1,7 +1,9 @@
 //! Agreement with stored golden data and with the living Python reference.
 
+mod b2nd;
 pub(crate) mod corpus;
 mod migrated;
+mod pyramids;
 pub(crate) mod random;
 pub(crate) mod runners;
 
@@ -22,6 +24,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     if options.flag("stores") {
         return written(options.number("seed")?);
     }
+    if options.flag("pyramids") {
+        return pyramids::levels(options.number("seed")?);
+    }
     if options.flag("runners") || options.text("runner").is_some() {
         return runners::from_options(options);
     }
@@ -30,6 +35,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     }
     if options.flag("migrated") {
         return migrated();
+    }
+    if options.flag("b2nd") {
+        return b2nd::both_ways(options.number("cases")?, options.number("seed")?);
     }
     let golden = golden()?;
     let cases = options.number("cases")?.unwrap_or(CASES);
@@ -40,7 +48,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         golden,
         reference,
         created,
+        pyramids::levels(seed)?,
         migrated()?,
+        b2nd::both_ways(None, seed)?,
         runners::check()?,
         random::stores(random::FEW, seed)?,
     ];
@@ -78,6 +88,12 @@ pub(crate) fn created() -> Result<Done> {
 }
 
 pub(crate) use migrated::migrated;
+pub(crate) use pyramids::pyramids;
+
+/// Arrays of Blosc2, both ways.
+pub(crate) fn arrays() -> Result<Done> {
+    b2nd::both_ways(None, None)
+}
 
 fn written(seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("created.py")? else {

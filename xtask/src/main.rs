@@ -17,6 +17,7 @@ mod metadata;
 mod node;
 mod nostd;
 mod options;
+mod pictures;
 mod python;
 mod rules;
 mod run;
@@ -46,12 +47,15 @@ cargo xtask COMMAND
     --stores           only the stores
     --runners          only what implementations read of the corpus; writes the table
       --check          compare with the table instead
+    --pyramids         levels that `zvf pyramid` makes, read by the reference
     --runner COMMAND   the same of another implementation, as docs/conformance.md explains
     --random           only random stores, both ways
       --cases N        how many (default 40)
+    --b2nd             only arrays of Blosc2, both ways beside python-blosc2 and caterva
     --migrated         only the recorded stores, migrated to 0.9 and read by the reference
   rules                rewrite docs/rules.md from the validator's code
     --check            compare instead of writing
+  pictures [NAME]…     redraw docs/pictures: levels of a small store of each kind, or some
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one
@@ -61,6 +65,7 @@ cargo xtask COMMAND
   bench [format]       speed beside the Python reference and memcpy
   bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
                        stores of a million vertices or some; makes them first
+  bench pyramids [SIZE]… [--large]  time and memory of making levels beside the reference
   bench writes [SIZE]…  time, memory and size of writing beside the reference
 
 CI=true makes a missing tool a failure instead of a skip.
@@ -86,6 +91,7 @@ fn main() -> ExitCode {
         "fixtures" => single(fixtures::from_options(&options)),
         "conformance" => single(conformance::from_options(&options)),
         "rules" => single(rules::from_options(&options)),
+        "pictures" => single(pictures::from_options(&options)),
         "servers" => single(servers::all()),
         "nostd" => single(nostd::all()),
         "fuzz" => single(fuzz::from_options(&options)),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 7] = [
-    "check", "list", "manifest", "migrated", "random", "runners", "stores",
+const FLAGS: [&str; 10] = [
+    "b2nd", "check", "large", "list", "manifest", "migrated", "pyramids", "random", "runners",
+    "stores",
 ];
 const VALUES: [&str; 5] = ["seconds", "seed", "cases", "reproduce", "runner"];
 

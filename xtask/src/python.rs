@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     hex, metadata,
-    run::{Run, exists, program},
+    run::{Run, program, runs},
     workspace,
 };
 
@@ -18,8 +18,14 @@ use crate::{
 const REFERENCE: &str = "xtask/python/requirements.txt";
 /// The one before it that was released.
 const OLDER: &str = "xtask/python/requirements-020.txt";
+/// Blosc2's own reader and writer.
+const BLOSC2: &str = "xtask/python/requirements-blosc2.txt";
+/// The library before it, which has wheels up to Python 3.10.
+const CATERVA: &str = "xtask/python/requirements-caterva.txt";
 /// What `cargo xtask servers` starts.
 const SERVERS: &str = "xtask/python/requirements-servers.txt";
+/// What draws.
+const PICTURES: &str = "xtask/python/requirements-pictures.txt";
 
 /// The reference's Python running a script of ours, or `None` without python3.
 pub(crate) fn script(name: &str) -> Result<Option<Run>> {
@@ -42,6 +48,21 @@ pub(crate) fn servers() -> Result<Option<PathBuf>> {
     environment(SERVERS)
 }
 
+/// The Python that draws, or `None` without python3.
+pub(crate) fn pictures() -> Result<Option<PathBuf>> {
+    environment(PICTURES)
+}
+
+/// The Python that has python-blosc2, or `None` without python3.
+pub(crate) fn blosc2() -> Result<Option<PathBuf>> {
+    environment(BLOSC2)
+}
+
+/// The Python that has caterva, or `None` without Python 3.9.
+pub(crate) fn caterva() -> Result<Option<PathBuf>> {
+    environment_of("python3.9", CATERVA)
+}
+
 /// A Python running a script of ours.
 pub(crate) fn running(python: &Path, name: &str) -> Run {
     let script = workspace::root().join("xtask/python").join(name);
@@ -50,11 +71,16 @@ pub(crate) fn running(python: &Path, name: &str) -> Run {
     run.arg(script)
 }
 
-/// What [`script`] and [`servers`] need and did not find.
+/// What [`script`] and its like need and did not find.
 pub(crate) const MISSING: &str = "python3 (3.11 or newer) is missing";
 
-/// Makes the environment, or finds the one made from the same requirements.
+/// An environment of the Python that is there.
 fn environment(list: &'static str) -> Result<Option<PathBuf>> {
+    environment_of("python3", list)
+}
+
+/// Makes the environment, or finds the one made from the same requirements.
+fn environment_of(base: &str, list: &'static str) -> Result<Option<PathBuf>> {
     let requirements = workspace::root().join(list);
     let text = fs::read(&requirements).context(list)?;
     let mut name = hex::encode(&Sha256::digest(&text));
@@ -66,21 +92,21 @@ fn environment(list: &'static str) -> Result<Option<PathBuf>> {
     if complete.exists() {
         return Ok(Some(python));
     }
-    if !exists("python3") {
+    if !runs(base) {
         return Ok(None);
     }
     println!("installing {list} into {}", venv.display());
-    program("python3")
+    program(base)
         .words("-m venv --clear")
         .arg(&venv)
         .run()
-        .context("python3 cannot make a virtual environment")?;
+        .with_context(|| format!("{base} cannot make a virtual environment"))?;
     program(&python)
         .words("-m pip install --quiet --disable-pip-version-check --requirement")
         .arg(&requirements)
         .run()
         .with_context(|| {
-            format!("cannot install {list}; it needs Python 3.11 or newer and PyPI")
+            format!("cannot install {list}; it needs PyPI, and Python 3.11 or newer where {base} is python3")
         })?;
     fs::write(complete, text)?;
     Ok(Some(python))

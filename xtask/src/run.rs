@@ -39,6 +39,17 @@ pub(crate) fn exists(name: &str) -> bool {
     probe.is_ok()
 }
 
+/// Whether a program starts and is well: that of a version manager may stand
+/// for none.
+pub(crate) fn runs(name: &str) -> bool {
+    let probe = Command::new(name)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    probe.is_ok_and(|status| status.success())
+}
+
 impl Run {
     /// Arguments without spaces, separated by spaces.
     pub(crate) fn words(mut self, words: &str) -> Self {

@@ -184,6 +184,61 @@ fn push(bytes: &mut Vec<u8>, value: f64, kind: Kind) -> bool {
     }
 }
 
+/// Positions as numbers of a kind, rounded to the nearest one that is inside the box;
+/// `upper` is outside already.
+pub(crate) fn rounded(
+    places: &[f64],
+    axes: usize,
+    kind: Kind,
+    lower: &[f64],
+    upper: &[f64],
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(places.len() * kind.size());
+    for place in places.chunks_exact(axes) {
+        for ((&value, &lower), &upper) in place.iter().zip(lower).zip(upper) {
+            let inside = |value: f64| value.max(lower);
+            match kind {
+                Kind::Float32 => {
+                    let mut number = inside(value) as f32;
+                    while f64::from(number) >= upper {
+                        number = number.next_down();
+                    }
+                    if f64::from(number) < lower {
+                        number = number.next_up();
+                    }
+                    bytes.extend_from_slice(&number.to_le_bytes());
+                }
+                Kind::Float64 => {
+                    let number = inside(value).min(upper.next_down());
+                    bytes.extend_from_slice(&number.to_le_bytes());
+                }
+                Kind::Float16 => {
+                    let mut number = f16::from_f64(inside(value));
+                    while number.to_f64() >= upper {
+                        number = below(number);
+                    }
+                    bytes.extend_from_slice(&number.to_le_bytes());
+                }
+                _ => {
+                    let number = value.round().clamp(lower.ceil(), (upper - 1.0).ceil());
+                    push(&mut bytes, number, kind);
+                }
+            }
+        }
+    }
+    bytes
+}
+
+/// The next number that is less.
+fn below(number: f16) -> f16 {
+    let bits = number.to_bits();
+    f16::from_bits(match (bits, bits >> 15) {
+        (0 | 0x8000, _) => 0x8001,
+        (bits, 0) => bits - 1,
+        (bits, _) => bits + 1,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +262,27 @@ mod tests {
         check(f64::NAN, Kind::Float64, false);
         check(9.3e18, Kind::Int64, false);
         check(1.0, Kind::Bool, false);
+    }
+
+    #[test]
+    fn what_is_rounded_stays_in_the_box() {
+        let f32s = |places: &[f64], lower: f64, upper: f64| -> Vec<f32> {
+            rounded(places, 1, Kind::Float32, &[lower], &[upper])
+                .chunks_exact(4)
+                .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+                .collect()
+        };
+        let found = f32s(&[16.0 - 1e-9, 3.25, -5.0], 0.0, 16.0);
+        assert_eq!(found, [16.0_f32.next_down(), 3.25, 0.0]);
+        assert!(f64::from(f32s(&[0.1], 0.1, 0.2)[0]) >= 0.1);
+        assert_eq!(
+            rounded(&[7.9, -3.0], 1, Kind::Int16, &[0.0], &[8.0]),
+            [7, 0, 0, 0]
+        );
+        let half = rounded(&[7.999_99], 1, Kind::Float16, &[0.0], &[8.0]);
+        assert!(f16::from_le_bytes([half[0], half[1]]).to_f64() < 8.0);
+        let double = rounded(&[8.0], 1, Kind::Float64, &[0.0], &[8.0]);
+        assert_eq!(double, 8.0_f64.next_down().to_le_bytes());
     }
 
     #[test]

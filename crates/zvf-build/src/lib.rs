@@ -34,6 +34,7 @@
 
 mod arrange;
 mod check;
+pub mod coarsen;
 mod columns;
 mod coordinates;
 mod design;

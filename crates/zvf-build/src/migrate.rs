@@ -97,6 +97,15 @@ impl Form {
         })
     }
 
+    /// The same, with cells compressed as tables are, which never are plain.
+    #[must_use]
+    pub fn compressed(&self) -> Self {
+        Self {
+            cells: self.tables.clone(),
+            ..self.clone()
+        }
+    }
+
     /// The profile.
     pub fn profile(&self) -> Profile {
         self.profile

@@ -21,6 +21,8 @@ pub(crate) enum Verb {
     Delete,
     Compact,
     Migrate,
+    Pyramid,
+    Sample,
 }
 
 /// An error with the way out.
@@ -87,7 +89,8 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
                 ..
             },
             _,
-        ) => Some((None, "--overwrite replaces it")),
+        )
+        | (Verb::Sample, E::AttributeThere { .. }, _) => Some((None, "--overwrite replaces it")),
         (Verb::Migrate, E::Query(zvf::query::QueryError::Damaged(_)), _) => {
             Some((None, "--skip-damaged leaves it out"))
         }
@@ -100,6 +103,9 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
             let said =
                 format!("{address} is a store of {profile}, and only those of 0.9 are changed");
             Some((Some(said), "zvf migrate makes one of it"))
+        }
+        (Verb::Sample, E::Commit(CommitError::Conflict { .. }), _) => {
+            Some((None, "nothing was changed; try again"))
         }
         (_, E::Commit(CommitError::Conflict { .. }), _) => Some((
             None,

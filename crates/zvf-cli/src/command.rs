@@ -9,7 +9,10 @@ use std::{
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{append, compact, completions, create, delete, edit, info, migrate, query, validate};
+use crate::{
+    append, b2nd, compact, completions, create, delete, edit, info, migrate, pyramid, query,
+    sample, tet, validate,
+};
 
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
@@ -36,6 +39,10 @@ enum Command {
     Delete(Box<delete::Arguments>),
     Compact(compact::Arguments),
     Migrate(migrate::Arguments),
+    Pyramid(Box<pyramid::Arguments>),
+    Sample(Box<sample::Arguments>),
+    Tet(Box<tet::Arguments>),
+    B2nd(Box<b2nd::Arguments>),
     Completions(completions::Arguments),
 }
 
@@ -77,6 +84,10 @@ pub fn run() -> ExitCode {
         Command::Delete(arguments) => block_on(delete::run(&arguments)),
         Command::Compact(arguments) => block_on(compact::run(&arguments)),
         Command::Migrate(arguments) => block_on(migrate::run(&arguments)),
+        Command::Pyramid(arguments) => block_on(pyramid::run(&arguments)),
+        Command::Sample(arguments) => block_on(sample::run(&arguments)),
+        Command::Tet(arguments) => tet::run(&arguments),
+        Command::B2nd(arguments) => b2nd::run(&arguments),
         Command::Completions(arguments) => {
             let script = completions::script(&arguments, &mut Arguments::command());
             Ok(Done::from(script))

@@ -42,6 +42,8 @@ fn object(info: &Info) -> Value {
             "objects": level.objects,
             "links": level.links,
             "bytes": level.bytes,
+            "behind": level.is_behind,
+            "additive": level.is_additive,
         })
     });
     json!({
@@ -79,6 +81,22 @@ fn table(address: &str, info: &Info) -> Result<String, std::fmt::Error> {
     rows.extend(info.levels.iter().map(row));
     for line in grid::lines(&rows) {
         writeln!(text, "{line}")?;
+    }
+    let of = |is: fn(&&LevelInfo) -> bool| {
+        let levels = info.levels.iter().filter(is);
+        let levels: Vec<String> = levels.map(|level| level.level.to_string()).collect();
+        levels.join(", ")
+    };
+    let behind = of(|level| level.is_behind);
+    if !behind.is_empty() {
+        write!(
+            text,
+            "\nbehind what was changed since they were made: {behind}"
+        )?;
+    }
+    let additive = of(|level| level.is_additive);
+    if !additive.is_empty() {
+        write!(text, "\nadditive, drawn with all coarser ones: {additive}")?;
     }
     for note in &info.notes {
         write!(text, "\nnote: {note}")?;

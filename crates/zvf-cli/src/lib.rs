@@ -12,26 +12,33 @@
 //! | [`migrate`] | `zvf migrate`: a store written anew as one of another generation, and what was repaired and lost |
 //! | [`validate`] | `zvf validate`: what was found, as text, JSON or SARIF |
 //! | `append`, `edit`, `delete`, `compact` | the verbs that change a store; `change` is what they share |
+//! | `sample` | `zvf sample`: volumes at vertices, as an attribute |
+//! | `tet` | `zvf tet`: Tetration files; `b2nd`: `zvf b2nd`, arrays of Blosc2 and Caterva; `dense` is what all dense arrays share |
 //! | `advice` | the way out of what the library refuses |
 
 mod advice;
 mod append;
+mod b2nd;
 mod change;
 mod command;
 mod compact;
 mod completions;
 mod delete;
+mod dense;
 mod edit;
 mod grid;
 mod info;
 mod named;
 mod number;
 mod progress;
+mod sample;
+mod tet;
 
 pub mod create;
 pub mod input;
 pub mod migrate;
 pub mod output;
+pub mod pyramid;
 pub mod query;
 pub mod validate;
 

@@ -102,3 +102,13 @@ pub fn write(answer: &Answer, geometry: &str, target: &Target) -> Result<Written
         left_out,
     })
 }
+
+/// The level of an answer, or all it has rows of, as they follow each other.
+fn levels(answer: &Answer) -> String {
+    let levels = answer.levels.iter().map(|used| used.level.to_string());
+    let levels: Vec<String> = levels.collect();
+    match levels.is_empty() {
+        true => answer.level.to_string(),
+        false => levels.join(","),
+    }
+}

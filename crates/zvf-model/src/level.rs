@@ -134,6 +134,9 @@ pub struct LevelMetadata {
     pub notes: Vec<MetadataNote>,
 }
 
+/// As levels say that they hold each point once.
+const ADDITIVE: &str = "zvf_additive";
+
 const FIELDS: &[&str] = &[
     "level",
     "object_sparsity",
@@ -238,6 +241,14 @@ impl LevelMetadata {
             other: outer.without(&["zarr_vectors_level"]),
             notes: collected.finish(),
         })
+    }
+
+    /// Whether its points are on no coarser level: it is drawn together with these.
+    /// Level 0 is whole by itself. Ours, like the levels that are behind; other
+    /// readers do not look at it.
+    pub fn is_additive(&self) -> bool {
+        let says = |attributes: &Attributes| attributes.get(ADDITIVE) == Some(&Value::Bool(true));
+        self.level != LevelId::FULL && (says(&self.other) || says(&self.unknown))
     }
 
     /// Extent of a chunk of the level.

@@ -308,6 +308,15 @@ impl RootMetadata {
         self.datasets.iter().find(|dataset| dataset.level == level)
     }
 
+    /// Levels that are behind: a finer one was changed since they were made of it.
+    /// Ours, as edits leave it; what is no number of a level is not looked at.
+    pub fn stale_levels(&self) -> impl Iterator<Item = LevelId> + '_ {
+        let listed = self.other.get("zvf_stale_levels").and_then(Value::as_array);
+        let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
+        let numbers = numbers.filter_map(|number| u32::try_from(number).ok());
+        numbers.map(LevelId::new)
+    }
+
     /// Extent of a bin of level 0.
     pub fn bin_shape(&self) -> &ChunkShape {
         self.base_bin_shape.as_ref().unwrap_or(&self.chunk_shape)

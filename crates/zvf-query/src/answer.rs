@@ -1,6 +1,6 @@
 //! What a query found.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows};
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
@@ -21,12 +21,16 @@ pub const SEVERAL_OBJECTS: i64 = -2;
 ///   fragment, then as the fragment has them;
 /// * links by array, cell and row as stored; those of skeletons, some of which
 ///   only fragments imply, by child;
-/// * the nearest to a place by distance, but vertices of links as always.
+/// * the nearest to a place by distance, but vertices of links as always;
+/// * of several levels, all of one after all of the coarser before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The level.
+    /// The level; the finest where there are several.
     pub level: LevelId,
+    /// What each level gave, in the order of rows, the coarsest first: with a budget,
+    /// and where points are on several levels. Empty otherwise, and of a piece.
+    pub levels: Vec<LevelUse>,
     /// Vertices of the answer before this piece of it; 0 of a whole answer.
     /// Numbers of rows in `parts` and `links` count from the start of the answer.
     pub first_row: u64,
@@ -48,8 +52,8 @@ pub struct Answer {
     pub fragment: Vec<Column>,
     /// Attributes of links: as many rows as there are links.
     pub link: Vec<Column>,
-    /// Objects that have something in the answer, each once: in the order they come
-    /// in where vertices are in the order of objects, otherwise in ascending order,
+    /// Objects that have something in the answer, each once, and of several levels with
+    /// the attributes of the first that has it: in the order they come in where vertices are in the order of objects, otherwise in ascending order,
     /// without those that have only vertices in it that several objects have.
     pub objects: Vec<i64>,
     /// Attributes of objects: as many rows as there are `objects`.
@@ -58,44 +62,14 @@ pub struct Answer {
     pub groups: Vec<Group>,
     /// What could not be read. Empty unless the query keeps going.
     pub missing: Vec<Missing>,
-    /// Known defects of the store that the answer got around.
+    /// Known defects of the store that the answer got around, and levels that are
+    /// behind.
     pub notes: Vec<String>,
     /// Chunk and row of each vertex, for who follows links from there.
     pub(crate) origins: Vec<(ChunkCoord, u64)>,
 }
 
 impl Answer {
-    /// Appends the next piece of an answer.
-    pub(crate) fn append(&mut self, next: Self) {
-        self.positions.append(next.positions);
-        match (&mut self.object_ids, next.object_ids) {
-            (Some(ids), Some(next)) => ids.extend(next),
-            (None, ids) => self.object_ids = ids,
-            _ => {}
-        }
-        match (&mut self.parts, next.parts) {
-            (Some(parts), Some(next)) => {
-                parts.offsets.extend(next.offsets.into_iter().skip(1));
-                parts.objects.extend(next.objects);
-            }
-            (None, parts) => self.parts = parts,
-            _ => {}
-        }
-        match (&mut self.links, next.links) {
-            (Some(links), Some(next)) if links.ends.is_empty() => *links = next,
-            (Some(links), Some(next)) => links.ends.extend(next.ends),
-            (None, links) => self.links = links,
-            _ => {}
-        }
-        append(&mut self.vertex, next.vertex);
-        append(&mut self.fragment, next.fragment);
-        append(&mut self.link, next.link);
-        append(&mut self.object, next.object);
-        self.objects.extend(next.objects);
-        self.groups.extend(next.groups);
-        self.origins.extend(next.origins);
-    }
-
     /// Keeps these vertices, in this order.
     pub(crate) fn keep_vertices(&mut self, rows: &[usize]) {
         self.positions.gather(rows);
@@ -107,6 +81,17 @@ impl Answer {
         }
         if !self.origins.is_empty() {
             self.origins = gathered(&self.origins, rows);
+        }
+    }
+
+    /// Keeps those objects that no piece before had.
+    pub(crate) fn keep_new_objects(&mut self, known: &mut BTreeSet<i64>) {
+        let is_new = |id: &i64| known.insert(*id);
+        let new: Vec<bool> = self.objects.iter().map(is_new).collect();
+        if new.contains(&false) {
+            let rows = new.iter().enumerate();
+            let rows: Vec<usize> = rows.filter_map(|(row, new)| new.then_some(row)).collect();
+            self.keep_objects(&rows);
         }
     }
 
@@ -140,17 +125,6 @@ fn gathered<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter()
         .filter_map(|row| values.get(*row).cloned())
         .collect()
-}
-
-/// Appends columns to those of the same name. One that a piece lacks, as it had
-/// no rows for it, is the same as an empty one.
-fn append(columns: &mut Vec<Column>, next: Vec<Column>) {
-    for next in next {
-        match columns.iter_mut().find(|column| column.name == next.name) {
-            Some(column) => column.append(next),
-            None => columns.push(next),
-        }
-    }
 }
 
 /// Rows of numbers, little-endian.
@@ -196,15 +170,6 @@ impl Rows {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
-    }
-
-    /// Appends rows of the same kind; no rows take on the kind of the next.
-    fn append(&mut self, next: Self) {
-        if self.bytes.is_empty() {
-            *self = next;
-        } else {
-            self.bytes.extend(next.bytes);
-        }
     }
 
     fn gather(&mut self, rows: &[usize]) {
@@ -317,20 +282,6 @@ impl Column {
         }
     }
 
-    fn append(&mut self, next: Self) {
-        let (before, after) = (self.values.len(), next.values.len());
-        if self.missing.is_some() || next.missing.is_some() {
-            let missing = self.missing.get_or_insert_with(|| vec![false; before]);
-            missing.extend(next.missing.unwrap_or_else(|| vec![false; after]));
-        }
-        match (&mut self.values, next.values) {
-            (Values::Numbers(rows), Values::Numbers(next)) => rows.append(next),
-            (Values::Words { codes, .. }, Values::Words { codes: next, .. }) => codes.extend(next),
-            (values, next) if before == 0 => *values = next,
-            _ => {}
-        }
-    }
-
     /// Whether a row has no value.
     pub fn is_missing(&self, row: usize) -> bool {
         let missing = self.missing.as_ref().and_then(|rows| rows.get(row));
@@ -345,6 +296,21 @@ pub struct Group {
     pub id: u64,
     /// Its members, as stored.
     pub members: Vec<i64>,
+}
+
+/// What a level gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelUse {
+    /// The level.
+    pub level: LevelId,
+    /// Vertices: rows that follow those of the levels before it. Of an explanation,
+    /// about how many.
+    pub vertices: u64,
+    /// With a budget the chunks of it that are given, and about how many vertices
+    /// each gives: its share in a region; of paths, what is in it of those that are
+    /// selected. Empty where all of a level is given that was not counted.
+    pub chunks: Vec<(ChunkCoord, u64)>,
 }
 
 /// Something that could not be read.

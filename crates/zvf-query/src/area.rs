@@ -196,6 +196,27 @@ impl Area {
         }
     }
 
+    /// About which part of a chunk is in it: of a sphere that of the box around it.
+    pub(crate) fn share_of(&self, chunk: &ChunkCoord) -> f64 {
+        let chunk = self.space.chunk_box(chunk);
+        chunk.map_or(1.0, |chunk| self.share_between(chunk.lo(), chunk.hi()))
+    }
+
+    /// The same of a box.
+    pub(crate) fn share_between(&self, lo: &[f64], hi: &[f64]) -> f64 {
+        let bounds = self.bounds.lo().iter().zip(self.bounds.hi());
+        let shares = lo.iter().zip(hi).zip(bounds).map(|((lo, hi), (from, to))| {
+            let share = (to.min(*hi) - from.max(*lo)) / (hi - lo);
+            // A box without extent is in it or not, and it hardly matters which.
+            if share.is_nan() {
+                1.0
+            } else {
+                share.clamp(0.0, 1.0)
+            }
+        });
+        shares.product()
+    }
+
     /// Whether a chunk can hold a vertex in it.
     pub(crate) fn reaches(&self, chunk: &ChunkCoord) -> bool {
         self.reaches_between(core::iter::once(chunk))

@@ -46,7 +46,7 @@ impl Coordinates {
     clippy::cast_precision_loss,
     reason = "positions of integer types are compared as f64, as boxes are given"
 )]
-fn float(value: Value) -> f64 {
+pub(crate) fn float(value: Value) -> f64 {
     match value {
         Value::Bool(value) => f64::from(u8::from(value)),
         Value::Int(value) => value as f64,

@@ -7,7 +7,7 @@ use zvf_format::path::Delta;
 use zvf_model::{fetch::Fetch, grid::ChunkCoord};
 
 use crate::{
-    answer::Answer,
+    answer::{Answer, NO_OBJECT, SEVERAL_OBJECTS},
     chunk::{Rows, Wish},
     error::{Damage, Fault, QueryError},
     level::Level,
@@ -210,11 +210,29 @@ impl<F: Fetch> Plan<'_, F> {
             // Each once, however many fragments name it.
             let mut entries = chunk.entries();
             entries.sort_by_key(|entry| entry.row);
+            let object = |fragment| owners.id(fragment, objects.as_deref());
+            // The objects of all of them have it.
+            let same_row = entries.chunk_by(|a, b| a.row == b.row);
+            let ids: Vec<i64> = same_row
+                .map(|entries| {
+                    let ids = entries.iter().map(|entry| object(entry.fragment));
+                    let mut ids = ids.filter(|id| *id != NO_OBJECT);
+                    match ids.next() {
+                        None => NO_OBJECT,
+                        Some(first) if ids.all(|id| id == first) => first,
+                        Some(_) => SEVERAL_OBJECTS,
+                    }
+                })
+                .collect();
             entries.dedup_by_key(|entry| entry.row);
             entries.truncate(left);
             left = left.saturating_sub(entries.len());
-            let object = |fragment| owners.id(fragment, objects.as_deref());
             vertices.push(&schema, &chunk, &entries, object, ledger)?;
+            if let Some(given) = &mut vertices.object_ids {
+                let first = given.len().saturating_sub(entries.len());
+                let new = given.get_mut(first..).unwrap_or_default();
+                new.iter_mut().zip(ids).for_each(|(given, id)| *given = id);
+            }
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);

@@ -57,6 +57,25 @@ pub enum QueryError {
     /// No level fits what was asked for.
     #[error("no level is as fine: level 0 itself has a larger scale")]
     NoScale,
+    /// Every level has more vertices than may be given.
+    #[error(
+        "what is selected has {vertices} vertices in level {level}, and no level has fewer; \
+         the budget is {budget}"
+    )]
+    OverVertices {
+        /// The level with the fewest.
+        level: LevelId,
+        /// Vertices it has there.
+        vertices: u64,
+        /// Vertices that may be given.
+        budget: u64,
+    },
+    /// An attribute that levels have in other forms.
+    #[error(
+        "{0}: has rows of another width in another level, which go into no one column; \
+         leave it out, or name a level"
+    )]
+    Mixed(String),
     /// The level has no object of this id.
     #[error("there is no object {id} in level {level}; keep going to leave it out")]
     NoObject {

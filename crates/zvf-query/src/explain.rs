@@ -19,10 +19,12 @@ use zvf_model::{
 };
 
 use crate::{
+    answer::LevelUse,
     error::QueryError,
     family::object_of,
     level::{Levels, Session, lock},
-    query::{Query, Shape},
+    missing::Ledger,
+    query::{LevelChoice, Query, Shape},
 };
 
 /// What a query would read, found out without reading any of it.
@@ -32,13 +34,21 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What is asked for in the first round trip, by array.
+    /// What each level gives, as in [`Answer::levels`](crate::Answer::levels). Finding
+    /// that out for a budget reads what counting takes, which comes on top.
+    pub levels: Vec<LevelUse>,
+    /// Whether that is what is given, but for filters and limits, rather than about
+    /// that.
+    pub is_exact: bool,
+    /// What is asked for in the first round trip, by array; of each level.
     pub first: Vec<Reads>,
     /// What is asked for after that, in words, a round trip each.
     pub then: Vec<&'static str>,
     /// Bytes of everything that chunks in question hold: more is not read, unless
     /// paths or links lead out of them. `None` where the store cannot list.
     pub at_most: Option<u64>,
+    /// Levels that are behind.
+    pub notes: Vec<String>,
 }
 
 /// What is asked for of one array.
@@ -71,8 +81,35 @@ impl<F: Fetch> Session<'_, F> {
     ///
     /// [`QueryError`] when the query cannot be asked of the store.
     pub async fn explain(&self, query: &Query) -> Result<Explanation, QueryError> {
-        let asked = self.first_asked(query, false).await?;
-        let whole = self.first_asked(query, true).await?;
+        let ledger = Ledger::new(query.keep_going);
+        let chosen = self.choose(query, &ledger).await?;
+        let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
+        let (mut asked, mut whole, mut then) = (Vec::new(), Vec::new(), Vec::new());
+        for part in drawing {
+            let query = part.query(query);
+            let of_part = self.first_asked(&query, false).await?;
+            let of_whole = self.first_asked(&query, true).await?;
+            let more = self.then(&query, of_part.len() < of_whole.len()).await?;
+            then.extend(
+                more.into_iter()
+                    .filter(|more| !then.contains(more))
+                    .collect::<Vec<_>>(),
+            );
+            asked.extend(of_part);
+            whole.extend(of_whole);
+        }
+        let levels = drawing.iter().map(|part| {
+            let counts = part.counted.iter().map(|(_, count)| *count);
+            LevelUse {
+                level: part.level,
+                vertices: counts.fold(0, u64::saturating_add),
+                chunks: part.counted.clone(),
+            }
+        });
+        let levels = match matches!(query.level, LevelChoice::Budget(_)) {
+            true => levels.collect(),
+            false => Vec::new(),
+        };
         let sizes = Sizes::of(self, asked.iter().chain(&whole)).await?;
         let mut first: BTreeMap<Key, Reads> = BTreeMap::new();
         for (object, parts) in by_object(&asked) {
@@ -89,16 +126,18 @@ impl<F: Fetch> Session<'_, F> {
         let at_most = by_object(&whole)
             .into_keys()
             .map(|object| sizes.of_object(object));
-        let then = self.then(query, asked.len() < whole.len()).await?;
         Ok(Explanation {
+            levels,
+            is_exact: chosen.is_exact,
+            notes: ledger.finish().1,
             first: first.into_values().collect(),
             then,
             at_most: at_most.sum(),
         })
     }
 
-    /// What a query asks for before it has read anything; with `whole`, as if
-    /// nothing could be read in part.
+    /// What a query of one level asks for before it has read anything; with `whole`,
+    /// as if nothing could be read in part.
     async fn first_asked(&self, query: &Query, whole: bool) -> Result<Vec<Asked>, QueryError> {
         let dry = Dry {
             fetch: self.fetch,
@@ -115,14 +154,23 @@ impl<F: Fetch> Session<'_, F> {
         };
         let mut query = query.clone();
         query.keep_going = false;
-        let outcome = session.batches(&query, |_| core::ops::ControlFlow::Continue(()));
-        let outcome = outcome.await;
+        let outcome = session.dry_run(&query).await;
         let asked = core::mem::take(&mut *lock(&dry.asked));
         match outcome {
             // Nothing was wrong but that nothing is read.
             Err(_) if !asked.is_empty() => Ok(asked),
-            other => other.map(|_| asked),
+            other => other.map(|()| asked),
         }
+    }
+
+    async fn dry_run(&self, query: &Query) -> Result<(), QueryError> {
+        let ledger = Ledger::new(false);
+        let plan = self.plan(query).await?;
+        if let Some(groups) = &query.groups {
+            plan.asked_groups(groups, &ledger).await?;
+        }
+        let mut emit = |_| core::ops::ControlFlow::Continue(());
+        Box::pin(plan.run(&ledger, &mut emit)).await
     }
 
     async fn then(&self, query: &Query, in_part: bool) -> Result<Vec<&'static str>, QueryError> {

@@ -8,6 +8,7 @@ use std::{
 use zvf_format::path::Delta;
 use zvf_model::{
     fetch::{Fetch, FetchProblem},
+    grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, Layout, Part},
     level::{LevelId, LevelMetadata},
@@ -82,6 +83,8 @@ pub(crate) struct Level<A> {
     /// Read already, and not opened yet.
     nodes: Mutex<HashMap<Key, Node>>,
     pub(crate) objects: Mutex<Looked<Objects>>,
+    /// Vertices of chunks that were counted.
+    pub(crate) counted: Mutex<HashMap<ChunkCoord, u64>>,
 }
 
 impl<A> Level<A> {
@@ -96,6 +99,7 @@ impl<A> Level<A> {
             object_ids: Mutex::default(),
             nodes: Mutex::default(),
             objects: Mutex::default(),
+            counted: Mutex::default(),
         }
     }
 

@@ -17,7 +17,9 @@
 
 mod answer;
 mod area;
+mod budget;
 mod build;
+mod choice;
 mod chunk;
 mod composite;
 mod coordinates;
@@ -40,6 +42,7 @@ mod listing;
     reason = "JSON is written where it is used"
 )]
 mod memory;
+mod merge;
 mod missing;
 mod nearest;
 mod objects;
@@ -58,7 +61,8 @@ pub mod geometry;
 pub mod predicate;
 
 pub use answer::{
-    Answer, Column, Group, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS, Values,
+    Answer, Column, Group, LevelUse, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS,
+    Values,
 };
 pub use error::{Damage, Fault, QueryError};
 pub use explain::{Explanation, Reads};
@@ -67,7 +71,7 @@ pub use level::{Levels, Session};
 pub use links::{CellLinks, LinkBlobs, LinkCells, StoredLinkFamily, StoredLinks};
 pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects, StoredManifests};
 pub use parametric::{Coefficient, Parametric, ParametricObject};
-pub use query::{Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
+pub use query::{Budget, Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
 pub use run::{Counts, Outcome};
 pub use stored::{PaddedRows, StoredPart};
 pub use tables::{GroupList, ScopedColumns};

@@ -64,6 +64,14 @@ impl Ledger {
         lock(&self.written).notes.insert(note.into());
     }
 
+    /// Takes over what another wrote down.
+    pub(crate) fn absorb(&self, other: &Self) {
+        let other = core::mem::take(&mut *lock(&other.written));
+        let mut written = lock(&self.written);
+        written.missing.extend(other.missing);
+        written.notes.extend(other.notes);
+    }
+
     pub(crate) fn keeps_going(&self) -> bool {
         self.keep_going
     }

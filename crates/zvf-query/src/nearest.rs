@@ -1,6 +1,5 @@
 //! The nearest to a place.
 
-use core::ops::ControlFlow;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -18,6 +17,7 @@ use crate::{
     missing::Ledger,
     plan::{Emit, Kept, Plan},
     query::{NearestTo, Query, Shape},
+    run::Whole,
     vertices::Entry,
 };
 
@@ -76,16 +76,10 @@ impl<F: Fetch> Plan<'_, F> {
             let mut plan = self.session.plan(&query).await?;
             plan.kept = Some(Arc::clone(&kept));
             plan.area_mode = Mode::Touch;
-            let mut whole: Option<Answer> = None;
-            let mut take = |batch: Answer| {
-                match &mut whole {
-                    None => whole = Some(batch),
-                    Some(whole) => whole.append(batch),
-                }
-                ControlFlow::Continue(())
-            };
+            let mut whole = Whole::default();
+            let mut take = |batch: Answer| whole.take(batch, u64::MAX);
             Box::pin(plan.select(ledger, &mut take)).await?;
-            let mut answer = whole.unwrap_or_else(|| self.empty_answer());
+            let mut answer = whole.finish()?.unwrap_or_else(|| self.empty_answer());
             let distances = distances(&answer, &nearest.place);
             let mut best = Nearest::new(count);
             for (at, squared) in distances.into_iter().enumerate() {

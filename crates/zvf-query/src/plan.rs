@@ -11,7 +11,6 @@ use zvf_model::{
     fetch::Fetch,
     grid::ChunkCoord,
     layout::Part,
-    level::LevelId,
     root::{GeometryKind, LinksConvention, RootMetadata},
 };
 
@@ -28,7 +27,7 @@ use crate::{
     missing::Ledger,
     objects::Objects,
     predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
-    query::{LevelChoice, Query, Shape},
+    query::{Query, Shape},
     schema::{Names, Schema, nameless},
     vertices::{Entry, Owner, Owners, VertexBuilder},
 };
@@ -61,7 +60,7 @@ pub(crate) struct Kept {
 }
 
 /// How what is stored is to be read, when the root does not say otherwise.
-fn shape_of(root: &RootMetadata) -> Shape {
+pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
     match root.geometry_kinds.first() {
         Some(GeometryKind::PointCloud) => Shape::Points,
         Some(GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline) => {
@@ -79,7 +78,7 @@ impl<'s, F: Fetch> Session<'s, F> {
     /// Understands a query. Reads the level's metadata, and names of attributes
     /// where they are not given.
     pub(crate) async fn plan(&self, query: &'s Query) -> Result<Plan<'s, F>, QueryError> {
-        let id = self.chosen_level(&query.level).await?;
+        let id = self.chosen_level(query).await?;
         let level = self.level(id).await?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
         let space = Space::of(&level.metadata, self.root);
@@ -155,38 +154,6 @@ impl<'s, F: Fetch> Session<'s, F> {
             Err(QueryError::Bind(BindError::Find { column, source }))
         };
         with_scopes(predicate.clone(), &find)
-    }
-
-    pub(crate) async fn chosen_level(&self, choice: &LevelChoice) -> Result<LevelId, QueryError> {
-        let mut datasets: Vec<_> = self.root.datasets.iter().collect();
-        datasets.sort_by_key(|dataset| dataset.level);
-        match choice {
-            LevelChoice::Number(id) => Ok(*id),
-            LevelChoice::Scale(most) => {
-                let fits = |dataset: &&&zvf_model::root::Dataset| {
-                    let scale = dataset.scale.as_deref().unwrap_or_default();
-                    scale.iter().all(|scale| scale <= most)
-                };
-                let coarsest = datasets.iter().rev().find(fits);
-                let coarsest = coarsest.map(|dataset| dataset.level);
-                coarsest.ok_or(QueryError::NoScale)
-            }
-            LevelChoice::Vertices(most) => {
-                let mut last = LevelId::FULL;
-                for dataset in datasets {
-                    let level = self.level(dataset.level).await?;
-                    last = dataset.level;
-                    if level
-                        .metadata
-                        .vertex_count
-                        .is_some_and(|count| count <= *most)
-                    {
-                        break;
-                    }
-                }
-                Ok(last)
-            }
-        }
     }
 }
 

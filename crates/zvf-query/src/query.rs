@@ -103,6 +103,12 @@ pub enum Shape {
 }
 
 /// Which level of a store.
+///
+/// Levels that are behind what was changed since they were made are read when they
+/// are named by number, and passed over otherwise; the answer says so in its notes.
+///
+/// Points of additive levels are on one level each: of such a level, points are
+/// given together with those of all coarser ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LevelChoice {
     /// This one.
@@ -113,6 +119,53 @@ pub enum LevelChoice {
     /// The finest with at most so many vertices, as declared; the coarsest when
     /// all have more.
     Vertices(u64),
+    /// As fine as so many vertices of what is selected can be, see [`Budget`].
+    Budget(Budget),
+}
+
+/// How many vertices an answer may have.
+///
+/// What is selected is counted level by level, by the fragment indexes of the chunks it
+/// may be in. The finest level that has no more than may be given is given. Where
+/// vertices stand alone, the next is given in its place in
+/// regions that get more vertices by it, as many as there is room for: the nearest to
+/// the focus first, then those that get the fewest more. Regions are the chunks of the
+/// coarser level, or the least boxes that chunks of both fill.
+///
+/// Links do not cross levels: paths and what is linked come from one level.
+///
+/// Of chunks that a region cuts, the share that is in it is an estimate; rest of paths,
+/// other ends of links and new vertices on a border are not counted. An answer that
+/// has too many then is not given, and asked for again, coarser.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Vertices, at most.
+    pub vertices: u64,
+    /// Where it has to be finest.
+    pub focus: Option<Position>,
+}
+
+impl Budget {
+    /// So many vertices.
+    pub fn new(vertices: u64) -> Self {
+        Self {
+            vertices,
+            focus: None,
+        }
+    }
+
+    /// Finest at a place.
+    #[must_use]
+    pub fn focus(mut self, place: Position) -> Self {
+        self.focus = Some(place);
+        self
+    }
+}
+
+impl From<Budget> for LevelChoice {
+    fn from(budget: Budget) -> Self {
+        Self::Budget(budget)
+    }
 }
 
 impl Default for LevelChoice {
@@ -190,8 +243,8 @@ impl Query {
 
     /// Of this level.
     #[must_use]
-    pub fn level(mut self, level: LevelChoice) -> Self {
-        self.level = level;
+    pub fn level(mut self, level: impl Into<LevelChoice>) -> Self {
+        self.level = level.into();
         self
     }
 

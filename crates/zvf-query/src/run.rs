@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use zvf_model::{fetch::Fetch, level::LevelId};
 
 use crate::{
-    answer::{Answer, Group, Missing},
+    answer::{Answer, Group, LevelUse, Missing},
+    choice::{Drawing, Part},
     error::QueryError,
     level::Session,
     missing::Ledger,
@@ -18,8 +19,10 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// The level.
+    /// The level; the finest where there are several.
     pub level: LevelId,
+    /// What each level gives, as in [`Answer::levels`].
+    pub levels: Vec<LevelUse>,
     /// Vertices, new ones included.
     pub vertices: u64,
     /// Paths; `None` for other geometry.
@@ -30,7 +33,7 @@ pub struct Counts {
     pub links: Option<u64>,
     /// What could not be read.
     pub missing: Vec<Missing>,
-    /// Known defects of the store that were got around.
+    /// Known defects of the store that were got around, and levels that are behind.
     pub notes: Vec<String>,
 }
 
@@ -38,9 +41,11 @@ pub struct Counts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
+    /// What each level gave, as in [`Answer::levels`].
+    pub levels: Vec<LevelUse>,
     /// What could not be read.
     pub missing: Vec<Missing>,
-    /// Known defects of the store that were got around.
+    /// Known defects of the store that were got around, and levels that are behind.
     pub notes: Vec<String>,
 }
 
@@ -53,29 +58,12 @@ impl<F: Fetch> Session<'_, F> {
     /// budget: then ask for [`batches`](Self::batches).
     pub async fn query(&self, query: &Query) -> Result<Answer, QueryError> {
         let budget = self.fetch.budget();
-        let (mut whole, mut over) = (None::<Answer>, None);
-        let outcome = self.batches(query, |batch| {
-            match &mut whole {
-                None => whole = Some(batch),
-                Some(whole) => whole.append(batch),
-            }
-            let bytes = whole.as_ref().map_or(0, Answer::size);
-            if bytes > budget {
-                over = Some(bytes);
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        });
+        let mut whole = Whole::default();
+        let outcome = self.batches(query, |batch| whole.take(batch, budget));
         let outcome = outcome.await?;
-        if let Some(bytes) = over {
-            let what = "what is selected would";
-            return Err(QueryError::OverBudget {
-                what,
-                bytes,
-                budget,
-            });
-        }
-        let mut answer = whole.unwrap_or_default();
+        let mut answer = whole.finish()?.unwrap_or_default();
+        answer.level = finest(&outcome.levels).unwrap_or(answer.level);
+        answer.levels = outcome.levels;
         answer.missing = outcome.missing;
         answer.notes = outcome.notes;
         Ok(answer)
@@ -87,8 +75,9 @@ impl<F: Fetch> Session<'_, F> {
     /// Pieces in order are the answer: vertices first, then links. Their
     /// numbers of rows count from the start of the answer, see
     /// [`Answer::first_row`]. With a region, what paths and links select is one
-    /// piece. Objects and their attributes come with the last piece that has
-    /// some of them.
+    /// piece, and so is what each level gives of a budget that may not do. Objects and
+    /// their attributes come with the last piece that has some of them. A piece is of
+    /// one level, and has its columns.
     ///
     /// # Errors
     ///
@@ -111,7 +100,7 @@ impl<F: Fetch> Session<'_, F> {
             return error;
         };
         if let (Some(scope), true) = (*scope, there.is_empty())
-            && let Ok(id) = self.chosen_level(&query.level).await
+            && let Ok(id) = self.chosen_level(query).await
             && let Ok(level) = self.level(id).await
             && let Ok(names) = self.attribute_names(&level, scope).await
         {
@@ -126,29 +115,152 @@ impl<F: Fetch> Session<'_, F> {
         each: &mut (impl FnMut(Answer) -> ControlFlow<()> + Send),
     ) -> Result<Outcome, QueryError> {
         let ledger = Ledger::new(query.keep_going);
-        let plan = self.plan(query).await?;
-        let mut groups = match &query.groups {
-            Some(ids) => plan.asked_groups(ids, &ledger).await?,
-            None => Vec::new(),
-        };
-        let mut first_row = 0_u64;
-        let mut emit = |mut batch: Answer| {
-            batch.first_row = first_row;
-            batch.groups = core::mem::take(&mut groups);
-            if let Some(parts) = &mut batch.parts {
-                parts
-                    .offsets
-                    .iter_mut()
-                    .for_each(|at| *at = at.saturating_add(first_row));
+        let chosen = self.choose(query, &ledger).await?;
+        let mut each = each;
+        let levels = match chosen.most {
+            None => {
+                let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
+                self.draw(query, drawing, &ledger, &mut each).await?
             }
-            let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
-            first_row = first_row.saturating_add(rows);
-            each(batch)
+            Some(most) => {
+                let (kept, levels) = self
+                    .try_each(query, &chosen.drawings, most, &ledger)
+                    .await?;
+                for batch in kept {
+                    if each(batch).is_break() {
+                        break;
+                    }
+                }
+                levels
+            }
         };
-        // Plans are large; who asks should not have to carry them.
-        Box::pin(plan.run(&ledger, &mut emit)).await?;
         let (missing, notes) = ledger.finish();
-        Ok(Outcome { missing, notes })
+        Ok(Outcome {
+            levels: if chosen.is_told { levels } else { Vec::new() },
+            missing,
+            notes,
+        })
+    }
+
+    /// Gives what is asked for of each level, one after the other.
+    async fn draw(
+        &self,
+        query: &Query,
+        drawing: &[Part],
+        ledger: &Ledger,
+        each: &mut (dyn FnMut(Answer) -> ControlFlow<()> + Send),
+    ) -> Result<Vec<LevelUse>, QueryError> {
+        let mut levels = Vec::with_capacity(drawing.len());
+        let (mut first_row, mut left) = (0_u64, query.limit);
+        let mut known = BTreeSet::new();
+        for (at, part) in drawing.iter().enumerate() {
+            let mut query = part.query(query);
+            query.limit = left;
+            let before = first_row;
+            let (mut groups, mut is_over) = (None, false);
+            let plan = self.plan(&query).await?;
+            if let (Some(ids), 0) = (&query.groups, at) {
+                groups = Some(plan.asked_groups(ids, ledger).await?);
+            }
+            let mut emit = |mut batch: Answer| {
+                batch.first_row = first_row;
+                batch.groups = groups.take().unwrap_or_default();
+                if let Some(parts) = &mut batch.parts {
+                    parts
+                        .offsets
+                        .iter_mut()
+                        .for_each(|at| *at = at.saturating_add(first_row));
+                }
+                if drawing.len() > 1 {
+                    batch.keep_new_objects(&mut known);
+                }
+                let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
+                first_row = first_row.saturating_add(rows);
+                let flow = each(batch);
+                is_over = flow.is_break();
+                flow
+            };
+            // Plans are large; who asks should not have to carry them.
+            Box::pin(plan.run(ledger, &mut emit)).await?;
+            let vertices = first_row.saturating_sub(before);
+            levels.push(LevelUse {
+                level: part.level,
+                vertices,
+                chunks: part.counted.clone(),
+            });
+            left = left.map(|left| left.saturating_sub(vertices));
+            if is_over || left == Some(0) {
+                break;
+            }
+        }
+        Ok(levels)
+    }
+
+    /// The first drawing that has no more vertices than may be given. A limit does not
+    /// make it finer: with one, what is selected is read twice, first without.
+    async fn try_each(
+        &self,
+        query: &Query,
+        drawings: &[Drawing],
+        most: u64,
+        ledger: &Ledger,
+    ) -> Result<(Vec<Answer>, Vec<LevelUse>), QueryError> {
+        let budget = self.fetch.budget();
+        let is_limited = query.limit.is_some();
+        let unlimited = query.clone().columns(crate::query::Selection::none());
+        let asked = match is_limited {
+            true => &Query {
+                limit: None,
+                ..unlimited
+            },
+            false => query,
+        };
+        let mut over = None;
+        for drawing in drawings {
+            let own = Ledger::new(query.keep_going);
+            let (mut kept, mut vertices, mut bytes) = (Vec::new(), 0_u64, 0_u64);
+            let mut keep = |batch: Answer| {
+                let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
+                vertices = vertices.saturating_add(rows);
+                if is_limited || vertices > most {
+                    // How many there are in all is still worth knowing.
+                    kept.clear();
+                    return ControlFlow::Continue(());
+                }
+                bytes = bytes.saturating_add(batch.size());
+                kept.push(batch);
+                match bytes > budget {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            };
+            let mut levels = self.draw(asked, drawing, &own, &mut keep).await?;
+            if vertices <= most && is_limited {
+                let mut keep = |batch: Answer| {
+                    bytes = bytes.saturating_add(batch.size());
+                    kept.push(batch);
+                    match bytes > budget {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                };
+                levels = self.draw(query, drawing, &own, &mut keep).await?;
+            }
+            if bytes > budget {
+                return Err(over_budget(bytes, budget));
+            }
+            if vertices <= most {
+                ledger.absorb(&own);
+                return Ok((kept, levels));
+            }
+            over = levels.first().map(|first| (first.level, vertices));
+        }
+        let (level, vertices) = over.unwrap_or_default();
+        Err(QueryError::OverVertices {
+            level,
+            vertices,
+            budget: most,
+        })
     }
 
     /// How much a query selects. Reads what selecting takes, and no attribute
@@ -179,14 +291,60 @@ impl<F: Fetch> Session<'_, F> {
         });
         let outcome = outcome.await?;
         counts.objects = any_objects.then(|| u64::try_from(objects.len()).unwrap_or(u64::MAX));
+        counts.level = finest(&outcome.levels).unwrap_or(counts.level);
+        counts.levels = outcome.levels;
         counts.missing = outcome.missing;
         counts.notes = outcome.notes;
         Ok(counts)
     }
 }
 
+/// An answer in memory at once.
+#[derive(Default)]
+pub(crate) struct Whole {
+    answer: Option<Answer>,
+    error: Option<QueryError>,
+}
+
+impl Whole {
+    pub(crate) fn take(&mut self, batch: Answer, budget: u64) -> ControlFlow<()> {
+        let appended = match &mut self.answer {
+            None => {
+                self.answer = Some(batch);
+                Ok(())
+            }
+            Some(whole) => whole.append(batch),
+        };
+        let bytes = self.answer.as_ref().map_or(0, Answer::size);
+        self.error = match appended {
+            Err(error) => Some(error),
+            Ok(()) if bytes > budget => Some(over_budget(bytes, budget)),
+            Ok(()) => return ControlFlow::Continue(()),
+        };
+        ControlFlow::Break(())
+    }
+
+    pub(crate) fn finish(self) -> Result<Option<Answer>, QueryError> {
+        self.error.map_or(Ok(self.answer), Err)
+    }
+}
+
+fn over_budget(bytes: u64, budget: u64) -> QueryError {
+    let what = "what is selected would";
+    QueryError::OverBudget {
+        what,
+        bytes,
+        budget,
+    }
+}
+
+/// The finest of the levels that gave something to an answer.
+fn finest(levels: &[LevelUse]) -> Option<LevelId> {
+    levels.iter().map(|level| level.level).min()
+}
+
 impl<F: Fetch> Plan<'_, F> {
-    async fn run(&self, ledger: &Ledger, emit: &mut Emit<'_>) -> Result<(), QueryError> {
+    pub(crate) async fn run(&self, ledger: &Ledger, emit: &mut Emit<'_>) -> Result<(), QueryError> {
         if let Some(name) = &self.query.geometry {
             return self.further_geometry(name, ledger, emit).await;
         }

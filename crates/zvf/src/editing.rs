@@ -18,8 +18,11 @@ use crate::{
     dataset::Dataset,
     error::Error,
     nodes,
+    pyramid::refresh::{CHUNKS, LEVELS},
     writing::objects::{self, Arrays, encoded},
 };
+
+pub(crate) use load::element;
 
 /// Changes a store of generation 0.9. Every verb is one transaction: readers see all
 /// of it or nothing, and so does whoever comes after a process that died.
@@ -59,6 +62,9 @@ impl fmt::Debug for Editor {
         f.debug_tuple("Editor").field(&self.address).finish()
     }
 }
+
+/// Chunks that the root names because they changed; with more, all did.
+const MOST_STALE: usize = 1 << 14;
 
 /// The array and element of a cell, and what it holds now.
 type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
@@ -346,7 +352,7 @@ impl Editor {
         for name in &edits.touched {
             transaction.touch(name.clone());
         }
-        let root = stale(edits.root);
+        let root = stale(edits.root, &edits.touched);
         Ok((objects::text(&zvf_build::group(&root)), changed))
     }
 
@@ -377,7 +383,7 @@ impl Editor {
         let mut shards: BTreeMap<Key, Vec<ChangedCell>> = BTreeMap::new();
         for ((path, chunk), payload) in &edits.cells {
             let array = arrays.get(path)?;
-            let index = load::element(&array, chunk)?;
+            let index = element(&array, chunk)?;
             let place = array.object_of(&index).map_err(|source| Error::Index {
                 node: array.node().clone(),
                 source,
@@ -404,7 +410,7 @@ impl Editor {
             let present = load::present(&edits.nodes, path);
             let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
             for chunk in present {
-                let index = load::element(&array, &chunk)?;
+                let index = element(&array, &chunk)?;
                 let same = array.object_of(&index).is_ok_and(|(other, _)| other == key);
                 let changed = cells.iter().any(|(_, at, _)| *at == index);
                 if !same || changed {
@@ -465,8 +471,11 @@ fn planned(
     Ok(Plan::new(geometry, design)?)
 }
 
-/// Notes that coarser levels are of what was there before.
-fn stale(mut root: Map<String, Value>) -> Map<String, Value> {
+/// Notes that coarser levels are of what was there before, and where.
+pub(crate) fn stale(
+    mut root: Map<String, Value>,
+    touched: &BTreeSet<String>,
+) -> Map<String, Value> {
     let datasets = root
         .get("multiscales")
         .and_then(|scales| scales.get(0)?.get("datasets")?.as_array());
@@ -478,8 +487,30 @@ fn stale(mut root: Map<String, Value>) -> Map<String, Value> {
         .filter_map(|path| path.parse().ok())
         .filter(|level| *level > 0)
         .collect();
-    if !coarser.is_empty() {
-        root.insert("zvf_stale_levels".to_owned(), json!(coarser));
+    if coarser.is_empty() {
+        return root;
+    }
+    let was_behind = root.insert(LEVELS.to_owned(), json!(coarser)).is_some();
+    let mut chunks = match root.remove(CHUNKS) {
+        Some(Value::Object(chunks)) => chunks,
+        _ => Map::new(),
+    };
+    // Where it is not known any more what changed before, it is not known now.
+    if !was_behind || chunks.contains_key("0") {
+        let known = chunks.remove("0");
+        let known = known
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let mut names: BTreeSet<&str> = known.filter_map(Value::as_str).collect();
+        names.extend(touched.iter().filter_map(|name| name.strip_prefix("0/")));
+        if names.len() <= MOST_STALE {
+            chunks.insert("0".to_owned(), json!(names));
+        }
+    }
+    if !chunks.is_empty() {
+        root.insert(CHUNKS.to_owned(), Value::Object(chunks));
     }
     root
 }

@@ -1,12 +1,17 @@
 //! Why a store cannot be opened or counted.
 
-use zvf_build::{Refusal, edit::EditError};
+use zvf_build::{
+    Refusal,
+    coarsen::{Fault as CoarsenFault, SparsityError},
+    edit::EditError,
+};
 use zvf_format::{
     fragment::FragmentIndexError, manifest::ManifestError, open_rows::OpenRowsError,
     vlen::VlenFrameError,
 };
 use zvf_model::{
     generation::GenerationError,
+    grid::BinsError,
     key::{Key, KeyError},
     level::LevelId,
     metadata::MetadataError,
@@ -228,6 +233,34 @@ pub enum Error {
     /// Geometry that is not written as it is.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// Coarser levels of the store are not made.
+    #[error("no level is made: {why}")]
+    NoPyramid {
+        /// Why.
+        why: &'static str,
+    },
+    /// A rule is for an attribute that is not there.
+    #[error("there is no attribute {name} of vertices, fragments or links; there is {known}")]
+    PyramidAttribute {
+        /// Its name.
+        name: String,
+        /// Names there are.
+        known: String,
+    },
+    /// Chunks of a level would be no whole number of its bins.
+    #[error("level {level}: its chunks are no whole number of its bins or cells")]
+    PyramidBins {
+        /// The level.
+        level: LevelId,
+        /// Why.
+        source: BinsError,
+    },
+    /// What is asked for keeps no objects, or more than all.
+    #[error(transparent)]
+    Sparsity(#[from] SparsityError),
+    /// What a level is made of does not fit together.
+    #[error(transparent)]
+    Coarsen(#[from] CoarsenFault),
     /// An object cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -279,6 +312,20 @@ pub enum Error {
     Severed {
         /// Links that would be lost.
         links: usize,
+    },
+    /// An attribute that is to be written is there.
+    #[error("an attribute {name} of vertices is there already")]
+    AttributeThere {
+        /// Its name.
+        name: String,
+    },
+    /// An attribute cannot be written.
+    #[error("{name}: {why}")]
+    Attribute {
+        /// The attribute, or what it is made of.
+        name: String,
+        /// Why.
+        why: &'static str,
     },
     /// A node is no JSON.
     #[error("{key} is no JSON")]

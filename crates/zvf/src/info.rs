@@ -46,6 +46,10 @@ pub struct LevelInfo {
     pub links: Option<u64>,
     /// Bytes of all its files.
     pub bytes: u64,
+    /// Whether a finer level was changed since it was made of it.
+    pub is_behind: bool,
+    /// Whether its points are on no coarser level, and are drawn together with these.
+    pub is_additive: bool,
 }
 
 impl Dataset {

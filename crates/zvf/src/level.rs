@@ -76,6 +76,11 @@ impl<'a> Counter<'a> {
             links,
             // Sizes in a zip file are whatever its directory says.
             bytes: sum(self.files.values()),
+            is_behind: {
+                let mut stale = self.dataset.root().stale_levels();
+                stale.any(|level| level == self.level.level)
+            },
+            is_additive: self.level.is_additive(),
         })
     }
 

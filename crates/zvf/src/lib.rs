@@ -23,6 +23,7 @@
 //! ```
 
 mod ask;
+mod attribute;
 mod dataset;
 mod editing;
 mod error;
@@ -33,15 +34,21 @@ mod migrating;
 mod nodes;
 mod objects;
 mod opening;
+mod pyramid;
 mod repairing;
 mod validating;
 mod writing;
 
+pub use attribute::{AttributeSpec, AttributeWritten, Values, write_vertex_attribute};
 pub use dataset::Dataset;
 pub use editing::{Changed, Editor};
 pub use error::Error;
 pub use info::{Info, LevelInfo};
 pub use migrating::{MigrateOptions, Migrated, migrate, migrate_in};
+pub use pyramid::{
+    Automatic, CrossLevel, Kept, LevelDesign, LevelMade, LevelProgress, Levels, Pyramid,
+    PyramidOptions, Way, pyramid, pyramid_in, refresh, refresh_in,
+};
 pub use repairing::{Repaired, repair, repair_store};
 pub use validating::{validate, validate_store};
 pub use writing::{
@@ -52,5 +59,5 @@ pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
-pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Store};
+pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Read, Store};
 pub use zvf_validate as validation;

@@ -99,6 +99,11 @@ impl Form {
 }
 
 impl LinkForm {
+    /// The level that has them.
+    pub fn level(&self) -> u32 {
+        self.level
+    }
+
     /// Whether the target has arrays of offsets.
     pub fn is_current(&self) -> bool {
         self.current

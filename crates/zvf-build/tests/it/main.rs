@@ -5,4 +5,5 @@
     reason = "a panic is how a test fails"
 )]
 
+mod coarsen;
 mod objects;

@@ -51,9 +51,9 @@ fn numbers(text: &str) -> Result<Vec<f64>, ValueError> {
 
 /// A number above 0 for each axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Extents(pub(super) Vec<f64>);
+pub(crate) struct Extents(pub(crate) Vec<f64>);
 
-pub(super) fn extents(text: &str) -> Result<Extents, ValueError> {
+pub(crate) fn extents(text: &str) -> Result<Extents, ValueError> {
     let numbers = numbers(text)?;
     match numbers.iter().position(|extent| *extent <= 0.0) {
         Some(at) => Err(ValueError::Extent(at)),

@@ -98,7 +98,7 @@ pub(super) fn write_batches(
 fn metadata(answer: &Answer, geometry: &str) -> HashMap<String, String> {
     let axes = serde_json::Value::from(answer.axes.clone());
     let entries = [
-        ("level", answer.level.to_string()),
+        ("level", super::levels(answer)),
         ("axes", axes.to_string()),
         ("geometry", geometry.to_owned()),
     ];

@@ -64,7 +64,8 @@ pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>,
     staged.write(|sink| {
         let mut header = format!(
             "ply\nformat binary_little_endian 1.0\ncomment level {}\nelement vertex {}\n",
-            answer.level, vertices.rows
+            super::levels(answer),
+            vertices.rows
         );
         header.push_str(&element.header());
         if let Some((first, rows)) = ends {

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 use zvf::{
     model::level::LevelId,
-    query::{Cut, LevelChoice, Query, Selection, geometry::Mode},
+    query::{
+        Budget, Cut, LevelChoice, Query, Selection,
+        geometry::{Mode, Position},
+    },
 };
 
 use super::{Report, Selecting, select, values};
@@ -26,6 +29,15 @@ pub struct Arguments {
     /// The finest level of at most so many vertices.
     #[arg(long, value_name = "N", group = "of_level", help_heading = "Level")]
     vertices: Option<u64>,
+    /// As fine as so many vertices of what is found can be: a level, and where there is
+    /// room for it the next finer.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "Level",
+        conflicts_with_all = ["nearest", "drill", "geometry", "chunks"])]
+    budget: Option<u64>,
+    /// Where a budget has to be finest.
+    #[arg(long, value_name = "x,y,z", help_heading = "Level", requires = "budget",
+        value_parser = values::position, allow_hyphen_values = true)]
+    focus: Option<Position>,
     /// Instead of what is found, what it is linked to so many levels on:
     /// up to the coarser for positive numbers.
     #[arg(
@@ -122,10 +134,14 @@ impl Arguments {
     /// [`UsageError`] when options do not go together.
     pub fn query(&self) -> Result<Query, UsageError> {
         let mut query = Query::new();
-        query.level = match (self.level, self.scale, self.vertices) {
-            (_, Some(scale), _) => LevelChoice::Scale(scale),
-            (_, _, Some(vertices)) => LevelChoice::Vertices(vertices),
-            (level, None, None) => LevelChoice::Number(LevelId::new(level.unwrap_or(0))),
+        query.level = match (self.scale, self.vertices, self.budget) {
+            (Some(scale), ..) => LevelChoice::Scale(scale),
+            (_, Some(vertices), _) => LevelChoice::Vertices(vertices),
+            (.., Some(vertices)) => LevelChoice::Budget(Budget {
+                vertices,
+                focus: self.focus,
+            }),
+            (None, None, None) => LevelChoice::Number(LevelId::new(self.level.unwrap_or(0))),
         };
         self.selecting.select(&mut query)?;
         if self.drop_cut {
@@ -150,6 +166,17 @@ impl Arguments {
     ///
     /// [`UsageError::Axes`] when it has others.
     pub fn check_axes(&self, axes: &[&str]) -> Result<(), UsageError> {
+        if let Some(found) = self
+            .focus
+            .map(|place| place.len())
+            .filter(|n| *n != axes.len())
+        {
+            return Err(UsageError::Axes {
+                option: "--focus",
+                found,
+                axes: axes.iter().map(|axis| (*axis).to_owned()).collect(),
+            });
+        }
         self.selecting.check_axes(axes)
     }
 

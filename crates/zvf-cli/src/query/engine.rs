@@ -5,10 +5,13 @@ use std::error::Error;
 use serde_json::{Value, json};
 use zvf::{
     Dataset,
-    query::{Answer, Query},
+    query::{Answer, LevelUse, Query},
 };
 
-use super::{Counts, Report};
+use super::{
+    Counts, Report,
+    report::{given, named},
+};
 
 /// What a query finds.
 pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<Answer, Box<dyn Error>> {
@@ -30,6 +33,7 @@ pub(super) async fn count(
         links: found.links.unwrap_or(0),
     };
     report.count(counts, found.missing, found.notes);
+    report.levels(&found.levels);
     Ok(())
 }
 
@@ -41,7 +45,10 @@ pub(super) async fn explain(
     let plan = dataset.explain(query).await?;
     let size = |bytes: Option<u64>| bytes.map_or("? bytes".to_owned(), |n| format!("{n} bytes"));
     let requests = plan.requests();
-    let mut lines = vec![format!("first {requests} requests, {}", size(plan.bytes()))];
+    let about = if plan.is_exact { "" } else { "about " };
+    let of_level = |level: &LevelUse| format!("{}: {about}{}", named(level), given(level));
+    let mut lines: Vec<String> = plan.levels.iter().map(of_level).collect();
+    lines.push(format!("first {requests} requests, {}", size(plan.bytes())));
     for reads in &plan.first {
         let (array, requests) = (&reads.array, reads.requests);
         lines.push(format!(
@@ -54,14 +61,32 @@ pub(super) async fn explain(
         "at most {} in the chunks in question",
         size(plan.at_most)
     ));
+    lines.extend(plan.notes.iter().map(|note| format!("note: {note}")));
     let first = plan.first.iter().map(|reads| {
         json!({
             "array": reads.array.as_str(), "requests": reads.requests, "bytes": reads.bytes,
         })
     });
-    let json = json!({
+    let levels = plan.levels.iter().map(|level| {
+        let chunks = level
+            .chunks
+            .iter()
+            .map(|(chunk, vertices)| json!({ "chunk": chunk.to_string(), "vertices": vertices }));
+        json!({
+            "level": level.level.number(), "vertices": level.vertices,
+            "chunks": chunks.collect::<Vec<_>>(),
+        })
+    });
+    let mut json = json!({
         "requests": requests, "bytes": plan.bytes(), "first": first.collect::<Vec<_>>(),
         "then": plan.then, "at_most": plan.at_most,
     });
+    if !plan.levels.is_empty() {
+        json["levels"] = levels.collect();
+        json["is_exact"] = plan.is_exact.into();
+    }
+    if !plan.notes.is_empty() {
+        json["notes"] = plan.notes.clone().into();
+    }
     Ok((lines.join("\n"), json))
 }

@@ -1,7 +1,7 @@
 //! What was found, for people and for programs.
 
 use serde_json::{Map, Value, json};
-use zvf::query::{Answer, Links, Missing};
+use zvf::query::{Answer, LevelUse, Links, Missing};
 
 use crate::{
     number::{counted, grouped, of_len},
@@ -28,6 +28,7 @@ pub struct Counts {
 pub struct Report {
     address: String,
     counts: Counts,
+    levels: Vec<LevelUse>,
     requests: u64,
     bytes_read: u64,
     missing: Vec<Missing>,
@@ -64,8 +65,14 @@ impl Report {
                 .as_ref()
                 .map(|parts| of_len(parts.objects.len())),
         };
+        self.levels(&answer.levels);
         self.missing.clone_from(&answer.missing);
         self.notes.clone_from(&answer.notes);
+    }
+
+    /// Takes what each level gave.
+    pub fn levels(&mut self, levels: &[LevelUse]) {
+        self.levels = levels.to_vec();
     }
 
     /// Takes the first rows, as text.
@@ -104,6 +111,15 @@ impl Report {
         if let Some(parts) = self.counts.parts {
             put("parts", parts.into());
         }
+        if !self.levels.is_empty() {
+            let levels = self.levels.iter().map(|level| {
+                json!({
+                    "level": level.level.number(), "vertices": level.vertices,
+                    "chunks": level.chunks.len(),
+                })
+            });
+            put("levels", levels.collect());
+        }
         put("requests", self.requests.into());
         put("bytes_read", self.bytes_read.into());
         put("missing", missing.collect());
@@ -127,16 +143,29 @@ impl Report {
         if counts.parts.is_none() {
             found.push(counted(counts.links, ["link", "links"]));
         }
-        let level = counts.level.map(|level| format!(", level {level}"));
+        let level = match self.levels.as_slice() {
+            [] | [_] => counts.level.map(|level| format!(", level {level}")),
+            levels => {
+                let levels = levels.iter().map(|level| level.level.to_string());
+                Some(format!(
+                    ", levels {}",
+                    levels.collect::<Vec<_>>().join(", ")
+                ))
+            }
+        };
         let mut lines = vec![
             format!("{}{}", self.address, level.unwrap_or_default()),
             format!("  {}", found.join(", ")),
-            format!(
-                "  {}, {} bytes read",
-                counted(self.requests, ["request", "requests"]),
-                grouped(self.bytes_read)
-            ),
         ];
+        if self.levels.len() > 1 {
+            let levels = self.levels.iter();
+            lines.extend(levels.map(|level| format!("    {}: {}", named(level), given(level))));
+        }
+        lines.push(format!(
+            "  {}, {} bytes read",
+            counted(self.requests, ["request", "requests"]),
+            grouped(self.bytes_read)
+        ));
         if !self.rows.is_empty() {
             lines.push(String::new());
             lines.push(self.rows.clone());
@@ -163,5 +192,22 @@ impl Report {
         missing
             .chain(left_out.map(|line| format!("left out: {line}")))
             .collect()
+    }
+}
+
+/// A level by its number.
+pub(super) fn named(level: &LevelUse) -> String {
+    format!("level {}", level.level)
+}
+
+/// What it gives.
+pub(super) fn given(level: &LevelUse) -> String {
+    let vertices = counted(level.vertices, ["vertex", "vertices"]);
+    match level.chunks.len() {
+        0 => vertices,
+        chunks => format!(
+            "{vertices} in {}",
+            counted(of_len(chunks), ["chunk", "chunks"])
+        ),
     }
 }

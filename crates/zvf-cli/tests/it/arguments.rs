@@ -4,7 +4,7 @@ use clap::Parser;
 use zvf::{
     model::{grid::ChunkCoord, level::LevelId},
     query::{
-        Cut, LevelChoice, NearestTo, Query, Region, Selection,
+        Budget, Cut, LevelChoice, NearestTo, Query, Region, Selection,
         geometry::{Bbox, Mode, Position, Sphere},
         predicate::{Predicate, Scope},
     },
@@ -50,6 +50,20 @@ fn a_level_goes_by_number_scale_or_vertices() {
         query(&["--vertices", "1000"]).level,
         LevelChoice::Vertices(1000)
     );
+    let place = Position::new(&[-1.0, 2.0]).unwrap();
+    assert_eq!(query(&["--budget", "9"]).level, Budget::new(9).into());
+    let found = query(&["--budget", "9", "--focus", "-1,2"]).level;
+    assert_eq!(found, Budget::new(9).focus(place).into());
+    assert!(refused(&["--focus", "1,2"]).contains("--budget"));
+    for other in [
+        ["--level", "1"],
+        ["--drill", "1"],
+        ["--nearest", "1,2"],
+        ["--chunk", "0.0"],
+    ] {
+        let line = [&["--budget", "9"], &other[..]].concat();
+        assert!(refused(&line).contains("cannot be used with"), "{other:?}");
+    }
     assert!(refused(&["--level", "1", "--scale", "2"]).contains("cannot be used with"));
     assert!(refused(&["--scale", "0"]).contains("a scale is a number above 0"));
 }

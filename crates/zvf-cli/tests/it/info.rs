@@ -33,8 +33,8 @@ fn info_prints_json() {
     unpack("zvf-07", "graph.zv", folder.path());
     let output = zvf(&["info", "--json", folder.path().to_str().unwrap()]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let level =
-        json!({"level": 0, "vertices": 6, "chunks": 3, "objects": 1, "links": 6, "bytes": 9370});
+    let level = json!({"level": 0, "vertices": 6, "chunks": 3, "objects": 1, "links": 6, "bytes": 9370,
+            "behind": false, "additive": false});
     let expected = json!({
         "generation": "0.7",
         "profile": "0.7",

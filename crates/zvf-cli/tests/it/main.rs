@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod asked;
+mod budget;
 mod changed;
 #[cfg(feature = "arrow")]
 mod columnar;
@@ -22,12 +23,15 @@ mod migrate;
 mod npz;
 mod obj;
 mod ply;
+mod pyramid;
 mod query;
 mod report;
 mod round_trip;
+mod sample;
 mod shared;
 mod stores;
 mod tables;
+mod tet;
 mod validate;
 
 #[cfg(feature = "http")]

@@ -14,6 +14,7 @@ use super::{
     older, parts,
     random::Random,
     sketch::{floor, whole},
+    stretches::stretches,
 };
 use crate::filing::{LinkFamily, Record};
 
@@ -63,7 +64,7 @@ pub fn pyramid(recipe: &Recipe, links: CrossLevel) -> Pyramid {
     let (coarse, parents) = coarsened(&fine, (factor, scale), &mut random);
     files.group("", &root(&fine, factor, links));
     files.group("1", &level(&fine, &coarse));
-    write_level(&coarse, &mut files);
+    write_level(&coarse, &mut files, 1);
     let up = parents.iter().enumerate();
     let up: Vec<[Record; 2]> = up
         .filter_map(|(child, parent)| {
@@ -162,7 +163,7 @@ fn coarsened(
     (coarse, parents)
 }
 
-fn cell_of(position: &[f64], shape: &[f64]) -> Vec<i64> {
+pub(super) fn cell_of(position: &[f64], shape: &[f64]) -> Vec<i64> {
     let axes = position.iter().zip(shape);
     axes.map(|(value, extent)| floor(value / extent)).collect()
 }
@@ -205,7 +206,7 @@ fn middles(
 }
 
 /// A level of these vertices, each of which is a fragment.
-fn level_of(fine: &Truth, chunk_shape: Vec<f64>, vertices: Vec<Vertex>) -> Truth {
+pub(super) fn level_of(fine: &Truth, chunk_shape: Vec<f64>, vertices: Vec<Vertex>) -> Truth {
     let kind = match fine.recipe.kind {
         // No face is left, and nothing says how many ends it had.
         Kind::Triangles | Kind::Quads => Kind::Graph,
@@ -279,19 +280,28 @@ fn level(fine: &Truth, coarse: &Truth) -> Value {
     json!({"zarr_vectors_level": block})
 }
 
-fn write_level(coarse: &Truth, files: &mut Files) {
+/// Writes vertices, fragments and objects of a coarser level. Paths are in stretches
+/// that share vertices, or each vertex is a fragment of several paths.
+pub(super) fn write_level(coarse: &Truth, files: &mut Files, level: u32) {
     let is_current = coarse.recipe.profile == Profile::V09;
     let grid = current::grid(coarse);
-    for (part, attributes, cells) in parts::per_chunk(coarse) {
-        let path = format!("1/{part}");
+    let in_stretches = coarse.recipe.kind.is_paths() && !coarse.recipe.seed.is_multiple_of(3);
+    let filed = in_stretches.then(|| stretches(coarse));
+    let filed = filed.as_ref().unwrap_or(coarse);
+    let mut of_level = parts::per_chunk(coarse);
+    of_level.retain(|(part, ..)| part != "vertex_fragments");
+    let fragments = parts::per_chunk(filed).into_iter();
+    of_level.extend(fragments.filter(|(part, ..)| part == "vertex_fragments"));
+    for (part, attributes, cells) in of_level {
+        let path = format!("{level}/{part}");
         match is_current {
             true => files.per_chunk(&path, attributes, &cells, &grid),
             false => files.children(&path, &attributes, &cells),
         }
     }
     match is_current {
-        true => current::objects(coarse, files, "1"),
-        false => older::objects(coarse, files, "1"),
+        true => current::objects(filed, files, &level.to_string()),
+        false => older::objects(filed, files, &level.to_string()),
     }
 }
 
@@ -410,6 +420,6 @@ impl Step {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "this is how it is stored")]
-fn single(value: f64) -> f64 {
+pub(super) fn single(value: f64) -> f64 {
     f64::from(value as f32) + 0.0
 }

@@ -177,7 +177,7 @@ fn array(nodes: &BTreeMap<String, Value>, path: &str) -> Result<(Array, CellArra
 }
 
 /// The element of a chunk in an array.
-pub(super) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Error> {
+pub(crate) fn element(array: &CellArray, chunk: &[i64]) -> Result<Vec<u64>, Error> {
     let attributes = &array.metadata().attributes;
     let origin = attributes
         .get("chunk_grid_origin")

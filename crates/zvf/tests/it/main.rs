@@ -5,6 +5,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod budget;
 mod damage;
 mod extras;
 mod fetch;
@@ -20,6 +21,7 @@ mod open;
 mod opening;
 mod oracle;
 mod padded;
+mod pyramids;
 mod requests;
 #[cfg(all(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod servers;

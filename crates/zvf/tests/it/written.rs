@@ -8,7 +8,7 @@
 )]
 
 pub(crate) mod content;
-mod edits;
+pub(crate) mod edits;
 mod formulas;
 mod large;
 pub(crate) mod random;

@@ -14,7 +14,7 @@ use super::{
     compare::Comparison,
     config,
     expect::{self, Expected, Spot},
-    open,
+    open, pieces,
 };
 use crate::stores::recipes;
 
@@ -118,6 +118,34 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
     panic_at(made, &query, comparison.with(&expected));
 }
 
+/// An answer of level 1, counted and in batches as well.
+fn check_coarse(made: &Pyramid, query: &Query) {
+    let Some(answer) = answer(made, query) else {
+        return;
+    };
+    let expected = expect::expect(&made.coarse, query);
+    let comparison = Comparison {
+        truth: &made.coarse,
+        query,
+        answer: &answer,
+    };
+    let verdict = comparison.with(&expected).and_then(|()| {
+        block_on(async {
+            let dataset = open(&made.fine).await;
+            let counts = dataset.count(query).await;
+            pieces::counts(
+                &answer,
+                &counts.map_err(|error| format!("counting: {error:?}"))?,
+            )?;
+            let explained = dataset.explain(query).await;
+            explained.map_err(|error| format!("explaining: {error:?}"))?;
+            let budget = 4096 << (made.fine.truth.recipe.seed % 3);
+            pieces::batches(&made.fine, query, &answer, budget).await
+        })
+    });
+    panic_at(made, query, verdict);
+}
+
 /// The level that is counted.
 fn counted(made: &Pyramid, choice: LevelChoice) -> Result<u32, String> {
     let query = Query::new().level(choice);
@@ -167,16 +195,22 @@ proptest! {
         let mut random = Random::new(seed);
         for _ in 0..2 {
             let query = ask(&made.coarse, 1, &mut random);
-            let Some(answer) = answer(&made, &query) else {
-                continue;
-            };
-            let expected = expect::expect(&made.coarse, &query);
-            let comparison = Comparison {
-                truth: &made.coarse,
-                query: &query,
-                answer: &answer,
-            };
-            panic_at(&made, &query, comparison.with(&expected));
+            check_coarse(&made, &query);
+        }
+    }
+
+    /// Each path has its own vertices, whoever else has them, also where it is cut.
+    #[test]
+    fn paths_that_share_vertices_are_answered((recipe, links) in any_pyramid(),
+        seed in any::<u64>())
+    {
+        let kind = if seed % 4 == 0 { Kind::Lines } else { Kind::Polylines };
+        let made = pyramid(&Recipe { kind, ..recipe }.possible(), links);
+        let mut random = Random::new(seed);
+        for _ in 0..2 {
+            let mut query = ask::ask(&made.coarse, &mut random);
+            query.level = LevelChoice::Number(LevelId::new(1));
+            check_coarse(&made, &query);
         }
     }
 

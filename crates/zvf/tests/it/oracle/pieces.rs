@@ -61,6 +61,7 @@ pub(super) fn counts(answer: &Answer, counts: &Counts) -> Verdict {
     let tells_objects = answer.object_ids.is_some() || answer.parts.is_some();
     let mut expected = Counts::default();
     expected.level = answer.level;
+    expected.levels.clone_from(&answer.levels);
     expected.vertices = length(answer.positions.len());
     expected.parts = answer.parts.as_ref().map(|p| length(p.objects.len()));
     expected.objects = tells_objects.then_some(length(answer.objects.len()));

@@ -14,7 +14,7 @@ use super::{
 use crate::{block_on, validated::own::is_sound};
 
 /// A store of a case whose bounds leave room for more.
-async fn store(case: &mut Case) -> Store {
+pub(crate) async fn store(case: &mut Case) -> Store {
     let axes = case.geometry.axes();
     case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
     let none: [(&str, &[u8]); 0] = [];
@@ -55,7 +55,7 @@ fn check(seed: u64, kind: GeometryKind) {
 }
 
 /// One change of the store and of what is expected.
-async fn change(
+pub(crate) async fn change(
     editor: &Editor,
     case: &mut Case,
     random: &mut Random,

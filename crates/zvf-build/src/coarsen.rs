@@ -1,0 +1,230 @@
+//! Coarser levels, chunk by chunk: which vertices become one, and where it is.
+//!
+//! A [`Block`] is what of a level lies in one chunk of the next. A method says, for
+//! each vertex of it, which vertex of the coarser level it becomes: that is a
+//! [`Merge`]. All else follows from it, in the same way for every kind of geometry:
+//! links and paths go where their vertices go, and what fell together is dropped
+//! ([`contract_links`], [`contract_path`]); attributes are those of a vertex that
+//! was kept, or made of all that it stands for ([`aggregate`], [`Rule`]).
+//!
+//! Before all that, [`Sparsity`] says which objects a level keeps.
+//!
+//! Chunks do not know of each other, so levels can be made anywhere, in any order,
+//! and a change makes only the chunks anew that it is in. What makes that right is
+//! that a vertex of the coarser level lies in the chunk of those it stands for.
+
+mod aggregate;
+mod bins;
+mod cells;
+mod collapse;
+mod contract;
+mod coverage;
+mod distance;
+mod draw;
+mod input;
+mod limbs;
+mod make;
+mod measure;
+mod method;
+mod nearest;
+mod number;
+mod order;
+mod recipe;
+mod rule;
+mod simplify;
+mod sparsity;
+mod stride;
+mod subset;
+
+pub use aggregate::aggregate;
+pub use contract::{contract_links, contract_path};
+pub use input::{Fault, FineChunk, FineLinks, Input, Named};
+pub use make::Made;
+pub use measure::{Distance, Elements, hausdorff_one_sided};
+pub use method::{Method, Placing};
+pub use recipe::{Field, Recipe, Shape};
+pub use rule::{Rule, RuleError};
+pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
+
+/// No vertex of the coarser level.
+pub const NONE: u32 = u32::MAX;
+/// No object.
+pub const NOBODY: u32 = crate::arrange::NOBODY;
+
+/// What vertices are parts of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Nothing.
+    #[default]
+    Points,
+    /// Paths.
+    Paths,
+    /// Trees: links are (child, parent).
+    Trees,
+    /// Graphs: links have two ends and no direction.
+    Graphs,
+    /// Meshes: links are faces.
+    Faces,
+}
+
+/// What of a level lies in one chunk of the next. What is named by its number is there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// What its vertices are parts of.
+    pub form: Form,
+    /// Numbers of a position.
+    pub axes: usize,
+    /// Positions, row by row. Vertices that nothing names are among them.
+    pub positions: Vec<f64>,
+    /// The least corner of the chunk of the coarser level.
+    pub lower: Vec<f64>,
+    /// The greatest, which is of the next chunk already.
+    pub upper: Vec<f64>,
+    /// The row of the object of each vertex, [`NOBODY`] where it has none. Empty where
+    /// there are no objects, and for paths.
+    pub owners: Vec<u32>,
+    /// Stretches of paths that are in the chunk: vertices in their order. A vertex may
+    /// be in several. Those of objects that are not kept are not among them.
+    pub paths: Vec<Path>,
+    /// Ends of a link.
+    pub width: usize,
+    /// Links of which all ends are here: vertices, `width` each. Those of skeletons are
+    /// (child, parent), those that the order of rows implies among them.
+    pub links: Vec<u32>,
+    /// Vertices at which something outside hangs: ends of links that leave the chunk.
+    /// By vertex, or empty when there are none.
+    pub tied: Vec<bool>,
+}
+
+/// A stretch of a path inside a chunk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// The row of its object.
+    pub object: u32,
+    /// Its vertices.
+    pub rows: Vec<u32>,
+}
+
+/// Which vertices become one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Merge {
+    /// The vertex of the coarser level that each becomes, or [`NONE`]. All numbers
+    /// below the number of those there are occur.
+    pub parent: Vec<u32>,
+    /// Where they are.
+    pub places: Places,
+    /// How far geometry moved at most: no point of the old is farther from the new
+    /// than this. `None` where the method does not say.
+    pub error: Option<f64>,
+}
+
+/// Where vertices of the coarser level are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Places {
+    /// Where a vertex of the block is, which it keeps the values of.
+    Kept(Vec<u32>),
+    /// Somewhere else: coordinates.
+    Moved(Vec<f64>),
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self::Kept(Vec::new())
+    }
+}
+
+impl Block {
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        self.positions.len() / self.axes.max(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
+    /// Where a vertex is.
+    pub fn position(&self, vertex: usize) -> &[f64] {
+        &self.positions[vertex * self.axes..(vertex + 1) * self.axes]
+    }
+
+    /// Whether something outside hangs at a vertex.
+    pub fn is_tied(&self, vertex: usize) -> bool {
+        self.tied.get(vertex).copied().unwrap_or(false)
+    }
+
+    /// The row of the object of a vertex.
+    pub fn owner(&self, vertex: usize) -> u32 {
+        self.owners.get(vertex).copied().unwrap_or(NOBODY)
+    }
+}
+
+impl Merge {
+    /// Every vertex stays what it is.
+    pub fn unchanged(block: &Block) -> Self {
+        let rows: Vec<u32> = (0..block.len() as u32).collect();
+        Self {
+            parent: rows.clone(),
+            places: Places::Kept(rows),
+            error: Some(0.0),
+        }
+    }
+
+    /// Some vertices stay, and each becomes one of these or [`NONE`]: `into` has its row.
+    /// The new ones are in the order in which paths visit them, else in that of rows.
+    fn kept(block: &Block, into: Vec<u32>, error: Option<f64>) -> Self {
+        let mut numbers = vec![NONE; into.len()];
+        let mut rows = Vec::new();
+        let mut visit = |row: u32| {
+            if row != NONE && numbers[row as usize] == NONE {
+                numbers[row as usize] = rows.len() as u32;
+                rows.push(row);
+            }
+        };
+        match block.form {
+            Form::Paths => {
+                let named = block.paths.iter().flat_map(|path| &path.rows);
+                named.for_each(|row| visit(into[*row as usize]));
+            }
+            _ => (0..).zip(&into).for_each(|(row, into)| {
+                if row == *into {
+                    visit(row);
+                }
+            }),
+        }
+        let mut parent = into;
+        for row in &mut parent {
+            *row = numbers.get(*row as usize).copied().unwrap_or(NONE);
+        }
+        Self {
+            parent,
+            places: Places::Kept(rows),
+            error,
+        }
+    }
+
+    /// How far a vertex is at most from the one that it becomes.
+    fn farthest(&self, block: &Block) -> f64 {
+        let axes = block.axes;
+        let pairs = self.parent.iter().enumerate();
+        let pairs = pairs.filter(|(_, parent)| **parent != NONE);
+        let far = pairs.map(|(vertex, parent)| {
+            let parent = *parent as usize;
+            let place = match &self.places {
+                Places::Kept(rows) => block.position(rows[parent] as usize),
+                Places::Moved(places) => &places[parent * axes..(parent + 1) * axes],
+            };
+            distance::square(place, block.position(vertex))
+        });
+        far.fold(0.0, f64::max).sqrt()
+    }
+
+    /// Number of vertices of the coarser level.
+    pub fn len(&self, axes: usize) -> usize {
+        match &self.places {
+            Places::Kept(rows) => rows.len(),
+            Places::Moved(positions) => positions.len() / axes.max(1),
+        }
+    }
+}

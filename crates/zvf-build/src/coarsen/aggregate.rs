@@ -1,0 +1,226 @@
+//! Values of the coarser level, made of those that became one.
+
+use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, encode};
+
+use super::{number::Number, rule::Rule};
+use crate::geometry::Numbers;
+
+/// The values that things of the coarser level get: `count` of them, of which each
+/// stands for the rows that `parent` sends to it.
+///
+/// `own` are the rows of those that are kept as they are, which [`Rule::Own`] takes;
+/// without, it takes the first that a thing stands for. NaN, and the code that stands
+/// for a `missing` word, are no values. Where a thing stands for no value, it gets
+/// `missing`, or NaN, or zero where there is neither. Sums and means are of 64-bit
+/// floats or exact integers; what the type cannot hold becomes the nearest that it
+/// can, as the type is the same on all levels. Integers are rounded to the nearest, in
+/// the middle away from zero. Complex numbers have the order that numpy gives them: by
+/// their real parts, then by the others. [`Rule::Mode`] looks at whole rows, takes the
+/// least of those that are there most often, and skips rows without a value in some
+/// column. [`Rule::Count`] counts rows that have a value in each column: the result is
+/// one column of `uint32`.
+pub fn aggregate(
+    numbers: &Numbers,
+    rule: Rule,
+    parent: &[u32],
+    count: usize,
+    own: Option<&[u32]>,
+    missing: Option<i64>,
+) -> Numbers {
+    macro_rules! dispatch {
+        ($($kind:ident $number:ty,)*) => {
+            match numbers.kind {
+                $(Kind::$kind => of::<$number>(numbers, rule, parent, count, own, missing),)*
+            }
+        };
+    }
+    dispatch!(
+        Bool bool, Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
+        UInt64 u64, Float16 half::f16, Float32 f32, Float64 f64, Complex64 [f32; 2],
+        Complex128 [f64; 2],
+    )
+}
+
+fn of<T: Number>(
+    numbers: &Numbers,
+    rule: Rule,
+    parent: &[u32],
+    count: usize,
+    own: Option<&[u32]>,
+    missing: Option<i64>,
+) -> Numbers {
+    let table = Table::<T>::new(numbers, parent, count, missing);
+    let values = match rule {
+        Rule::Own => table.own(own),
+        Rule::Mean => table.summed(T::mean),
+        Rule::Sum => table.summed(|sum, _| T::total(sum)),
+        Rule::Min => table.least(T::is_below),
+        Rule::Max => table.least(|a, b| b.is_below(a)),
+        Rule::Mode => table.mode(),
+        Rule::Count => {
+            return Numbers {
+                bytes: encode(&table.counted(), ByteOrder::Little),
+                ..Numbers::new(Kind::UInt32, 1)
+            };
+        }
+    };
+    Numbers {
+        bytes: encode(&values, ByteOrder::Little),
+        ..Numbers::new(numbers.kind, numbers.columns)
+    }
+}
+
+/// Rows, and what they become.
+struct Table<'a, T> {
+    columns: usize,
+    values: Vec<T>,
+    parent: &'a [u32],
+    count: usize,
+    missing: Option<T>,
+}
+
+impl<'a, T: Number> Table<'a, T> {
+    fn new(numbers: &Numbers, parent: &'a [u32], count: usize, missing: Option<i64>) -> Self {
+        let columns = numbers.columns.max(1);
+        let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
+        let whole = &numbers.bytes[..numbers.len() * numbers.row_size()];
+        let rows = NumericRows::parse(whole, dtype, core::num::NonZeroU32::MIN).ok();
+        let elements = rows.as_ref().and_then(NumericRows::elements::<T>);
+        Self {
+            columns,
+            values: elements.map_or_else(Vec::new, |elements| elements.iter().collect()),
+            parent,
+            count,
+            missing: missing.and_then(T::of_code),
+        }
+    }
+
+    /// The rows that become something, and what.
+    fn rows(&self) -> impl Iterator<Item = (usize, &[T])> {
+        let rows = self
+            .parent
+            .iter()
+            .zip(self.values.chunks_exact(self.columns));
+        let rows = rows.map(|(parent, row)| (*parent as usize, row));
+        rows.filter(|(parent, _)| *parent < self.count)
+    }
+
+    fn is_value(&self, value: T) -> bool {
+        !value.is_nan() && self.missing.is_none_or(|missing| !value.is_same(missing))
+    }
+
+    fn is_whole(&self, row: &[T]) -> bool {
+        row.iter().all(|value| self.is_value(*value))
+    }
+
+    /// What stands for no value.
+    fn nothing(&self) -> T {
+        self.missing.unwrap_or(T::NOTHING)
+    }
+
+    fn own(&self, own: Option<&[u32]>) -> Vec<T> {
+        let mut values = vec![self.nothing(); self.count * self.columns];
+        let mut slots = values.chunks_exact_mut(self.columns);
+        if let Some(own) = own {
+            for (slot, row) in slots.zip(own) {
+                let start = *row as usize * self.columns;
+                if let Some(row) = self.values.get(start..start + self.columns) {
+                    slot.copy_from_slice(row);
+                }
+            }
+            return values;
+        }
+        let mut firsts = vec![None; self.count];
+        self.rows().for_each(|(parent, row)| {
+            firsts[parent].get_or_insert(row);
+        });
+        for first in firsts {
+            if let (Some(slot), Some(row)) = (slots.next(), first) {
+                slot.copy_from_slice(row);
+            }
+        }
+        values
+    }
+
+    fn summed(&self, result: impl Fn(T::Sum, u32) -> T) -> Vec<T> {
+        let mut sums = vec![(T::Sum::default(), 0_u32); self.count * self.columns];
+        for (parent, row) in self.rows() {
+            let start = parent * self.columns;
+            let slots = &mut sums[start..start + self.columns];
+            for ((sum, members), value) in slots.iter_mut().zip(row) {
+                if self.is_value(*value) {
+                    value.add_to(sum);
+                    *members = members.saturating_add(1);
+                }
+            }
+        }
+        let sums = sums.into_iter();
+        sums.map(|(sum, members)| match members {
+            0 => self.nothing(),
+            _ => result(sum, members),
+        })
+        .collect()
+    }
+
+    fn least(&self, is_before: impl Fn(T, T) -> bool) -> Vec<T> {
+        let mut least = vec![None; self.count * self.columns];
+        for (parent, row) in self.rows() {
+            let start = parent * self.columns;
+            let slots = &mut least[start..start + self.columns];
+            for (slot, value) in slots.iter_mut().zip(row) {
+                if self.is_value(*value) && slot.is_none_or(|least| is_before(*value, least)) {
+                    *slot = Some(*value);
+                }
+            }
+        }
+        let least = least.into_iter();
+        least.map(|value| value.unwrap_or(self.nothing())).collect()
+    }
+
+    fn counted(&self) -> Vec<u32> {
+        let mut counts = vec![0_u32; self.count];
+        for (parent, row) in self.rows() {
+            counts[parent] = counts[parent].saturating_add(u32::from(self.is_whole(row)));
+        }
+        counts
+    }
+
+    fn mode(&self) -> Vec<T> {
+        // All rows of one thing side by side: where each starts, then the rows.
+        let mut ends = self.counted();
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end - *count;
+        }
+        let mut rows: Vec<&[T]> = vec![&[]; end as usize];
+        for (parent, row) in self.rows().filter(|(_, row)| self.is_whole(row)) {
+            rows[ends[parent] as usize] = row;
+            ends[parent] += 1;
+        }
+        let mut values = vec![self.nothing(); self.count * self.columns];
+        let mut start = 0;
+        for (slot, end) in values.chunks_exact_mut(self.columns).zip(ends) {
+            let rows = &mut rows[start..end as usize];
+            start = end as usize;
+            rows.sort_unstable_by(|a, b| {
+                let pairs = a.iter().zip(*b);
+                let mut orders = pairs.map(|(a, b)| a.order(*b));
+                orders
+                    .find(|order| order.is_ne())
+                    .unwrap_or(core::cmp::Ordering::Equal)
+            });
+            let same = |a: &&[T], b: &&[T]| a.iter().zip(*b).all(|(a, b)| a.is_same(*b));
+            let mut most: &[&[T]] = &[];
+            for run in rows.chunk_by(same) {
+                if run.len() > most.len() {
+                    most = run;
+                }
+            }
+            if let Some(row) = most.first() {
+                slot.copy_from_slice(row);
+            }
+        }
+        values
+    }
+}

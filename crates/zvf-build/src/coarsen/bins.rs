@@ -1,0 +1,130 @@
+//! All that is in a cell becomes one.
+
+use super::{Block, Form, Merge, NONE, Places, Placing, cells::Cells, distance::square};
+
+/// Makes one of all vertices of an owner in a cell; where `share` is said, and of
+/// paths always, of all owners. Trees stay trees: only connected vertices become one.
+pub(super) fn merge(block: &Block, cell: &[f64], placing: Placing, share: bool) -> Merge {
+    let by_owner = match block.form {
+        Form::Paths => false,
+        Form::Trees => true,
+        _ => !share,
+    };
+    let (parent, count) = Cells::new(block, cell, by_owner).merged(block);
+    let means = means(block, &parent, count);
+    let places = match placing {
+        Placing::Mean => Places::Moved(means),
+        Placing::Medoid => Places::Kept(medoids(block, &parent, &means, count)),
+    };
+    let mut merge = Merge {
+        parent,
+        places,
+        error: None,
+    };
+    // A face whose corners fall together is gone, and its points may be far from all others.
+    if block.form != Form::Faces {
+        merge.error = Some(merge.farthest(block));
+    }
+    merge
+}
+
+/// Calls with each vertex; of paths with those they name, as often as they do.
+fn for_each_member(block: &Block, visit: impl FnMut(usize)) {
+    match block.form {
+        Form::Paths => {
+            let rows = block.paths.iter().flat_map(|path| &path.rows);
+            rows.map(|row| *row as usize).for_each(visit);
+        }
+        _ => (0..block.len()).for_each(visit),
+    }
+}
+
+fn means(block: &Block, parent: &[u32], count: usize) -> Vec<f64> {
+    let axes = block.axes;
+    let mut means = vec![0.0; count * axes];
+    let mut members = vec![0_u32; count];
+    let mut lower = vec![f64::INFINITY; axes];
+    let mut upper = vec![f64::NEG_INFINITY; axes];
+    for_each_member(block, |vertex| {
+        let number = parent[vertex] as usize;
+        members[number] = members[number].saturating_add(1);
+        let sums = &mut means[number * axes..(number + 1) * axes];
+        for (axis, (sum, value)) in sums.iter_mut().zip(block.position(vertex)).enumerate() {
+            *sum += value;
+            lower[axis] = lower[axis].min(*value);
+            upper[axis] = upper[axis].max(*value);
+        }
+    });
+    for (mean, members) in means.chunks_exact_mut(axes.max(1)).zip(members) {
+        for (axis, mean) in mean.iter_mut().enumerate() {
+            // Between the least and the greatest it is in their chunk, whatever was rounded.
+            *mean = (*mean / f64::from(members))
+                .max(lower[axis])
+                .min(upper[axis]);
+            if let (Some(lower), Some(upper)) = (block.lower.get(axis), block.upper.get(axis)) {
+                *mean = inside(*mean, *lower, *upper);
+            }
+        }
+    }
+    means
+}
+
+/// The number, or one near it, that is between these also when it is stored as a
+/// 32-bit float.
+fn inside(value: f64, lower: f64, upper: f64) -> f64 {
+    let is_inside = |value: f64| lower <= value && value < upper;
+    let single = value as f32;
+    if is_inside(value) && is_inside(single.into()) {
+        return value;
+    }
+    let steps = [single, single.next_up(), single.next_down()];
+    let nudged = steps
+        .into_iter()
+        .map(f64::from)
+        .find(|step| is_inside(*step));
+    // No 32-bit float lies between: whoever has such chunks stores 64.
+    nudged.unwrap_or(value.min(upper.next_down()).max(lower))
+}
+
+/// The member nearest to each mean, the first of several.
+fn medoids(block: &Block, parent: &[u32], means: &[f64], count: usize) -> Vec<u32> {
+    let axes = block.axes;
+    let mut nearest = vec![(f64::INFINITY, NONE); count];
+    for_each_member(block, |vertex| {
+        let number = parent[vertex] as usize;
+        let mean = &means[number * axes..(number + 1) * axes];
+        let found = (square(mean, block.position(vertex)), vertex as u32);
+        if nearest[number].1 == NONE || found < nearest[number] {
+            nearest[number] = found;
+        }
+    });
+    nearest.into_iter().map(|(_, vertex)| vertex).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_nudged_into_the_chunk() {
+        let check = |value: f64, lower: f64, upper: f64| {
+            let found = inside(value, lower, upper);
+            let single = f64::from(found as f32);
+            assert!(lower <= found && found < upper, "{found}");
+            assert!(lower <= single && single < upper, "{single}");
+            assert!(
+                (found - value).abs() <= 3e-7 * value.abs().max(1e-30),
+                "{found}"
+            );
+        };
+        check(10.0_f64.next_down(), 0.0, 10.0);
+        check(10.0, 0.0, 10.0);
+        check(0.3, 0.1 + 0.2, 0.4);
+        check(-10.0_f64.next_up(), -20.0, -10.0);
+        check(0.1_f64.next_up(), 0.1, 0.2);
+        check(0.7_f64.next_down(), 0.0, 0.7);
+        let same = |a: f64, b: f64| assert_eq!(a.to_bits(), b.to_bits());
+        same(inside(5.3, 0.0, 10.0), 5.3);
+        same(inside(1.0, 1.0 + 1e-12, 1.0 + 2e-12), 1.0 + 1e-12);
+    }
+}

@@ -1,0 +1,203 @@
+//! Cells of a block, numbered in the order of their coordinates.
+
+use super::{Block, Form, NONE};
+
+/// Which cell each vertex is in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Cells {
+    /// A number by vertex, ascending as (owner, cell) is where owners part them, and as
+    /// the cell alone where they do not. All numbers below `count` occur.
+    pub(super) of: Vec<u32>,
+    /// How many cells have a vertex.
+    pub(super) count: usize,
+}
+
+impl Cells {
+    /// The cells of this extent, which an axis beyond the last of `cell` is not cut
+    /// into. They part vertices of different owners too if `by_owner`.
+    pub(super) fn new(block: &Block, cell: &[f64], by_owner: bool) -> Self {
+        let vertices = block.len();
+        let has_owners = by_owner && !block.owners.is_empty();
+        // As the format has it: floor of a quotient of 64-bit floats.
+        let at = |vertex: usize, axis: usize| -> i64 {
+            match axis.checked_sub(usize::from(has_owners)) {
+                None => block.owner(vertex).into(),
+                Some(axis) => {
+                    let extent = cell.get(axis).copied().unwrap_or(f64::INFINITY);
+                    (block.positions[vertex * block.axes + axis] / extent).floor() as i64
+                }
+            }
+        };
+        let axes = block.axes + usize::from(has_owners);
+        let mut lower = vec![i64::MAX; axes];
+        let mut upper = vec![i64::MIN; axes];
+        for vertex in 0..vertices {
+            for axis in 0..axes {
+                let at = at(vertex, axis);
+                lower[axis] = lower[axis].min(at);
+                upper[axis] = upper[axis].max(at);
+            }
+        }
+        let spans = lower.iter().zip(&upper);
+        let mut spans = spans.map(|(lower, upper)| upper.abs_diff(*lower).checked_add(1));
+        let total = spans.try_fold(1_u64, |total, span| total.checked_mul(span?));
+        let Some(total) = total.filter(|_| vertices > 0) else {
+            // Too far apart to be counted, as no chunk is: axis after axis.
+            let mut cells = Self {
+                of: vec![0; vertices],
+                count: vertices.min(1),
+            };
+            for axis in 0..axes {
+                let keys = cells.of.iter().zip(0..);
+                cells = Self::ranked(keys.map(|(rank, vertex)| (*rank, at(vertex, axis))));
+            }
+            return cells;
+        };
+        let key = |vertex: usize| {
+            (0..axes).fold(0, |key: u64, axis| {
+                let span = upper[axis].abs_diff(lower[axis]) + 1;
+                key * span + at(vertex, axis).abs_diff(lower[axis])
+            })
+        };
+        match usize::try_from(total) {
+            Ok(total) if total <= vertices.saturating_mul(4) => {
+                let keys: Vec<u32> = (0..vertices).map(|vertex| key(vertex) as u32).collect();
+                Self::counted(&keys, total)
+            }
+            _ => Self::ranked((0..vertices).map(key)),
+        }
+    }
+
+    /// Numbers keys below `total` in their order.
+    fn counted(keys: &[u32], total: usize) -> Self {
+        let mut numbers = vec![NONE; total];
+        for key in keys {
+            numbers[*key as usize] = 0;
+        }
+        let mut count = 0;
+        for number in numbers.iter_mut().filter(|number| **number == 0) {
+            *number = count;
+            count += 1;
+        }
+        Self {
+            of: keys.iter().map(|key| numbers[*key as usize]).collect(),
+            count: count as usize,
+        }
+    }
+
+    /// Numbers keys in their order.
+    fn ranked<K: Ord + Copy>(keys: impl Iterator<Item = K>) -> Self {
+        let mut sorted: Vec<(K, u32)> = keys.zip(0..).collect();
+        sorted.sort_unstable();
+        let mut cells = Self {
+            of: vec![0; sorted.len()],
+            count: 0,
+        };
+        let mut last = None;
+        for (key, vertex) in sorted {
+            cells.count += usize::from(last != Some(key));
+            last = Some(key);
+            cells.of[vertex as usize] = cells.count as u32 - 1;
+        }
+        cells
+    }
+
+    /// The cells as vertices of the coarser level: of paths those that one goes
+    /// through, in the order of visits; of trees the connected pieces in a cell, by
+    /// their first vertex; else as they are.
+    pub(super) fn merged(self, block: &Block) -> (Vec<u32>, usize) {
+        match block.form {
+            Form::Paths => self.visited(block),
+            Form::Trees => self.connected(block),
+            _ => (self.of, self.count),
+        }
+    }
+
+    fn visited(self, block: &Block) -> (Vec<u32>, usize) {
+        let mut numbers = vec![NONE; self.count];
+        let mut parent = vec![NONE; self.of.len()];
+        let mut count = 0;
+        for row in block.paths.iter().flat_map(|path| &path.rows) {
+            let number = &mut numbers[self.of[*row as usize] as usize];
+            if *number == NONE {
+                *number = count;
+                count += 1;
+            }
+            // What no path goes through is of no object that is kept.
+            parent[*row as usize] = *number;
+        }
+        (parent, count as usize)
+    }
+
+    fn connected(self, block: &Block) -> (Vec<u32>, usize) {
+        let mut top: Vec<u32> = (0..block.len() as u32).collect();
+        let top_of = |top: &mut [u32], mut row: u32| {
+            while top[row as usize] != row {
+                // The way is halved for the next who goes it.
+                top[row as usize] = top[top[row as usize] as usize];
+                row = top[row as usize];
+            }
+            row
+        };
+        for link in block.links.chunks_exact(block.width.max(1)) {
+            for end in &link[1..] {
+                if self.of[*end as usize] == self.of[link[0] as usize] {
+                    let (a, b) = (top_of(&mut top, *end), top_of(&mut top, link[0]));
+                    // The first row is the top, which numbers them below.
+                    top[a.max(b) as usize] = a.min(b);
+                }
+            }
+        }
+        let mut numbers = self.of;
+        let mut count = 0;
+        for row in 0..block.len() as u32 {
+            let first = top_of(&mut top, row);
+            numbers[row as usize] = match first == row {
+                true => {
+                    count += 1;
+                    count - 1
+                }
+                false => numbers[first as usize],
+            };
+        }
+        (numbers, count as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(axes: usize, positions: &[f64]) -> Block {
+        Block {
+            axes,
+            positions: positions.to_vec(),
+            ..Block::default()
+        }
+    }
+
+    #[test]
+    fn cells_are_numbered_by_axis_and_value_however_far_apart() {
+        let check = |axes, positions: &[f64], expected: &[u32]| {
+            let cells = Cells::new(&block(axes, positions), &vec![1.0; axes], true);
+            assert_eq!(cells.of, expected, "{positions:?}");
+            let count = expected.iter().max().map_or(0, |last| last + 1);
+            assert_eq!(cells.count, count as usize);
+        };
+        check(1, &[], &[]);
+        check(1, &[0.5, -0.5, 0.9, -1.0], &[1, 0, 1, 0]);
+        check(2, &[0.0, 5.0, 1.0, 0.0, 0.0, 4.0], &[1, 2, 0]);
+        check(1, &[1e6, 0.0, 1e3], &[2, 0, 1]);
+        let far = [1e300, 0.0, -1e300, 7.0, 1e300, -1.0, -1e300, 7.5];
+        check(2, &far, &[2, 0, 1, 0]);
+    }
+
+    #[test]
+    fn owners_come_before_cells() {
+        let mut block = block(1, &[0.5, 9.5, 0.5, 0.6]);
+        block.owners = vec![7, 2, super::super::NOBODY, 7];
+        assert_eq!(Cells::new(&block, &[1.0], true).of, [1, 0, 2, 1]);
+        assert_eq!(Cells::new(&block, &[1.0], false).of, [0, 1, 0, 0]);
+        assert_eq!(Cells::new(&block, &[], false).of, [0, 0, 0, 0]);
+    }
+}

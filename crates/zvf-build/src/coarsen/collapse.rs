@@ -1,0 +1,330 @@
+//! Meshes with fewer vertices: edges collapse, those first that change the shape least.
+//!
+//! What an edge costs is the quadric error of Garland and Heckbert, and where its
+//! vertex comes to be is where that is least. Three axes, or two for a flat mesh;
+//! triangles. The blocks of others come back with all their vertices but those culled:
+//! four ends a face, as contraction drops a face that lost one of them, which would
+//! leave holes.
+//!
+//! # What stays as it is
+//!
+//! * Topology: a collapse that joins what was not joined, or closes a hole, is not
+//!   made. Closed surfaces stay closed, boundaries stay boundaries.
+//! * Vertices on boundaries do not move. They vanish into the next on the boundary.
+//! * Vertices that are tied, or around which there is no surface (three faces at an
+//!   edge, faces of both orientations, several fans), neither move nor vanish. Others
+//!   may vanish into them.
+//! * Vertices of different objects do not become one.
+//! * No face turns over. Faces that were far from each other may come to cut each
+//!   other all the same.
+//!
+//! # When it ends
+//!
+//! Vertices that have a face, are not culled, and may vanish (neither tied nor locked)
+//! are counted; the share of them that is to be kept is rounded up. Collapses end when
+//! so many are left, or when none is legal and within the tolerance.
+//!
+//! # The error
+//!
+//! [`Merge::error`] is a bound, not a measurement: no point of the old surface is
+//! farther from the new surface, nor of its boundary from the new boundary. It grows
+//! with each collapse (see `reach`), to about twice what it is, and more where little is left
+//! of a surface. Pieces that were culled
+//! are not among it. A collapse whose bound would be above the tolerance is not made.
+
+mod around;
+mod mesh;
+mod pieces;
+mod quadric;
+mod reach;
+mod survey;
+mod vector;
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use super::{Block, Merge, NONE, Places};
+use around::{Around, Collapse};
+use mesh::{LOCKED, Mesh, RIM, TIED};
+use quadric::Quadric;
+use reach::View;
+use survey::Survey;
+use vector::{Vector, add, distance, dot, scale, sub};
+
+/// Collapses edges until this share of the vertices that may vanish is left, or the
+/// surface would move farther than the tolerance. Pieces of fewer than `cull` faces of
+/// which no vertex is tied are dropped first, and vertices without a face when `cull`
+/// is not 0.
+pub(super) fn merge(block: &Block, keep: f64, tolerance: f64, cull: u32) -> Merge {
+    let gone = pieces::too_small(block, cull);
+    if block.width != 3 || !(2..=3).contains(&block.axes) {
+        let into = (0..)
+            .zip(&gone)
+            .map(|(row, gone)| if *gone { NONE } else { row });
+        let merge = Merge::kept(block, into.collect(), Some(0.0));
+        let Places::Kept(rows) = &merge.places else {
+            return merge;
+        };
+        let places = rows.iter().flat_map(|row| block.position(*row as usize));
+        // As where edges collapse: values are made of all that became one.
+        let places = Places::Moved(places.copied().collect());
+        return Merge { places, ..merge };
+    }
+    let mut mesh = Mesh::new(block, &gone);
+    let Survey {
+        quadrics,
+        edges,
+        free,
+    } = survey::survey(&mut mesh);
+    let goal = (f64::from(free) * keep.clamp(0.0, 1.0)).ceil() as u32;
+    let mut run = Run {
+        block,
+        is_single: (block.positions.iter())
+            .all(|number| f64::from(*number as f32).to_bits() == number.to_bits()),
+        around: Around::new(mesh.len()),
+        into: (0..mesh.len() as u32).collect(),
+        versions: vec![0; mesh.len()],
+        radii: vec![0.0; mesh.len()],
+        rims: vec![0.0; mesh.len()],
+        view: View::default(),
+        quadrics,
+        mesh,
+    };
+    run.collapse(&edges, free - goal, tolerance);
+    let error = (run.radii.iter().chain(&run.rims)).fold(0.0, |most: f64, one| most.max(*one));
+    let places = run.mesh.at;
+    finish(block.axes, &gone, run.into, &places, error)
+}
+
+/// Numbers what is left.
+fn finish(axes: usize, gone: &[bool], mut into: Vec<u32>, places: &[Vector], error: f64) -> Merge {
+    let mut positions = Vec::new();
+    let mut numbers = vec![NONE; into.len()];
+    let mut count = 0;
+    for vertex in 0..into.len() {
+        if into[vertex] != vertex as u32 || gone[vertex] {
+            continue;
+        }
+        numbers[vertex] = count;
+        count += 1;
+        positions.extend_from_slice(&places[vertex][..axes]);
+    }
+    let parent = (0..into.len())
+        .map(|vertex| {
+            let mut root = vertex;
+            while into[root] != root as u32 {
+                let up = into[into[root] as usize];
+                into[root] = up;
+                root = up as usize;
+            }
+            numbers[root]
+        })
+        .collect();
+    Merge {
+        parent,
+        places: Places::Moved(positions),
+        error: Some(error),
+    }
+}
+
+/// A mesh while it collapses.
+struct Run<'a> {
+    block: &'a Block,
+    /// Whether all numbers are of 32 bits: then new ones are too, so that nothing is
+    /// rounded after the error was found.
+    is_single: bool,
+    mesh: Mesh,
+    quadrics: Vec<Quadric>,
+    /// The vertex that each became a part of.
+    into: Vec<u32>,
+    /// How often something around a vertex changed.
+    versions: Vec<u32>,
+    /// How far the first surface is from the present one: see `reach`.
+    radii: Vec<f64>,
+    /// The same of the boundary, by the vertex that an edge of it starts at.
+    rims: Vec<f64>,
+    around: Around,
+    view: View,
+}
+
+impl Run<'_> {
+    fn collapse(&mut self, edges: &[[u32; 2]], mut excess: u32, tolerance: f64) {
+        let first: Vec<_> = (edges.iter())
+            .filter_map(|[a, b]| Some(Reverse(self.entry(*a, *b)?)))
+            .collect();
+        let mut queue = BinaryHeap::from(first);
+        let mut changed = Vec::new();
+        while excess > 0 {
+            let Some(Reverse(entry)) = queue.pop() else {
+                return;
+            };
+            let [a, b, version] = [64, 32, 0].map(|shift| (entry >> shift) as u32);
+            if version != self.version(a, b) {
+                continue;
+            }
+            let Some(edge) = self.propose(a, b) else {
+                continue;
+            };
+            if !self.apply(&edge, tolerance) {
+                continue;
+            }
+            excess -= 1;
+            changed.clear();
+            changed.extend(self.around.ring.iter().map(|(vertex, _)| *vertex));
+            for other in &changed {
+                queue.extend(self.entry(edge.kept, *other).map(Reverse));
+            }
+        }
+    }
+
+    /// An edge in the queue: its cost, its ends, and what they are now. Costs are
+    /// compared by their upper half, which is one part in a million.
+    fn entry(&self, a: u32, b: u32) -> Option<u128> {
+        let edge = self.propose(a, b)?;
+        let cost = edge.cost.to_bits() >> 32;
+        let (a, b) = (a.min(b), a.max(b));
+        Some(
+            u128::from(cost) << 96
+                | u128::from(a) << 64
+                | u128::from(b) << 32
+                | u128::from(self.version(a, b)),
+        )
+    }
+
+    fn version(&self, a: u32, b: u32) -> u32 {
+        self.versions[a as usize].wrapping_add(self.versions[b as usize])
+    }
+
+    /// What becomes of an edge if it collapses. What is around it decides later.
+    fn propose(&self, a: u32, b: u32) -> Option<Collapse> {
+        let [at_a, at_b] = [a, b].map(|end| self.mesh.at[end as usize]);
+        if self.block.owner(a as usize) != self.block.owner(b as usize) {
+            return None;
+        }
+        let [of_a, of_b] = [a, b].map(|end| &self.quadrics[end as usize]);
+        let cost = |place| of_a.cost(sub(place, at_a)) + of_b.cost(sub(place, at_b));
+        let stays = |vertex| self.mesh.has(vertex, TIED | LOCKED);
+        let is_rim = |vertex| self.mesh.has(vertex, RIM);
+        let (kept, lost, place) = match (stays(a), stays(b)) {
+            (true, true) => return None,
+            (true, false) => (a, b, at_a),
+            (false, true) => (b, a, at_b),
+            (false, false) => match (is_rim(a), is_rim(b)) {
+                (true, true) if cost(at_b) < cost(at_a) => (b, a, at_b),
+                (true, _) => (a, b, at_a),
+                (false, true) => (b, a, at_b),
+                (false, false) => (a.min(b), a.max(b), self.best(at_a, at_b, [of_a, of_b])),
+            },
+        };
+        Some(Collapse {
+            kept,
+            lost,
+            place,
+            moves: distance(place, self.mesh.at[kept as usize]) > 0.0,
+            cost: cost(place),
+        })
+        .filter(|edge| edge.cost.is_finite())
+    }
+
+    /// Where an edge costs least: anywhere in the chunk, if it is not far off, or else
+    /// at an end or in the middle.
+    fn best(&self, at_a: Vector, at_b: Vector, [of_a, of_b]: [&Quadric; 2]) -> Vector {
+        let way = sub(at_b, at_a);
+        let sum = of_a.sum(&of_b.moved(scale(way, -1.0)));
+        let middle = scale(way, 0.5);
+        let near = |least: &Vector| {
+            let off = sub(*least, middle);
+            dot(off, off) <= dot(way, way) * 4.0
+        };
+        if let Some(least) = sum.least().filter(near) {
+            let place = self.round(add(at_a, least));
+            if self.is_inside(place) {
+                return place;
+            }
+        }
+        let middle = self.round(add(at_a, middle));
+        let middle = Some(middle).filter(|middle| self.is_inside(*middle));
+        [at_a, at_b]
+            .into_iter()
+            .chain(middle)
+            .min_by(|a, b| {
+                let [a, b] = [a, b].map(|place| sum.cost(sub(*place, at_a)));
+                a.total_cmp(&b)
+            })
+            .unwrap_or(at_a)
+    }
+
+    fn round(&self, place: Vector) -> Vector {
+        match self.is_single {
+            true => place.map(|number| f64::from(number as f32)),
+            false => place,
+        }
+    }
+
+    /// Whether a place is in the chunk, as 32 bits too.
+    fn is_inside(&self, place: Vector) -> bool {
+        let bounds = self.block.lower.iter().zip(&self.block.upper);
+        place.iter().zip(bounds).all(|(number, (lower, upper))| {
+            [*number, f64::from(*number as f32)]
+                .iter()
+                .all(|number| lower <= number && number < upper)
+        })
+    }
+
+    /// Makes a collapse if it is legal and within the tolerance.
+    fn apply(&mut self, edge: &Collapse, tolerance: f64) -> bool {
+        let (mesh, around) = (&mut self.mesh, &mut self.around);
+        if !around.look(mesh, edge) || !around.keeps_faces(mesh, edge) {
+            return false;
+        }
+        let [kept, lost] = [edge.kept, edge.lost].map(|end| end as usize);
+        let rim = around.beyond.map(|[beyond, start]| {
+            // The edges that start at the one that vanishes and at the one before it
+            // become one, which starts at the latter.
+            let start = if start == beyond {
+                beyond as usize
+            } else {
+                kept
+            };
+            let ends = [beyond as usize, kept].map(|end| mesh.at[end]);
+            let before = self.rims[start].max(self.rims[lost]);
+            (start, before + from_segment(mesh.at[lost], ends))
+        });
+        let is_within = |length: f64| length <= tolerance;
+        if rim.is_some_and(|(_, rim)| !is_within(rim)) {
+            return false;
+        }
+        let radius = self.view.radius(mesh, around, edge, &self.radii);
+        let raised = self.view.raised.iter().map(|(_, radius)| *radius);
+        if !is_within(raised.fold(radius, f64::max)) {
+            return false;
+        }
+        for (vertex, radius) in &self.view.raised {
+            self.radii[*vertex as usize] = *radius;
+        }
+        if let Some((start, rim)) = rim {
+            self.rims[start] = rim;
+        }
+        let quadrics = [kept, lost].map(|end| {
+            let way = sub(edge.place, mesh.at[end]);
+            self.quadrics[end].moved(way)
+        });
+        mesh.collapse(edge.lost, edge.kept, &around.lost);
+        mesh.at[kept] = edge.place;
+        self.quadrics[kept] = quadrics[0].sum(&quadrics[1]);
+        self.radii[kept] = radius;
+        self.radii[lost] = 0.0;
+        self.rims[lost] = 0.0;
+        self.into[lost] = edge.kept;
+        for end in [kept, lost] {
+            self.versions[end] = self.versions[end].wrapping_add(1);
+        }
+        true
+    }
+}
+
+/// How far a place is from a stretch.
+fn from_segment(place: Vector, [from, to]: [Vector; 2]) -> f64 {
+    let (way, off) = (sub(to, from), sub(place, from));
+    let along = (dot(off, way) / dot(way, way).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+    distance(off, scale(way, along))
+}

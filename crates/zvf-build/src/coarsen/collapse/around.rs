@@ -1,0 +1,214 @@
+//! What is around an edge, and whether it can collapse without a change of topology.
+
+use super::super::NONE;
+use super::mesh::{Mesh, RIM, TIED};
+use super::vector::{Vector, dot, normal, sub};
+
+/// More vertices than this around one are not made: it would be a bad surface, and
+/// work would grow with the square.
+const MOST_AROUND: usize = 64;
+/// How far a face may turn: the cosine.
+const TURN: f64 = 0.2;
+/// Twice the area of a face by the square of its longest edge, at least; or what it
+/// was before.
+const THICKNESS: f64 = 1e-3;
+
+/// Beside the one vertex, beside the other.
+const BESIDE: [u8; 2] = [1, 2];
+
+/// An edge that may collapse, and where to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Collapse {
+    /// The vertex that stays.
+    pub(super) kept: u32,
+    /// The one that vanishes.
+    pub(super) lost: u32,
+    /// Where the one that stays comes to be.
+    pub(super) place: Vector,
+    /// Whether that is somewhere else.
+    pub(super) moves: bool,
+    pub(super) cost: f64,
+}
+
+/// What is around an edge.
+#[derive(Default)]
+pub(super) struct Around {
+    /// Faces of the vertex that stays, those of the edge among them.
+    pub(super) kept: Vec<u32>,
+    /// Faces of the one that vanishes.
+    pub(super) lost: Vec<u32>,
+    /// Vertices beside one of the two, and beside which.
+    pub(super) ring: Vec<(u32, u8)>,
+    /// For an edge on the boundary, the vertex that is next on it beyond the one that
+    /// vanishes, and the vertex at which the edge between the two starts.
+    pub(super) beyond: Option<[u32; 2]>,
+    /// By vertex: when it was last put in the ring, and where.
+    seen: Vec<u32>,
+    slot: Vec<u32>,
+    time: u32,
+}
+
+impl Around {
+    pub(super) fn new(vertices: usize) -> Self {
+        Self {
+            seen: vec![0; vertices],
+            slot: vec![0; vertices],
+            ..Self::default()
+        }
+    }
+
+    /// Where in the ring a vertex is that is in it.
+    pub(super) fn slot(&self, vertex: u32) -> usize {
+        self.slot[vertex as usize] as usize
+    }
+
+    /// Looks around an edge: whether it can collapse and leave a surface as it was but
+    /// for its shape. That is so when nothing is beside both ends but what the faces
+    /// between them have (the link condition), the boundary taken for a vertex that is
+    /// beside all of it.
+    pub(super) fn look(&mut self, mesh: &mut Mesh, edge: &Collapse) -> bool {
+        let mut kept = std::mem::take(&mut self.kept);
+        let mut lost = std::mem::take(&mut self.lost);
+        mesh.star(edge.kept, &mut kept);
+        mesh.star(edge.lost, &mut lost);
+        (self.kept, self.lost) = (kept, lost);
+        self.time += 1;
+        self.ring.clear();
+        for (ends, beside) in [[edge.kept, edge.lost], [edge.lost, edge.kept]]
+            .iter()
+            .zip(BESIDE)
+        {
+            let count = [self.kept.len(), self.lost.len()][usize::from(beside) - 1];
+            for at in 0..count {
+                let face = [&self.kept, &self.lost][usize::from(beside) - 1][at];
+                for corner in mesh.face(face) {
+                    if !ends.contains(&corner) {
+                        self.put(corner, beside);
+                    }
+                }
+            }
+        }
+        let between = (self.lost.iter())
+            .filter(|face| mesh.face(**face).contains(&edge.kept))
+            .count();
+        let common = self.ring.iter().filter(|(_, beside)| *beside == 3).count();
+        if common != between || !(1..=2).contains(&between) || self.ring.len() > MOST_AROUND {
+            return false;
+        }
+        // Faces outside the block may lie between any two vertices that are tied.
+        let is_tied = mesh.has(edge.kept, TIED);
+        let hides = |(vertex, beside): &(u32, u8)| *beside == 2 && mesh.has(*vertex, TIED);
+        if is_tied && self.ring.iter().any(hides) {
+            return false;
+        }
+        self.beyond = None;
+        // A vertex that vanishes from inside leaves all its faces but two, from the
+        // boundary all but one.
+        let is_rim = mesh.has(edge.lost, RIM);
+        if is_rim != (between == 1) {
+            return false;
+        }
+        if is_rim {
+            self.beyond = Some(self.next_on_rim(mesh, edge));
+        }
+        // The last face it leaves must not be the back of another, and what is cut off
+        // not all there is.
+        match self.lost.len() - between {
+            0 => self.kept_at_common(mesh) >= 2,
+            1 if between == 2 => self.kept_at_common(mesh) == 0,
+            _ => true,
+        }
+    }
+
+    /// How many faces of the vertex that stays have all that is beside both.
+    fn kept_at_common(&self, mesh: &Mesh) -> usize {
+        let is_at = |face: &&u32| {
+            let corners = mesh.face(**face);
+            let mut common = self.ring.iter().filter(|(_, beside)| *beside == 3);
+            common.all(|(vertex, _)| corners.contains(vertex))
+        };
+        self.kept.iter().filter(is_at).count()
+    }
+
+    fn put(&mut self, vertex: u32, beside: u8) {
+        let at = vertex as usize;
+        if self.seen[at] == self.time {
+            self.ring[self.slot[at] as usize].1 |= beside;
+        } else {
+            self.seen[at] = self.time;
+            self.slot[at] = self.ring.len() as u32;
+            self.ring.push((vertex, beside));
+        }
+    }
+
+    /// The vertex beyond the one that vanishes, and the start of the edge between them
+    /// in the face that has it.
+    fn next_on_rim(&self, mesh: &Mesh, edge: &Collapse) -> [u32; 2] {
+        // What is inside comes twice, and cancels out.
+        let mut beyond = edge.kept;
+        for corner in self.lost.iter().flat_map(|face| mesh.face(*face)) {
+            if corner != edge.lost {
+                beyond ^= corner;
+            }
+        }
+        let mut starts = self.lost.iter().filter_map(|face| {
+            let corners = mesh.face(*face);
+            let at = corners.iter().position(|corner| *corner == beyond)?;
+            let is_start = corners[(at + 1) % 3] == edge.lost;
+            Some(if is_start { beyond } else { edge.lost })
+        });
+        let start = starts.next().unwrap_or(NONE);
+        [beyond, start]
+    }
+
+    /// The faces that change or vanish: those of the vertex that vanishes, and where the
+    /// other moves, its own too.
+    pub(super) fn touched(&self, mesh: &Mesh, edge: &Collapse) -> impl Iterator<Item = u32> {
+        let is_other = |face: &&u32| !mesh.face(**face).contains(&edge.lost);
+        let kept = match edge.moves {
+            true => &self.kept[..],
+            false => &[],
+        };
+        (kept.iter().filter(is_other)).chain(&self.lost).copied()
+    }
+
+    /// The corners, as they are, of faces that change: for each, which moves.
+    pub(super) fn changed(
+        &self,
+        mesh: &Mesh,
+        edge: &Collapse,
+    ) -> impl Iterator<Item = ([u32; 3], usize)> {
+        self.touched(mesh, edge).filter_map(|face| {
+            let corners = mesh.face(face);
+            let mut ends = (0..3).filter(|at| [edge.kept, edge.lost].contains(&corners[*at]));
+            let end = ends.next()?;
+            ends.next().is_none().then_some((corners, end))
+        })
+    }
+
+    /// Whether no face turns over or becomes a needle.
+    pub(super) fn keeps_faces(&self, mesh: &Mesh, edge: &Collapse) -> bool {
+        self.changed(mesh, edge).all(|(corners, at)| {
+            let before = corners.map(|corner| mesh.at[corner as usize]);
+            let mut after = before;
+            after[at] = edge.place;
+            let (old, new) = (normal(before), normal(after));
+            let (old_square, new_square) = (dot(old, old), dot(new, new));
+            let thickness = thickness(after, new_square);
+            let is_thin = thickness < THICKNESS * THICKNESS
+                && thickness < super::around::thickness(before, old_square);
+            let turn = dot(old, new);
+            // A face without an area has no side to turn from.
+            let is_turned = !(turn > 0.0 && turn * turn >= TURN * TURN * old_square * new_square);
+            new_square > 0.0 && !is_thin && (!is_turned || old_square == 0.0)
+        })
+    }
+}
+
+fn thickness(corners: [Vector; 3], square: f64) -> f64 {
+    let longest = (0..3)
+        .map(|at| sub(corners[at], corners[(at + 1) % 3]))
+        .map(|edge| dot(edge, edge))
+        .fold(0.0, f64::max);
+    square / (longest * longest).max(f64::MIN_POSITIVE)
+}

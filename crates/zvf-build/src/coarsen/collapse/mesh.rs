@@ -1,0 +1,127 @@
+//! A mesh that loses vertices: faces, and for each vertex a list of those around it.
+
+use super::super::{Block, NONE};
+use super::pieces::has_area;
+use super::vector::Vector;
+
+/// Something outside the block hangs at it.
+pub(super) const TIED: u8 = 1;
+/// The surface is none around it: more than two faces at an edge, faces of both
+/// orientations, several fans.
+pub(super) const LOCKED: u8 = 2;
+/// It is on the boundary.
+pub(super) const RIM: u8 = 4;
+
+pub(super) struct Mesh {
+    /// Where vertices are; what a flat mesh lacks is 0.
+    pub(super) at: Vec<Vector>,
+    pub(super) flags: Vec<u8>,
+    faces: Vec<[u32; 3]>,
+    /// Lists of corners (three a face) by vertex: a vertex that takes another over
+    /// takes its list by joining the two. What is dead is taken out on the way.
+    first: Vec<u32>,
+    last: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Mesh {
+    /// The triangles of a block but for those of which corners fall together and those
+    /// of vertices that are `gone`.
+    pub(super) fn new(block: &Block, gone: &[bool]) -> Self {
+        let at = block
+            .positions
+            .chunks_exact(block.axes)
+            .map(|place| std::array::from_fn(|axis| place.get(axis).copied().unwrap_or(0.0)))
+            .collect();
+        let faces: Vec<[u32; 3]> = (block.links.as_chunks().0.iter())
+            .filter(|face| has_area(*face) && !gone[face[0] as usize])
+            .copied()
+            .collect();
+        let mut first = vec![NONE; block.len()];
+        let mut last = first.clone();
+        let mut next = vec![NONE; faces.len() * 3];
+        for (corner, vertex) in faces.as_flattened().iter().enumerate().rev() {
+            let vertex = *vertex as usize;
+            next[corner] = first[vertex];
+            first[vertex] = corner as u32;
+            if last[vertex] == NONE {
+                last[vertex] = corner as u32;
+            }
+        }
+        let flags = (0..block.len())
+            .map(|vertex| if block.is_tied(vertex) { TIED } else { 0 })
+            .collect();
+        Self {
+            at,
+            flags,
+            faces,
+            first,
+            last,
+            next,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    /// The corners of a face.
+    pub(super) fn face(&self, face: u32) -> [u32; 3] {
+        self.faces[face as usize]
+    }
+
+    /// Where they are.
+    pub(super) fn corners(&self, face: u32) -> [Vector; 3] {
+        self.face(face).map(|vertex| self.at[vertex as usize])
+    }
+
+    pub(super) fn has(&self, vertex: u32, flag: u8) -> bool {
+        self.flags[vertex as usize] & flag != 0
+    }
+
+    /// The faces around a vertex, those that were there first.
+    pub(super) fn star(&mut self, vertex: u32, into: &mut Vec<u32>) {
+        into.clear();
+        let vertex = vertex as usize;
+        let (mut before, mut corner) = (NONE, self.first[vertex]);
+        while corner != NONE {
+            let after = self.next[corner as usize];
+            if self.faces[corner as usize / 3][0] == NONE {
+                match before {
+                    NONE => self.first[vertex] = after,
+                    _ => self.next[before as usize] = after,
+                }
+                if after == NONE {
+                    self.last[vertex] = before;
+                }
+            } else {
+                into.push(corner / 3);
+                before = corner;
+            }
+            corner = after;
+        }
+    }
+
+    /// Makes a vertex, around which these faces are, another.
+    pub(super) fn collapse(&mut self, vertex: u32, into: u32, faces: &[u32]) {
+        for face in faces {
+            let face = &mut self.faces[*face as usize];
+            if face.contains(&into) {
+                *face = [NONE; 3];
+            } else {
+                *face = face.map(|corner| if corner == vertex { into } else { corner });
+            }
+        }
+        let (vertex, into) = (vertex as usize, into as usize);
+        if self.first[vertex] == NONE {
+            return;
+        }
+        match self.last[into] {
+            NONE => self.first[into] = self.first[vertex],
+            last => self.next[last as usize] = self.first[vertex],
+        }
+        self.last[into] = self.last[vertex];
+        self.first[vertex] = NONE;
+        self.last[vertex] = NONE;
+    }
+}

@@ -1,0 +1,326 @@
+//! How far what was collapsed lies from the surface that it is of.
+//!
+//! Each vertex has a radius, and between vertices a face has what lies between theirs,
+//! linearly. All the time every point of the first surface lies within the radius at
+//! some point of the present one (a tolerance volume). A collapse has to keep that
+//! true: every point `p` of the faces it changes needs a point `q` of the new ones with
+//! `radius(p) + |p - q| <= radius(q)`.
+//!
+//! Seen from above, the old faces and the new cut each other into cells. In a cell let
+//! `q` be what lies above or below `p`: then the left side minus the right is convex,
+//! and greatest in a corner of the cell. So it is enough to look at the vertices, and
+//! at where edges cross. The new vertex takes the least radius that is enough
+//! everywhere; but where it is far off, those of the ring that are near take more. Where faces hide each other from above, `q` is where
+//! `p` goes when both ends move to their new place, which is always right, if more than
+//! need be.
+
+use super::around::{Around, Collapse};
+use super::mesh::Mesh;
+use super::vector::{Vector, add, cross, distance, dot, normal, scale, sub, unit};
+
+/// Faces that are steeper than this (twice the area, by squares of edges) hide others.
+const STEEP: f64 = 1e-6;
+/// The cosine of a slope that is not turned to.
+const GENTLE: f64 = 0.5;
+/// How often the view is turned.
+const TURNS: usize = 16;
+/// How far outside a face a point is still in it.
+const SLACK: f64 = 1e-9;
+/// The share of the new vertex in a point from which on it is the one that gives it what it lacks.
+const NEAR: f64 = 0.3;
+
+/// A vertex as seen from above the new one: across, across, height; and its radius.
+#[derive(Clone, Copy)]
+struct Seen {
+    at: Vector,
+    radius: f64,
+}
+
+/// Vertices and faces around an edge, as seen from above.
+#[derive(Default)]
+pub(super) struct View {
+    normals: Vec<Vector>,
+    points: Vec<Seen>,
+    old: Vec<[usize; 3]>,
+    new: Vec<[usize; 3]>,
+    /// The ends of new edges.
+    spokes: Vec<usize>,
+    remote: Vec<Remote>,
+    /// Radii of the ring that are greater than they were: vertices and radii.
+    pub(super) raised: Vec<(u32, f64)>,
+}
+
+/// A point that has little of the new vertex, and lacks something.
+struct Remote {
+    radius: f64,
+    share: f64,
+    others: [(usize, f64); 2],
+}
+
+impl View {
+    /// The radius that the new vertex needs, and in `raised` those of the ring that need
+    /// be greater.
+    pub(super) fn radius(
+        &mut self,
+        mesh: &Mesh,
+        around: &Around,
+        edge: &Collapse,
+        radii: &[f64],
+    ) -> f64 {
+        let ends = [edge.kept, edge.lost].map(|end| end as usize);
+        let moved = ends
+            .map(|end| radii[end] + distance(mesh.at[end], edge.place))
+            .into_iter()
+            .fold(0.0, f64::max);
+        self.raised.clear();
+        if moved == 0.0 {
+            return 0.0;
+        }
+        let seen = self.look(mesh, around, edge, radii);
+        let radius = seen.and_then(|()| self.need(around, edge));
+        match radius.filter(|radius| *radius < moved) {
+            Some(radius) => {
+                self.raise(around, radius);
+                radius
+            }
+            None => moved,
+        }
+    }
+
+    /// Looks from above, or finds that faces hide each other.
+    fn look(&mut self, mesh: &Mesh, around: &Around, edge: &Collapse, radii: &[f64]) -> Option<()> {
+        let faces = || around.touched(mesh, edge);
+        let up = self.above(faces().map(|face| mesh.corners(face)).chain(
+            around.changed(mesh, edge).map(|(corners, at)| {
+                let mut corners = corners.map(|corner| mesh.at[corner as usize]);
+                corners[at] = edge.place;
+                corners
+            }),
+        ))?;
+        let least = (0..3).min_by(|a, b| up[*a].abs().total_cmp(&up[*b].abs()))?;
+        let mut axis = [0.0; 3];
+        axis[least] = 1.0;
+        let east = unit(cross(up, axis))?;
+        let north = cross(up, east);
+        let see = |at: Vector, radius: f64| {
+            let way = sub(at, edge.place);
+            Seen {
+                at: [dot(way, east), dot(way, north), dot(way, up)],
+                radius,
+            }
+        };
+        self.points.clear();
+        self.points.extend(
+            around
+                .ring
+                .iter()
+                .map(|(vertex, _)| *vertex)
+                .chain([edge.kept, edge.lost])
+                .map(|vertex| see(mesh.at[vertex as usize], radii[vertex as usize])),
+        );
+        self.points.push(see(edge.place, 0.0));
+        let kept = around.ring.len();
+        let place = |vertex: u32| match vertex {
+            _ if vertex == edge.kept => kept,
+            _ if vertex == edge.lost => kept + 1,
+            _ => around.slot(vertex),
+        };
+        self.old.clear();
+        self.old
+            .extend(faces().map(|face| mesh.face(face).map(place)));
+        self.spokes.clear();
+        let is_spoke = |slot: &usize| edge.moves || around.ring[*slot].1 & 2 != 0;
+        self.spokes.extend((0..kept).filter(is_spoke));
+        self.new.clear();
+        self.new
+            .extend(around.changed(mesh, edge).map(|(corners, at)| {
+                let mut corners = corners.map(place);
+                corners[at] = kept + 2;
+                corners.rotate_left(at);
+                corners
+            }));
+        let is_open = |face: &[usize; 3]| {
+            let [a, b, c] = face.map(|point| self.points[point].at);
+            let square = |way: Vector| dot(way, way);
+            area(a, b, c) > STEEP * square(sub(b, a)).max(square(sub(c, a)))
+        };
+        (self.old.iter().chain(&self.new).all(is_open)).then_some(())
+    }
+
+    /// A direction from which all faces are seen from their front: their mean, turned to
+    /// those that are steepest until they are steep no more, or for some turns.
+    fn above(&mut self, faces: impl Iterator<Item = [Vector; 3]>) -> Option<Vector> {
+        self.normals.clear();
+        self.normals.extend(faces.map(normal));
+        let mut up = unit(self.normals.iter().copied().fold([0.0; 3], add))?;
+        let mut best = (0.0, None);
+        for normal in &mut self.normals {
+            *normal = unit(*normal)?;
+        }
+        for _ in 0..TURNS {
+            let heights = self.normals.iter().map(|normal| dot(*normal, up));
+            let (least, steepest) = heights
+                .zip(&self.normals)
+                .min_by(|a, b| a.0.total_cmp(&b.0))?;
+            if least > best.0 {
+                best = (least, Some(up));
+            }
+            if least > GENTLE {
+                break;
+            }
+            up = unit(add(up, scale(*steepest, 0.5)))?;
+        }
+        best.1
+    }
+
+    /// The radius that is enough in all corners of cells but those in `remote`, or
+    /// `None` where one was not found among the faces.
+    fn need(&mut self, around: &Around, edge: &Collapse) -> Option<f64> {
+        let [kept, lost] = [0, 1].map(|end| around.ring.len() + end);
+        self.remote.clear();
+        let mut need = self.need_at_new()?;
+        need = need.max(match (self.need_below(lost), around.beyond) {
+            (Some(inside), _) => inside,
+            (None, Some([beyond, _])) => self.need_beside(lost, around.slot(beyond)),
+            (None, None) => return None,
+        });
+        need = need.max(match edge.moves {
+            true => self.need_below(kept)?,
+            false => self.points[kept].radius,
+        });
+        for (to, (_, beside)) in around.ring.iter().enumerate() {
+            if edge.moves && beside & 1 != 0 {
+                need = need.max(self.need_across(kept, to));
+            }
+            if beside & 2 != 0 {
+                need = need.max(self.need_across(lost, to));
+            }
+        }
+        Some(need.max(self.need_across(lost, kept)))
+    }
+
+    /// What a point needs of the new vertex, which has this share of it beside others of the ring.
+    fn ask(&mut self, radius: f64, share: f64, others: [(usize, f64); 2]) -> f64 {
+        let has = |(other, share): &(usize, f64)| self.points[*other].radius * share;
+        let lacks = radius - others.iter().map(has).sum::<f64>();
+        if lacks <= 0.0 {
+            return 0.0;
+        }
+        if share < NEAR {
+            self.remote.push(Remote {
+                radius,
+                share,
+                others,
+            });
+            return 0.0;
+        }
+        lacks / share
+    }
+
+    /// Gives those of the ring what points near them lack.
+    fn raise(&mut self, around: &Around, radius: f64) {
+        for remote in &self.remote {
+            let least = (remote.radius - radius * remote.share) / (1.0 - remote.share);
+            for (other, share) in remote.others {
+                if share > 0.0 && self.points[other].radius < least {
+                    self.points[other].radius = least;
+                    self.raised.push((around.ring[other].0, least));
+                }
+            }
+        }
+    }
+
+    /// What an old vertex needs of the new faces, if it lies in one.
+    fn need_below(&mut self, end: usize) -> Option<f64> {
+        let from = self.points[end];
+        let mut need = None;
+        for at in 0..self.new.len() {
+            let face = self.new[at];
+            let Some([share, of_a, of_b]) = self.shares(face, from.at) else {
+                continue;
+            };
+            let [a, b] = [face[1], face[2]];
+            let height = self.points[a].at[2] * of_a + self.points[b].at[2] * of_b;
+            let radius = from.radius + (from.at[2] - height).abs();
+            let asks = self.ask(radius, share, [(a, of_a), (b, of_b)]);
+            need = Some(asks.max(need.unwrap_or(0.0)));
+        }
+        need
+    }
+
+    /// What a vertex that was on the boundary needs of the edge that cuts it off.
+    fn need_beside(&mut self, end: usize, beyond: usize) -> f64 {
+        let (from, to) = (self.points[end], self.points[beyond]);
+        let square = dot(to.at, to.at).max(f64::MIN_POSITIVE);
+        let along = (dot(from.at, to.at) / square).clamp(0.0, 1.0);
+        let way = distance(from.at, scale(to.at, along));
+        self.ask(
+            from.radius + way,
+            1.0 - along,
+            [(beyond, along), (beyond, 0.0)],
+        )
+    }
+
+    /// What the new vertex needs for what was there.
+    fn need_at_new(&self) -> Option<f64> {
+        let needs = self.old.iter().filter_map(|face| {
+            let shares = self.shares(*face, [0.0; 3])?;
+            let (mut height, mut radius) = (0.0, 0.0);
+            for (point, share) in face.iter().zip(shares) {
+                height += self.points[*point].at[2] * share;
+                radius += self.points[*point].radius * share;
+            }
+            Some(radius + height.abs())
+        });
+        needs.reduce(f64::max)
+    }
+
+    /// What an old edge needs where new ones cross it.
+    fn need_across(&mut self, from: usize, to: usize) -> f64 {
+        let [a, b] = [from, to].map(|point| self.points[point]);
+        let way = sub(b.at, a.at);
+        let mut need = 0.0f64;
+        for at in 0..self.spokes.len() {
+            let other = self.spokes[at];
+            if other == to {
+                continue;
+            }
+            let across = self.points[other].at;
+            // a + way s = across t.
+            let turn = across[0] * way[1] - across[1] * way[0];
+            if turn == 0.0 {
+                continue;
+            }
+            let along_new = (a.at[0] * way[1] - a.at[1] * way[0]) / turn;
+            let along_old = (a.at[0] * across[1] - a.at[1] * across[0]) / turn;
+            let is_on = |along: f64| (-SLACK..=1.0 + SLACK).contains(&along);
+            if !is_on(along_new) || !is_on(along_old) {
+                continue;
+            }
+            let along_new = along_new.clamp(0.0, 1.0);
+            let height = a.at[2] + way[2] * along_old - across[2] * along_new;
+            let radius = a.radius + (b.radius - a.radius) * along_old + height.abs();
+            let others = [(other, along_new), (other, 0.0)];
+            need = need.max(self.ask(radius, 1.0 - along_new, others));
+        }
+        need
+    }
+
+    /// What share each corner of a face has in the point that is below or above
+    /// another, if there is one.
+    fn shares(&self, face: [usize; 3], of: Vector) -> Option<[f64; 3]> {
+        let [a, b, c] = face.map(|point| self.points[point].at);
+        let whole = area(a, b, c);
+        let shares = [
+            area(of, b, c) / whole,
+            area(a, of, c) / whole,
+            area(a, b, of) / whole,
+        ];
+        (shares.iter().all(|share| *share >= -SLACK)).then_some(shares)
+    }
+}
+
+/// Twice the area of a triangle as seen from above.
+fn area(a: Vector, b: Vector, c: Vector) -> f64 {
+    (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+}

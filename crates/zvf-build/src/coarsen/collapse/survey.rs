@@ -1,0 +1,131 @@
+//! What a mesh is like before anything collapses: edges, boundaries, planes.
+
+use super::super::NONE;
+use super::mesh::{LOCKED, Mesh, RIM, TIED};
+use super::quadric::Quadric;
+use super::vector::{cross, dot, length, normal, sub, unit};
+
+/// What a boundary weighs against the surface.
+const RIM_WEIGHT: f64 = 100.0;
+
+pub(super) struct Survey {
+    pub(super) quadrics: Vec<Quadric>,
+    /// Both ends of each edge, the smaller first.
+    pub(super) edges: Vec<[u32; 2]>,
+    /// How many vertices have a face and may vanish.
+    pub(super) free: u32,
+}
+
+/// A vertex around another.
+struct Neighbour {
+    vertex: u32,
+    /// One of the faces between them.
+    face: u32,
+    /// Faces that go from the other to it, and from it to the other.
+    out: u32,
+    back: u32,
+    /// The neighbour that follows in the face that goes to it.
+    next: u32,
+}
+
+/// Looks at each vertex, and flags those that are on the boundary or locked.
+pub(super) fn survey(mesh: &mut Mesh) -> Survey {
+    let mut survey = Survey {
+        quadrics: vec![Quadric::default(); mesh.len()],
+        edges: Vec::new(),
+        free: 0,
+    };
+    let mut faces = Vec::new();
+    let mut around: Vec<Neighbour> = Vec::new();
+    for vertex in 0..mesh.len() as u32 {
+        mesh.star(vertex, &mut faces);
+        if faces.is_empty() {
+            continue;
+        }
+        neighbours(mesh, vertex, &faces, &mut around);
+        let later = around.iter().filter(|other| other.vertex > vertex);
+        survey
+            .edges
+            .extend(later.map(|other| [vertex, other.vertex]));
+        if !mesh.has(vertex, TIED) {
+            mesh.flags[vertex as usize] |= match shape(&faces, &around) {
+                None => LOCKED,
+                Some(is_rim) => u8::from(is_rim) * RIM,
+            };
+        }
+        survey.free += u32::from(!mesh.has(vertex, TIED | LOCKED));
+        let quadric = &mut survey.quadrics[vertex as usize];
+        for face in &faces {
+            let across = normal(mesh.corners(*face));
+            let weight = length(across) / 2.0;
+            if let Some(across) = unit(across) {
+                quadric.add_plane(across, weight);
+                quadric.add_nearness(weight);
+            }
+        }
+        for other in around.iter().filter(|other| other.out + other.back == 1) {
+            // What looks like a boundary between ties need not be one.
+            if mesh.has(vertex, TIED) && mesh.has(other.vertex, TIED) {
+                continue;
+            }
+            let edge = sub(mesh.at[other.vertex as usize], mesh.at[vertex as usize]);
+            if let Some(wall) = unit(cross(edge, normal(mesh.corners(other.face)))) {
+                quadric.add_plane(wall, dot(edge, edge) * RIM_WEIGHT);
+            }
+        }
+    }
+    survey
+}
+
+/// The vertices around one. Their number is small: looking through all of them is
+/// faster than a table, and the few that are large cost no more than their square.
+fn neighbours(mesh: &Mesh, vertex: u32, faces: &[u32], around: &mut Vec<Neighbour>) {
+    around.clear();
+    let mut find = |vertex: u32, face: u32| -> usize {
+        around
+            .iter()
+            .position(|other| other.vertex == vertex)
+            .unwrap_or_else(|| {
+                around.push(Neighbour {
+                    vertex,
+                    face,
+                    out: 0,
+                    back: 0,
+                    next: NONE,
+                });
+                around.len() - 1
+            })
+    };
+    let mut steps = Vec::with_capacity(faces.len());
+    for face in faces {
+        let corners = mesh.face(*face);
+        let at = (corners.iter().position(|corner| *corner == vertex)).unwrap_or(0);
+        let to = find(corners[(at + 1) % 3], *face);
+        let from = find(corners[(at + 2) % 3], *face);
+        steps.push([to, from]);
+    }
+    for [to, from] in steps {
+        around[to].out += 1;
+        around[to].next = from as u32;
+        around[from].back += 1;
+    }
+}
+
+/// Whether a vertex is on the boundary, or `None` where the faces around it are not
+/// one fan.
+fn shape(faces: &[u32], around: &[Neighbour]) -> Option<bool> {
+    if around.iter().any(|other| other.out > 1 || other.back > 1) {
+        return None;
+    }
+    let start = around.iter().position(|other| other.back == 0);
+    let first = start.unwrap_or(0) as u32;
+    let (mut at, mut steps) = (first, 0);
+    while at != NONE && steps < faces.len() {
+        at = around[at as usize].next;
+        steps += usize::from(at != NONE);
+        if at == first {
+            break;
+        }
+    }
+    (steps == faces.len()).then_some(start.is_some())
+}

@@ -1,0 +1,112 @@
+//! Links and paths where their vertices went.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::NONE;
+
+/// The ends of links after their vertices became others (`u64::MAX` for none), without
+/// those that lost an end or of which two ends fell together. Of links with the same
+/// ends the first is kept: for each that was given, which of those kept it became.
+/// Unless `directed`, an edge is the same turned round; faces are the same from
+/// wherever they start.
+pub fn contract_links(links: &[u64], width: usize, directed: bool) -> (Vec<u64>, Vec<u32>) {
+    let width = width.max(1);
+    let count = links.len() / width;
+    let mut kept = Vec::new();
+    let mut into = Vec::with_capacity(count);
+    // The ends of those kept in the order in which they are the same, and their numbers
+    // by hash, each in the first free slot from its own.
+    let mut keys: Vec<u64> = Vec::new();
+    let mut slots = vec![NONE; (count * 2).next_power_of_two()];
+    // Whoever makes a file does not know the seeds, and results do not depend on them.
+    let random = RandomState::new();
+    let seeds = [random.hash_one(0), random.hash_one(1)];
+    for ends in links.chunks_exact(width) {
+        let is_lost = |end: &u64| *end == u64::from(NONE) || *end == u64::MAX;
+        let falls = || (1..width).any(|at| ends[..at].contains(&ends[at]));
+        if ends.iter().any(is_lost) || falls() {
+            into.push(NONE);
+            continue;
+        }
+        let next = keys.len() / width;
+        keys.extend_from_slice(ends);
+        let (known, key) = keys.split_at_mut(next * width);
+        match width {
+            2 if !directed => key.sort_unstable(),
+            3.. => {
+                let least = (0..width).min_by_key(|at| ends[*at]).unwrap_or(0);
+                key.rotate_left(least);
+            }
+            _ => {}
+        }
+        let mut slot = hash(key, seeds) as usize & (slots.len() - 1);
+        let number = loop {
+            let number = slots[slot];
+            if number == NONE {
+                break next as u32;
+            }
+            let start = number as usize * width;
+            if known[start..start + width] == *key {
+                break number;
+            }
+            slot = (slot + 1) & (slots.len() - 1);
+        };
+        if number as usize == next {
+            slots[slot] = number;
+            kept.extend_from_slice(ends);
+        } else {
+            keys.truncate(next * width);
+        }
+        into.push(number);
+    }
+    (kept, into)
+}
+
+/// Both halves of products, one into the other.
+fn hash(key: &[u64], seeds: [u64; 2]) -> u64 {
+    key.iter().fold(seeds[0], |hash, end| {
+        let wide = u128::from(hash ^ end) * u128::from(seeds[1] | 1);
+        (wide as u64) ^ ((wide >> 64) as u64)
+    })
+}
+
+/// The vertices that a path goes through after its own became others: without those
+/// that are gone, and none twice in a row.
+pub fn contract_path(rows: &[u32], parent: &[u32]) -> Vec<u32> {
+    let mut path: Vec<u32> = rows.iter().map(|row| parent[*row as usize]).collect();
+    path.retain(|vertex| *vertex != NONE);
+    path.dedup();
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_fall_together_are_dropped_or_one() {
+        let none = u64::MAX;
+        let links = [0, 1, 1, 0, 2, 2, 1, none, 1, 2];
+        assert_eq!(
+            contract_links(&links, 2, false),
+            (vec![0, 1, 1, 2], vec![0, 0, NONE, NONE, 1])
+        );
+        let (kept, into) = contract_links(&links, 2, true);
+        assert_eq!(kept, [0, 1, 1, 0, 1, 2]);
+        assert_eq!(into, [0, 1, NONE, NONE, 2]);
+    }
+
+    #[test]
+    fn faces_are_the_same_from_wherever_they_start() {
+        let faces = [5, 1, 2, 1, 2, 5, 2, 1, 5, 3, 3, 4];
+        let (kept, into) = contract_links(&faces, 3, false);
+        assert_eq!(kept, [5, 1, 2, 2, 1, 5], "the other side is another face");
+        assert_eq!(into, [0, 0, 1, NONE]);
+    }
+
+    #[test]
+    fn paths_come_again_only_after_others() {
+        let parent = [0, 0, 1, NONE, 1, 0];
+        assert_eq!(contract_path(&[0, 1, 2, 3, 4, 5], &parent), [0, 1, 0]);
+    }
+}

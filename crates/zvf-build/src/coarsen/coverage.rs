@@ -1,0 +1,128 @@
+//! Objects that reach many chunks together.
+
+use super::ObjectFacts;
+
+/// The first `count` objects of a greedy cover; of equally good ones the first in
+/// `rows`, and at the end those that are nowhere.
+pub(super) fn covering(objects: &[ObjectFacts], rows: &[u32], count: usize) -> Vec<u32> {
+    let mut cover = Cover::new(objects, rows);
+    // Places in `rows` from here on, which are their order too.
+    let mut chosen: Vec<u32> = Vec::with_capacity(count);
+    let mut is_chosen = vec![false; rows.len()];
+    let mut wanted = 1_u32;
+    while chosen.len() < count && cover.members.iter().any(|members| *members > 0) {
+        cover.fill(wanted, &mut is_chosen, |place| {
+            chosen.push(place);
+            chosen.len() == count
+        });
+        wanted = wanted.saturating_mul(2);
+    }
+    let nowhere = (0..).zip(&is_chosen).filter(|(_, is_chosen)| !**is_chosen);
+    let nowhere = nowhere.map(|(place, _)| place);
+    let missing = count - chosen.len();
+    chosen.extend(nowhere.take(missing));
+    chosen.iter().map(|place| rows[*place as usize]).collect()
+}
+
+/// What has been reached, and what there is.
+struct Cover {
+    /// The chunks of all objects, one object after the other.
+    chunks: Vec<u32>,
+    /// Where those of each end.
+    ends: Vec<usize>,
+    /// How many that were chosen are in a chunk.
+    reached: Vec<u32>,
+    /// How many are in it that were not.
+    members: Vec<u32>,
+}
+
+impl Cover {
+    fn new(objects: &[ObjectFacts], rows: &[u32]) -> Self {
+        let mut chunks = Vec::new();
+        let ends = rows.iter().map(|row| {
+            chunks.extend_from_slice(&objects[*row as usize].chunks);
+            chunks.len()
+        });
+        let ends = ends.collect();
+        let last = chunks.iter().max();
+        let mut members = vec![0; last.map_or(0, |last| *last as usize + 1)];
+        for chunk in &chunks {
+            members[*chunk as usize] += 1;
+        }
+        Self {
+            chunks,
+            ends,
+            reached: vec![0; members.len()],
+            members,
+        }
+    }
+
+    fn chunks_of(&self, place: u32) -> core::ops::Range<usize> {
+        let place = place as usize;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[place]
+    }
+
+    /// How many chunks of an object want more.
+    fn gain(&self, place: u32, wanted: u32) -> usize {
+        let chunks = self.chunks[self.chunks_of(place)].iter();
+        chunks
+            .filter(|chunk| self.reached[**chunk as usize] < wanted)
+            .count()
+    }
+
+    /// Chooses until each chunk is reached by as many as are `wanted`, or by all there
+    /// are, or until `choose` has enough.
+    ///
+    /// A gain only falls while chunks fill up. So objects wait by the gain they had when
+    /// they were last looked at, and what has lost some waits again farther down: each
+    /// is looked at no more often than it has chunks.
+    fn fill(&mut self, wanted: u32, is_chosen: &mut [bool], mut choose: impl FnMut(u32) -> bool) {
+        let wants = |reached: u32, members: u32| reached < wanted && members > 0;
+        let chunks = self.reached.iter().zip(&self.members);
+        let mut open = chunks
+            .filter(|(reached, members)| wants(**reached, **members))
+            .count();
+        let mut waiting: Vec<Vec<u32>> = Vec::new();
+        let left = (0..)
+            .zip(is_chosen.iter())
+            .filter(|(_, is_chosen)| !**is_chosen);
+        for (place, _) in left {
+            let gain = self.gain(place, wanted);
+            if waiting.len() <= gain {
+                waiting.resize_with(gain + 1, Vec::new);
+            }
+            waiting[gain].push(place);
+        }
+        while let Some(mut best) = waiting.pop() {
+            let expected = waiting.len();
+            #[expect(
+                clippy::stable_sort_primitive,
+                reason = "what came down from one place is in order, which this sort sees"
+            )]
+            best.sort();
+            for place in best {
+                if open == 0 {
+                    return;
+                }
+                let gain = self.gain(place, wanted);
+                if gain < expected {
+                    waiting[gain].push(place);
+                    continue;
+                }
+                is_chosen[place as usize] = true;
+                for at in self.chunks_of(place) {
+                    let chunk = self.chunks[at] as usize;
+                    let (reached, members) = (&mut self.reached[chunk], &mut self.members[chunk]);
+                    let did_want = wants(*reached, *members);
+                    *reached += 1;
+                    *members -= 1;
+                    open -= usize::from(did_want && !wants(*reached, *members));
+                }
+                if choose(place) {
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! What of a level lies in a chunk of the next: as it is stored, and as a block.
+
+use zvf_format::{
+    fragment::{FragmentIndex, FragmentIndexError},
+    numeric::{ByteOrder, Dtype},
+};
+
+use super::{Block, Form, NOBODY, NONE, Path, Recipe, Shape};
+use crate::{coordinates, geometry::Numbers};
+
+/// The parts of a level that lie in a chunk of the next, as they are stored.
+#[derive(Clone, Debug, Default)]
+pub struct Input<'a> {
+    /// Chunks, ascending.
+    pub chunks: Vec<FineChunk<'a>>,
+    /// Cells of links that have an end here.
+    pub links: Vec<FineLinks<'a>>,
+}
+
+/// A chunk of the finer level.
+#[derive(Clone, Debug, Default)]
+pub struct FineChunk<'a> {
+    /// Its name.
+    pub name: String,
+    /// The payload of its vertices.
+    pub positions: &'a [u8],
+    /// That of its fragments.
+    pub fragments: &'a [u8],
+    /// Those of attributes of vertices, where it has them.
+    pub vertex: Vec<Option<&'a [u8]>>,
+    /// Those of attributes of fragments.
+    pub fragment: Vec<Option<&'a [u8]>>,
+    /// Which objects name its fragments.
+    pub named: &'a [Named],
+}
+
+/// An object names a fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    /// The row of the object.
+    pub object: u32,
+    /// Where in its manifest.
+    pub at: u32,
+    /// The fragment.
+    pub fragment: u32,
+}
+
+/// Links of a cell.
+#[derive(Clone, Debug, Default)]
+pub struct FineLinks<'a> {
+    /// For each chunk of `ends` which of the input it is, [`NONE`] when it is elsewhere.
+    pub chunks: Vec<u32>,
+    /// For each end a number in `chunks` and a row.
+    pub ends: &'a [(u32, u64)],
+    /// Payloads of attributes, where there are values.
+    pub values: Vec<Option<&'a [u8]>>,
+}
+
+/// Why a chunk cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The fragment index does not decode.
+    #[error("the fragments of chunk {chunk} cannot be read")]
+    Fragments {
+        /// The chunk.
+        chunk: String,
+        /// Why.
+        source: FragmentIndexError,
+    },
+    /// A cell is no whole number of rows.
+    #[error(
+        "chunk {chunk} has {bytes} bytes of {what}, which is no whole number of rows for {rows} vertices"
+    )]
+    Rows {
+        /// The chunk.
+        chunk: String,
+        /// Of what.
+        what: String,
+        /// Bytes of the cell.
+        bytes: usize,
+        /// Rows of the chunk.
+        rows: usize,
+    },
+    /// A row is named that is not there.
+    #[error("row {row} of chunk {chunk} is named, and it has {rows}")]
+    NoRow {
+        /// The chunk.
+        chunk: String,
+        /// The row.
+        row: u64,
+        /// Rows of the chunk.
+        rows: usize,
+    },
+    /// A fragment is named that is not there.
+    #[error("fragment {fragment} of chunk {chunk} is named, and it has {fragments}")]
+    NoFragment {
+        /// The chunk.
+        chunk: String,
+        /// The fragment.
+        fragment: u32,
+        /// Fragments of the chunk.
+        fragments: u32,
+    },
+    /// Two objects have a vertex, and the level does not say that they share.
+    #[error(
+        "row {row} of chunk {chunk} belongs to two objects, and the level does not say that \
+         objects share: `zvf validate --repair` says so"
+    )]
+    Shared {
+        /// The chunk.
+        chunk: String,
+        /// The row.
+        row: u64,
+    },
+    /// Vertices or links are more than a chunk can have.
+    #[error("the chunk would have more than 4 billion vertices or links: take smaller chunks")]
+    TooMany,
+    /// Coordinates are no numbers.
+    #[error("positions of this type are no places")]
+    Positions,
+}
+
+/// What nothing names is not even nobody's.
+const UNSEEN: u32 = NONE - 1;
+
+/// A block, and where its vertices were.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) block: Block,
+    /// The vertex of each row, chunk by chunk; [`NONE`] of rows nothing names.
+    pub(super) vertex_of: Vec<u32>,
+    /// Where each chunk starts in it, and where the last ends.
+    pub(super) starts: Vec<usize>,
+    /// The row, counted over all chunks, of each vertex.
+    pub(super) row_of: Vec<u32>,
+    /// For each path where in the manifest of its object it starts.
+    pub(super) path_at: Vec<u32>,
+    /// For each path, or each object that has vertices: the fragments it is of, as
+    /// numbers of chunk and fragment.
+    pub(super) of_fragments: Vec<(u32, u32, u32)>,
+    /// For each link of the block which of which cell it was.
+    pub(super) link_of: Vec<(u32, u32)>,
+    /// Links that the order of rows implies begin here.
+    pub(super) implied_from: usize,
+}
+
+impl Recipe {
+    /// The block of an input.
+    pub(super) fn gather(
+        &self,
+        input: &Input<'_>,
+        corners: (Vec<f64>, Vec<f64>),
+    ) -> Result<Gathered, Fault> {
+        let axes = self.axes;
+        let size = self.positions.size() * axes;
+        let mut all = Gathered {
+            starts: vec![0],
+            ..Gathered::default()
+        };
+        let mut indexes = Vec::with_capacity(input.chunks.len());
+        for chunk in &input.chunks {
+            let rows = rows_of(chunk, size)?;
+            let index =
+                FragmentIndex::parse(chunk.fragments).map_err(|source| Fault::Fragments {
+                    chunk: chunk.name.clone(),
+                    source,
+                })?;
+            if index.extent() > rows as u64 {
+                let row = index.extent() - 1;
+                return Err(no_row(chunk, row, rows));
+            }
+            indexes.push(index);
+            let end = all.starts[all.starts.len() - 1] + rows;
+            if u32::try_from(end).is_err() {
+                return Err(Fault::TooMany);
+            }
+            all.starts.push(end);
+        }
+        let rows = all.starts[all.starts.len() - 1];
+        let is_kept = |object: u32| {
+            let kept = self.kept.as_ref();
+            kept.is_none_or(|kept| kept.get(object as usize).copied().unwrap_or(false))
+        };
+        let mut owners = Vec::new();
+        if self.shape == Shape::Named {
+            all.vertex_of = (0..rows as u32).collect();
+            all.row_of.clone_from(&all.vertex_of);
+        } else {
+            owners = vec![UNSEEN; rows];
+            let has_objects = self.has_objects;
+            for ((at, chunk), index) in (0u32..).zip(&input.chunks).zip(&indexes) {
+                let first = all.starts[at as usize];
+                let mut own = |fragment: u32, owner: u32| {
+                    let found = index
+                        .rows(fragment)
+                        .ok_or_else(|| no_fragment(chunk, fragment, index))?;
+                    for row in &found {
+                        let slot = &mut owners[first + row as usize];
+                        if *slot != UNSEEN && *slot != owner && has_objects {
+                            let chunk = chunk.name.clone();
+                            return Err(Fault::Shared { chunk, row });
+                        }
+                        *slot = owner;
+                    }
+                    Ok(())
+                };
+                match has_objects {
+                    true => {
+                        for named in chunk.named.iter().filter(|named| is_kept(named.object)) {
+                            own(named.fragment, named.object)?;
+                            all.of_fragments.push((named.object, at, named.fragment));
+                        }
+                    }
+                    false => {
+                        for fragment in 0..index.len() {
+                            own(fragment, NOBODY)?;
+                        }
+                    }
+                }
+            }
+            all.vertex_of = vec![NONE; rows];
+            for (row, owner) in owners.iter().enumerate() {
+                if *owner != UNSEEN {
+                    all.vertex_of[row] = all.row_of.len() as u32;
+                    all.row_of.push(row as u32);
+                }
+            }
+        }
+        let block = &mut all.block;
+        (block.lower, block.upper) = corners;
+        block.axes = axes;
+        block.form = match (self.shape, self.width) {
+            (Shape::Named, _) => Form::Paths,
+            (Shape::Trees, _) => Form::Trees,
+            (Shape::Owned, None) => Form::Points,
+            (Shape::Owned, Some(..=2)) => Form::Graphs,
+            (Shape::Owned, Some(_)) => Form::Faces,
+        };
+        self.positions_of(input, &all.row_of, &all.starts, &mut block.positions)?;
+        if self.has_objects && self.shape != Shape::Named {
+            block.owners = all.row_of.iter().map(|row| owners[*row as usize]).collect();
+        }
+        drop(owners);
+        if self.shape == Shape::Named {
+            paths(input, &indexes, &mut all, is_kept)?;
+        }
+        self.links_of(input, &indexes, &mut all)?;
+        Ok(all)
+    }
+
+    fn positions_of(
+        &self,
+        input: &Input<'_>,
+        row_of: &[u32],
+        starts: &[usize],
+        out: &mut Vec<f64>,
+    ) -> Result<(), Fault> {
+        let axes = self.axes;
+        let rows = starts[starts.len() - 1];
+        let mut values = Vec::with_capacity(rows * axes);
+        let mut part = Vec::new();
+        for chunk in &input.chunks {
+            let bytes = in_order(chunk.positions, self.positions);
+            let numbers = Numbers {
+                bytes,
+                ..Numbers::new(self.positions.kind(), axes)
+            };
+            coordinates::block(&numbers, 0..numbers.len(), &mut part);
+            values.extend_from_slice(&part);
+        }
+        if values.iter().any(|value| !value.is_finite()) {
+            return Err(Fault::Positions);
+        }
+        if row_of.len() == rows {
+            *out = values;
+            return Ok(());
+        }
+        out.reserve(row_of.len() * axes);
+        for row in row_of {
+            let at = *row as usize * axes;
+            out.extend_from_slice(&values[at..at + axes]);
+        }
+        Ok(())
+    }
+
+    /// Links of which all ends are here, and which vertices have others.
+    fn links_of(
+        &self,
+        input: &Input<'_>,
+        indexes: &[FragmentIndex<'_>],
+        all: &mut Gathered,
+    ) -> Result<(), Fault> {
+        let Some(width) = self.width else {
+            return Ok(());
+        };
+        all.block.width = width;
+        let is_tree = self.shape == Shape::Trees;
+        let mut has_parent = vec![false; if is_tree { all.row_of.len() } else { 0 }];
+        let mut ends = Vec::with_capacity(width);
+        let mut tied: Vec<u32> = Vec::new();
+        for (cell, links) in (0u32..).zip(&input.links) {
+            for (link, record) in (0u32..).zip(links.ends.chunks_exact(width)) {
+                ends.clear();
+                let mut here = true;
+                for (slot, (number, row)) in record.iter().enumerate() {
+                    let chunk = links.chunks.get(*number as usize).copied().unwrap_or(NONE);
+                    if chunk == NONE {
+                        here = false;
+                        continue;
+                    }
+                    let at = chunk as usize;
+                    let rows = all.starts[at + 1] - all.starts[at];
+                    let row = usize::try_from(*row).ok().filter(|row| *row < rows);
+                    let row = row.ok_or_else(|| no_row(&input.chunks[at], record[slot].1, rows))?;
+                    let vertex = all.vertex_of[all.starts[at] + row];
+                    if is_tree && slot == 0 && vertex != NONE {
+                        has_parent[vertex as usize] = true;
+                    }
+                    ends.push(vertex);
+                }
+                if here && !ends.contains(&NONE) {
+                    all.block.links.extend_from_slice(&ends);
+                    all.link_of.push((cell, link));
+                } else if !here {
+                    tied.extend(ends.iter().filter(|vertex| **vertex != NONE));
+                }
+            }
+        }
+        if !tied.is_empty() {
+            all.block.tied = vec![false; all.row_of.len()];
+            for vertex in tied {
+                all.block.tied[vertex as usize] = true;
+            }
+        }
+        all.implied_from = all.link_of.len();
+        if !is_tree {
+            return Ok(());
+        }
+        for (at, index) in indexes.iter().enumerate() {
+            for rows in index {
+                let mut before = NONE;
+                for row in &rows {
+                    let vertex = all.vertex_of[all.starts[at] + row as usize];
+                    if vertex != NONE && before != NONE && !has_parent[vertex as usize] {
+                        all.block.links.extend([vertex, before]);
+                    }
+                    before = vertex;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Stretches of objects: fragments that follow each other in a manifest are one.
+fn paths(
+    input: &Input<'_>,
+    indexes: &[FragmentIndex<'_>],
+    all: &mut Gathered,
+    is_kept: impl Fn(u32) -> bool,
+) -> Result<(), Fault> {
+    let mut named: Vec<(Named, u32)> = Vec::new();
+    for (at, chunk) in (0u32..).zip(&input.chunks) {
+        let own = chunk.named.iter().filter(|named| is_kept(named.object));
+        named.extend(own.map(|named| (*named, at)));
+    }
+    named.sort_unstable_by_key(|(named, _)| (named.object, named.at));
+    let follows = |a: &(Named, u32), b: &(Named, u32)| {
+        a.0.object == b.0.object && a.0.at.checked_add(1) == Some(b.0.at)
+    };
+    for run in named.chunk_by(follows) {
+        let number = all.block.paths.len() as u32;
+        let mut rows = Vec::new();
+        for (named, at) in run {
+            let (chunk, index) = (&input.chunks[*at as usize], &indexes[*at as usize]);
+            let own = index
+                .rows(named.fragment)
+                .ok_or_else(|| no_fragment(chunk, named.fragment, index))?;
+            let first = all.starts[*at as usize] as u32;
+            rows.extend(own.iter().map(|row| first + row as u32));
+            all.of_fragments.push((number, *at, named.fragment));
+        }
+        all.path_at.push(run[0].0.at);
+        let object = run[0].0.object;
+        all.block.paths.push(Path { object, rows });
+    }
+    Ok(())
+}
+
+impl FineChunk<'_> {
+    /// Tells of each vertex of each fragment: the object, or [`NOBODY`] where there are
+    /// none, the fragment, and where it is. Fragments of no object are passed over
+    /// where there are objects.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`] when what is stored does not fit together.
+    pub fn each_place(
+        &self,
+        dtype: Dtype,
+        axes: usize,
+        has_objects: bool,
+        each: &mut dyn FnMut(u32, u32, &[f64]),
+    ) -> Result<(), Fault> {
+        let rows = rows_of(self, dtype.size() * axes)?;
+        let index = FragmentIndex::parse(self.fragments).map_err(|source| Fault::Fragments {
+            chunk: self.name.clone(),
+            source,
+        })?;
+        if index.extent() > rows as u64 {
+            return Err(no_row(self, index.extent() - 1, rows));
+        }
+        let numbers = Numbers {
+            bytes: in_order(self.positions, dtype),
+            ..Numbers::new(dtype.kind(), axes)
+        };
+        let mut places = Vec::new();
+        coordinates::block(&numbers, 0..rows, &mut places);
+        let mut tell = |object: u32, fragment: u32| {
+            let own = index
+                .rows(fragment)
+                .ok_or_else(|| no_fragment(self, fragment, &index))?;
+            for row in &own {
+                let at = row as usize * axes;
+                each(object, fragment, &places[at..at + axes]);
+            }
+            Ok(())
+        };
+        match has_objects {
+            true => self
+                .named
+                .iter()
+                .try_for_each(|named| tell(named.object, named.fragment)),
+            false => (0..index.len()).try_for_each(|fragment| tell(NOBODY, fragment)),
+        }
+    }
+}
+
+/// Rows of a chunk.
+pub(super) fn rows_of(chunk: &FineChunk<'_>, size: usize) -> Result<usize, Fault> {
+    let bytes = chunk.positions.len();
+    match bytes.is_multiple_of(size.max(1)) {
+        true => Ok(bytes / size.max(1)),
+        false => Err(Fault::Rows {
+            chunk: chunk.name.clone(),
+            what: "vertices".to_owned(),
+            bytes,
+            rows: bytes / size.max(1),
+        }),
+    }
+}
+
+/// Numbers with the least significant byte first.
+pub(super) fn in_order(bytes: &[u8], dtype: Dtype) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if dtype.order() == ByteOrder::Big {
+        bytes
+            .chunks_exact_mut(dtype.size().max(1))
+            .for_each(<[u8]>::reverse);
+    }
+    bytes
+}
+
+fn no_row(chunk: &FineChunk<'_>, row: u64, rows: usize) -> Fault {
+    Fault::NoRow {
+        chunk: chunk.name.clone(),
+        row,
+        rows,
+    }
+}
+
+fn no_fragment(chunk: &FineChunk<'_>, fragment: u32, index: &FragmentIndex<'_>) -> Fault {
+    Fault::NoFragment {
+        chunk: chunk.name.clone(),
+        fragment,
+        fragments: index.len(),
+    }
+}

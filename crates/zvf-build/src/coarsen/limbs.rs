@@ -1,0 +1,149 @@
+//! Lines of vertices that have two neighbours each, made of fewer.
+//!
+//! Paths, trees and graphs are the same here: a vertex with two neighbours, which no
+//! path ends at, nothing hangs at and that is no root, lies on one line only, whatever
+//! goes along it. So what becomes of it is the same for all that do.
+
+use super::{Block, Form, Merge, NONE, distance::square};
+
+/// Makes the lines of a block of fewer vertices. `choose` is given the vertices of a
+/// line and marks those to keep (the first and the last are); it gives the square of
+/// the farthest distance of one that is dropped from what stands for it.
+pub(super) fn shortened(
+    block: &Block,
+    mut choose: impl FnMut(&[u32], &mut [bool]) -> f64,
+) -> Merge {
+    let near = neighbours(block);
+    let fixed = near.iter().zip(0..);
+    let mut into: Vec<u32> = fixed
+        .map(|(near, row)| if near[1] == NONE { row } else { NONE })
+        .collect();
+    let mut error = 0.0_f64;
+    let (mut line, mut keep, mut along) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..block.len() as u32 {
+        if into[row as usize] != NONE {
+            continue;
+        }
+        line_of(&near, row, &mut line);
+        keep.clear();
+        keep.resize(line.len(), false);
+        keep[0] = true;
+        keep[line.len() - 1] = true;
+        error = error.max(choose(&line, &mut keep));
+        send(block, &line, &keep, &mut along, &mut into);
+    }
+    Merge::kept(block, into, Some(error.sqrt()))
+}
+
+/// The neighbours of vertices that lie on a line, in the direction of the first path,
+/// of trees from the root; [`NONE`] for the second, at least, of others.
+fn neighbours(block: &Block) -> Vec<[u32; 2]> {
+    let mut near = vec![[NONE; 2]; block.len()];
+    let mut is_fixed = vec![false; block.len()];
+    let mut join = |a: u32, b: u32, is_fixed: &mut [bool]| {
+        for (row, other) in [(a, b), (b, a)] {
+            let [first, second] = &mut near[row as usize];
+            is_fixed[row as usize] |= a != b && !put(first, other) && !put(second, other);
+        }
+    };
+    match block.form {
+        Form::Paths => {
+            for rows in block.paths.iter().map(|path| &path.rows) {
+                let (mut before, mut last) = (NONE, NONE);
+                for &row in rows {
+                    if row == last {
+                        continue;
+                    }
+                    if last != NONE {
+                        join(last, row, &mut is_fixed);
+                        // A path that turns back here does not go on as others do.
+                        is_fixed[last as usize] |= before == row;
+                    }
+                    (before, last) = (last, row);
+                }
+                for end in rows.first().into_iter().chain(rows.last()) {
+                    is_fixed[*end as usize] = true;
+                }
+            }
+        }
+        Form::Trees => {
+            for link in block
+                .links
+                .chunks_exact(2)
+                .filter(|link| link[0] != link[1])
+            {
+                let [child, parent] = [link[0], link[1]];
+                is_fixed[child as usize] |= !put(&mut near[child as usize][0], parent);
+                is_fixed[parent as usize] |= !put(&mut near[parent as usize][1], child);
+            }
+        }
+        Form::Graphs => {
+            for link in block.links.chunks_exact(2) {
+                join(link[0], link[1], &mut is_fixed);
+            }
+        }
+        Form::Points | Form::Faces => {}
+    }
+    for (row, near) in near.iter_mut().enumerate() {
+        let own = |other: &u32| block.owner(*other as usize) == block.owner(row);
+        // What another object has is no place for this one's.
+        if is_fixed[row] || block.is_tied(row) || near.contains(&NONE) || !near.iter().all(own) {
+            *near = [NONE; 2];
+        }
+    }
+    near
+}
+
+/// Puts a neighbour where none is yet; whether it is there then.
+fn put(slot: &mut u32, neighbour: u32) -> bool {
+    if *slot == NONE {
+        *slot = neighbour;
+    }
+    *slot == neighbour
+}
+
+/// The line that a vertex is on, from end to end. A ring starts and ends at the vertex.
+fn line_of(near: &[[u32; 2]], row: u32, line: &mut Vec<u32>) {
+    line.clear();
+    line.push(row);
+    let go = |line: &mut Vec<u32>, side: usize| {
+        let (mut from, mut at) = (row, near[row as usize][side]);
+        loop {
+            line.push(at);
+            let [first, second] = near[at as usize];
+            if at == row || second == NONE {
+                return;
+            }
+            let next = if first == from { second } else { first };
+            (from, at) = (at, next);
+        }
+    };
+    go(line, 0);
+    line.reverse();
+    if line[0] != row {
+        go(line, 1);
+    }
+}
+
+/// Sends what a line drops to what it keeps before or behind it, whichever is nearer
+/// along the line.
+fn send(block: &Block, line: &[u32], keep: &[bool], along: &mut Vec<f64>, into: &mut [u32]) {
+    along.clear();
+    let mut way = 0.0;
+    for (at, row) in line.iter().enumerate() {
+        if at > 0 {
+            let last = block.position(line[at - 1] as usize);
+            way += square(last, block.position(*row as usize)).sqrt();
+        }
+        along.push(way);
+    }
+    let mut last = 0;
+    for next in (1..line.len()).filter(|at| keep[*at]) {
+        for at in last + 1..next {
+            let is_nearer = along[next] - along[at] < along[at] - along[last];
+            into[line[at] as usize] = line[if is_nearer { next } else { last }];
+        }
+        into[line[next] as usize] = line[next];
+        last = next;
+    }
+}

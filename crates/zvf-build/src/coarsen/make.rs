@@ -1,0 +1,467 @@
+//! A chunk of the coarser level.
+
+use std::collections::HashMap;
+
+use zvf_format::{
+    fragment::{FragmentIndex, FragmentIndexBuilder},
+    numeric::{ByteOrder, Dtype},
+};
+
+use super::{
+    Merge, NOBODY, NONE, Places, Recipe, Shape, aggregate, contract_links, contract_path,
+    input::{Fault, Gathered, Input, Named, in_order},
+    order::Order,
+    recipe::Field,
+};
+use crate::{coordinates, geometry::Numbers, layout};
+
+/// A chunk of the coarser level, as it is stored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Made {
+    /// Number of vertices.
+    pub rows: u32,
+    /// The payload of the vertices.
+    pub positions: Vec<u8>,
+    /// That of the fragments.
+    pub fragments: Vec<u8>,
+    /// Whether the fragments are the rows, one after the other.
+    pub tiles: bool,
+    /// Those of attributes of vertices, where there are values.
+    pub vertex: Vec<Option<Vec<u8>>>,
+    /// Those of attributes of fragments.
+    pub fragment: Vec<Option<Vec<u8>>>,
+    /// That of links inside the chunk.
+    pub links: Vec<u8>,
+    /// How many there are.
+    pub link_count: u64,
+    /// What `link_fragments` has for them.
+    pub link_fragments: Vec<u8>,
+    /// Those of attributes of links.
+    pub link: Vec<Option<Vec<u8>>>,
+    /// Which objects name which fragments. `at` is the place of the stretch in the
+    /// manifest of the finer level.
+    pub named: Vec<Named>,
+    /// For each chunk of the input the row that each of its rows became, or [`NONE`].
+    pub parents: Vec<Vec<u32>>,
+    /// How many rows of the finer level fragments name, each as often as it is named.
+    pub names: u64,
+    /// How far geometry moved at most, where the method says.
+    pub error: Option<f64>,
+}
+
+impl Recipe {
+    /// Makes the chunk of the coarser level that is the box between these corners.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`] when what is stored does not fit together.
+    pub fn make(&self, input: &Input<'_>, corners: (Vec<f64>, Vec<f64>)) -> Result<Made, Fault> {
+        let gathered = self.gather(input, corners)?;
+        let merge = self.method.merge(&gathered.block);
+        let order = self.order(&gathered, &merge)?;
+        let rows = order.rows.len();
+        let mut made = Made {
+            rows: rows as u32,
+            error: merge.error,
+            ..Made::default()
+        };
+        made.positions = self.placed(&gathered, &merge, &order);
+        // The row of the coarser chunk that each vertex of the block became.
+        let row_of: Vec<u32> = merge
+            .parent
+            .iter()
+            .map(|parent| match *parent {
+                NONE => NONE,
+                parent => order.row_of[parent as usize],
+            })
+            .collect();
+        let row_of_stored = |row: usize| match gathered.vertex_of[row] {
+            NONE => NONE,
+            vertex => row_of[vertex as usize],
+        };
+        for ends in gathered.starts.windows(2) {
+            made.parents
+                .push((ends[0]..ends[1]).map(row_of_stored).collect());
+        }
+        let mut stored: Vec<u32> = made.parents.concat();
+        if self.shape == Shape::Named {
+            // What no object names has no part in values, as it has none in positions.
+            let mut is_named = vec![false; stored.len()];
+            for row in gathered.block.paths.iter().flat_map(|path| &path.rows) {
+                is_named[*row as usize] = true;
+            }
+            for (parent, is_named) in stored.iter_mut().zip(is_named) {
+                if !is_named {
+                    *parent = NONE;
+                }
+            }
+        }
+        let own = match &merge.places {
+            // The row, over all chunks, whose values each keeps.
+            Places::Kept(kept) => {
+                let of = |vertex: &u32| gathered.row_of[kept[*vertex as usize] as usize];
+                Some(order.rows.iter().map(of).collect::<Vec<u32>>())
+            }
+            Places::Moved(_) => None,
+        };
+        for (number, field) in self.vertex.iter().enumerate() {
+            let cells: Vec<_> = input
+                .chunks
+                .iter()
+                .map(|chunk| chunk.vertex.get(number).copied().flatten())
+                .collect();
+            let counts: Vec<usize> = gathered
+                .starts
+                .windows(2)
+                .map(|ends| ends[1] - ends[0])
+                .collect();
+            let names: Vec<&str> = input
+                .chunks
+                .iter()
+                .map(|chunk| chunk.name.as_str())
+                .collect();
+            let Some(values) = field.values(&cells, &counts, &names)? else {
+                made.vertex.push(None);
+                continue;
+            };
+            let values = field.become_fewer(&values, &stored, rows, own.as_deref());
+            made.vertex.push((rows > 0).then_some(values));
+        }
+        self.fragments(input, &gathered, &order, &row_of, &mut made)?;
+        self.inside(input, &gathered, &order, &row_of, &mut made)?;
+        Ok(made)
+    }
+
+    /// Positions in the order of the rows.
+    fn placed(&self, gathered: &Gathered, merge: &Merge, order: &Order) -> Vec<u8> {
+        let axes = self.axes;
+        let mut places = Vec::with_capacity(order.rows.len() * axes);
+        for vertex in &order.rows {
+            let at = *vertex as usize;
+            match &merge.places {
+                Places::Kept(kept) => {
+                    places.extend_from_slice(gathered.block.position(kept[at] as usize));
+                }
+                Places::Moved(all) => places.extend_from_slice(&all[at * axes..(at + 1) * axes]),
+            }
+        }
+        let (lower, upper) = (&gathered.block.lower, &gathered.block.upper);
+        let mut bytes = coordinates::rounded(&places, axes, self.positions.kind(), lower, upper);
+        to_order(&mut bytes, self.positions);
+        bytes
+    }
+
+    /// Fragments, who names them, and their attributes.
+    fn fragments(
+        &self,
+        input: &Input<'_>,
+        gathered: &Gathered,
+        order: &Order,
+        row_of: &[u32],
+        made: &mut Made,
+    ) -> Result<(), Fault> {
+        let mut builder = FragmentIndexBuilder::default();
+        // For each path, or each object, the fragment it became.
+        let mut became: Vec<(u32, u32)> = Vec::new();
+        let full = |_| Fault::TooMany;
+        if self.shape == Shape::Named {
+            let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
+            for (number, (path, at)) in
+                (0u32..).zip(gathered.block.paths.iter().zip(&gathered.path_at))
+            {
+                let rows = contract_path(&path.rows, row_of);
+                made.names += rows.len() as u64;
+                if rows.is_empty() {
+                    continue;
+                }
+                let next = known.len() as u32;
+                let fragment = match known.get(&rows) {
+                    Some(fragment) => *fragment,
+                    None => {
+                        let list: Vec<u64> = rows.iter().map(|row| u64::from(*row)).collect();
+                        // A list of rows in order becomes a range.
+                        builder.push_list(&list).map_err(full)?;
+                        known.insert(rows, next);
+                        next
+                    }
+                };
+                became.push((number, fragment));
+                made.named.push(Named {
+                    object: path.object,
+                    at: *at,
+                    fragment,
+                });
+            }
+        } else {
+            made.names = u64::from(made.rows);
+            let mut start = 0;
+            for (fragment, (end, owner)) in (0u32..).zip(&order.fragments) {
+                builder.push_range(start..u64::from(*end)).map_err(full)?;
+                start = u64::from(*end);
+                if *owner != NOBODY {
+                    became.push((*owner, fragment));
+                    made.named.push(Named {
+                        object: *owner,
+                        at: 0,
+                        fragment,
+                    });
+                }
+            }
+        }
+        made.fragments = builder.finish();
+        let index = FragmentIndex::parse(&made.fragments);
+        let index = index.map_err(|source| Fault::Fragments {
+            chunk: String::new(),
+            source,
+        })?;
+        made.tiles = index.tiles(u64::from(made.rows));
+        let count = index.len() as usize;
+        self.of_fragments(input, gathered, (&became, count), made)
+    }
+
+    /// Attributes of fragments: of those that became one.
+    fn of_fragments(
+        &self,
+        input: &Input<'_>,
+        gathered: &Gathered,
+        (became, count): (&[(u32, u32)], usize),
+        made: &mut Made,
+    ) -> Result<(), Fault> {
+        if self.fragment.is_empty() {
+            return Ok(());
+        }
+        // Where the fragments of each chunk start when those of all are counted.
+        let mut starts = vec![0usize];
+        for chunk in &input.chunks {
+            let index =
+                FragmentIndex::parse(chunk.fragments).map_err(|source| Fault::Fragments {
+                    chunk: chunk.name.clone(),
+                    source,
+                })?;
+            starts.push(starts[starts.len() - 1] + index.len() as usize);
+        }
+        let mut first: HashMap<u32, u32> = HashMap::new();
+        for (whose, fragment) in became {
+            first.entry(*whose).or_insert(*fragment);
+        }
+        let mut into = vec![NONE; starts[starts.len() - 1]];
+        let mut own = vec![NONE; count];
+        for (whose, chunk, fragment) in &gathered.of_fragments {
+            let Some(to) = first.get(whose) else {
+                continue;
+            };
+            let from = starts[*chunk as usize] + *fragment as usize;
+            into[from] = *to;
+            if own[*to as usize] == NONE {
+                own[*to as usize] = from as u32;
+            }
+        }
+        // An object in pieces has the values of the first in all of them.
+        for (whose, fragment) in became {
+            if own[*fragment as usize] == NONE
+                && let Some(to) = first.get(whose)
+            {
+                own[*fragment as usize] = own[*to as usize];
+            }
+        }
+        for (number, field) in self.fragment.iter().enumerate() {
+            let cells: Vec<_> = input
+                .chunks
+                .iter()
+                .map(|chunk| chunk.fragment.get(number).copied().flatten())
+                .collect();
+            let counts: Vec<usize> = starts.windows(2).map(|ends| ends[1] - ends[0]).collect();
+            let names: Vec<&str> = input
+                .chunks
+                .iter()
+                .map(|chunk| chunk.name.as_str())
+                .collect();
+            let values = field.values(&cells, &counts, &names)?;
+            let is_whole = own.iter().all(|from| *from != NONE) && count > 0;
+            made.fragment.push(
+                values
+                    .filter(|_| is_whole)
+                    .map(|values| field.become_fewer(&values, &into, count, Some(&own))),
+            );
+        }
+        Ok(())
+    }
+
+    /// Links inside the chunk.
+    fn inside(
+        &self,
+        input: &Input<'_>,
+        gathered: &Gathered,
+        order: &Order,
+        row_of: &[u32],
+        made: &mut Made,
+    ) -> Result<(), Fault> {
+        let Some(width) = self.width else {
+            return Ok(());
+        };
+        let moved: Vec<u64> = gathered
+            .block
+            .links
+            .iter()
+            .map(|vertex| match row_of[*vertex as usize] {
+                NONE => u64::MAX,
+                row => u64::from(row),
+            })
+            .collect();
+        let is_tree = self.shape == Shape::Trees;
+        let (links, into) = contract_links(&moved, width, self.directed || is_tree);
+        let mut number = vec![NONE; links.len() / width];
+        let mut rows = Vec::with_capacity(links.len() * 8);
+        for (link, ends) in links.chunks_exact(width).enumerate() {
+            let is_implied = is_tree && order.implies(ends[0], ends[1]);
+            if !is_implied {
+                number[link] = made.link_count as u32;
+                made.link_count += 1;
+                rows.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
+            }
+        }
+        made.links = rows;
+        if made.link_count == 0 {
+            made.link = vec![None; self.link.len()];
+            return Ok(());
+        }
+        if u32::try_from(made.link_count).is_err() {
+            return Err(Fault::TooMany);
+        }
+        made.link_fragments = layout::one_group(made.link_count);
+        // Values go by the links of the cells, of which some lead elsewhere.
+        let counts: Vec<usize> = input
+            .links
+            .iter()
+            .map(|cell| cell.ends.len() / width)
+            .collect();
+        let mut starts = vec![0usize];
+        for count in &counts {
+            starts.push(starts[starts.len() - 1] + count);
+        }
+        let mut stored = vec![NONE; starts[starts.len() - 1]];
+        for ((cell, link), into) in gathered.link_of.iter().zip(&into) {
+            if *into != NONE {
+                stored[starts[*cell as usize] + *link as usize] = number[*into as usize];
+            }
+        }
+        let names = vec!["of links"; counts.len()];
+        for (at, field) in self.link.iter().enumerate() {
+            let cells: Vec<_> = input
+                .links
+                .iter()
+                .map(|cell| cell.values.get(at).copied().flatten())
+                .collect();
+            let values = field.values(&cells, &counts, &names)?;
+            let count = made.link_count as usize;
+            made.link
+                .push(values.map(|values| field.become_fewer(&values, &stored, count, None)));
+        }
+        Ok(())
+    }
+}
+
+impl Field {
+    /// The values of all cells in one list; `None` when no cell has any. Where some
+    /// have none, theirs are zeros, or no numbers, or no words.
+    pub(super) fn values(
+        &self,
+        cells: &[Option<&[u8]>],
+        counts: &[usize],
+        names: &[&str],
+    ) -> Result<Option<Numbers>, Fault> {
+        let size = self.dtype.size();
+        let mut row = self.columns.map(|columns| columns * size);
+        for ((cell, rows), name) in cells.iter().zip(counts).zip(names) {
+            let Some(cell) = cell else { continue };
+            let bytes = cell.len();
+            let fault = || Fault::Rows {
+                chunk: (*name).to_owned(),
+                what: self.name.clone(),
+                bytes,
+                rows: *rows,
+            };
+            if *rows == 0 {
+                continue;
+            }
+            let own = bytes / rows;
+            if own * rows != bytes
+                || own == 0
+                || !own.is_multiple_of(size)
+                || row.is_some_and(|row| row != own)
+            {
+                return Err(fault());
+            }
+            row = Some(own);
+        }
+        let Some(row) = row.filter(|_| cells.iter().any(Option::is_some)) else {
+            return Ok(None);
+        };
+        let mut numbers = Numbers::new(self.dtype.kind(), row / size);
+        let fill = self.fill();
+        for (cell, rows) in cells.iter().zip(counts) {
+            match cell {
+                Some(cell) if *rows > 0 => numbers.bytes.extend(in_order(cell, self.dtype)),
+                _ => {
+                    let fill = fill.iter().copied().cycle().take(rows * row);
+                    numbers.bytes.extend(fill);
+                }
+            }
+        }
+        Ok(Some(numbers))
+    }
+
+    /// The payload of values of all cells in one list, of so many that they became;
+    /// `None` when no cell has any.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Rows`] when a cell has no whole number of rows.
+    pub fn merged(
+        &self,
+        cells: &[Option<&[u8]>],
+        counts: &[usize],
+        names: &[&str],
+        into: &[u32],
+        count: usize,
+    ) -> Result<Option<Vec<u8>>, Fault> {
+        let values = self.values(cells, counts, names)?;
+        Ok(values.map(|values| self.become_fewer(&values, into, count, None)))
+    }
+
+    /// What stands for no value.
+    fn fill(&self) -> Vec<u8> {
+        use zvf_format::numeric::Kind;
+        match (self.missing, self.dtype.kind()) {
+            (Some(code), kind) => code.to_le_bytes()[..kind.size().min(8)].to_vec(),
+            (None, Kind::Float32) => f32::NAN.to_le_bytes().to_vec(),
+            (None, Kind::Float64) => f64::NAN.to_le_bytes().to_vec(),
+            (None, Kind::Float16) => half::f16::NAN.to_le_bytes().to_vec(),
+            (None, Kind::Complex64) => f32::NAN.to_le_bytes().repeat(2),
+            (None, Kind::Complex128) => f64::NAN.to_le_bytes().repeat(2),
+            (None, kind) => vec![0; kind.size()],
+        }
+    }
+
+    /// The values of so many, of which each is made of those that `into` says.
+    pub(super) fn become_fewer(
+        &self,
+        values: &Numbers,
+        into: &[u32],
+        count: usize,
+        own: Option<&[u32]>,
+    ) -> Vec<u8> {
+        let mut bytes = aggregate(values, self.rule, into, count, own, self.missing).bytes;
+        to_order(&mut bytes, self.made());
+        bytes
+    }
+}
+
+/// Numbers as they are stored.
+pub(super) fn to_order(bytes: &mut [u8], dtype: Dtype) {
+    if dtype.order() == ByteOrder::Big {
+        bytes
+            .chunks_exact_mut(dtype.size().max(1))
+            .for_each(<[u8]>::reverse);
+    }
+}

@@ -1,0 +1,116 @@
+//! How far one shape is from another: a measurement that knows nothing of how either
+//! was made.
+
+mod nearest;
+
+use super::distance::square;
+use nearest::Tree;
+
+/// Points, stretches or triangles.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<'a> {
+    /// Numbers of a position.
+    pub axes: usize,
+    /// Positions, row by row.
+    pub positions: &'a [f64],
+    /// Corners of an element: 1, 2 or 3.
+    pub width: usize,
+    /// The corners of each element, as rows. What lies at rows that do not exist is
+    /// left out; an element may have the same corner twice.
+    pub links: &'a [u32],
+}
+
+/// How far one shape is from another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Distance {
+    /// The greatest distance of a corner of an element of the first from the second, which is exact.
+    pub corners: f64,
+    /// The greatest of a sample, corners among them.
+    pub samples: f64,
+    /// What no point of the first is farther than.
+    pub bound: f64,
+    /// Number of samples.
+    pub count: u64,
+}
+
+/// The one-sided Hausdorff distance: how far the point of `from` that is farthest from
+/// `to` is from it. Infinite where there is nothing in `to`, and 0 where there is
+/// nothing in `from`.
+///
+/// Distances of samples are exact but for rounding. Elements are sampled at their corners and on a grid
+/// of equal steps along their edges, no longer than `spacing`; with an infinite
+/// spacing only at corners. As every point of an element is within the longest step of
+/// a sample, `bound` is at most that farther. The work is that of a look-up in a tree a
+/// sample.
+pub fn hausdorff_one_sided(from: &Elements<'_>, to: &Elements<'_>, spacing: f64) -> Distance {
+    let tree = Tree::new(to);
+    let mut found = Distance {
+        corners: 0.0,
+        samples: 0.0,
+        bound: 0.0,
+        count: 0,
+    };
+    let mut place = vec![0.0; from.axes];
+    let mut longest_step = 0.0f64;
+    let mut seen = vec![false; from.positions.len() / from.axes.max(1)];
+    for element in from.iter() {
+        let corners = |at: usize| from.position(element[at]);
+        let longest = (0..element.len())
+            .flat_map(|a| (0..a).map(move |b| (a, b)))
+            .map(|(a, b)| square(corners(a), corners(b)).sqrt())
+            .fold(0.0, f64::max);
+        let steps = match (longest / spacing).ceil() {
+            steps if steps >= 1.0 => steps.min(f64::from(u16::MAX)) as u32,
+            _ => 1,
+        };
+        let mut farthest = 0.0f64;
+        for [a, b] in samples(element.len(), steps) {
+            let shares = [steps - a - b, a, b];
+            place.fill(0.0);
+            for (corner, share) in element.iter().zip(shares) {
+                let share = f64::from(share) / f64::from(steps);
+                for (sum, number) in place.iter_mut().zip(from.position(*corner)) {
+                    *sum += number * share;
+                }
+            }
+            let corner = shares.iter().position(|share| *share == steps);
+            if let Some(corner) = corner {
+                let row = element[corner] as usize;
+                place.copy_from_slice(from.position(element[corner]));
+                if std::mem::replace(&mut seen[row], true) {
+                    continue;
+                }
+            }
+            let distance = tree.nearest(&place);
+            found.count += 1;
+            farthest = farthest.max(distance);
+            if corner.is_some() {
+                found.corners = found.corners.max(distance);
+            }
+        }
+        found.samples = found.samples.max(farthest);
+        if element.len() > 1 {
+            longest_step = longest_step.max(longest / f64::from(steps));
+        }
+    }
+    found.bound = found.samples + longest_step;
+    found
+}
+
+/// The shares of the second and third corner in samples, of so many in all.
+fn samples(width: usize, steps: u32) -> impl Iterator<Item = [u32; 2]> {
+    let most = move |at: usize, left: u32| if at < width { left } else { 0 };
+    (0..=most(1, steps)).flat_map(move |a| (0..=most(2, steps - a)).map(move |b| [a, b]))
+}
+
+impl<'a> Elements<'a> {
+    fn iter(&self) -> impl Iterator<Item = &'a [u32]> {
+        let rows = self.positions.len() / self.axes.max(1);
+        (self.links.chunks_exact(self.width.clamp(1, 3)))
+            .filter(move |element| element.iter().all(|row| (*row as usize) < rows))
+    }
+
+    fn position(&self, row: u32) -> &'a [f64] {
+        &self.positions[row as usize * self.axes..(row as usize + 1) * self.axes]
+    }
+}

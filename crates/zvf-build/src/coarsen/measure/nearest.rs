@@ -1,0 +1,149 @@
+//! The nearest of many points, stretches or triangles: a tree of boxes.
+
+use super::super::distance::{off, square};
+use super::Elements;
+
+/// Elements of a leaf.
+const LEAF: usize = 4;
+
+/// Elements in the order of a balanced tree: each range is cut in the middle, where its
+/// boxes are longest, until it is a leaf.
+pub(super) struct Tree<'a> {
+    shape: Elements<'a>,
+    /// Elements in the order of leaves.
+    elements: Vec<&'a [u32]>,
+    /// The least and greatest corner of each node's box. Children of node n are 2n + 1
+    /// and 2n + 2.
+    boxes: Vec<f64>,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn new(shape: &Elements<'a>) -> Self {
+        let mut tree = Self {
+            shape: *shape,
+            elements: shape.iter().collect(),
+            boxes: Vec::new(),
+        };
+        let mut elements = std::mem::take(&mut tree.elements);
+        if !elements.is_empty() {
+            tree.build(0, &mut elements);
+        }
+        tree.elements = elements;
+        tree
+    }
+
+    fn build(&mut self, node: usize, elements: &mut [&'a [u32]]) {
+        let axes = self.shape.axes;
+        let start = node * 2 * axes;
+        if self.boxes.len() < start + 2 * axes {
+            self.boxes.resize(start + 2 * axes, 0.0);
+        }
+        let (mut widest, mut extent) = (0, f64::NEG_INFINITY);
+        for axis in 0..axes {
+            let (mut lower, mut upper) = (f64::INFINITY, f64::NEG_INFINITY);
+            for row in elements.iter().copied().flatten() {
+                let number = self.shape.position(*row)[axis];
+                lower = lower.min(number);
+                upper = upper.max(number);
+            }
+            self.boxes[start + axis] = lower;
+            self.boxes[start + axes + axis] = upper;
+            if upper - lower > extent {
+                (widest, extent) = (axis, upper - lower);
+            }
+        }
+        if elements.len() <= LEAF {
+            return;
+        }
+        let shape = self.shape;
+        let sum = |element: &[u32]| -> f64 {
+            element.iter().map(|row| shape.position(*row)[widest]).sum()
+        };
+        let middle = elements.len() / 2;
+        elements.select_nth_unstable_by(middle, |a, b| sum(a).total_cmp(&sum(b)));
+        let (left, right) = elements.split_at_mut(middle);
+        self.build(2 * node + 1, left);
+        self.build(2 * node + 2, right);
+    }
+
+    /// How far the nearest is.
+    pub(super) fn nearest(&self, place: &[f64]) -> f64 {
+        if self.elements.is_empty() {
+            return f64::INFINITY;
+        }
+        let mut best = f64::INFINITY;
+        self.search(0, &self.elements, place, &mut best);
+        best.sqrt()
+    }
+
+    fn search(&self, node: usize, elements: &[&[u32]], place: &[f64], best: &mut f64) {
+        if elements.len() <= LEAF {
+            for element in elements {
+                *best = best.min(self.square_of(element, place));
+            }
+            return;
+        }
+        let (left, right) = elements.split_at(elements.len() / 2);
+        let mut children = [(2 * node + 1, left), (2 * node + 2, right)]
+            .map(|(child, elements)| (self.square_of_box(child, place), child, elements));
+        if children[1].0 < children[0].0 {
+            children.swap(0, 1);
+        }
+        for (square, child, elements) in children {
+            if square < *best {
+                self.search(child, elements, place, best);
+            }
+        }
+    }
+
+    /// The squared distance of a box.
+    fn square_of_box(&self, node: usize, place: &[f64]) -> f64 {
+        let axes = self.shape.axes;
+        let (lower, upper) = self.boxes[node * 2 * axes..][..2 * axes].split_at(axes);
+        place
+            .iter()
+            .zip(lower.iter().zip(upper))
+            .map(|(number, (lower, upper))| {
+                let off = (lower - number).max(number - upper).max(0.0);
+                off * off
+            })
+            .sum()
+    }
+
+    /// The squared distance of an element.
+    fn square_of(&self, element: &[u32], place: &[f64]) -> f64 {
+        let at = |corner: usize| self.shape.position(element[corner]);
+        match element.len() {
+            1 => square(at(0), place),
+            2 => off(place, at(0), at(1)),
+            _ => square_of_triangle([at(0), at(1), at(2)], place),
+        }
+    }
+}
+
+/// (to - from) · (other - from)
+fn product(from: &[f64], to: &[f64], other: &[f64]) -> f64 {
+    from.iter()
+        .zip(to.iter().zip(other))
+        .map(|(from, (to, other))| (to - from) * (other - from))
+        .sum()
+}
+
+/// Inside, of the plane; outside, of the nearest side.
+fn square_of_triangle([a, b, c]: [&[f64]; 3], place: &[f64]) -> f64 {
+    let (bb, bc, cc) = (square(a, b), product(a, b, c), square(a, c));
+    let (pb, pc) = (product(a, b, place), product(a, c, place));
+    let whole = bb * cc - bc * bc;
+    let (of_b, of_c) = (cc * pb - bc * pc, bb * pc - bc * pb);
+    if whole > 0.0 && of_b >= 0.0 && of_c >= 0.0 && of_b + of_c <= whole {
+        let (of_b, of_c) = (of_b / whole, of_c / whole);
+        return (0..place.len())
+            .map(|axis| {
+                let off =
+                    a[axis] + (b[axis] - a[axis]) * of_b + (c[axis] - a[axis]) * of_c - place[axis];
+                off * off
+            })
+            .sum();
+    }
+    off(place, a, b).min(off(place, b, c)).min(off(place, c, a))
+}

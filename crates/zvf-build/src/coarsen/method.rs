@@ -1,0 +1,118 @@
+//! What can be asked for.
+
+use super::{Block, Form, Merge, bins, collapse, simplify, stride, subset};
+
+/// How vertices of a chunk become fewer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Method {
+    /// All vertices of an object in a cell of this extent become one; those of several
+    /// objects too where `share` is said, as paths always do. Of trees only what is
+    /// connected does, so that they stay trees. Axes without an extent are not cut.
+    Bins {
+        /// Extent of a cell; chunks are whole numbers of them.
+        cell: Vec<f64>,
+        /// Where the one is.
+        placing: Placing,
+        /// Whether objects share it.
+        share: bool,
+    },
+    /// Of the points of an object in a cell of this extent, those that come first by a
+    /// number drawn from the seed and where they are; at least one. Subsets of subsets with the
+    /// same seed are nested. Others become the nearest of their cell that stays and has
+    /// the same owner, or none.
+    Subset {
+        /// Extent of a cell.
+        cell: Vec<f64>,
+        /// How many of a cell stay.
+        keep: u32,
+        /// What numbers are drawn from.
+        seed: u64,
+        /// Leaves out those that stay in cells of this extent too: the next level, of
+        /// several that hold each point once, has them. Chunks are whole numbers of
+        /// these cells as well.
+        without: Option<Vec<f64>>,
+    },
+    /// Paths, and the limbs of trees, keep what they need to be nowhere farther from
+    /// the old than this (Douglas-Peucker). Trees keep roots, branch points and ends;
+    /// paths their ends and vertices where others meet or leave them; of a ring of a
+    /// graph a vertex is left at least.
+    Simplify {
+        /// The distance.
+        tolerance: f64,
+    },
+    /// Every so many vertices of a path or limb are kept, and its ends.
+    Stride {
+        /// How many.
+        step: u32,
+    },
+    /// Edges of a mesh are collapsed where that changes its shape least (quadric
+    /// error), boundaries kept.
+    Collapse {
+        /// The share of vertices that stays.
+        keep: f64,
+        /// How far the surface may move; `f64::INFINITY` when only the share counts.
+        tolerance: f64,
+        /// Whether connected pieces below this many faces that lie in the chunk as a
+        /// whole are dropped; 0 keeps all.
+        cull: u32,
+    },
+}
+
+/// Where the one vertex of a cell is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placing {
+    /// In the middle of those it stands for.
+    #[default]
+    Mean,
+    /// At the one that is nearest to the middle.
+    Medoid,
+}
+
+impl Method {
+    /// Whether it is for geometry of this form. Faces have no lines to simplify, and
+    /// what links or paths join is no matter of chance.
+    pub fn suits(&self, form: Form) -> bool {
+        match self {
+            Self::Bins { .. } => true,
+            Self::Subset { .. } => form == Form::Points,
+            Self::Simplify { .. } | Self::Stride { .. } => {
+                matches!(form, Form::Paths | Form::Trees | Form::Graphs)
+            }
+            Self::Collapse { .. } => form == Form::Faces,
+        }
+    }
+
+    /// Which vertices of a block become one. A block that the method does not
+    /// [suit](Self::suits) stays as it is.
+    pub fn merge(&self, block: &Block) -> Merge {
+        if !self.suits(block.form) {
+            return Merge::unchanged(block);
+        }
+        match self {
+            Self::Bins {
+                cell,
+                placing,
+                share,
+            } => bins::merge(block, cell, *placing, *share),
+            Self::Subset {
+                cell,
+                keep,
+                seed,
+                without: None,
+            } => subset::merge(block, cell, *keep, *seed),
+            Self::Subset {
+                cell,
+                keep,
+                seed,
+                without: Some(next),
+            } => subset::merge_without(block, (cell, next), *keep, *seed),
+            Self::Simplify { tolerance } => simplify::merge(block, *tolerance),
+            Self::Stride { step } => stride::merge(block, *step),
+            Self::Collapse {
+                keep,
+                tolerance,
+                cull,
+            } => collapse::merge(block, *keep, *tolerance, *cull),
+        }
+    }
+}

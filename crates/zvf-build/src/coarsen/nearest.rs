@@ -1,0 +1,80 @@
+//! The nearest of some vertices.
+
+use super::{Block, distance::square};
+
+/// Below this number, looking at each is faster.
+const FEW: usize = 12;
+
+/// Vertices, found by where they are: the middle one in each stretch parts the others
+/// along the axis of its turn.
+#[derive(Clone, Debug)]
+pub(super) struct Nearest<'a> {
+    block: &'a Block,
+    rows: Vec<u32>,
+}
+
+impl<'a> Nearest<'a> {
+    /// Sorts what can be found.
+    pub(super) fn new(block: &'a Block, mut rows: Vec<u32>) -> Self {
+        sort(block, &mut rows);
+        Self { block, rows }
+    }
+
+    /// The one nearest to a place, of equally near ones the first of the block, with
+    /// the square of its distance.
+    pub(super) fn find(&self, place: &[f64]) -> Option<(f64, u32)> {
+        let mut best = None;
+        self.search(place, 0, self.rows.len(), 0, &mut best);
+        best
+    }
+
+    fn search(
+        &self,
+        place: &[f64],
+        start: usize,
+        end: usize,
+        axis: usize,
+        best: &mut Option<(f64, u32)>,
+    ) {
+        let mut look = |row: u32| {
+            let found = (square(place, self.block.position(row as usize)), row);
+            if best.is_none_or(|best| found < best) {
+                *best = Some(found);
+            }
+        };
+        if end - start <= FEW {
+            self.rows[start..end].iter().for_each(|row| look(*row));
+            return;
+        }
+        let middle = usize::midpoint(start, end);
+        let row = self.rows[middle];
+        look(row);
+        let side = place[axis] - self.block.position(row as usize)[axis];
+        let next = (axis + 1) % self.block.axes;
+        let (near, far) = match side < 0.0 {
+            true => ((start, middle), (middle + 1, end)),
+            false => ((middle + 1, end), (start, middle)),
+        };
+        self.search(place, near.0, near.1, next, best);
+        // Equally near ones count: one of them may come first.
+        if best.is_none_or(|best| side * side <= best.0) {
+            self.search(place, far.0, far.1, next, best);
+        }
+    }
+}
+
+fn sort(block: &Block, rows: &mut [u32]) {
+    let mut stretches = vec![(0, rows.len(), 0)];
+    while let Some((start, end, axis)) = stretches.pop() {
+        if end - start <= FEW {
+            continue;
+        }
+        let middle = usize::midpoint(start, end);
+        let at = |row: u32| block.position(row as usize)[axis];
+        rows[start..end].select_nth_unstable_by(middle - start, |a, b| {
+            at(*a).total_cmp(&at(*b)).then(a.cmp(b))
+        });
+        let next = (axis + 1) % block.axes;
+        stretches.extend([(start, middle, next), (middle + 1, end, next)]);
+    }
+}

@@ -1,0 +1,181 @@
+//! In which order vertices of a chunk are stored, and how fragments cut it.
+
+use super::{
+    Merge, NOBODY, NONE, Places, Recipe, Shape,
+    input::{Fault, Gathered},
+};
+
+/// Rows of a chunk.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// The vertex of each row.
+    pub(super) rows: Vec<u32>,
+    /// The row of each vertex.
+    pub(super) row_of: Vec<u32>,
+    /// Where fragments end, and whose they are; none where objects name vertices.
+    pub(super) fragments: Vec<(u32, u32)>,
+    /// Rows that start a fragment of a tree.
+    heads: Vec<bool>,
+}
+
+impl Order {
+    /// Whether the order of rows says that there is a link from `parent` to `child`.
+    pub(super) fn implies(&self, child: u64, parent: u64) -> bool {
+        let is_head = self.heads.get(child as usize).copied().unwrap_or(true);
+        child == parent.wrapping_add(1) && !is_head
+    }
+}
+
+impl Recipe {
+    /// Rows and fragments of the vertices of a merge.
+    pub(super) fn order(&self, gathered: &Gathered, merge: &Merge) -> Result<Order, Fault> {
+        let count = merge.len(self.axes);
+        let mut rows: Vec<u32> = (0..count as u32).collect();
+        let owner_of = owners(gathered, merge, count);
+        let mut heads = Vec::new();
+        match self.shape {
+            Shape::Named => rows = first_visits(gathered, merge, count),
+            Shape::Trees => (rows, heads) = trees(gathered, merge, &owner_of),
+            Shape::Owned if self.has_objects => {
+                rows.sort_by_key(|vertex| owner_of[*vertex as usize]);
+            }
+            Shape::Owned => {}
+        }
+        let mut fragments = Vec::new();
+        match (self.shape, self.has_objects, &self.bins) {
+            (Shape::Named, ..) => {}
+            (Shape::Owned, false, Some(bins)) if self.width.is_none() => {
+                let bin_of = |vertex: u32| -> u32 {
+                    let place = match &merge.places {
+                        Places::Kept(kept) => {
+                            gathered.block.position(kept[vertex as usize] as usize)
+                        }
+                        Places::Moved(all) => &all[vertex as usize * self.axes..][..self.axes],
+                    };
+                    // A place in the chunk has a bin; their number was checked.
+                    bins.place_of(place).map_or(0, |place| place.bin as u32)
+                };
+                let bin_of: Vec<u32> = (0..count as u32).map(bin_of).collect();
+                rows.sort_by_key(|vertex| bin_of[*vertex as usize]);
+                let mut at = 0;
+                for bin in 0..u32::try_from(bins.count()).map_err(|_| Fault::TooMany)? {
+                    while rows
+                        .get(at)
+                        .is_some_and(|vertex| bin_of[*vertex as usize] == bin)
+                    {
+                        at += 1;
+                    }
+                    // Readers take the number of a fragment for that of its bin.
+                    fragments.push((at as u32, NOBODY));
+                }
+            }
+            _ => {
+                for (row, vertex) in rows.iter().enumerate() {
+                    let owner = owner_of[*vertex as usize];
+                    let is_head = heads.get(row).copied().unwrap_or(row == 0);
+                    match fragments.last_mut() {
+                        Some((end, last)) if *last == owner && !is_head => *end = row as u32 + 1,
+                        _ => fragments.push((row as u32 + 1, owner)),
+                    }
+                }
+            }
+        }
+        let mut row_of = vec![NONE; count];
+        for (row, vertex) in rows.iter().enumerate() {
+            row_of[*vertex as usize] = row as u32;
+        }
+        Ok(Order {
+            rows,
+            row_of,
+            fragments,
+            heads,
+        })
+    }
+}
+
+/// The object of each coarse vertex: its own, or that of the first it stands for.
+fn owners(gathered: &Gathered, merge: &Merge, count: usize) -> Vec<u32> {
+    if let Places::Kept(kept) = &merge.places {
+        let own = kept
+            .iter()
+            .map(|vertex| gathered.block.owner(*vertex as usize));
+        return own.collect();
+    }
+    let mut owner_of = vec![NOBODY; count];
+    for (vertex, parent) in merge.parent.iter().enumerate().rev() {
+        if *parent != NONE {
+            owner_of[*parent as usize] = gathered.block.owner(vertex);
+        }
+    }
+    owner_of
+}
+
+/// Vertices in the order in which paths come to them, so that many are ranges.
+fn first_visits(gathered: &Gathered, merge: &Merge, count: usize) -> Vec<u32> {
+    let mut rows = Vec::with_capacity(count);
+    let mut seen = vec![false; count];
+    for path in &gathered.block.paths {
+        for vertex in &path.rows {
+            let parent = merge.parent[*vertex as usize];
+            if parent != NONE && !std::mem::replace(&mut seen[parent as usize], true) {
+                rows.push(parent);
+            }
+        }
+    }
+    rows.extend((0..count as u32).filter(|vertex| !seen[*vertex as usize]));
+    rows
+}
+
+/// Parents before children and a child after its parent where that is possible, and
+/// which rows start a fragment: those whose parent is not here.
+fn trees(gathered: &Gathered, merge: &Merge, owner_of: &[u32]) -> (Vec<u32>, Vec<bool>) {
+    let count = owner_of.len();
+    let mut parent_of = vec![NONE; count];
+    let mut children = vec![0u32; count + 1];
+    for link in gathered.block.links.chunks_exact(2) {
+        let (child, parent) = (
+            merge.parent[link[0] as usize],
+            merge.parent[link[1] as usize],
+        );
+        if child == NONE || parent == NONE || child == parent || parent_of[child as usize] != NONE {
+            continue;
+        }
+        parent_of[child as usize] = parent;
+        children[parent as usize + 1] += 1;
+    }
+    for at in 1..children.len() {
+        children[at] += children[at - 1];
+    }
+    let mut next = children.clone();
+    let mut list = vec![0u32; children[count] as usize];
+    for (child, parent) in (0u32..).zip(&parent_of) {
+        if *parent != NONE {
+            let slot = &mut next[*parent as usize];
+            list[*slot as usize] = child;
+            *slot += 1;
+        }
+    }
+    let mut roots: Vec<u32> = (0..count as u32)
+        .filter(|vertex| parent_of[*vertex as usize] == NONE)
+        .collect();
+    roots.sort_by_key(|root| owner_of[*root as usize]);
+    let (mut rows, mut heads) = (Vec::with_capacity(count), vec![false; count]);
+    let mut seen = vec![false; count];
+    // What a damaged tree has in circles has no root, and comes last.
+    let rest = (0..count as u32).collect::<Vec<u32>>();
+    for start in roots.into_iter().chain(rest) {
+        let mut open = vec![start];
+        while let Some(vertex) = open.pop() {
+            if std::mem::replace(&mut seen[vertex as usize], true) {
+                continue;
+            }
+            if vertex == start {
+                heads[rows.len()] = true;
+            }
+            rows.push(vertex);
+            let own = children[vertex as usize] as usize..children[vertex as usize + 1] as usize;
+            open.extend(list[own].iter().rev());
+        }
+    }
+    (rows, heads)
+}

@@ -1,0 +1,60 @@
+//! Some points stay as they are.
+
+use super::{Block, Merge, NONE, Places, cells::Cells, draw::draw, nearest::Nearest};
+
+/// Keeps the `keep` points of each cell (at least one) whose drawn numbers are least, of
+/// each owner apart, so that none loses all it has. The others become the nearest of
+/// their cell and owner that was kept.
+pub(super) fn merge(block: &Block, cell: &[f64], keep: u32, seed: u64) -> Merge {
+    let cells = Cells::new(block, cell, true);
+    let keep = keep.max(1) as usize;
+    let drawn = |vertex: u32| {
+        // Zero has two signs but is one place.
+        let place = block.position(vertex as usize).iter();
+        let place = place.map(|at| (at + 0.0).to_bits());
+        draw(seed, place.chain([block.owner(vertex as usize).into()]))
+    };
+    let numbered = cells.of.iter().zip(0..);
+    let mut order: Vec<(u32, u64, u32)> = numbered
+        .map(|(cell, vertex)| (*cell, drawn(vertex), vertex))
+        .collect();
+    order.sort_unstable();
+    let mut into = vec![NONE; block.len()];
+    let mut square = 0.0_f64;
+    for members in order.chunk_by(|a, b| a.0 == b.0) {
+        let (stay, dropped) = members.split_at(keep.min(members.len()));
+        for (.., row) in stay {
+            into[*row as usize] = *row;
+        }
+        if dropped.is_empty() {
+            continue;
+        }
+        let nearest = Nearest::new(block, stay.iter().map(|(.., row)| *row).collect());
+        for (.., row) in dropped {
+            if let Some((found, kept)) = nearest.find(block.position(*row as usize)) {
+                into[*row as usize] = kept;
+                square = square.max(found);
+            }
+        }
+    }
+    Merge::kept(block, into, Some(square.sqrt()))
+}
+
+/// The points that stay in cells of the first extent and not in those of the other. No
+/// other has a part in them.
+pub(super) fn merge_without(block: &Block, cells: (&[f64], &[f64]), keep: u32, seed: u64) -> Merge {
+    let stay = |cell: &[f64]| merge(block, cell, keep, seed);
+    let (own, next) = (stay(cells.0), stay(cells.1));
+    let mut into = vec![NONE; block.len()];
+    if let Places::Kept(rows) = &own.places {
+        for row in rows {
+            into[*row as usize] = *row;
+        }
+    }
+    if let Places::Kept(rows) = &next.places {
+        for row in rows {
+            into[*row as usize] = NONE;
+        }
+    }
+    Merge::kept(block, into, None)
+}

@@ -1,0 +1,329 @@
+//! Values of the coarser level, one by one.
+
+use std::cmp::Ordering;
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use zvf_build::{
+    Numbers,
+    coarsen::{NONE, Rule, aggregate},
+};
+use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
+
+/// Values and what they become.
+#[derive(Clone, Debug)]
+struct Case {
+    numbers: Numbers,
+    parent: Vec<u32>,
+    count: usize,
+    missing: Option<i64>,
+}
+
+/// Rows of few values, so that many are the same: any bytes, and those at the ends.
+fn case() -> impl Strategy<Value = Case> {
+    (select(&Kind::ALL[..]), 1_usize..5, 0_usize..40, 1_usize..8).prop_flat_map(
+        |(kind, columns, rows, count)| {
+            let size = kind.size();
+            let nan = match kind {
+                Kind::Float16 => half::f16::NAN.to_le_bytes().to_vec(),
+                Kind::Float64 | Kind::Complex128 => f64::NAN.to_le_bytes().repeat(size / 8),
+                _ => f32::NAN.to_le_bytes().repeat(size.div_ceil(4)),
+            };
+            let one = prop_oneof![
+                3 => vec(any::<u8>(), size),
+                2 => vec(0_u8..2, 1).prop_map(move |low| [low, vec![0; size - 1]].concat()),
+                1 => Just(vec![0xff; size]),
+                1 => Just([vec![0xff; size - 1], vec![0x7f]].concat()),
+                1 => Just([vec![0; size - 1], vec![0x80]].concat()),
+                1 => Just(nan[..size].to_vec()),
+            ];
+            // A truth value is stored as 0 or 1.
+            let one = one.prop_map(move |mut bytes| {
+                if kind == Kind::Bool {
+                    bytes[0] &= 1;
+                }
+                bytes
+            });
+            let parent = prop_oneof![4 => 0..count as u32, 1 => Just(NONE)];
+            let picks = vec((any::<prop::sample::Index>(), parent), rows);
+            let missing = prop_oneof![Just(None), Just(Some(-1)), Just(Some(1)), Just(Some(0))];
+            (vec(vec(one, columns), 1..5), picks, missing).prop_map(
+                move |(pool, picks, missing)| {
+                    let rows = picks.iter().flat_map(|(pick, _)| pick.get(&pool).concat());
+                    Case {
+                        numbers: Numbers {
+                            kind,
+                            columns,
+                            bytes: rows.collect(),
+                        },
+                        parent: picks.iter().map(|(_, parent)| *parent).collect(),
+                        count,
+                        missing,
+                    }
+                },
+            )
+        },
+    )
+}
+
+fn values(numbers: &Numbers) -> Vec<Vec<Value>> {
+    let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
+    let columns = (numbers.columns as u32).try_into().unwrap();
+    let rows = NumericRows::parse(&numbers.bytes, dtype, columns).unwrap();
+    let row = |row| (0..numbers.columns as u32).map(move |column| rows.value(row, column).unwrap());
+    (0..numbers.len()).map(|at| row(at).collect()).collect()
+}
+
+fn parts(value: Value) -> Vec<f64> {
+    match value {
+        Value::Float(x) => vec![x],
+        Value::Complex { re, im } => vec![re, im],
+        _ => vec![],
+    }
+}
+
+fn whole(value: Value) -> i128 {
+    match value {
+        Value::Int(x) => x.into(),
+        Value::UInt(x) => x.into(),
+        Value::Bool(x) => x.into(),
+        _ => panic!("{value:?} is no integer"),
+    }
+}
+
+fn is_float(kind: Kind) -> bool {
+    parts_of(kind) > 0
+}
+
+fn parts_of(kind: Kind) -> usize {
+    match kind {
+        Kind::Float16 | Kind::Float32 | Kind::Float64 => 1,
+        Kind::Complex64 | Kind::Complex128 => 2,
+        _ => 0,
+    }
+}
+
+fn limits(kind: Kind) -> (i128, i128) {
+    let bits = kind.size() * 8;
+    match kind {
+        Kind::Bool => (0, 1),
+        Kind::Int8 | Kind::Int16 | Kind::Int32 | Kind::Int64 => {
+            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        }
+        _ => (0, (1 << bits) - 1),
+    }
+}
+
+fn order(a: Value, b: Value) -> Ordering {
+    match parts(a).is_empty() {
+        true => whole(a).cmp(&whole(b)),
+        false => {
+            let pairs = parts(a).into_iter().zip(parts(b));
+            pairs.fold(Ordering::Equal, |order, (a, b)| order.then(a.total_cmp(&b)))
+        }
+    }
+}
+
+fn row_order(a: &[Value], b: &[Value]) -> Ordering {
+    let pairs = a.iter().zip(b);
+    pairs.fold(Ordering::Equal, |so_far, (a, b)| so_far.then(order(*a, *b)))
+}
+
+/// As the type holds it.
+fn narrowed(kind: Kind, value: f64) -> f64 {
+    match kind {
+        Kind::Float16 => half::f16::from_f64(value).to_f64(),
+        Kind::Float32 | Kind::Complex64 => f64::from(value as f32),
+        _ => value,
+    }
+}
+
+impl Case {
+    /// Whether a value is one.
+    fn is_value(&self, value: Value) -> bool {
+        match is_float(self.numbers.kind) {
+            true => parts(value).iter().all(|part| !part.is_nan()),
+            false if self.numbers.kind == Kind::Bool => true,
+            false => self
+                .missing
+                .is_none_or(|missing| whole(value) != missing.into()),
+        }
+    }
+
+    /// What stands for none.
+    fn is_nothing(&self, value: Value) -> bool {
+        let kind = self.numbers.kind;
+        match is_float(kind) {
+            true => parts(value).iter().all(|part| part.is_nan()),
+            false => {
+                let (least, greatest) = limits(kind);
+                let missing = self
+                    .missing
+                    .map(i128::from)
+                    .filter(|missing| kind != Kind::Bool && (least..=greatest).contains(missing));
+                whole(value) == missing.unwrap_or(0)
+            }
+        }
+    }
+
+    fn check(&self, rule: Rule) {
+        let Self {
+            numbers,
+            parent,
+            count,
+            missing,
+        } = self;
+        let kind = numbers.kind;
+        let found = aggregate(numbers, rule, parent, *count, None, *missing);
+        assert_eq!(found.len(), *count, "{rule}");
+        let expected = match rule {
+            Rule::Count => (Kind::UInt32, 1),
+            _ => (kind, numbers.columns),
+        };
+        assert_eq!((found.kind, found.columns), expected);
+        let (rows, found) = (values(numbers), values(&found));
+        for (number, found) in found.iter().enumerate() {
+            let members = rows
+                .iter()
+                .zip(parent)
+                .filter(|(_, parent)| **parent as usize == number);
+            let members: Vec<&Vec<Value>> = members.map(|(row, _)| row).collect();
+            let full: Vec<&Vec<Value>> = members
+                .iter()
+                .copied()
+                .filter(|row| row.iter().all(|value| self.is_value(*value)))
+                .collect();
+            match rule {
+                Rule::Count => assert_eq!(whole(found[0]), full.len() as i128),
+                Rule::Own => match members.first() {
+                    // NaN is not equal to itself.
+                    Some(first) => assert_eq!(format!("{first:?}"), format!("{found:?}")),
+                    None => assert!(found.iter().all(|value| self.is_nothing(*value))),
+                },
+                Rule::Mode => {
+                    let times = |row: &Vec<Value>| {
+                        full.iter()
+                            .filter(|other| row_order(row, other).is_eq())
+                            .count()
+                    };
+                    let best = full
+                        .iter()
+                        .max_by(|a, b| times(a).cmp(&times(b)).then(row_order(b, a)));
+                    match best {
+                        Some(best) => assert_eq!(row_order(best, found), Ordering::Equal),
+                        None => assert!(found.iter().all(|value| self.is_nothing(*value))),
+                    }
+                }
+                _ => {
+                    for (column, found) in found.iter().enumerate() {
+                        let all = members.iter().map(|row| row[column]);
+                        let all: Vec<Value> = all.filter(|value| self.is_value(*value)).collect();
+                        self.check_one(rule, &all, *found);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_one(&self, rule: Rule, all: &[Value], found: Value) {
+        let kind = self.numbers.kind;
+        if all.is_empty() {
+            assert!(self.is_nothing(found), "{rule}: {found:?}");
+            return;
+        }
+        let members = all.len();
+        match rule {
+            Rule::Min => assert!(all.iter().min_by(|a, b| order(**a, **b)) == Some(&found)),
+            Rule::Max => assert!(all.iter().max_by(|a, b| order(**a, **b)) == Some(&found)),
+            _ if is_float(kind) => {
+                for (part, found) in parts(found).into_iter().enumerate() {
+                    let sum = all.iter().fold(0.0, |sum, value| sum + parts(*value)[part]);
+                    let sum = match rule {
+                        Rule::Sum => sum,
+                        _ => sum / members as f64,
+                    };
+                    let sum = narrowed(kind, sum);
+                    assert!(
+                        found == sum || (found.is_nan() && sum.is_nan()),
+                        "{rule} {found} {sum}"
+                    );
+                }
+            }
+            _ => {
+                let sum: i128 = all.iter().map(|value| whole(*value)).sum();
+                let (least, greatest) = limits(kind);
+                let (found, members) = (whole(found), members as i128);
+                match rule {
+                    Rule::Sum => assert_eq!(found, sum.clamp(least, greatest)),
+                    _ => {
+                        // No integer is nearer, and in the middle none is farther from zero.
+                        let off = (found * members - sum) * 2;
+                        assert!(off.abs() <= members, "{found} of {sum}/{members}");
+                        assert!(off.abs() < members || found.abs() * members > sum.abs());
+                    }
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn values_are_those_of_brute_force(case in case()) {
+        for rule in Rule::ALL {
+            case.check(rule);
+        }
+    }
+}
+
+#[test]
+fn own_values_are_those_of_what_is_kept() {
+    let numbers = Numbers::float32(2, (0..8_u8).map(f32::from));
+    let found = aggregate(&numbers, Rule::Own, &[1, 0, 1, 0], 2, Some(&[3, 2]), None);
+    assert_eq!(found, Numbers::float32(2, [6.0, 7.0, 4.0, 5.0]));
+    let short = aggregate(&numbers, Rule::Own, &[], 2, Some(&[9]), None);
+    assert!(
+        short
+            .bytes
+            .chunks_exact(4)
+            .all(|one| f32::from_le_bytes(one.try_into().unwrap()).is_nan())
+    );
+}
+
+/// 64-bit integers never pass through floats.
+#[test]
+fn large_integers_are_exact() {
+    let numbers = |values: &[i64]| Numbers {
+        bytes: values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect(),
+        ..Numbers::new(Kind::Int64, 1)
+    };
+    let large = (1_i64 << 53) + 1;
+    let check = |rule, values: &[i64], expected: i64| {
+        let found = aggregate(
+            &numbers(values),
+            rule,
+            &vec![0; values.len()],
+            1,
+            None,
+            None,
+        );
+        assert_eq!(found, numbers(&[expected]), "{rule} of {values:?}");
+    };
+    check(Rule::Sum, &[large, 2], large + 2);
+    check(Rule::Mean, &[large, large, large], large);
+    check(Rule::Max, &[large, large - 1], large);
+    check(Rule::Min, &[-large, 1 - large], -large);
+    check(Rule::Sum, &[i64::MAX, i64::MAX, -5], i64::MAX);
+    check(Rule::Mean, &[i64::MIN, i64::MIN + 1], i64::MIN);
+    check(Rule::Mode, &[large, large - 1, large], large);
+}
+
+#[test]
+fn counts_are_added_up_after() {
+    assert_eq!(Rule::Count.again(), Rule::Sum);
+    assert_eq!(Rule::Mean.again(), Rule::Mean);
+}

@@ -1,0 +1,213 @@
+//! Cells, means and medoids.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use zvf_build::coarsen::{Block, Form, Merge, Method, NONE, Places, Placing, contract_links};
+
+use super::blocks::{block, distance, holds, place};
+
+fn bins(cell: &[f64], placing: Placing, share: bool) -> Method {
+    Method::Bins {
+        cell: cell.to_vec(),
+        placing,
+        share,
+    }
+}
+
+/// The groups, in order, by their members: a vertex as often as it counts.
+fn groups(block: &Block, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
+    let key = |vertex: usize| {
+        let place = block.position(vertex).iter().zip(cell);
+        let cell: Vec<i64> = place.map(|(at, cell)| (at / cell).floor() as i64).collect();
+        let is_shared = share && block.form != Form::Trees;
+        (if is_shared { 0 } else { block.owner(vertex) }, cell)
+    };
+    let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    match block.form {
+        Form::Paths => {
+            let mut order = Vec::new();
+            for row in block.paths.iter().flat_map(|path| &path.rows) {
+                let key = key(*row as usize);
+                if !order.contains(&key) {
+                    order.push(key.clone());
+                }
+                groups.entry(key).or_default().push(*row as usize);
+            }
+            order.iter().map(|key| groups[key].clone()).collect()
+        }
+        Form::Trees => {
+            // Whoever is linked inside a cell is of one piece, until nothing changes.
+            let mut piece: Vec<usize> = (0..block.len()).collect();
+            for _ in 0..block.len() {
+                for link in block.links.chunks_exact(2) {
+                    let [a, b] = [link[0] as usize, link[1] as usize];
+                    if key(a) == key(b) {
+                        let least = piece[a].min(piece[b]);
+                        (piece[a], piece[b]) = (least, least);
+                    }
+                }
+            }
+            let mut pieces: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            (0..block.len()).for_each(|row| pieces.entry(piece[row]).or_default().push(row));
+            pieces.into_values().collect()
+        }
+        _ => {
+            (0..block.len()).for_each(|row| groups.entry(key(row)).or_default().push(row));
+            groups.into_values().collect()
+        }
+    }
+}
+
+fn check(block: &Block, cell: f64, placing: Placing, share: bool) {
+    let cell = vec![cell; block.axes];
+    let merge = bins(&cell, placing, share).merge(block);
+    holds(block, &merge);
+    let groups = groups(block, &cell, share);
+    assert_eq!(merge.len(block.axes), groups.len());
+    let mut error = 0.0_f64;
+    for (number, members) in groups.iter().enumerate() {
+        for row in members {
+            assert_eq!(merge.parent[*row] as usize, number, "vertex {row}");
+        }
+        let mean: Vec<f64> = (0..block.axes)
+            .map(|axis| {
+                let all = members.iter().map(|row| block.position(*row)[axis]);
+                all.sum::<f64>() / members.len() as f64
+            })
+            .collect();
+        let found = place(block, &merge, number as u32);
+        match &merge.places {
+            Places::Moved(_) => assert!(distance(found, &mean) < 1e-5, "{found:?} {mean:?}"),
+            Places::Kept(rows) => {
+                assert!(members.contains(&(rows[number] as usize)));
+                let far = members
+                    .iter()
+                    .map(|row| distance(block.position(*row), &mean));
+                let least = far.fold(f64::INFINITY, f64::min);
+                assert!(distance(found, &mean) <= least + 1e-5);
+            }
+        }
+    }
+    for (row, parent) in merge.parent.iter().enumerate() {
+        // What no path names has no part in levels.
+        let is_named = groups.iter().flatten().any(|member| *member == row);
+        let is_lost = block.form == Form::Paths && !is_named;
+        assert_eq!(*parent == NONE, is_lost, "vertex {row}");
+        if *parent != NONE {
+            error = error.max(distance(block.position(row), place(block, &merge, *parent)));
+        }
+    }
+    assert!((merge.error.unwrap() - error).abs() < 1e-9);
+    if block.form == Form::Trees {
+        stays_a_forest(block, &merge);
+    }
+}
+
+/// No cycle comes, and every root stays one: each vertex has one parent or none, as
+/// many have none as before, and all ways end.
+fn stays_a_forest(block: &Block, merge: &Merge) {
+    let moved = block
+        .links
+        .iter()
+        .map(|row| u64::from(merge.parent[*row as usize]));
+    let (links, _) = contract_links(&moved.collect::<Vec<_>>(), 2, true);
+    let mut up = BTreeMap::new();
+    for link in links.chunks_exact(2) {
+        assert_eq!(up.insert(link[0], link[1]), None, "one parent");
+    }
+    let roots = block.len() - block.links.len() / 2;
+    assert_eq!(merge.len(block.axes) - up.len(), roots);
+    for start in up.keys() {
+        let (mut at, mut met) = (*start, BTreeSet::new());
+        while let Some(next) = up.get(&at) {
+            assert!(met.insert(at), "a cycle at {at}");
+            at = *next;
+        }
+    }
+    let children: BTreeSet<u32> = block.links.chunks_exact(2).map(|link| link[0]).collect();
+    for root in (0..block.len() as u32).filter(|row| !children.contains(row)) {
+        let parent = u64::from(merge.parent[root as usize]);
+        assert!(!up.contains_key(&parent), "{root} was a root");
+    }
+}
+
+fn method() -> impl Strategy<Value = (f64, Placing, bool)> {
+    let cell = prop_oneof![Just(1.0), Just(2.0), Just(8.0), Just(1.6)];
+    let placing = prop_oneof![Just(Placing::Mean), Just(Placing::Medoid)];
+    (cell, placing, any::<bool>())
+}
+
+proptest! {
+    #[test]
+    fn points_are_those_of_brute_force(block in block(Form::Points), (cell, placing, share) in method()) {
+        check(&block, cell, placing, share);
+    }
+
+    #[test]
+    fn paths_are_those_of_brute_force(block in block(Form::Paths), (cell, placing, share) in method()) {
+        check(&block, cell, placing, share);
+    }
+
+    #[test]
+    fn trees_stay_trees(block in block(Form::Trees), (cell, placing, share) in method()) {
+        check(&block, cell, placing, share);
+    }
+
+    #[test]
+    fn graphs_are_those_of_brute_force(block in block(Form::Graphs), (cell, placing, share) in method()) {
+        check(&block, cell, placing, share);
+    }
+}
+
+/// As the reference has it: what several paths name counts for each.
+#[test]
+fn what_two_paths_name_counts_twice() {
+    let path = |object, rows: &[u32]| zvf_build::coarsen::Path {
+        object,
+        rows: rows.to_vec(),
+    };
+    let block = Block {
+        form: Form::Paths,
+        axes: 1,
+        positions: vec![0.0, 3.0, 1.5, 7.0],
+        lower: vec![0.0],
+        upper: vec![8.0],
+        paths: vec![path(0, &[0, 1]), path(1, &[1])],
+        ..Block::default()
+    };
+    let merge = bins(&[4.0], Placing::Mean, false).merge(&block);
+    assert_eq!(merge.parent, [0, 0, NONE, NONE]);
+    assert_eq!(merge.places, Places::Moved(vec![2.0]));
+    let merge = bins(&[4.0], Placing::Medoid, false).merge(&block);
+    assert_eq!(merge.places, Places::Kept(vec![1]));
+}
+
+#[test]
+fn trees_of_two_objects_stay_two() {
+    let block = Block {
+        form: Form::Trees,
+        axes: 1,
+        positions: vec![0.0, 1.0, 2.0],
+        owners: vec![5, 5, 6],
+        width: 2,
+        links: vec![1, 0, 2, 1],
+        ..Block::default()
+    };
+    let merge = bins(&[4.0], Placing::Mean, true).merge(&block);
+    assert_eq!(merge.parent, [0, 0, 1]);
+}
+
+/// A mean between two vertices just below the end of the chunk rounds to the end.
+#[test]
+fn means_stay_in_their_chunk() {
+    let end = 0.7_f64;
+    let block = Block {
+        axes: 1,
+        positions: vec![end.next_down(), end.next_down().next_down()],
+        lower: vec![0.0],
+        upper: vec![end],
+        ..Block::default()
+    };
+    holds(&block, &bins(&[end], Placing::Mean, true).merge(&block));
+}

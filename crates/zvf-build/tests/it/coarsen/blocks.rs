@@ -1,0 +1,146 @@
+//! Random blocks.
+
+use proptest::{collection::vec, prelude::*};
+use zvf_build::coarsen::{Block, Form, Merge, NOBODY, NONE, Path, Places};
+
+/// Extent of a chunk.
+pub(super) const CHUNK: f64 = 8.0;
+
+/// A block of a form, with up to 40 vertices in one chunk, on few enough places that
+/// many fall together and some are the same.
+pub(super) fn block(form: Form) -> impl Strategy<Value = Block> {
+    (1_usize..4, 0_usize..40, -3_i32..3).prop_flat_map(move |(axes, vertices, chunk)| {
+        let lower = f64::from(chunk) * CHUNK;
+        let place = prop_oneof![
+            (0_u32..32).prop_map(move |at| lower + f64::from(at) / 4.0),
+            (0_u32..8000).prop_map(move |at| lower + f64::from(at as f32 / 1000.0)),
+            Just(f64::from(((lower + CHUNK) as f32).next_down())),
+        ];
+        // A float32 of its own, which the sum need not be.
+        let place = place.prop_map(move |at| {
+            let at = f64::from(at as f32);
+            at.clamp(lower, f64::from(((lower + CHUNK) as f32).next_down()))
+        });
+        let positions = vec(place, vertices * axes);
+        let owners = vec(prop_oneof![4 => 0_u32..3, 1 => Just(NOBODY)], vertices);
+        let tied = vec(prop::bool::weighted(0.1), vertices);
+        let links = vec((any::<u32>(), any::<u32>(), 0_u32..8), vertices * 2);
+        let last = vertices.saturating_sub(1) as u32;
+        // Stretches of vertices one after the other, there and back, so that there are limbs.
+        let run = (0..=last, -12_i32..13).prop_map(move |(start, length)| {
+            let steps = 0..=length.unsigned_abs();
+            let rows = steps.filter_map(move |step| match length < 0 {
+                true => start.checked_sub(step),
+                false => Some(start + step).filter(|row| *row <= last),
+            });
+            rows.collect::<Vec<u32>>()
+        });
+        let runs = vec(run, 0..3).prop_map(|runs| runs.concat());
+        let jumps = vec(0..=last, 0..12);
+        let paths = vec(prop_oneof![3 => runs, 1 => jumps], 0..4);
+        (positions, owners, tied, links, paths).prop_map(
+            move |(positions, owners, tied, links, paths)| {
+                let mut block = Block {
+                    form,
+                    axes,
+                    positions,
+                    lower: vec![lower; axes],
+                    upper: vec![lower + CHUNK; axes],
+                    width: 2,
+                    tied,
+                    ..Block::default()
+                };
+                let count = vertices as u32;
+                match form {
+                    Form::Paths => {
+                        let stretches = paths.into_iter().filter(|_| vertices > 0).zip(0..);
+                        block.paths = stretches
+                            .map(|(rows, object)| Path { object, rows })
+                            .collect();
+                    }
+                    Form::Trees => {
+                        block.owners = owners;
+                        for (child, (parent, _, root)) in (1..count).zip(links) {
+                            // Mostly the one before, so that there are limbs.
+                            let parent = match root {
+                                0..5 => child - 1,
+                                _ => parent % child,
+                            };
+                            let is_owned =
+                                block.owners[child as usize] == block.owners[parent as usize];
+                            if root != 7 && is_owned {
+                                block.links.extend([child, parent]);
+                            }
+                        }
+                    }
+                    Form::Graphs => {
+                        for (a, b, next) in links.into_iter().filter(|_| vertices > 0) {
+                            match next {
+                                0..6 => block.links.extend([a % count, (a % count + 1) % count]),
+                                _ => block.links.extend([a % count, b % count]),
+                            }
+                        }
+                        // Dense ones have no limbs.
+                        block.links.truncate((vertices + vertices / 4) * 2);
+                    }
+                    Form::Points => block.owners = owners,
+                    Form::Faces => {}
+                }
+                block
+            },
+        )
+    })
+}
+
+/// Where a vertex of the coarser level is.
+pub(super) fn place<'a>(block: &'a Block, merge: &'a Merge, vertex: u32) -> &'a [f64] {
+    let vertex = vertex as usize;
+    match &merge.places {
+        Places::Kept(rows) => block.position(rows[vertex] as usize),
+        Places::Moved(places) => &places[vertex * block.axes..(vertex + 1) * block.axes],
+    }
+}
+
+/// What must hold of any method.
+#[track_caller]
+pub(super) fn holds(block: &Block, merge: &Merge) {
+    assert_eq!(merge.parent.len(), block.len());
+    let count = merge.len(block.axes);
+    let mut met: Vec<u32> = merge.parent.clone();
+    met.retain(|parent| *parent != NONE);
+    met.sort_unstable();
+    met.dedup();
+    assert_eq!(met, (0..count as u32).collect::<Vec<_>>(), "all occur");
+    if let Places::Kept(rows) = &merge.places {
+        for (number, row) in rows.iter().enumerate() {
+            assert_eq!(
+                merge.parent[*row as usize] as usize, number,
+                "it stays itself"
+            );
+        }
+    }
+    if block.form == Form::Paths {
+        let visits = block.paths.iter().flat_map(|path| &path.rows);
+        let mut next = 0;
+        for number in visits.map(|row| merge.parent[*row as usize]) {
+            assert!(number <= next, "{number} is visited before {next}");
+            next = next.max(number + 1);
+        }
+    }
+    for vertex in 0..count as u32 {
+        for at in place(block, merge, vertex) {
+            for at in [*at, f64::from(*at as f32)] {
+                assert!(
+                    block.lower[0] <= at && at < block.upper[0],
+                    "{at} is outside"
+                );
+            }
+        }
+    }
+}
+
+/// A distance.
+pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
+    squares.sum::<f64>().sqrt()
+}

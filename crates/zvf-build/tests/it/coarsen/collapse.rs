@@ -1,0 +1,478 @@
+//! Meshes that lost vertices, compared with what they were.
+
+use zvf_build::coarsen::{Block, Form, Merge, Method, NONE, Places};
+
+use super::meshes::{Mesh, cross, dot, farthest, shaken, sheet, sphere, torus, with_holes};
+
+fn collapse(block: &Block, keep: f64, tolerance: f64) -> Merge {
+    let method = Method::Collapse {
+        keep,
+        tolerance,
+        cull: 0,
+    };
+    method.merge(block)
+}
+
+/// What holds of every merge of a whole mesh; gives what became of it, the bound and what
+/// the distance is.
+#[track_caller]
+fn check(mesh: &Mesh, keep: f64, tolerance: f64) -> (Mesh, f64, f64) {
+    let merge = collapse(&mesh.block(), keep, tolerance);
+    let coarse = mesh.merged(&merge);
+    let mut numbers = merge.parent.clone();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert!(numbers.iter().copied().eq(0..coarse.at.len() as u32));
+    assert_eq!(coarse.topology(), mesh.topology());
+    let bound = merge.error.unwrap();
+    assert!(bound <= tolerance);
+    let is = farthest(&mesh.triangles(), &coarse.triangles(), 2);
+    assert!(
+        is <= bound * (1.0 + 1e-9) + 1e-15,
+        "{is} is not within {bound}"
+    );
+    let rims = [mesh, &coarse].map(|mesh| {
+        let edges = mesh.boundary();
+        let at = |end: u32| mesh.at[end as usize];
+        edges.iter().map(|edge| edge.map(at)).collect::<Vec<_>>()
+    });
+    let rim = farthest(&rims[0], &rims[1], 8);
+    assert!(
+        rim <= bound * (1.0 + 1e-9) + 1e-15,
+        "{rim} is not within {bound}"
+    );
+    (coarse, bound, is.max(rim))
+}
+
+#[test]
+fn curved_surfaces_keep_their_shape() {
+    let bumps = |x: f64, y: f64| (x * 9.0).sin() * (y * 7.0).cos() * 0.1 + x * y;
+    for (name, mesh, most) in [
+        ("sphere", sphere(3), 0.16),
+        ("torus", torus(24, 12, 0.4), 0.2),
+        ("terrain", sheet(15, bumps), 0.15),
+    ] {
+        let mut before = 0.0;
+        for part in [2, 4, 10] {
+            let (coarse, bound, is) = check(&mesh, 1.0 / part as f64, f64::INFINITY);
+            assert_eq!(coarse.at.len(), mesh.at.len().div_ceil(part));
+            assert!(bound < 5.0 * is, "{name}: {bound} is far above {is}");
+            assert!(before < is && is < most, "{name}: {is}");
+            before = is;
+        }
+    }
+}
+
+#[test]
+fn a_tolerance_is_kept_and_used() {
+    let mesh = sphere(3);
+    for tolerance in [0.2, 0.1, 0.04] {
+        let (_, bound, is) = check(&mesh, 0.0, tolerance);
+        assert!(bound > tolerance * 0.9 && is > tolerance * 0.3);
+    }
+    let merge = collapse(&mesh.block(), 0.0, 0.0);
+    assert_eq!((merge.len(3), merge.error), (mesh.at.len(), Some(0.0)));
+    assert_eq!(merge, collapse(&mesh.block(), 1.0, 1.0));
+}
+
+#[test]
+fn planes_need_few_triangles() {
+    let (coarse, bound, _) = check(&sheet(20, |_, _| 0.0), 0.0, 1e-9);
+    assert_eq!((coarse.at.len(), coarse.faces.len()), (4, 2));
+    assert!(bound < 1e-12, "{bound}");
+    let (tilted, bound, _) = check(&sheet(20, |x, y| x * 0.3 - y * 2.0), 0.0, 1e-9);
+    assert_eq!((tilted.faces.len(), bound < 1e-12), (2, true));
+}
+
+#[test]
+fn holes_stay() {
+    let mesh = with_holes(
+        sheet(24, |_, _| 0.0),
+        &[[0.3, 0.3, 0.12], [0.7, 0.6, 0.2], [0.0, 1.0, 0.3]],
+    );
+    for tolerance in [1e-9, 0.02, f64::INFINITY] {
+        let (coarse, _, is) = check(&mesh, 0.0, tolerance);
+        assert_eq!(coarse.topology().loops, 3);
+        assert_eq!(
+            is < 1e-12,
+            tolerance < 1.0,
+            "a plane goes where it costs nothing"
+        );
+        assert!(coarse.at.len() < mesh.at.len() / 3);
+    }
+}
+
+#[test]
+fn edges_of_a_cube_stay_sharp() {
+    // Six sheets of which the rims are the same vertices.
+    let mut mesh = Mesh::default();
+    let mut rows = std::collections::BTreeMap::new();
+    let n = 8u32;
+    let place = |number: f64| (number * f64::from(n)).round() as i64;
+    for axis in 0..3 {
+        for side in [0.0, 1.0] {
+            let sheet = sheet(n, |_, _| side);
+            let parent: Vec<u32> = (sheet.at.iter())
+                .map(|at| {
+                    let mut at = *at;
+                    at.rotate_right(axis);
+                    *rows.entry(at.map(place)).or_insert_with(|| {
+                        mesh.at.push(at);
+                        mesh.at.len() as u32 - 1
+                    })
+                })
+                .collect();
+            for face in &sheet.faces {
+                let [a, b, c] = face.map(|end| parent[end as usize]);
+                mesh.faces
+                    .push(if side == 0.0 { [b, a, c] } else { [a, b, c] });
+            }
+        }
+    }
+    let topology = mesh.topology();
+    assert!(topology.is_surface && topology.euler == 2 && topology.loops == 0);
+    let (coarse, ..) = check(&mesh, 0.0, 1e-3);
+    assert_eq!(coarse.at.len(), 8);
+}
+
+#[test]
+fn random_surfaces_stay_surfaces() {
+    for seed in 0..6u64 {
+        let by = [0.0, 0.02, 0.08][seed as usize % 3];
+        let mesh = match seed % 4 {
+            0 => shaken(sphere(3), by, 300, seed),
+            1 => shaken(torus(16, 9, 0.4), by, 100, seed),
+            2 => shaken(
+                with_holes(sheet(14, |x, _| x * x), &[[0.5, 0.5, 0.2]]),
+                by,
+                200,
+                seed,
+            ),
+            _ => shaken(sphere(2), by, 80, seed).beside(&torus(12, 7, 0.3)),
+        };
+        assert!(mesh.topology().is_surface, "{seed}");
+        for (keep, tolerance) in [(0.3, f64::INFINITY), (0.0, 0.05), (0.0, f64::INFINITY)] {
+            check(&mesh, keep, tolerance);
+        }
+    }
+}
+
+#[test]
+fn faces_do_not_turn_over() {
+    let (coarse, ..) = check(
+        &shaken(sheet(20, |_, _| 0.0), 0.01, 50, 7),
+        0.1,
+        f64::INFINITY,
+    );
+    for [a, b, c] in coarse.triangles() {
+        let way = |to: [f64; 3], from: [f64; 3]| std::array::from_fn(|axis| to[axis] - from[axis]);
+        let across = cross(way(b, a), way(c, a));
+        assert!(across[2] > 0.0, "{across:?}");
+        assert!(dot(across, across) > 1e-12);
+    }
+}
+
+#[test]
+fn what_is_tied_stays_and_others_vanish_into_it() {
+    let mesh = sheet(12, |x, y| x * y);
+    let mut block = mesh.block();
+    block.tied = (mesh.at.iter()).map(|[x, ..]| *x == 1.0).collect();
+    let merge = collapse(&block, 0.0, f64::INFINITY);
+    let coarse = mesh.merged(&merge);
+    assert!(coarse.at.len() < 20);
+    for (vertex, is_tied) in block.tied.iter().enumerate() {
+        if *is_tied {
+            assert_eq!(coarse.at[merge.parent[vertex] as usize], mesh.at[vertex]);
+        }
+    }
+    assert_eq!(coarse.topology(), mesh.topology());
+    let tied: Vec<u32> = (0..mesh.at.len())
+        .filter(|at| block.tied[*at])
+        .map(|at| merge.parent[at])
+        .collect();
+    let twice =
+        (0..mesh.at.len()).filter(|at| !block.tied[*at] && tied.contains(&merge.parent[*at]));
+    assert!(twice.count() > 0);
+}
+
+#[test]
+fn objects_do_not_mix_and_chunks_keep_their_vertices() {
+    let mesh = torus(30, 16, 0.4);
+    let mut block = mesh.block();
+    block.owners = (mesh.at.iter())
+        .map(|[x, ..]| u32::from(*x > 0.1))
+        .collect();
+    block.lower = vec![-1.4, -1.4, -0.4];
+    block.upper = vec![1.41, 1.41, 0.400_001];
+    let merge = collapse(&block, 0.2, f64::INFINITY);
+    let coarse = mesh.merged(&merge);
+    assert_eq!(coarse.topology(), mesh.topology());
+    let mut owners = vec![NONE; coarse.at.len()];
+    for (vertex, parent) in merge.parent.iter().enumerate() {
+        let owner = &mut owners[*parent as usize];
+        assert!(*owner == NONE || *owner == block.owners[vertex]);
+        *owner = block.owners[vertex];
+    }
+    for at in &coarse.at {
+        for (number, (lower, upper)) in at.iter().zip(block.lower.iter().zip(&block.upper)) {
+            assert!(lower <= number && number < upper);
+        }
+    }
+}
+
+#[test]
+fn places_are_of_32_bits_where_all_are() {
+    let mut mesh = sphere(3);
+    for number in mesh.at.as_flattened_mut() {
+        *number = f64::from(*number as f32);
+    }
+    let (coarse, ..) = check(&mesh, 0.2, f64::INFINITY);
+    assert!(
+        coarse
+            .at
+            .as_flattened()
+            .iter()
+            .all(|number| f64::from(*number as f32) == *number)
+    );
+}
+
+#[test]
+fn small_pieces_go_unless_they_are_tied() {
+    let mesh = sphere(1).beside(&sphere(0)).beside(&sphere(0));
+    let mut block = mesh.block();
+    block.positions.extend([0.0; 6]);
+    block.tied = vec![false; block.len()];
+    *block.tied.last_mut().unwrap() = true;
+    block.tied[18] = true;
+    let kept = |cull: u32| -> Vec<usize> {
+        let keep = 1.0;
+        let merge = Method::Collapse {
+            keep,
+            tolerance: 0.0,
+            cull,
+        }
+        .merge(&block);
+        let there = (0..block.len()).filter(|at| merge.parent[*at] != NONE);
+        there.collect()
+    };
+    assert_eq!(kept(0), (0..32).collect::<Vec<_>>());
+    assert_eq!(kept(8), (0..30).chain([31]).collect::<Vec<_>>());
+    assert_eq!(kept(9), (0..24).chain([31]).collect::<Vec<_>>());
+    assert_eq!(kept(33), (18..24).chain([31]).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_no_surface_stays_where_it_is() {
+    // Three sheets that meet in a line, one of them the wrong way round.
+    let mut mesh = Mesh::default();
+    let n = 8;
+    for (direction, is_back) in [
+        ([1.0, 0.0], false),
+        ([-1.0, 0.5], false),
+        ([0.0, -1.0], true),
+    ] {
+        let sheet = sheet(n, |_, _| 0.0);
+        let rows: Vec<u32> = (sheet.at.iter())
+            .map(|[x, y, _]| {
+                let at = [direction[0] * x, *y, direction[1] * x];
+                let there = mesh.at.iter().position(|other| *other == at);
+                there.unwrap_or_else(|| {
+                    mesh.at.push(at);
+                    mesh.at.len() - 1
+                }) as u32
+            })
+            .collect();
+        for face in &sheet.faces {
+            let [a, b, c] = face.map(|end| rows[end as usize]);
+            mesh.faces.push(if is_back { [b, a, c] } else { [a, b, c] });
+        }
+    }
+    let before = mesh.topology();
+    assert!(!before.is_surface);
+    let merge = collapse(&mesh.block(), 0.0, f64::INFINITY);
+    let coarse = mesh.merged(&merge);
+    assert_eq!(coarse.topology().euler, before.euler);
+    let is = farthest(&mesh.triangles(), &coarse.triangles(), 2);
+    assert!(is <= merge.error.unwrap() + 1e-15);
+    assert!(coarse.at.len() < mesh.at.len() / 4);
+    for at in mesh.at.iter().filter(|at| at[0] == 0.0 && at[2] == 0.0) {
+        assert!(coarse.at.contains(at), "{at:?}");
+    }
+}
+
+#[test]
+fn chunks_that_know_nothing_of_each_other_make_one_surface() {
+    let bumps = |x: f64, y: f64| (x * 9.0).sin() * (y * 7.0).cos() * 0.1;
+    for (mesh, cell) in [
+        (torus(36, 18, 0.45), 1.2),
+        (sphere(4), 1.1),
+        (
+            shaken(
+                with_holes(sheet(20, bumps), &[[0.5, 0.5, 0.2]]),
+                0.01,
+                200,
+                5,
+            ),
+            0.6,
+        ),
+    ] {
+        let chunk =
+            |vertex: u32| mesh.at[vertex as usize].map(|number| (number / cell).floor() as i64);
+        let mut chunks: std::collections::BTreeMap<[i64; 3], Vec<u32>> =
+            std::collections::BTreeMap::new();
+        for vertex in 0..mesh.at.len() as u32 {
+            chunks.entry(chunk(vertex)).or_default().push(vertex);
+        }
+        let mut whole = Merge {
+            parent: vec![NONE; mesh.at.len()],
+            ..Merge::default()
+        };
+        let (mut places, mut error) = (Vec::new(), 0.0f64);
+        for (place, rows) in &chunks {
+            let row = |vertex: u32| rows.iter().position(|row| *row == vertex);
+            let mut block = Block {
+                form: Form::Faces,
+                axes: 3,
+                lower: place.iter().map(|number| *number as f64 * cell).collect(),
+                upper: place
+                    .iter()
+                    .map(|number| (*number + 1) as f64 * cell)
+                    .collect(),
+                positions: rows.iter().flat_map(|row| mesh.at[*row as usize]).collect(),
+                width: 3,
+                tied: vec![false; rows.len()],
+                ..Block::default()
+            };
+            for face in &mesh.faces {
+                let ends = face.map(row);
+                if let [Some(a), Some(b), Some(c)] = ends {
+                    block.links.extend([a, b, c].map(|end| end as u32));
+                } else {
+                    ends.into_iter()
+                        .flatten()
+                        .for_each(|end| block.tied[end] = true);
+                }
+            }
+            let merge = collapse(&block, 0.0, f64::INFINITY);
+            let start = (places.len() / 3) as u32;
+            for (row, parent) in rows.iter().zip(&merge.parent) {
+                whole.parent[*row as usize] = start + parent;
+            }
+            let Places::Moved(positions) = merge.places else {
+                unreachable!()
+            };
+            places.extend(positions);
+            error = error.max(merge.error.unwrap());
+        }
+        whole.places = Places::Moved(places);
+        let coarse = mesh.merged(&whole);
+        assert_eq!(coarse.topology(), mesh.topology());
+        let is = farthest(&mesh.triangles(), &coarse.triangles(), 1);
+        assert!(is <= error * (1.0 + 1e-9) + 1e-15);
+        assert!(coarse.at.len() < mesh.at.len() * 3 / 4);
+    }
+}
+
+#[test]
+fn faces_of_four_corners_stay_unless_they_are_culled() {
+    let mut block = Block {
+        form: Form::Faces,
+        axes: 3,
+        positions: (0..8 * 3).map(f64::from).collect(),
+        width: 4,
+        links: vec![0, 1, 2, 3, 3, 2, 4, 5],
+        ..Block::default()
+    };
+    let merge = |block: &Block, cull: u32| {
+        let method = Method::Collapse {
+            keep: 0.0,
+            tolerance: f64::INFINITY,
+            cull,
+        };
+        method.merge(block)
+    };
+    let unchanged = Merge {
+        places: Places::Moved(block.positions.clone()),
+        ..Merge::unchanged(&block)
+    };
+    assert_eq!(merge(&block, 0), unchanged);
+    let kept = merge(&block, 2);
+    assert_eq!(kept.parent, [0, 1, 2, 3, 4, 5, NONE, NONE]);
+    assert_eq!(kept.places, Places::Moved((0..18).map(f64::from).collect()));
+    assert_eq!(merge(&block, 3).parent, [NONE; 8]);
+    block.tied = vec![true; 8];
+    assert_eq!(merge(&block, 3), unchanged);
+}
+
+#[test]
+fn flat_meshes_of_two_axes_collapse() {
+    let mesh = sheet(10, |_, _| 0.0);
+    let mut block = mesh.block();
+    block.axes = 2;
+    block.positions = mesh.at.iter().flat_map(|[x, y, _]| [*x, *y]).collect();
+    let merge = collapse(&block, 0.0, 1e-9);
+    assert_eq!(
+        merge.places,
+        Places::Moved(vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+    );
+    assert!(merge.error.unwrap() < 1e-12);
+}
+
+#[test]
+fn what_is_nowhere_stops_nothing() {
+    let mut mesh = sheet(12, |x, y| x * y);
+    mesh.at[70] = [f64::NAN; 3];
+    mesh.at[90][2] = f64::INFINITY;
+    mesh.faces.push([5, 5, 6]);
+    let merge = collapse(&mesh.block(), 0.0, f64::INFINITY);
+    let coarse = mesh.merged(&merge);
+    assert!(coarse.at.len() < mesh.at.len() / 2);
+    let lost = coarse
+        .at
+        .as_flattened()
+        .iter()
+        .filter(|number| !number.is_finite());
+    assert_eq!(lost.count(), 4);
+    assert!(merge.error.unwrap().is_finite());
+}
+
+#[test]
+fn faces_out_of_sight_are_not_run_into() {
+    // Around vertex 0 are four that are tied; outside, two faces have an edge from 1 to
+    // 3. Were 0 to vanish into one of these, there would be four.
+    let cap = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1]];
+    let outside = [
+        [1, 3, 5],
+        [3, 2, 5],
+        [2, 1, 5],
+        [1, 4, 6],
+        [4, 3, 6],
+        [3, 1, 6],
+    ];
+    let at = |x: f64, y: f64, z: f64| [x, y, z];
+    let mesh = Mesh {
+        at: vec![
+            at(0.0, 0.0, 0.0),
+            at(1.0, 0.0, 0.0),
+            at(0.0, 1.0, 0.0),
+            at(-1.0, 0.0, 0.0),
+            at(0.0, -1.0, 0.0),
+            at(0.0, 0.5, -1.0),
+            at(0.0, -0.5, -1.0),
+        ],
+        faces: [&cap[..], &outside].concat(),
+    };
+    assert!(mesh.topology().is_surface);
+    let into = Merge {
+        parent: vec![0, 0, 1, 2, 3, 4, 5],
+        places: Places::Moved(mesh.at[1..].as_flattened().to_vec()),
+        error: None,
+    };
+    assert!(!mesh.merged(&into).topology().is_surface);
+
+    let mut block = mesh.block();
+    block.positions.truncate(5 * 3);
+    block.links = cap.concat();
+    block.tied = vec![false, true, true, true, true];
+    assert_eq!(collapse(&block, 0.0, f64::INFINITY).len(3), 5);
+}

@@ -1,0 +1,354 @@
+//! Paths, trees and graphs made of fewer vertices.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use zvf_build::coarsen::{Block, Form, Method, NONE, Path, Places, contract_links, contract_path};
+
+use super::blocks::{block, distance, holds};
+
+/// How far a place is from the straight line between two: by trying, closer and closer.
+fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
+    let at = |share: f64| {
+        let pairs = from.iter().zip(to);
+        let on: Vec<f64> = pairs.map(|(a, b)| a + share * (b - a)).collect();
+        distance(place, &on)
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..40 {
+        let third = (high - low) / 3.0;
+        match at(low + third) < at(high - third) {
+            true => high -= third,
+            false => low += third,
+        }
+    }
+    at(low).min(at(0.0)).min(at(1.0))
+}
+
+/// The straight lines of a block, as pairs of rows.
+fn lines(block: &Block) -> Vec<[u32; 2]> {
+    match block.form {
+        Form::Paths => {
+            let pairs = block.paths.iter().flat_map(|path| path.rows.windows(2));
+            pairs.map(|pair| [pair[0], pair[1]]).collect()
+        }
+        _ => block
+            .links
+            .chunks_exact(2)
+            .map(|link| [link[0], link[1]])
+            .collect(),
+    }
+}
+
+/// The farthest that a point of some lines is from the nearest of others, sampled.
+fn hausdorff(block: &Block, of: &[[u32; 2]], from: &[[u32; 2]]) -> f64 {
+    let mut far = 0.0_f64;
+    for [a, b] in of {
+        let (a, b) = (block.position(*a as usize), block.position(*b as usize));
+        for share in [0.0, 0.5, 1.0] {
+            let point: Vec<f64> = a.iter().zip(b).map(|(a, b)| a + share * (b - a)).collect();
+            let mut nearest = f64::INFINITY;
+            for [c, d] in from {
+                let (c, d) = (block.position(*c as usize), block.position(*d as usize));
+                // No point of a line is nearer than its end less its length.
+                if distance(&point, c) - distance(c, d) < nearest {
+                    nearest = nearest.min(off(&point, c, d));
+                }
+            }
+            far = far.max(nearest);
+        }
+    }
+    far
+}
+
+/// What must stay: ends, roots, tied vertices, and where lines meet or turn back.
+fn fixed(block: &Block) -> BTreeSet<u32> {
+    let all = 0..block.len() as u32;
+    let mut fixed: BTreeSet<u32> = all
+        .clone()
+        .filter(|row| block.is_tied(*row as usize))
+        .collect();
+    for row in all {
+        let mut near = BTreeSet::new();
+        for [a, b] in lines(block) {
+            if a == row && b != row {
+                near.insert(b);
+            }
+            if b == row && a != row {
+                near.insert(a);
+            }
+        }
+        let ups = block
+            .links
+            .chunks_exact(2)
+            .filter(|link| link[0] == row)
+            .count();
+        if near.len() != 2 || (block.form == Form::Trees && ups == 0) {
+            fixed.insert(row);
+        }
+    }
+    for path in &block.paths {
+        fixed.extend(path.rows.first());
+        fixed.extend(path.rows.last());
+        let mut rows = path.rows.clone();
+        rows.dedup();
+        let turns = rows.windows(3).filter(|rows| rows[0] == rows[2]);
+        fixed.extend(turns.map(|rows| rows[1]));
+    }
+    if block.form == Form::Paths {
+        fixed.retain(|row| block.paths.iter().any(|path| path.rows.contains(row)));
+    }
+    fixed
+}
+
+fn check(block: &Block, method: &Method) {
+    let merge = method.merge(block);
+    holds(block, &merge);
+    let Places::Kept(rows) = &merge.places else {
+        panic!("lines keep vertices")
+    };
+    let kept: BTreeSet<u32> = rows.iter().copied().collect();
+    let fixed = fixed(block);
+    assert!(fixed.is_subset(&kept), "{fixed:?} of {kept:?}");
+    let error = merge.error.unwrap();
+    if let Method::Simplify { tolerance } = method {
+        assert!(error <= *tolerance, "{error}");
+    }
+    let new: Vec<[u32; 2]> = match block.form {
+        Form::Paths => {
+            // Each path is what it keeps of itself, and its error is that of its own vertices.
+            let mut measured = 0.0_f64;
+            let mut new = Vec::new();
+            for path in &block.paths {
+                let moved = contract_path(&path.rows, &merge.parent);
+                let moved: Vec<u32> = moved.iter().map(|at| rows[*at as usize]).collect();
+                let mut stay = path.rows.clone();
+                stay.retain(|row| kept.contains(row));
+                stay.dedup();
+                assert_eq!(moved, stay, "of {:?}", path.rows);
+                for (at, row) in path
+                    .rows
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, row)| !kept.contains(row))
+                {
+                    let find = |row: &&u32| kept.contains(*row);
+                    let before = path.rows[..at].iter().rev().find(find).unwrap();
+                    let behind = path.rows[at..].iter().find(find).unwrap();
+                    let place = |row: u32| block.position(row as usize);
+                    measured = measured.max(off(place(*row), place(*before), place(*behind)));
+                }
+                // A path that came to a point is there still.
+                new.extend(moved.first().map(|row| [*row, *row]));
+                new.extend(moved.windows(2).map(|pair| [pair[0], pair[1]]));
+            }
+            assert!((measured - error).abs() < 1e-6, "{measured} is not {error}");
+            new
+        }
+        _ => {
+            assert!(merge.parent.iter().all(|parent| *parent != NONE));
+            let moved = block
+                .links
+                .iter()
+                .map(|row| u64::from(merge.parent[*row as usize]));
+            let (links, _) = contract_links(&moved.collect::<Vec<_>>(), 2, false);
+            let links = links.chunks_exact(2);
+            let mut new: Vec<[u32; 2]> = links
+                .map(|link| [rows[link[0] as usize], rows[link[1] as usize]])
+                .collect();
+            new.extend(kept.iter().map(|row| [*row, *row]));
+            if block.form == Form::Trees {
+                let links = block.links.len() / 2;
+                let alone = kept.len() - (new.len() - kept.len());
+                assert_eq!(alone, block.len() - links, "as many trees as there were");
+            }
+            new
+        }
+    };
+    let old = lines(block);
+    assert!(
+        hausdorff(block, &old, &new) <= error + 1e-6,
+        "of the old from the new"
+    );
+    let all: Vec<[u32; 2]> = old
+        .iter()
+        .copied()
+        .chain(kept.iter().map(|row| [*row, *row]))
+        .collect();
+    assert!(
+        hausdorff(block, &new, &all) <= error + 1e-6,
+        "of the new from the old"
+    );
+}
+
+/// Douglas-Peucker as it is told.
+fn told(places: &[Vec<f64>], start: usize, end: usize, tolerance: f64, kept: &mut BTreeSet<usize>) {
+    let far = (start + 1..end).map(|at| (at, off(&places[at], &places[start], &places[end])));
+    let far = far.fold((0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+    if far.1 > tolerance {
+        kept.insert(far.0);
+        told(places, start, far.0, tolerance, kept);
+        told(places, far.0, end, tolerance, kept);
+    }
+}
+
+fn method() -> impl Strategy<Value = Method> {
+    prop_oneof![
+        (0.0..4.0).prop_map(|tolerance| Method::Simplify { tolerance }),
+        Just(Method::Simplify { tolerance: 0.0 }),
+        Just(Method::Simplify {
+            tolerance: f64::INFINITY
+        }),
+        (0_u32..7).prop_map(|step| Method::Stride { step }),
+    ]
+}
+
+proptest! {
+    // Each tries every line for many points.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn paths_stay_near(block in block(Form::Paths), method in method()) {
+        check(&block, &method);
+    }
+
+    #[test]
+    fn trees_stay_near(block in block(Form::Trees), method in method()) {
+        check(&block, &method);
+    }
+
+    #[test]
+    fn graphs_stay_near(block in block(Form::Graphs), method in method()) {
+        check(&block, &method);
+    }
+
+    #[test]
+    fn single_paths_are_those_of_the_recursion(
+        places in prop::collection::vec(prop::collection::vec(0.0..10.0_f64, 3), 2..60), tolerance in 0.0..5.0,
+    ) {
+        let vertices = places.len();
+        let block = Block {
+            form: Form::Paths,
+            axes: 3,
+            positions: places.concat(),
+            paths: vec![Path { object: 0, rows: (0..vertices as u32).collect() }],
+            ..Block::default()
+        };
+        let mut kept = BTreeSet::from([0, vertices - 1]);
+        told(&places, 0, vertices - 1, tolerance, &mut kept);
+        let kept = kept.into_iter().map(|row| row as u32).collect();
+        let merge = Method::Simplify { tolerance }.merge(&block);
+        assert_eq!(merge.places, Places::Kept(kept));
+    }
+}
+
+fn path(positions: &[f64], paths: &[&[u32]]) -> Block {
+    let paths = paths.iter().zip(0..);
+    Block {
+        form: Form::Paths,
+        axes: 2,
+        positions: positions.to_vec(),
+        paths: paths
+            .map(|(rows, object)| Path {
+                object,
+                rows: rows.to_vec(),
+            })
+            .collect(),
+        ..Block::default()
+    }
+}
+
+#[test]
+fn what_is_dropped_goes_to_the_nearer_along_the_path() {
+    let block = path(&[0.0, 0.0, 1.0, 0.0, 6.0, 0.0, 9.0, 0.0], &[&[0, 1, 2, 3]]);
+    let merge = Method::Simplify { tolerance: 0.5 }.merge(&block);
+    assert_eq!(merge.parent, [0, 0, 1, 1]);
+    assert_eq!(merge.places, Places::Kept(vec![0, 3]));
+}
+
+#[test]
+fn shared_stretches_are_the_same_in_both_directions() {
+    let positions: Vec<f64> = (0..8)
+        .flat_map(|at| [f64::from(at), f64::from(at % 2)])
+        .collect();
+    let block = path(&positions, &[&[0, 1, 2, 3, 4, 5], &[6, 4, 3, 2, 1, 7]]);
+    let merge = Method::Stride { step: 2 }.merge(&block);
+    let Places::Kept(rows) = &merge.places else {
+        panic!()
+    };
+    assert_eq!(
+        rows,
+        &[0, 1, 3, 4, 5, 6, 7],
+        "one and four are where they part"
+    );
+}
+
+#[test]
+fn a_stride_counts_from_the_start_of_paths_and_the_root_of_trees() {
+    let positions = vec![0.0; 14];
+    let block = path(&positions, &[&[0, 1, 2, 3, 4, 5, 6]]);
+    let merge = Method::Stride { step: 4 }.merge(&block);
+    assert_eq!(merge.places, Places::Kept(vec![0, 4, 6]));
+    let tree = Block {
+        form: Form::Trees,
+        axes: 2,
+        positions,
+        width: 2,
+        links: vec![0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6],
+        ..Block::default()
+    };
+    let merge = Method::Stride { step: 4 }.merge(&tree);
+    assert_eq!(merge.places, Places::Kept(vec![0, 2, 6]));
+}
+
+#[test]
+fn rings_keep_a_vertex() {
+    let ring = |tolerance| {
+        let block = Block {
+            form: Form::Graphs,
+            axes: 2,
+            positions: vec![0.0, 0.0, 4.0, 0.0, 4.0, 4.0, 0.0, 4.0],
+            width: 2,
+            links: vec![0, 1, 1, 2, 2, 3, 3, 0],
+            ..Block::default()
+        };
+        let merge = Method::Simplify { tolerance }.merge(&block);
+        (merge.places, merge.error.unwrap())
+    };
+    assert_eq!(ring(0.0), (Places::Kept(vec![0, 1, 2, 3]), 0.0));
+    let (places, error) = ring(3.0);
+    assert_eq!(places, Places::Kept(vec![0, 2]));
+    assert!((error - 8.0_f64.sqrt()).abs() < 1e-12);
+    assert_eq!(ring(9.0).0, Places::Kept(vec![0]));
+}
+
+/// Where the farthest is always the next, each vertex would be looked at for each.
+#[test]
+fn long_lines_take_no_longer_for_each_vertex() {
+    let positions = (0..20_000_u32).flat_map(|at| {
+        let far = f64::from(20_000 - at);
+        [f64::from(at), if at % 2 == 0 { far } else { -far }]
+    });
+    let positions: Vec<f64> = positions.collect();
+    let rows: Vec<u32> = (0..20_000).collect();
+    let merge = Method::Simplify { tolerance: 0.25 }.merge(&path(&positions, &[&rows]));
+    assert_eq!(merge.len(2), 20_000);
+    let straight: Vec<f64> = (0..20_000).flat_map(|at| [f64::from(at), 0.0]).collect();
+    let merge = Method::Simplify { tolerance: 0.25 }.merge(&path(&straight, &[&rows]));
+    assert_eq!(merge.len(2), 6, "one for each 4096 and the last");
+}
+
+#[test]
+fn faces_have_no_lines() {
+    let block = Block {
+        form: Form::Faces,
+        axes: 1,
+        positions: vec![0.0, 1.0, 2.0],
+        width: 3,
+        links: vec![0, 1, 2],
+        ..Block::default()
+    };
+    let method = Method::Simplify { tolerance: 9.0 };
+    assert!(!method.suits(block.form));
+    assert_eq!(method.merge(&block).parent, [0, 1, 2]);
+}

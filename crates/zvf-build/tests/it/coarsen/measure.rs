@@ -1,0 +1,95 @@
+//! Distances, compared with those of everything from everything.
+
+use zvf_build::coarsen::{Elements, hausdorff_one_sided};
+
+use super::meshes::{Random, dot, sheet, way};
+
+fn shape<'a>(positions: &'a [f64], width: usize, links: &'a [u32]) -> Elements<'a> {
+    Elements {
+        axes: 3,
+        positions,
+        width,
+        links,
+    }
+}
+
+#[test]
+fn distances_of_corners_are_those_of_everything_from_everything() {
+    let mut random = Random(3);
+    let mut numbers = |count: usize| (0..count).map(|_| random.sign()).collect::<Vec<_>>();
+    let [from, to] = [numbers(300), numbers(600)];
+    let rows: Vec<u32> = (0..200).collect();
+    for width in [1, 2, 3] {
+        let found = hausdorff_one_sided(
+            &shape(&from, 1, &rows[..100]),
+            &shape(&to, width, &rows),
+            1.0,
+        );
+        let point = |row: u32| -> [f64; 3] { std::array::from_fn(|at| to[row as usize * 3 + at]) };
+        let elements: Vec<Vec<[f64; 3]>> = (rows.chunks_exact(width))
+            .map(|element| element.iter().map(|row| point(*row)).collect())
+            .collect();
+        let least = |place: &[f64; 3]| {
+            let ways = elements.iter().map(|element| match element[..] {
+                [only] => {
+                    let off: [f64; 3] = std::array::from_fn(|axis| only[axis] - place[axis]);
+                    dot(off, off).sqrt()
+                }
+                _ => way(*place, element),
+            });
+            ways.fold(f64::INFINITY, f64::min)
+        };
+        let most = from.as_chunks().0.iter().map(least).fold(0.0, f64::max);
+        assert!((found.corners - most).abs() < 1e-12, "{found:?} {most}");
+        assert_eq!(
+            (found.samples, found.bound, found.count),
+            (found.corners, found.corners, 100)
+        );
+    }
+}
+
+#[test]
+fn samples_find_what_corners_do_not() {
+    // One stretch over a dent, one triangle over another.
+    let bent = [0.0, 0.0, 0.0, 1.0, 0.0, -1.0, 2.0, 0.0, 0.0];
+    let found = |spacing| {
+        let straight = shape(&bent, 2, &[0, 2]);
+        hausdorff_one_sided(&straight, &shape(&bent, 2, &[0, 1, 1, 2]), spacing)
+    };
+    assert_eq!(found(f64::INFINITY).samples, 0.0);
+    let fine = found(0.1);
+    assert!((fine.samples - 0.5f64.sqrt()).abs() < 1e-12 && fine.count == 21);
+    assert!((fine.bound - fine.samples - 0.1).abs() < 1e-12);
+
+    let dent = sheet(10, |x, y| -(x * (1.0 - x) * y * (1.0 - y)));
+    let flat = sheet(1, |_, _| 0.0);
+    let [from, to] =
+        [&flat, &dent].map(|mesh| shape(mesh.at.as_flattened(), 3, mesh.faces.as_flattened()));
+    let mut before = f64::INFINITY;
+    for spacing in [1.0, 0.2, 0.05] {
+        let found = hausdorff_one_sided(&from, &to, spacing);
+        assert_eq!(found.corners, 0.0);
+        assert!(found.samples <= 0.0625 && 0.06 < found.bound && found.bound < before);
+        before = found.bound;
+    }
+    assert!(before < 0.12);
+}
+
+#[test]
+fn nothing_is_infinitely_far() {
+    let place = [0.0; 3];
+    let [one, none] = [&[0][..], &[7][..]].map(|links| shape(&place, 1, links));
+    assert_eq!(hausdorff_one_sided(&one, &none, 1.0).bound, f64::INFINITY);
+    assert_eq!(hausdorff_one_sided(&none, &one, 1.0).bound, 0.0);
+    let four = Elements {
+        axes: 4,
+        positions: &[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
+        width: 1,
+        links: &[0],
+    };
+    let other = Elements {
+        links: &[1],
+        ..four
+    };
+    assert_eq!(hausdorff_one_sided(&four, &other, 1.0).corners, 2.0);
+}

@@ -1,0 +1,344 @@
+//! Meshes to coarsen, and what is true of a mesh, found the plain way.
+
+use std::collections::BTreeMap;
+
+use zvf_build::coarsen::{Block, Form, Merge, NONE, Places, contract_links};
+
+/// Triangles in space.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mesh {
+    pub(crate) at: Vec<[f64; 3]>,
+    pub(crate) faces: Vec<[u32; 3]>,
+}
+
+/// Numbers that are random enough.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// From -1 to 1.
+    pub(crate) fn sign(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+}
+
+/// A grid of squares, each two triangles, over the unit square; `height` says where.
+pub(crate) fn sheet(n: u32, height: impl Fn(f64, f64) -> f64) -> Mesh {
+    let mut mesh = Mesh::default();
+    for y in 0..=n {
+        for x in 0..=n {
+            let (x, y) = (f64::from(x) / f64::from(n), f64::from(y) / f64::from(n));
+            mesh.at.push([x, y, height(x, y)]);
+        }
+    }
+    for y in 0..n {
+        for x in 0..n {
+            let at = y * (n + 1) + x;
+            mesh.faces.push([at, at + 1, at + n + 2]);
+            mesh.faces.push([at, at + n + 2, at + n + 1]);
+        }
+    }
+    mesh
+}
+
+/// Without the faces whose middle is in one of these circles.
+pub(crate) fn with_holes(mut mesh: Mesh, holes: &[[f64; 3]]) -> Mesh {
+    let at = mesh.at.clone();
+    mesh.faces.retain(|face| {
+        let middle = |axis: usize| face.iter().map(|end| at[*end as usize][axis] / 3.0).sum();
+        let (x, y): (f64, f64) = (middle(0), middle(1));
+        (holes.iter()).all(|[u, v, radius]| (x - u).hypot(y - v) > *radius)
+    });
+    mesh
+}
+
+/// A grid that is closed both ways, as a ring about the z axis.
+pub(crate) fn torus(around: u32, across: u32, thick: f64) -> Mesh {
+    let mut mesh = Mesh::default();
+    let turn = |at: u32, of: u32| f64::from(at) / f64::from(of) * std::f64::consts::TAU;
+    for u in 0..around {
+        for v in 0..across {
+            let (u, v) = (turn(u, around), turn(v, across));
+            let out = 1.0 + thick * v.cos();
+            mesh.at
+                .push([out * u.cos(), out * u.sin(), thick * v.sin()]);
+        }
+    }
+    for u in 0..around {
+        for v in 0..across {
+            let at = |u: u32, v: u32| (u % around) * across + v % across;
+            let [a, b, c, d] = [at(u, v), at(u + 1, v), at(u + 1, v + 1), at(u, v + 1)];
+            mesh.faces.extend([[a, b, c], [a, c, d]]);
+        }
+    }
+    mesh
+}
+
+/// An octahedron whose faces are cut in four so many times, on the unit sphere.
+pub(crate) fn sphere(cuts: u32) -> Mesh {
+    let mut mesh = Mesh::default();
+    for axis in 0..3 {
+        for sign in [1.0, -1.0] {
+            let mut at = [0.0; 3];
+            at[axis] = sign;
+            mesh.at.push(at);
+        }
+    }
+    for [x, y, z] in [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4]] {
+        mesh.faces.extend([[x, y, z], [y, x, 5]]);
+    }
+    for _ in 0..cuts {
+        let mut middles = BTreeMap::new();
+        let mut faces = Vec::new();
+        for [a, b, c] in std::mem::take(&mut mesh.faces) {
+            let mut middle = |a: u32, b: u32| {
+                *middles.entry([a.min(b), a.max(b)]).or_insert_with(|| {
+                    let [p, q] = [a, b].map(|end| mesh.at[end as usize]);
+                    let sum: [f64; 3] = std::array::from_fn(|axis| p[axis] + q[axis]);
+                    let length = dot(sum, sum).sqrt();
+                    mesh.at.push(sum.map(|number| number / length));
+                    mesh.at.len() as u32 - 1
+                })
+            };
+            let [ab, bc, ca] = [middle(a, b), middle(b, c), middle(c, a)];
+            faces.extend([[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]);
+        }
+        mesh.faces = faces;
+    }
+    mesh
+}
+
+/// With vertices moved at random, and edges that were turned to join the corners
+/// opposite to them where that leaves a surface.
+pub(crate) fn shaken(mut mesh: Mesh, by: f64, turns: usize, seed: u64) -> Mesh {
+    let mut random = Random(seed);
+    for number in mesh.at.as_flattened_mut() {
+        *number += random.sign() * by;
+    }
+    for _ in 0..turns {
+        let first = random.below(mesh.faces.len());
+        let mut face = mesh.faces[first];
+        face.rotate_left(random.below(3));
+        let [a, b, c] = face;
+        let other = (mesh.faces.iter()).position(|face| has_edge(*face, b, a));
+        let Some(second) = other else { continue };
+        let mut apex = mesh.faces[second].into_iter();
+        let Some(d) = apex.find(|end| *end != a && *end != b) else {
+            continue;
+        };
+        let is_there = |face: &[u32; 3]| has_edge(*face, c, d) || has_edge(*face, d, c);
+        if c == d || mesh.faces.iter().any(is_there) {
+            continue;
+        }
+        mesh.faces[first] = [a, d, c];
+        mesh.faces[second] = [d, b, c];
+    }
+    mesh
+}
+
+fn has_edge(face: [u32; 3], from: u32, to: u32) -> bool {
+    (0..3).any(|at| face[at] == from && face[(at + 1) % 3] == to)
+}
+
+impl Mesh {
+    pub(crate) fn block(&self) -> Block {
+        Block {
+            form: Form::Faces,
+            axes: 3,
+            positions: self.at.as_flattened().to_vec(),
+            lower: vec![-10.0; 3],
+            upper: vec![10.0; 3],
+            width: 3,
+            links: self.faces.as_flattened().to_vec(),
+            ..Block::default()
+        }
+    }
+
+    /// Both in one.
+    pub(crate) fn beside(mut self, other: &Self) -> Self {
+        let start = self.at.len() as u32;
+        self.at.extend(&other.at);
+        let faces = other.faces.iter().map(|face| face.map(|end| end + start));
+        self.faces.extend(faces);
+        self
+    }
+
+    /// What became of it.
+    pub(crate) fn merged(&self, merge: &Merge) -> Self {
+        let Places::Moved(positions) = &merge.places else {
+            panic!("meshes move");
+        };
+        let at = positions.as_chunks().0.to_vec();
+        let parent = |end: &u32| match merge.parent[*end as usize] {
+            NONE => u64::MAX,
+            parent => u64::from(parent),
+        };
+        let links: Vec<u64> = self.faces.as_flattened().iter().map(parent).collect();
+        let (kept, _) = contract_links(&links, 3, false);
+        let kept: Vec<u32> = kept.into_iter().map(|end| end as u32).collect();
+        Self {
+            at,
+            faces: kept.as_chunks().0.to_vec(),
+        }
+    }
+
+    pub(crate) fn triangles(&self) -> Vec<[[f64; 3]; 3]> {
+        let at = |end: u32| self.at[end as usize];
+        self.faces.iter().map(|face| face.map(at)).collect()
+    }
+
+    /// The edges that only one face has.
+    pub(crate) fn boundary(&self) -> Vec<[u32; 2]> {
+        let mut edges: BTreeMap<[u32; 2], u32> = BTreeMap::new();
+        for [a, b] in self.faces.iter().flat_map(edges_of) {
+            *edges.entry([a.min(b), a.max(b)]).or_default() += 1;
+        }
+        let once = edges.into_iter().filter(|(_, count)| *count == 1);
+        once.map(|(edge, _)| edge).collect()
+    }
+
+    pub(crate) fn topology(&self) -> Topology {
+        let mut edges: BTreeMap<[u32; 2], [u32; 2]> = BTreeMap::new();
+        for [a, b] in self.faces.iter().flat_map(edges_of) {
+            edges.entry([a.min(b), a.max(b)]).or_default()[usize::from(a > b)] += 1;
+        }
+        let mut fans: BTreeMap<u32, Vec<[u32; 2]>> = BTreeMap::new();
+        for [a, b, c] in &self.faces {
+            for (vertex, opposite) in [(a, [*b, *c]), (b, [*c, *a]), (c, [*a, *b])] {
+                fans.entry(*vertex).or_default().push(opposite);
+            }
+        }
+        let is_fan = |fan: &Vec<[u32; 2]>| pieces(fan.iter().map(|edge| &edge[..])) == 1;
+        let is_surface =
+            edges.values().all(|[out, back]| *out < 2 && *back < 2) && fans.values().all(is_fan);
+        let loops = pieces(self.boundary().iter().map(|edge| &edge[..]));
+        Topology {
+            euler: fans.len() as i64 - edges.len() as i64 + self.faces.len() as i64,
+            pieces: pieces(self.faces.iter().map(|face| &face[..])),
+            loops,
+            is_surface,
+        }
+    }
+}
+
+/// What a collapse must not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Topology {
+    pub(crate) euler: i64,
+    pub(crate) pieces: usize,
+    /// Boundaries.
+    pub(crate) loops: usize,
+    /// All the same orientation, no three faces at an edge, no two fans at a vertex.
+    pub(crate) is_surface: bool,
+}
+
+pub(crate) fn edges_of(face: &[u32; 3]) -> [[u32; 2]; 3] {
+    let [a, b, c] = *face;
+    [[a, b], [b, c], [c, a]]
+}
+
+fn pieces<'a>(parts: impl Iterator<Item = &'a [u32]>) -> usize {
+    fn find(up: &mut BTreeMap<u32, u32>, mut at: u32) -> u32 {
+        while let Some(next) = up.get(&at).filter(|next| **next != at) {
+            at = *next;
+        }
+        up.insert(at, at);
+        at
+    }
+    let mut up = BTreeMap::new();
+    for part in parts {
+        for end in part {
+            let [a, b] = [part[0], *end].map(|end| find(&mut up, end));
+            up.insert(a.max(b), a.min(b));
+        }
+    }
+    up.iter().filter(|(at, next)| at == next).count()
+}
+
+/// The farthest of the points of triangles or stretches, sampled at so many steps, from
+/// others.
+pub(crate) fn farthest<const N: usize>(
+    from: &[[[f64; 3]; N]],
+    to: &[[[f64; 3]; N]],
+    steps: u32,
+) -> f64 {
+    let mut most = 0.0f64;
+    for corners in from {
+        for a in 0..=steps {
+            for b in 0..=(if N == 3 { steps - a } else { 0 }) {
+                let shares = [a, b, steps - a - b].map(|part| f64::from(part) / f64::from(steps));
+                let shares = if N == 3 {
+                    shares
+                } else {
+                    [shares[0], shares[2], 0.0]
+                };
+                let mut point = [0.0; 3];
+                for (corner, share) in corners.iter().zip(shares) {
+                    for axis in 0..3 {
+                        point[axis] += corner[axis] * share;
+                    }
+                }
+                // Who is within what was found already adds nothing.
+                let mut least = f64::INFINITY;
+                for other in to {
+                    least = least.min(way(point, other));
+                    if least <= most {
+                        break;
+                    }
+                }
+                most = most.max(least);
+            }
+        }
+    }
+    most
+}
+
+/// How far a point is from a triangle or stretch: of the plane if it is above it, else
+/// of the sides, of which a stretch is one.
+pub(crate) fn way(point: [f64; 3], corners: &[[f64; 3]]) -> f64 {
+    if let [a, b, c] = corners {
+        let across = cross(sub(*b, *a), sub(*c, *a));
+        let square = dot(across, across);
+        let is_left = |from: [f64; 3], to: [f64; 3]| {
+            dot(cross(sub(to, from), sub(point, from)), across) >= 0.0
+        };
+        if square > 0.0 && is_left(*a, *b) && is_left(*b, *c) && is_left(*c, *a) {
+            return dot(sub(point, *a), across).abs() / square.sqrt();
+        }
+        return [[*a, *b], [*b, *c], [*c, *a]]
+            .iter()
+            .map(|side| way(point, side))
+            .fold(f64::INFINITY, f64::min);
+    }
+    let [a, b] = [corners[0], corners[1]];
+    let (whole, part) = (sub(b, a), sub(point, a));
+    let along = (dot(whole, part) / dot(whole, whole)).clamp(0.0, 1.0);
+    let off = sub(part, whole.map(|number| number * along));
+    dot(off, off).sqrt()
+}
+
+fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|axis| a[axis] - b[axis])
+}
+
+pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    (0..3).map(|axis| a[axis] * b[axis]).sum()
+}
+
+pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    std::array::from_fn(|axis| {
+        let (next, last) = ((axis + 1) % 3, (axis + 2) % 3);
+        a[next] * b[last] - a[last] * b[next]
+    })
+}

@@ -1,0 +1,170 @@
+//! Random subsets of points.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use zvf_build::coarsen::{Block, Form, Method, NONE, Places};
+
+use super::blocks::{block, distance, holds};
+
+fn subset(axes: usize, cell: f64, keep: u32, seed: u64) -> Method {
+    let cell = vec![cell; axes];
+    let without = None;
+    Method::Subset {
+        cell,
+        keep,
+        seed,
+        without,
+    }
+}
+
+fn kept(block: &Block, method: &Method) -> Vec<u32> {
+    match method.merge(block).places {
+        Places::Kept(rows) => rows,
+        Places::Moved(_) => panic!("points stay where they are"),
+    }
+}
+
+/// The rows of each cell.
+fn cells(block: &Block, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
+    let mut cells: BTreeMap<(u32, Vec<i64>), Vec<u32>> = BTreeMap::new();
+    for row in 0..block.len() {
+        let place = block.position(row).iter();
+        let at: Vec<i64> = place.map(|at| (at / cell).floor() as i64).collect();
+        cells
+            .entry((block.owner(row), at))
+            .or_default()
+            .push(row as u32);
+    }
+    cells
+}
+
+/// Some rows of a block.
+fn of(block: &Block, rows: &[u32]) -> Block {
+    let all = rows.iter().map(|row| *row as usize);
+    Block {
+        positions: all
+            .clone()
+            .flat_map(|row| block.position(row).to_vec())
+            .collect(),
+        owners: all.map(|row| block.owner(row)).collect(),
+        ..block.clone()
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_cell_keeps_its_share_and_sends_others_to_the_nearest(
+        block in block(Form::Points), cell in prop_oneof![Just(2.0), Just(8.0)], keep in 0_u32..30, seed: u64,
+    ) {
+        let merge = subset(block.axes, cell, keep, seed).merge(&block);
+        holds(&block, &merge);
+        let Places::Kept(rows) = &merge.places else { panic!() };
+        let mut error = Some(0.0_f64);
+        for members in cells(&block, cell).values() {
+            let stay: Vec<u32> = members.iter().copied().filter(|row| rows.contains(row)).collect();
+            assert_eq!(stay.len(), members.len().min(keep.max(1) as usize));
+            for row in members.iter().filter(|row| !rows.contains(row)) {
+                let owner = |row: u32| block.owner(row as usize);
+                let far = |other: u32| distance(block.position(other as usize), block.position(*row as usize));
+                let near = stay.iter().copied().filter(|other| owner(*other) == owner(*row));
+                let near = near.min_by(|a, b| far(*a).total_cmp(&far(*b)).then(a.cmp(b)));
+                let parent = merge.parent[*row as usize];
+                let found = (parent != NONE).then(|| rows[parent as usize]);
+                // Roots of squares tie where the squares do not.
+                assert_eq!(found.map(far), near.map(far), "{found:?} {near:?}");
+                assert_eq!(found.map(owner), near.map(owner));
+                error = error.zip(near).map(|(error, near)| error.max(far(near)));
+            }
+        }
+        assert_eq!(merge.error, error);
+    }
+
+    #[test]
+    fn equal_seeds_nest(block in block(Form::Points), keep in 1_u32..4, seed: u64) {
+        let fine = kept(&block, &subset(block.axes, 2.0, keep, seed));
+        let coarse = kept(&block, &subset(block.axes, 4.0, keep, seed));
+        assert!(coarse.iter().all(|row| fine.contains(row)));
+        let again = kept(&of(&block, &fine), &subset(block.axes, 4.0, keep, seed));
+        let again: Vec<u32> = again.iter().map(|row| fine[*row as usize]).collect();
+        assert_eq!(again, coarse, "by way of the finer one");
+        let more = kept(&block, &subset(block.axes, 2.0, keep + 2, seed));
+        assert!(fine.iter().all(|row| more.contains(row)));
+    }
+}
+
+proptest! {
+    #[test]
+    fn points_of_the_next_level_are_left_out(block in block(Form::Points), keep in 1_u32..4, seed: u64) {
+        let all = kept(&block, &subset(block.axes, 2.0, keep, seed));
+        let next = kept(&block, &subset(block.axes, 4.0, keep, seed));
+        let method = Method::Subset {
+            cell: vec![2.0; block.axes],
+            keep,
+            seed,
+            without: Some(vec![4.0; block.axes]),
+        };
+        let merge = method.merge(&block);
+        holds(&block, &merge);
+        let own = kept(&block, &method);
+        let both: BTreeSet<u32> = own.iter().chain(&next).copied().collect();
+        assert_eq!(both.len(), own.len() + next.len(), "each once");
+        assert_eq!(both.into_iter().collect::<Vec<u32>>(), all);
+    }
+}
+
+/// So many that they are sorted to be found; many are equally near.
+#[test]
+fn many_that_stay_are_found_by_others() {
+    for axes in [1, 3] {
+        let place = |at: u32| [at * 7919 % 211, at * 104_729 % 89, at * 31 % 7];
+        let places = (0..1200).map(place);
+        let positions = places.flat_map(|place| place.into_iter().take(axes));
+        let block = Block {
+            axes,
+            positions: positions.map(f64::from).collect(),
+            ..Block::default()
+        };
+        let merge = subset(axes, 10_000.0, 300, 4).merge(&block);
+        let Places::Kept(rows) = &merge.places else {
+            panic!("points stay where they are")
+        };
+        assert_eq!(rows.len(), 300);
+        for (row, parent) in merge.parent.iter().enumerate() {
+            if rows.contains(&(row as u32)) {
+                continue;
+            }
+            let far = |other: &u32| distance(block.position(*other as usize), block.position(row));
+            // Squares of whole numbers are exact, so the first of equally near ones is known.
+            let nearest = *rows
+                .iter()
+                .min_by(|a, b| far(a).total_cmp(&far(b)))
+                .unwrap();
+            assert_eq!(rows[*parent as usize], nearest, "of {row}");
+        }
+    }
+}
+
+#[test]
+fn seeds_draw_evenly() {
+    let block = Block {
+        axes: 1,
+        positions: (0..100).map(f64::from).collect(),
+        ..Block::default()
+    };
+    let mut times = [0_u32; 100];
+    let mut met = BTreeSet::new();
+    for seed in 0..1000 {
+        let rows = kept(&block, &subset(1, 1000.0, 10, seed));
+        for row in &rows {
+            times[*row as usize] += 1;
+        }
+        met.insert(rows);
+    }
+    assert!(met.len() > 990, "{} of 1000 are others", met.len());
+    // A hundred each, give or take five standard deviations.
+    assert!(
+        times.iter().all(|times| (53..148).contains(times)),
+        "{times:?}"
+    );
+}

@@ -1,0 +1,71 @@
+//! `zvf b2nd`: arrays of Blosc2 and Caterva.
+
+mod info;
+mod verify;
+
+use std::{error::Error, path::PathBuf};
+
+use crate::{
+    command::Done,
+    dense::{self, Conversion, Memory, Ranges, Slice, Target},
+};
+
+/// Blosc2 .b2nd and Caterva .cat files, and sparse directories: dense arrays in chunks of
+/// blocks, beside vectors.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    Info(info::Arguments),
+    Verify(verify::Arguments),
+    Slice(SliceArguments),
+    /// Writes an array of Blosc2 from a dense array of any kind.
+    Create(Conversion),
+    Convert(Conversion),
+}
+
+/// Reads a box of an array: shows its first values, or writes it.
+#[derive(Debug, clap::Args)]
+struct SliceArguments {
+    /// The file or sparse directory.
+    file: PathBuf,
+    #[command(flatten)]
+    ranges: Ranges,
+    /// Where to write the box: .npy, .b2nd, .tet or .zarr.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    memory: Memory,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    match &arguments.verb {
+        Verb::Info(asked) => info::run(asked),
+        Verb::Verify(asked) => verify::run(asked),
+        Verb::Create(asked) => dense::create_b2nd(asked),
+        Verb::Convert(asked) => dense::convert(asked),
+        Verb::Slice(asked) => {
+            let array = dense::b2nd(&asked.file, asked.memory)?;
+            let slice = Slice {
+                ranges: &asked.ranges,
+                out: asked.output.as_deref(),
+                target: &asked.target,
+                json: asked.json,
+                quiet: asked.quiet,
+            };
+            dense::slice(&array, &slice)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A box on the command line.
+
+use zvf_dense::{Selection, SelectionError};
+
+/// Which elements.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Ranges {
+    /// The first element along each axis; 0 without.
+    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    start: Option<Vec<u64>>,
+    /// One past the last along each axis; the end without.
+    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    stop: Option<Vec<u64>>,
+    /// Every how many along each axis; 1 without.
+    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    step: Option<Vec<u64>>,
+}
+
+impl Ranges {
+    /// The box in an array of this shape.
+    pub(crate) fn selection(&self, shape: &[u64]) -> Result<Selection, SelectionError> {
+        let zeros = vec![0; shape.len()];
+        let start = self.start.as_deref().unwrap_or(&zeros);
+        let stop = self.stop.as_deref().unwrap_or(shape);
+        let selection = Selection::new(start, stop, self.step.as_deref())?;
+        selection.check(shape)?;
+        Ok(selection)
+    }
+}

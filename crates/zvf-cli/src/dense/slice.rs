@@ -1,0 +1,102 @@
+//! A box of an array, shown or written.
+
+use std::{error::Error, path::Path};
+
+use serde_json::{Value, json};
+use zvf_dense::{DenseArray, Selection};
+
+use super::{Ranges, Target, target::write, values::numbers};
+use crate::{command::Done, number::grouped};
+
+/// Values that are shown when none are written.
+const SHOWN: u64 = 64;
+
+/// What a box is asked for with.
+#[derive(Debug)]
+pub(crate) struct Slice<'a> {
+    pub(crate) ranges: &'a Ranges,
+    pub(crate) out: Option<&'a Path>,
+    pub(crate) target: &'a Target,
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+/// Reads a box of `array`. Without a place to write it to, the first values are shown.
+pub(crate) fn slice(array: &dyn DenseArray, asked: &Slice<'_>) -> Result<Done, Box<dyn Error>> {
+    let selection = asked.ranges.selection(array.shape())?;
+    let plan = array.read_plan(&selection)?;
+    let mut warnings = Vec::new();
+    let mut values = None;
+    match asked.out {
+        Some(out) => {
+            let written = write(
+                array,
+                selection.clone(),
+                true,
+                out,
+                asked.target,
+                asked.quiet,
+            )?;
+            warnings = written.warnings;
+        }
+        None => values = first(array, &selection)?,
+    }
+    let mut object = json!({
+        "array": array.name(),
+        "dtype": array.dtype().to_string(),
+        "shape": selection.shape(),
+        "chunks": plan.chunks,
+        "blocks": plan.blocks,
+        "bytes_read": plan.bytes_read,
+        "bytes": plan.bytes,
+        "output": asked.out.map(|out| out.display().to_string()),
+    });
+    if let (Some(values), Some(object)) = (&values, object.as_object_mut()) {
+        object.insert("values".to_owned(), json!(values));
+    }
+    let text = match asked.json {
+        true => serde_json::to_string_pretty(&object)?,
+        false => {
+            let extents: Vec<String> = selection.shape().iter().map(ToString::to_string).collect();
+            let mut text = format!(
+                "{} of {}: {} chunks, {} blocks, {} bytes read",
+                extents.join("×"),
+                array.dtype(),
+                grouped(plan.chunks),
+                grouped(plan.blocks),
+                grouped(plan.bytes_read),
+            );
+            if let Some(values) = values {
+                let shown: Vec<String> = values.iter().map(Value::to_string).collect();
+                let all = selection.element_count().unwrap_or(u64::MAX);
+                let more = if all > SHOWN { " …" } else { "" };
+                text = format!("{text}\n{}{more}", shown.join(" "));
+            }
+            text
+        }
+    };
+    Ok(Done {
+        text,
+        warnings,
+        ..Done::default()
+    })
+}
+
+/// The first values of a box in row-major order. Rows of it are read, not all.
+fn first(
+    array: &dyn DenseArray,
+    selection: &Selection,
+) -> Result<Option<Vec<Value>>, Box<dyn Error>> {
+    let mut wanted = SHOWN;
+    let mut axes = selection.axes().to_vec();
+    // From the last axis on, as many as are shown.
+    for axis in axes.iter_mut().rev() {
+        let count = axis.count();
+        *axis = axis.portion(0..wanted.max(1).min(count));
+        wanted = wanted.div_ceil(count.max(1));
+    }
+    let bytes = array.slice_within(&axes.into_iter().collect(), array.scratch())?;
+    let values = numbers(array.dtype(), &bytes);
+    let most = usize::try_from(SHOWN).unwrap_or(usize::MAX);
+    Ok(values.map(|values| values.into_iter().take(most).collect()))
+}

@@ -1,0 +1,49 @@
+//! Values as people and JSON read them.
+
+use serde_json::{Map, Value, json};
+use zvf::format::numeric::{NumericRows, Value as Number};
+use zvf_dense::Dtype;
+
+/// The first values of an array, where they are numbers.
+pub(super) fn numbers(dtype: &Dtype, bytes: &[u8]) -> Option<Vec<Value>> {
+    let rows = NumericRows::parse(bytes, dtype.number()?, 1.try_into().ok()?).ok()?;
+    let size = usize::try_from(dtype.size()).ok()?;
+    let count = bytes.len().checked_div(size)?;
+    // Neither NaN nor infinity is a number in JSON.
+    let float = |value: f64| match value.is_finite() {
+        true => json!(value),
+        false => json!(value.to_string()),
+    };
+    let value = |row| {
+        Some(match rows.value(row, 0)? {
+            Number::Bool(value) => json!(value),
+            Number::Int(value) => json!(value),
+            Number::UInt(value) => json!(value),
+            Number::Float(value) => float(value),
+            Number::Complex { re, im } => json!([float(re), float(im)]),
+        })
+    };
+    (0..count).map(value).collect()
+}
+
+/// Attributes as a format has them that knows text only, and what it cannot hold.
+pub(super) fn attributes_as_text(
+    attributes: &Map<String, Value>,
+) -> (Map<String, Value>, Vec<String>) {
+    let (mut kept, mut lost) = (Map::new(), Vec::new());
+    for (key, value) in attributes {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let is_kept = [key, &text]
+            .iter()
+            .all(|text| (1..=1024).contains(&text.len()));
+        if is_kept && kept.len() < 64 {
+            kept.insert(key.clone(), Value::String(text));
+        } else {
+            lost.push(key.clone());
+        }
+    }
+    (kept, lost)
+}

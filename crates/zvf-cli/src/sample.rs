@@ -1,0 +1,166 @@
+//! `zvf sample`.
+
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::json;
+use zvf::{AttributeSpec, Dataset, OpenOptions, write_vertex_attribute};
+use zvf_dense::{
+    DenseArray, ReadPlan,
+    npy::NpyArray,
+    sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
+};
+
+use crate::{
+    advice::{Verb, advised},
+    command::Done,
+    dense::{self, Memory},
+    number::{counted, grouped},
+};
+
+/// Gives every vertex the value that a volume has where it is, as an attribute of level 0.
+///
+/// Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n
+/// is at n. Axes of the volume beyond those are values of each vertex. All is written
+/// in one transaction, or nothing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The store, of format 0.9.
+    store: String,
+    /// The volume: a .tet, .b2nd or .npy, or the folder of a Zarr array.
+    volume: PathBuf,
+    /// What the attribute is called.
+    #[arg(long, value_name = "NAME")]
+    into: String,
+    /// How values between voxels are made.
+    #[arg(long, value_name = "HOW", default_value = "linear")]
+    interp: Interp,
+    /// A matrix from positions to indices of voxels, of one more row and column than there
+    /// are axes: JSON, text, or .npy.
+    #[arg(long, value_name = "FILE")]
+    affine: Option<PathBuf>,
+    /// What a vertex has that is in no voxel: a number, or `edge` for the nearest voxel's.
+    /// NaN without, and 0 of integers.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    outside: Option<Beyond>,
+    /// Which dataset of a .tet; not needed when it has one.
+    #[arg(long, value_name = "NAME")]
+    dataset: Option<String>,
+    /// Replace an attribute of that name.
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    memory: Memory,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Interp {
+    /// The voxel that is nearest; integers stay integers.
+    Nearest,
+    Linear,
+    /// Catmull-Rom.
+    Cubic,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Beyond(Outside);
+
+impl core::str::FromStr for Beyond {
+    type Err = core::num::ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(match text {
+            "edge" => Outside::Edge,
+            number => Outside::Fill(number.parse()?),
+        }))
+    }
+}
+
+/// Writes the attribute.
+pub(crate) async fn run(asked: &Arguments) -> Result<Done, Box<dyn Error>> {
+    let array = dense::open(&asked.volume, asked.dataset.as_deref(), asked.memory)?;
+    let options = SampleOptions {
+        interpolation: match asked.interp {
+            Interp::Nearest => Interpolation::Nearest,
+            Interp::Linear => Interpolation::Linear,
+            Interp::Cubic => Interpolation::Cubic,
+        },
+        affine: asked.affine.as_deref().map(affine).transpose()?,
+        outside: asked.outside.map(|Beyond(outside)| outside),
+        budget: asked.memory.bytes(),
+    };
+    let axes = Dataset::open(&asked.store).await?.root().axes.len();
+    let sampler = Sampler::new(&*array, axes, &options)?;
+    let mut spec = AttributeSpec::new(&asked.into, sampler.kind());
+    spec.row_shape = sampler.row_shape().to_vec();
+    spec.overwrite = asked.overwrite;
+    if let Some(bytes) = asked.memory.bytes() {
+        spec.memory = bytes;
+    }
+    let array: Arc<dyn DenseArray> = Arc::from(array);
+    let outside = Arc::new(AtomicU64::new(0));
+    let reads = Arc::new(Mutex::new(ReadPlan::default()));
+    let values = {
+        let (array, outside, reads) =
+            (Arc::clone(&array), Arc::clone(&outside), Arc::clone(&reads));
+        move |positions: &[f64]| {
+            let sampled = Sampler::new(&*array, axes, &options)?.sample(positions)?;
+            outside.fetch_add(sampled.outside, Ordering::Relaxed);
+            let mut all = reads.lock().unwrap_or_else(PoisonError::into_inner);
+            all.blocks += sampled.reads.blocks;
+            all.bytes_read += sampled.reads.bytes_read;
+            Ok(sampled.values)
+        }
+    };
+    let open = OpenOptions::default();
+    let written = write_vertex_attribute(&asked.store, &open, &spec, Arc::new(values)).await;
+    let written = written.map_err(|error| advised(Verb::Sample, error))?;
+    let outside = outside.load(Ordering::Relaxed);
+    let reads = *reads.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = match asked.json {
+        true => serde_json::to_string_pretty(&json!({
+            "store": asked.store,
+            "attribute": asked.into,
+            "dtype": spec.kind.name(),
+            "row_shape": spec.row_shape,
+            "vertices": written.vertices,
+            "outside": outside,
+            "chunks": written.chunks,
+            "batches": written.batches,
+            "blocks": reads.blocks,
+            "bytes_read": reads.bytes_read,
+            "bytes_written": written.bytes,
+            "transaction": written.transaction,
+        }))?,
+        false => format!(
+            "{}: {} of {}, {} of them outside; {} bytes written",
+            asked.into,
+            spec.kind.name(),
+            counted(written.vertices, ["vertex", "vertices"]),
+            grouped(outside),
+            grouped(written.bytes),
+        ),
+    };
+    Ok(text.into())
+}
+
+/// The matrix in a file.
+fn affine(path: &Path) -> Result<Affine, Box<dyn Error>> {
+    let is_npy = path.extension().is_some_and(|end| end == "npy");
+    if is_npy {
+        let array = NpyArray::open(dense::source(path)?, None)?;
+        return Ok(Affine::of_array(&array)?);
+    }
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+    Ok(Affine::parse(&text).map_err(|error| format!("{name}: {error}"))?)
+}

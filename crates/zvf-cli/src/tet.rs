@@ -1,0 +1,72 @@
+//! `zvf tet`: Tetration files.
+
+mod create;
+mod info;
+mod verify;
+
+use std::{error::Error, path::PathBuf};
+
+use crate::{
+    command::Done,
+    dense::{self, Conversion, Memory, Ranges, Slice, Target},
+};
+
+/// Tetration .tet files: dense arrays in tiles, beside vectors.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    Info(info::Arguments),
+    Verify(verify::Arguments),
+    Slice(SliceArguments),
+    Create(create::Arguments),
+    Convert(Conversion),
+}
+
+/// Reads a box of a dataset: shows its first values, or writes it.
+#[derive(Debug, clap::Args)]
+struct SliceArguments {
+    /// The file.
+    file: PathBuf,
+    /// The dataset; not needed when there is one.
+    dataset: Option<String>,
+    #[command(flatten)]
+    ranges: Ranges,
+    /// Where to write the box: .npy, .tet or .zarr.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    memory: Memory,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    match &arguments.verb {
+        Verb::Info(asked) => info::run(asked),
+        Verb::Verify(asked) => verify::run(asked),
+        Verb::Create(asked) => create::run(asked),
+        Verb::Convert(asked) => dense::convert(asked),
+        Verb::Slice(asked) => {
+            let array = dense::open(&asked.file, asked.dataset.as_deref(), asked.memory)?;
+            let slice = Slice {
+                ranges: &asked.ranges,
+                out: asked.output.as_deref(),
+                target: &asked.target,
+                json: asked.json,
+                quiet: asked.quiet,
+            };
+            dense::slice(&*array, &slice)
+        }
+    }
+}

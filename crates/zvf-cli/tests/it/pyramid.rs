@@ -1,0 +1,99 @@
+//! `zvf pyramid`, as a user runs it.
+
+use serde_json::Value;
+
+use crate::{stores::Bench, unpack};
+
+fn vertices(report: &Value) -> Vec<u64> {
+    let levels = report["levels"].as_array().unwrap().iter();
+    levels
+        .map(|level| level["vertices"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn levels_are_made_named_and_refreshed() {
+    let bench = Bench::new();
+    unpack(
+        "zvf-09",
+        "pyramid_polylines_depth2/store.zarrvectors",
+        &bench.path("tracts.zv"),
+    );
+    let said = bench.refused(&["pyramid", "@tracts.zv", "--levels", "1"]);
+    assert!(said.contains("--overwrite"), "{said}");
+    let made = bench.json(&[
+        "pyramid",
+        "@tracts.zv",
+        "--overwrite",
+        "--factors",
+        "2,2",
+        "--cross-level",
+        "explicit",
+        "--depth",
+        "-1",
+        "--chunk-scale",
+        "1",
+    ]);
+    let info = bench.json(&["info", "@tracts.zv"]);
+    assert_eq!(vertices(&made), vertices(&info)[1..]);
+    assert_eq!(made["levels"][0]["method"], "per_object");
+    let report = bench.json(&["validate", "@tracts.zv"]);
+    assert_eq!(report["findings"], Value::Array(Vec::new()));
+    let said = bench.says(&["pyramid", "@tracts.zv", "--refresh"]);
+    assert!(said.contains("no level is behind"), "{said}");
+    bench.says(&["delete", "@tracts.zv", "--object", "1"]);
+    let refreshed = bench.json(&["pyramid", "@tracts.zv", "--refresh"]);
+    let info = bench.json(&["info", "@tracts.zv"]);
+    assert_eq!(vertices(&refreshed), vertices(&info)[1..]);
+    assert!(vertices(&refreshed)[0] < vertices(&made)[0]);
+    let report = bench.json(&["validate", "@tracts.zv"]);
+    assert_eq!(report["ok"], true, "{report}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let bench = Bench::new();
+    unpack(
+        "zvf-09",
+        "pyramid_plain/store.zarrvectors",
+        &bench.path("cloud.zv"),
+    );
+    for (option, value, expected) in [
+        ("--factors", "0.5", "--factors are numbers above 1"),
+        ("--sparsity", "0.5", "--sparsity is how many times fewer"),
+        ("--tolerance", "0", "--tolerance is a distance above 0"),
+        ("--attribute", "fa", "an equals sign"),
+        ("--depth", "-2", "-1 for all"),
+    ] {
+        let said = bench.refused(&["pyramid", "@cloud.zv", "--overwrite", option, value]);
+        assert!(said.contains(expected), "{said}");
+    }
+    let said = bench.refused(&[
+        "pyramid",
+        "@cloud.zv",
+        "--sparsity",
+        "2",
+        "--sparsity-by",
+        "luck",
+    ]);
+    assert!(said.contains("attribute:NAME"), "{said}");
+    let said = bench.refused(&[
+        "pyramid",
+        "@cloud.zv",
+        "--overwrite",
+        "--levels",
+        "1",
+        "--attribute",
+        "fa=max",
+    ]);
+    assert!(said.contains("no attribute fa"), "{said}");
+    let said = bench.refused(&[
+        "pyramid",
+        "@cloud.zv",
+        "--additive",
+        "--method",
+        "bins",
+        "--overwrite",
+    ]);
+    assert!(said.contains("subsets"), "{said}");
+}

@@ -1,0 +1,168 @@
+//! `zvf sample`, as a user runs it.
+
+use std::{fmt::Write as _, fs};
+
+use serde_json::{Value, json};
+
+use crate::stores::Bench;
+
+/// A `.npy` of floats.
+fn npy(shape: &str, values: impl Iterator<Item = f32>) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut bytes = b"\x93NUMPY\x01\0".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.bytes());
+    bytes.extend(values.flat_map(f32::to_le_bytes));
+    bytes
+}
+
+/// A volume whose voxel at i, j, k is 100i + 10j + k, and points in it.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    let mut values = Vec::new();
+    for at in 0..12_u16 * 11 * 10 {
+        let (i, j, k) = (at / 110, at / 10 % 11, at % 10);
+        values.push(f32::from(i * 100 + j * 10 + k));
+    }
+    fs::write(bench.path("v.npy"), npy("(12, 11, 10)", values.into_iter())).unwrap();
+    let mut table = "x,y,z\n".to_owned();
+    for at in 0..500_u16 {
+        let [x, y, z] = [37_u16, 23, 11].map(|step| f64::from(at * step % 79) / 79.0);
+        writeln!(table, "{},{},{}", x * 11.0, y * 10.0, z * 9.0).unwrap();
+    }
+    bench.file("a.csv", &table);
+    bench
+}
+
+fn create(bench: &Bench, more: &[&str]) {
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    let chunks = ["--chunk-shape", "3,3,3", "--dtype", "float64", "--quiet"];
+    bench.says(&[&line[..], &chunks, more].concat());
+}
+
+/// The columns of the vertices that a query answers.
+fn rows(bench: &Bench) -> Vec<Vec<f64>> {
+    let answer = bench.answer("@a.zv", &[]);
+    let lines = answer.lines().skip(1);
+    lines
+        .map(|line| line.split(',').map(|word| word.parse().unwrap()).collect())
+        .collect()
+}
+
+#[track_caller]
+fn is_valid(bench: &Bench) {
+    let found = bench.json(&["validate", "@a.zv"]);
+    assert_eq!(found["findings"], json!([]), "{found}");
+}
+
+#[test]
+fn values_come_back_with_the_vertices() {
+    for form in [
+        &[][..],
+        &["--shard=2,2,2", "--compression=zstd:3"],
+        &["--compression=blosc"],
+        &["--shard"],
+    ] {
+        let bench = bench();
+        create(&bench, form);
+        // Shards, or chunks, are batches of their own where there is hardly memory.
+        let line = [
+            "sample", "@a.zv", "@v.npy", "--into", "v", "--memory", "9000",
+        ];
+        let done = bench.json(&line);
+        assert_eq!(
+            (&done["vertices"], &done["outside"]),
+            (&json!(500), &json!(0))
+        );
+        let is_one_object = form == ["--shard"];
+        assert_eq!(done["batches"] == 1, is_one_object, "{done}");
+        is_valid(&bench);
+        let found = rows(&bench);
+        assert_eq!(found.len(), 500);
+        for row in found {
+            let expected = row[0] * 100.0 + row[1] * 10.0 + row[2];
+            assert!((row[3] - expected).abs() < 1e-3, "{row:?}, not {expected}");
+        }
+        // The store goes on to be changed as others are.
+        bench.says(&["compact", "@a.zv"]);
+        is_valid(&bench);
+    }
+}
+
+#[test]
+fn an_attribute_is_replaced_only_when_asked_to() {
+    let bench = bench();
+    create(&bench, &["--shard=2,2,2"]);
+    let line = ["sample", "@a.zv", "@v.npy", "--into", "v"];
+    bench.says(&line);
+    let said = bench.refused(&line);
+    assert_eq!(
+        said,
+        "error: an attribute v of vertices is there already; --overwrite replaces it\n"
+    );
+    // Twice as large a world, one off.
+    bench.file("m.txt", "0.5 0 0 1\n0 0.5 0 0\n0 0 0.5 0\n0 0 0 1\n");
+    let more = ["--overwrite", "--affine", "@m.txt", "--interp", "nearest"];
+    bench.says(&[&line[..], &more].concat());
+    is_valid(&bench);
+    for row in rows(&bench) {
+        let at = [row[0] / 2.0 + 1.0, row[1] / 2.0, row[2] / 2.0].map(|at| (at + 0.5).floor());
+        assert_eq!(
+            row[3].to_bits(),
+            (at[0] * 100.0 + at[1] * 10.0 + at[2]).to_bits()
+        );
+    }
+    for name in ["a/b", "..", "zarr.json"] {
+        bench.refused(&["sample", "@a.zv", "@v.npy", "--into", name]);
+    }
+    bench.file("m.txt", "1 0 1 1");
+    let said = bench.refused(&[&line[..], &more].concat());
+    assert!(
+        said.contains("/m.txt: the last row of an affine map"),
+        "{said}"
+    );
+}
+
+#[test]
+fn coarser_levels_are_behind_then() {
+    let bench = bench();
+    create(&bench, &[]);
+    bench.says(&["pyramid", "@a.zv", "--levels", "1", "--quiet"]);
+    bench.says(&["sample", "@a.zv", "@v.npy", "--into", "v", "--outside=-1"]);
+    let found = bench.json(&["validate", "@a.zv"]);
+    let findings = found["findings"].as_array().unwrap();
+    // That the level is behind is noted, and nothing else.
+    assert_eq!(
+        (findings.len(), &findings[0]["code"]),
+        (1, &json!("ZV-L4-059"))
+    );
+    let root = fs::read(bench.path("a.zv/zarr.json")).unwrap();
+    let root: Value = serde_json::from_slice(&root).unwrap();
+    assert_eq!(root["attributes"]["zvf_stale_levels"], json!([1]));
+    // Made anew, they have it too.
+    bench.says(&["pyramid", "@a.zv", "--refresh", "--quiet"]);
+    is_valid(&bench);
+    assert!(bench.path("a.zv/1/vertex_attributes/v/zarr.json").exists());
+}
+
+#[test]
+fn voxels_of_several_values_give_rows() {
+    let bench = bench();
+    create(&bench, &[]);
+    let values = (0..12_u16 * 11 * 10).flat_map(|at| [at / 110, at % 10].map(f32::from));
+    fs::write(bench.path("c.npy"), npy("(12, 11, 10, 2)", values)).unwrap();
+    let done = bench.json(&[
+        "sample", "@a.zv", "@c.npy", "--into", "c", "--interp", "cubic",
+    ]);
+    assert_eq!(done["row_shape"], json!([2]));
+    is_valid(&bench);
+    for row in rows(&bench).iter().filter(|row| {
+        // Where cubic weights see no edge.
+        (1.0..9.0).contains(&row[0]) && (1.0..7.0).contains(&row[2])
+    }) {
+        assert!(
+            (row[3] - row[0]).abs() < 1e-4 && (row[4] - row[2]).abs() < 1e-4,
+            "{row:?}"
+        );
+    }
+}

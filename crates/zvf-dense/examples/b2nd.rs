@@ -1,0 +1,175 @@
+//! Does with arrays of Blosc2 what is asked in JSON, a line each: how
+//! `cargo xtask conformance` drives this crate from Python.
+//!
+//! Each request has `do`, a `path`, and what that needs; values go through files
+//! of raw bytes. The answer is `ok`, or `error` and why.
+
+use std::{
+    error::Error,
+    fmt::Write as _,
+    fs,
+    io::{self, BufRead, Write},
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
+
+use serde_json::Value;
+use zvf_dense::{
+    DenseArray, DenseSink, Dtype, MappedFile, Selection,
+    b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter, DEFAULT_BUDGET},
+    blosc::{Codec, Filter, Split},
+};
+
+type Done = Result<(), Box<dyn Error>>;
+
+fn main() -> Done {
+    let mut out = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let request = serde_json::from_str(&line?)?;
+        match answer(&request) {
+            Ok(found) => writeln!(out, "ok{found}")?,
+            Err(error) => writeln!(out, "error {error} ({error:?})")?,
+        }
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(request: &Value) -> Result<String, Box<dyn Error>> {
+    let path = Path::new(text(request, "path")?);
+    match text(request, "do")? {
+        "write" => write(request, path)?,
+        "read" => {
+            let array = B2nd::open(path)?;
+            let selection = selection(request, array.shape())?;
+            fs::write(text(request, "raw")?, array.slice(&selection)?)?;
+        }
+        "edit" => edit(request, path)?,
+        "time" => return time(request, path),
+        other => return Err(format!("{other} is not known").into()),
+    }
+    Ok(String::new())
+}
+
+/// How many microseconds reading each of the selections takes.
+fn time(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
+    let array = if request["mapped"] == true {
+        B2nd::from_source(Arc::new(MappedFile::open(path)?), 0, DEFAULT_BUDGET)?
+    } else {
+        B2nd::open(path)?
+    };
+    let mut times = String::new();
+    for request in request["selections"].as_array().ok_or("no selections")? {
+        let selection = selection(request, array.shape())?;
+        // Memory that is there already, or new one.
+        let mut room = match request["into"] == true {
+            true => vec![1; array.byte_len(&selection)?],
+            false => Vec::new(),
+        };
+        let start = Instant::now();
+        if room.is_empty() {
+            room = array.slice(&selection)?;
+        } else {
+            array.slice_into(&selection, &mut room)?;
+        }
+        let taken = start.elapsed();
+        std::hint::black_box(room);
+        write!(times, " {}", taken.as_secs_f64() * 1e6)?;
+    }
+    Ok(times)
+}
+
+fn write(request: &Value, path: &Path) -> Done {
+    let dtype = Dtype::parse(text(request, "dtype")?)?;
+    let mut design = B2ndDesign::new(&numbers(request, "shape")?, dtype)
+        .with_codec(codec(text(request, "codec")?)?, level(request)?)
+        .with_filters(&filters(request)?)
+        .with_split(match text(request, "split")? {
+            "always" => Split::Always,
+            "never" => Split::Never,
+            _ => Split::Auto,
+        });
+    if request.get("chunks").is_some() {
+        let (chunks, blocks) = (numbers(request, "chunks")?, numbers(request, "blocks")?);
+        design = design.with_chunks(&chunks, &blocks);
+    }
+    if request["form"] == "caterva" {
+        design = design.for_caterva();
+    }
+    if let Some(layer) = request["layer"].as_str() {
+        design = design.with_metalayer("fixed", layer.as_bytes());
+        design = design.with_vlmetalayer("variable", layer.as_bytes());
+    }
+    let mut writer = Box::new(if request["sparse"] == true {
+        B2ndWriter::create_directory(path, &design)?
+    } else {
+        B2ndWriter::create(path, &design)?
+    });
+    writer.put_all(&fs::read(text(request, "raw")?)?)?;
+    writer.finish()?;
+    Ok(())
+}
+
+fn edit(request: &Value, path: &Path) -> Done {
+    let mut editor = B2ndEditor::open(path)?;
+    if request.get("shape").is_some() {
+        editor.resize(&numbers(request, "shape")?)?;
+    }
+    if request.get("raw").is_some() {
+        let selection = selection(request, editor.array().shape())?;
+        editor.update(&selection, &fs::read(text(request, "raw")?)?)?;
+    }
+    if let Some(layer) = request["layer"].as_str() {
+        editor.set_vlmetalayer("variable", Some(layer.as_bytes()));
+    }
+    editor.commit()?;
+    Ok(())
+}
+
+fn selection(request: &Value, shape: &[u64]) -> Result<Selection, Box<dyn Error>> {
+    if request.get("start").is_none() {
+        return Ok(Selection::whole(shape));
+    }
+    let (start, stop) = (numbers(request, "start")?, numbers(request, "stop")?);
+    let step = request.get("step").map(|_| numbers(request, "step"));
+    let step = step.transpose()?;
+    Ok(Selection::new(&start, &stop, step.as_deref())?)
+}
+
+fn text<'a>(request: &'a Value, name: &str) -> Result<&'a str, Box<dyn Error>> {
+    let text = request[name].as_str();
+    text.ok_or_else(|| format!("{name} is no text").into())
+}
+
+fn numbers(request: &Value, name: &str) -> Result<Vec<u64>, Box<dyn Error>> {
+    let list = request[name].as_array();
+    let list = list.and_then(|list| list.iter().map(Value::as_u64).collect());
+    list.ok_or_else(|| format!("{name} is no list of numbers").into())
+}
+
+fn level(request: &Value) -> Result<u8, Box<dyn Error>> {
+    let level = request["level"].as_u64().ok_or("no level")?;
+    Ok(u8::try_from(level)?)
+}
+
+fn codec(name: &str) -> Result<Codec, Box<dyn Error>> {
+    Ok(match name {
+        "lz4" => Codec::Lz4,
+        "zlib" => Codec::Zlib,
+        "zstd" => Codec::Zstd,
+        other => return Err(format!("codec {other}").into()),
+    })
+}
+
+fn filters(request: &Value) -> Result<Vec<Filter>, Box<dyn Error>> {
+    let list = request["filters"].as_array().ok_or("no filters")?;
+    let filters = list.iter().map(|name| match name.as_str() {
+        Some("shuffle") => Ok(Filter::Shuffle),
+        Some("bitshuffle") => Ok(Filter::BitShuffle),
+        Some("delta") => Ok(Filter::Delta),
+        Some("bytedelta") => Ok(Filter::ByteDelta),
+        _ => Err(format!("filter {name}").into()),
+    });
+    filters.collect()
+}

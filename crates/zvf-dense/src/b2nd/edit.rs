@@ -1,0 +1,497 @@
+//! Frames, changed in place.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use zvf_format::b2nd::{FrameError, FrameHeader, FrameType, Metalayers, MetalayersBuilder};
+
+use super::{
+    B2nd, B2ndError,
+    design::{self, Layout, Lengths},
+    gather,
+    index::{Index, ZEROS},
+    open::DIRECTORY_FRAME,
+    place::{Place, file_name},
+};
+use crate::{
+    DenseArray, DenseError, Grid, Selection,
+    blosc::{ChunkEncoder, Codec, Filter, Split},
+    staged,
+};
+
+/// Changes an array in place: elements, shape, metalayers of the trailer.
+///
+/// Nothing that is there is written over before [`commit`](Self::commit): new
+/// chunks, and then index and trailer, are put behind what is there, and the
+/// header, which is where all else is found from, is written last. Whoever reads
+/// before that sees the array as it was, also after a crash; what was put behind
+/// then belongs to nothing. What a change replaces stays in the file as dead
+/// space: write the array anew to be rid of it. In a sparse directory new chunks
+/// are new files, and those that nothing names any more are removed.
+///
+/// One process at a time may change an array. Chunks are written with codec and
+/// filters of the frame, but LZ4 in place of `BloscLZ` and LZ4HC, and without
+/// filters that are not known here.
+///
+/// ```no_run
+/// use zvf_dense::{Selection, b2nd::B2ndEditor};
+///
+/// let mut editor = B2ndEditor::open("series.b2nd".as_ref())?;
+/// editor.append(0, &[0; 4 * 256])?;
+/// editor.commit()?;
+/// # Ok::<(), zvf_dense::DenseError>(())
+/// ```
+#[derive(Debug)]
+pub struct B2ndEditor {
+    array: B2nd,
+    path: PathBuf,
+    /// The frame's file, which in a sparse directory is written anew.
+    file: Option<File>,
+    layout: Layout,
+    /// Metalayers of the header in their order; that of the array is made anew.
+    metalayers: Vec<(String, Vec<u8>)>,
+    vlmetalayers: BTreeMap<String, Vec<u8>>,
+    entries: Vec<u64>,
+    /// Bytes in the frame's file from the end of its header on, in a directory
+    /// those of all chunks.
+    cbytes: u64,
+    /// Files of chunks that nothing names after the next commit.
+    stale: Vec<u64>,
+    next_file: u64,
+}
+
+impl B2ndEditor {
+    /// Opens a file, or a sparse directory, to change it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or written, is not an array, or has a header that
+    /// cannot be written.
+    pub fn open(path: &Path) -> Result<Self, DenseError> {
+        let array = B2nd::open(path)?;
+        let name = array.name.clone();
+        let io = |error| DenseError::io(&name, error);
+        let broken = |error: B2ndError| DenseError::b2nd(&name, error);
+        let frame_path = match array.facts.frame_type {
+            FrameType::Contiguous => path.to_owned(),
+            FrameType::Sparse => path.join(DIRECTORY_FRAME),
+        };
+        let bytes = header_of(&frame_path, &array).map_err(io)?;
+        let frame = |error: FrameError| broken(error.into());
+        let header = FrameHeader::parse(&bytes).map_err(|error| frame(error.into()))?;
+        let metalayers = Metalayers::parse(&bytes).map_err(|error| frame(error.into()))?;
+        let spec = header.spec().ok_or_else(|| broken(B2ndError::Fixed))?;
+        let chunks = array.grid.chunk_count().unwrap_or(u64::MAX);
+        let needed = chunks.saturating_mul(8);
+        if needed > array.budget {
+            let budget = array.budget;
+            return Err(DenseError::Budget { needed, budget });
+        }
+        let entries: Vec<u64> = match &array.index {
+            Index::Each(entries) => entries.clone(),
+            Index::Same(entry) => (0..chunks).map(|_| *entry).collect(),
+        };
+        let file = match array.facts.frame_type {
+            FrameType::Contiguous => {
+                let file = OpenOptions::new().read(true).write(true).open(path);
+                Some(file.map_err(io)?)
+            }
+            FrameType::Sparse => None,
+        };
+        let numbers = entries.iter().filter(|entry| **entry >> 63 == 0);
+        let cbytes = match &file {
+            // Behind all there is, be it the frame's or not.
+            Some(file) => {
+                let len = file.metadata().map_err(io)?.len();
+                len.saturating_sub(u64::from(array.facts.header_len))
+            }
+            None => array.facts.cbytes,
+        };
+        let layers = metalayers.iter();
+        let layers = layers.map(|layer| (layer.name.to_owned(), layer.body.to_vec()));
+        let vlmetalayers = array.vlmetalayers();
+        let vlmetalayers = vlmetalayers.map(|(name, body)| (name.to_owned(), body.to_vec()));
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            layout: Layout {
+                encoder: encoder(&array).map_err(broken)?,
+                spec,
+                metalayers: MetalayersBuilder::default(),
+                trailer: Vec::new(),
+            },
+            metalayers: layers.collect(),
+            vlmetalayers: vlmetalayers.collect(),
+            next_file: numbers.max().map_or(0, |last| last.saturating_add(1)),
+            entries,
+            cbytes,
+            stale: Vec::new(),
+            array,
+        })
+    }
+
+    /// The array, with all changes so far.
+    pub fn array(&self) -> &B2nd {
+        &self.array
+    }
+
+    /// Writes `bytes`, row-major, to what is selected. Chunks that are not
+    /// selected whole are read for what else is in them.
+    ///
+    /// # Errors
+    ///
+    /// When the selection is not of this array, `bytes` are not as many, or a
+    /// chunk cannot be read or written. Chunks before that one are changed.
+    pub fn update(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+        let needed = self.array.byte_len(selection)?;
+        if needed != bytes.len() {
+            return Err(DenseError::room(needed, bytes.len()));
+        }
+        let size = self.array.item_size();
+        let grid = self.array.grid.clone();
+        let mut cells = grid.chunks(selection);
+        while let Some(parts) = cells.next() {
+            let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
+            let number = grid.chunk_number(&coordinate).unwrap_or(u64::MAX);
+            let chunk = grid.chunk_selection(&coordinate);
+            let axes = chunk.axes().iter().zip(parts);
+            let is_whole = axes.fold(true, |whole, (axis, part)| {
+                whole && axis.count() == part.count
+            });
+            let mut old = if is_whole {
+                vec![0; self.array.byte_len(&chunk)?]
+            } else {
+                self.array.slice(&chunk)?
+            };
+            let put = gather::overlay(size, selection, bytes, &chunk, parts, &mut old);
+            put.ok_or_else(|| DenseError::room(needed, bytes.len()))?;
+            self.put(number, &chunk, &old)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the array another shape. What it loses is gone; what it gains is
+    /// zeros.
+    ///
+    /// # Errors
+    ///
+    /// When it has another number of axes or is more than the format holds, or a
+    /// chunk at the edge cannot be read or written.
+    pub fn resize(&mut self, shape: &[u64]) -> Result<(), DenseError> {
+        let old = self.array.grid.clone();
+        let name = self.array.name.clone();
+        let broken = |error| DenseError::b2nd(&name, error);
+        let chunk = old.chunk_shape().to_vec();
+        let block = old.block_shape().unwrap_or_default().to_vec();
+        let new = Grid::new(shape.to_vec(), chunk.clone(), Some(block.clone()));
+        let new = new.map_err(|source| DenseError::Grid {
+            name: name.clone(),
+            source,
+        })?;
+        let typesize = self.array.facts.typesize;
+        let lengths = Lengths::new(shape, &chunk, &block, typesize).map_err(broken)?;
+        let chunks = new.chunk_count().unwrap_or(u64::MAX);
+        let needed = chunks.saturating_mul(8);
+        let budget = self.array.budget;
+        if needed > budget {
+            return Err(DenseError::Budget { needed, budget });
+        }
+        self.clear_edges(&old, &new)?;
+        let mut kept = vec![false; self.entries.len()];
+        let mut entries = Vec::new();
+        for number in 0..chunks {
+            let coordinate = new.chunk_coordinate(number);
+            let from = coordinate.and_then(|at| old.chunk_number(&at));
+            let from = from.and_then(|from| usize::try_from(from).ok());
+            let entry = from.and_then(|from| {
+                *kept.get_mut(from)? = true;
+                self.entries.get(from)
+            });
+            entries.push(*entry.unwrap_or(&ZEROS));
+        }
+        let lost = self.entries.iter().zip(kept).filter(|(_, kept)| !kept);
+        self.stale.extend(lost.map(|(entry, _)| *entry));
+        self.entries.clone_from(&entries);
+        self.array.index = Index::Each(entries);
+        self.array.grid = new;
+        self.array.facts.nbytes = lengths.nbytes;
+        self.array.facts.chunksize = lengths.chunksize;
+        self.layout.spec.nbytes = lengths.nbytes;
+        self.layout.spec.chunksize = lengths.chunksize;
+        Ok(())
+    }
+
+    /// Appends elements along an axis: `bytes`, row-major, of as many as there
+    /// are along the others.
+    ///
+    /// # Errors
+    ///
+    /// When `bytes` are no whole number of rows, or as for
+    /// [`resize`](Self::resize) and [`update`](Self::update).
+    pub fn append(&mut self, axis: usize, bytes: &[u8]) -> Result<(), DenseError> {
+        let mut shape = self.array.shape().to_vec();
+        let others = shape.iter().enumerate().filter(|(other, _)| *other != axis);
+        let others = others.map(|(_, extent)| *extent);
+        let row = others.fold(u64::from(self.array.facts.typesize), u64::saturating_mul);
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let rows = len
+            .checked_div(row)
+            .filter(|rows| rows.saturating_mul(row) == len);
+        let extent = shape.get_mut(axis);
+        let (Some(rows), Some(extent)) = (rows, extent) else {
+            let needed = usize::try_from(row).unwrap_or(usize::MAX);
+            return Err(DenseError::room(needed, bytes.len()));
+        };
+        let before = *extent;
+        *extent = extent.saturating_add(rows);
+        self.resize(&shape)?;
+        let mut starts = vec![0; shape.len()];
+        if let Some(start) = starts.get_mut(axis) {
+            *start = before;
+        }
+        self.update(&Selection::new(&starts, &shape, None)?, bytes)
+    }
+
+    /// Sets a metalayer of the trailer, or removes it.
+    pub fn set_vlmetalayer(&mut self, name: &str, body: Option<&[u8]>) {
+        match body {
+            Some(body) => {
+                self.vlmetalayers.insert(name.to_owned(), body.to_vec());
+            }
+            None => {
+                self.vlmetalayers.remove(name);
+            }
+        }
+    }
+
+    /// Makes all changes visible.
+    ///
+    /// # Errors
+    ///
+    /// When the frame cannot be written. Either all changes are visible then, or
+    /// none.
+    pub fn commit(mut self) -> Result<(), DenseError> {
+        let name = self.array.name.clone();
+        let broken = |error| DenseError::b2nd(&name, error);
+        if self.file.is_none() {
+            let bytes = self.bytes_of_files();
+            self.cbytes = bytes.map_err(|error| DenseError::io(&name, error))?;
+        }
+        let (header, tail) = self.frame().map_err(broken)?;
+        let published = match &mut self.file {
+            Some(file) => {
+                let end = u64::from(self.array.facts.header_len).saturating_add(self.cbytes);
+                publish(file, end, &tail, &header)
+            }
+            None => self.publish_directory(&header, &tail),
+        };
+        published.map_err(|error| DenseError::io(&name, error))
+    }
+
+    /// Bytes of all chunks of a directory.
+    fn bytes_of_files(&self) -> io::Result<u64> {
+        let numbers = self
+            .entries
+            .iter()
+            .filter_map(|entry| u32::try_from(*entry).ok());
+        let lens = numbers.map(|number| Ok(fs::metadata(self.path.join(file_name(number)))?.len()));
+        lens.sum()
+    }
+
+    /// Header and tail as they are to be.
+    fn frame(&mut self) -> Result<(Vec<u8>, Vec<u8>), B2ndError> {
+        let grid = &self.array.grid;
+        let form = self.array.form();
+        let block = grid.block_shape().unwrap_or_default();
+        let dtype = &self.array.dtype;
+        let nd = design::nd_metalayer(form, grid.shape(), grid.chunk_shape(), block, dtype)?;
+        for (name, body) in &self.metalayers {
+            let is_nd = name == form.name();
+            // The item type stays as it is spelt, so that the length does.
+            let body = if is_nd {
+                with_axes(&nd, body)
+            } else {
+                body.clone()
+            };
+            self.layout.metalayers.push(name, &body)?;
+        }
+        let layers = self.vlmetalayers.iter();
+        let layers = layers.map(|(name, body)| (name.as_str(), body.as_slice()));
+        self.layout.trailer = design::trailer(layers)?;
+        self.layout.spec.has_vlmetalayers = !self.vlmetalayers.is_empty();
+        let tail = self.layout.tail(&self.entries)?;
+        let header = self.layout.header(self.cbytes, &tail)?;
+        if u32::try_from(header.len()) != Ok(self.array.facts.header_len) {
+            return Err(B2ndError::Fixed);
+        }
+        Ok((header, tail))
+    }
+
+    fn publish_directory(&self, header: &[u8], tail: &[u8]) -> io::Result<()> {
+        let path = self.path.join(DIRECTORY_FRAME);
+        let mut file = staged::create(&path)?;
+        file.write_all(header)?;
+        file.write_all(tail)?;
+        staged::publish(file, &path)?;
+        for stale in &self.stale {
+            if self.entries.contains(stale) {
+                continue;
+            }
+            if let Ok(number) = u32::try_from(*stale) {
+                // It is in no index any more: whether it goes does not matter.
+                fs::remove_file(self.path.join(file_name(number))).ok();
+            }
+        }
+        Ok(())
+    }
+
+    /// Zeros what a chunk at the old edge has beyond it, where the new shape
+    /// would show it.
+    fn clear_edges(&mut self, old: &Grid, new: &Grid) -> Result<(), DenseError> {
+        let mut cells = old.chunks(&Selection::whole(old.shape()));
+        while let Some(parts) = cells.next() {
+            let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
+            let had = old.chunk_selection(&coordinate);
+            let has = new.chunk_selection(&coordinate);
+            let mut axes = had.axes().iter().zip(has.axes());
+            let is_kept = new.chunk_number(&coordinate).is_some();
+            if !is_kept || axes.all(|(had, has)| has.count() <= had.count()) {
+                continue;
+            }
+            let number = old.chunk_number(&coordinate).unwrap_or(u64::MAX);
+            let at = usize::try_from(number).ok();
+            if at.and_then(|at| self.entries.get(at)) == Some(&ZEROS) {
+                continue;
+            }
+            let bytes = self.array.slice(&had)?;
+            self.put(number, &had, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a chunk anew: the elements of the array it has.
+    fn put(&mut self, number: u64, chunk: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+        let name = self.array.name.clone();
+        let broken = |error| DenseError::b2nd(&name, error);
+        let needed = u64::from(self.array.facts.chunksize);
+        let budget = self.array.budget;
+        let len = usize::try_from(needed).ok().filter(|_| needed <= budget);
+        let len = len.ok_or(DenseError::Budget { needed, budget })?;
+        let mut blocks = vec![0; len];
+        let size = self.array.item_size();
+        let shape = chunk.shape();
+        let gathered = gather::blocks(&self.array.grid, size, &shape, bytes, &mut blocks);
+        gathered.ok_or_else(|| DenseError::room(len, bytes.len()))?;
+        let entry = if blocks.iter().all(|byte| *byte == 0) {
+            ZEROS
+        } else {
+            let encoded = self.layout.encoder.encode(&blocks);
+            let encoded = encoded.map_err(|error| broken(error.into()))?;
+            self.store(&encoded)
+                .map_err(|error| DenseError::io(&name, error))?
+        };
+        let at = usize::try_from(number).ok();
+        let slot = at.and_then(|at| self.entries.get_mut(at));
+        let slot = slot.ok_or_else(|| broken(B2ndError::Order { chunk: number }))?;
+        self.stale.push(core::mem::replace(slot, entry));
+        if let Index::Same(_) = self.array.index {
+            self.array.index = Index::Each(self.entries.clone());
+        } else if let (Index::Each(entries), Some(at)) = (&mut self.array.index, at)
+            && let Some(slot) = entries.get_mut(at)
+        {
+            *slot = entry;
+        }
+        Ok(())
+    }
+
+    /// Puts an encoded chunk behind the others, and says where.
+    fn store(&mut self, encoded: &[u8]) -> io::Result<u64> {
+        let len = u64::try_from(encoded.len()).unwrap_or(u64::MAX);
+        let at = match &mut self.file {
+            Some(file) => {
+                let head = u64::from(self.array.facts.header_len);
+                file.seek(SeekFrom::Start(head.saturating_add(self.cbytes)))?;
+                file.write_all(encoded)?;
+                if let Place::Frame { chunks, .. } = &mut self.array.place {
+                    chunks.end = head.saturating_add(self.cbytes).saturating_add(len);
+                }
+                self.cbytes
+            }
+            None => loop {
+                let number = self.next_file;
+                self.next_file = self.next_file.saturating_add(1);
+                let name = u32::try_from(number);
+                let name = file_name(name.map_err(|_| io::ErrorKind::FileTooLarge)?);
+                let path = self.path.join(name);
+                match OpenOptions::new().write(true).create_new(true).open(path) {
+                    // Left by who was interrupted.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    file => {
+                        let mut file = file?;
+                        file.write_all(encoded)?;
+                        file.sync_all()?;
+                        break number;
+                    }
+                }
+            },
+        };
+        self.cbytes = self.cbytes.saturating_add(len);
+        Ok(at)
+    }
+}
+
+/// Puts a tail at the end and, once it is on the disk, the header before all.
+fn publish(file: &mut File, end: u64, tail: &[u8], header: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(end))?;
+    file.write_all(tail)?;
+    file.sync_all()?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(header)?;
+    file.sync_all()
+}
+
+/// The header of the frame, which was read before.
+fn header_of(path: &Path, array: &B2nd) -> io::Result<Vec<u8>> {
+    let len = usize::try_from(array.facts.header_len).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; len];
+    File::open(path)?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The axes of one array metalayer before the item type of another.
+fn with_axes(axes: &[u8], dtype: &[u8]) -> Vec<u8> {
+    let rank = usize::from(*axes.get(2).unwrap_or(&0));
+    // Three bytes, three list heads, and 19 bytes of markers and numbers an axis.
+    let end = rank.saturating_mul(19).saturating_add(6);
+    let (head, rest) = (axes.get(..end), dtype.get(end..));
+    [head.unwrap_or_default(), rest.unwrap_or_default()].concat()
+}
+
+/// Chunks like the frame's, as far as they are written here.
+fn encoder(array: &B2nd) -> Result<ChunkEncoder, B2ndError> {
+    let facts = &array.facts;
+    let codec = match facts.codec {
+        4 => Codec::Zlib,
+        5 => Codec::Zstd,
+        _ => Codec::Lz4,
+    };
+    let filters = facts.filters.iter().filter_map(|(filter, meta)| {
+        let all = [
+            Filter::Shuffle,
+            Filter::BitShuffle,
+            Filter::Delta,
+            Filter::ByteDelta,
+            Filter::TruncPrec(meta.cast_signed()),
+        ];
+        all.into_iter().find(|known| known.numbers().0 == *filter)
+    });
+    let filters: Vec<Filter> = filters.collect();
+    let encoder = ChunkEncoder::new(codec, facts.typesize, facts.blocksize)
+        .with_level(facts.level)
+        .with_split(Split::Auto);
+    Ok(encoder.with_filters(&filters)?)
+}

@@ -1,0 +1,130 @@
+//! Where chunks are.
+
+use zerocopy::{FromBytes, little_endian::U64};
+
+use super::B2ndError;
+use crate::blosc::{Chunk, ChunkEncoder, ChunkError, Codec, Decoder, Filter, SpecialKind, Split};
+
+/// Bytes of an entry.
+const ENTRY: u32 = 8;
+/// Set in the entry of a chunk that takes no bytes.
+const SPECIAL: u64 = 1 << 63;
+
+/// What the index says of each chunk.
+#[derive(Clone, Debug)]
+pub(super) enum Index {
+    /// The same of all, as in an array that was only created.
+    Same(u64),
+    /// Each its own.
+    Each(Vec<u64>),
+}
+
+/// What the index says of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// Where it starts, counted from the end of the header; in a sparse
+    /// directory the number of its file.
+    At(u64),
+    /// It takes no bytes.
+    Special(SpecialKind),
+}
+
+impl Index {
+    /// Reads the index chunk of an array of so many chunks.
+    ///
+    /// # Errors
+    ///
+    /// When it does not hold, or would take more than `budget` bytes.
+    pub(super) fn parse(bytes: &[u8], chunks: u64, budget: u64) -> Result<Self, IndexError> {
+        use B2ndError as E;
+        if chunks == 0 {
+            return Ok(Self::Each(Vec::new()));
+        }
+        let chunk = Chunk::parse(bytes).map_err(E::Index)?;
+        let nbytes = chunk.header().nbytes();
+        if chunks.checked_mul(u64::from(ENTRY)) != Some(u64::from(nbytes)) {
+            let found = nbytes;
+            return Err(E::IndexLen { found, chunks }.into());
+        }
+        let mut decoder = Decoder::default();
+        if chunk.header().special().is_some() {
+            let mut entry = [0; 8];
+            let filled = chunk.fill(ENTRY, &mut entry);
+            filled.map_err(E::Index)?;
+            return Ok(Self::Same(u64::from_le_bytes(entry)));
+        }
+        if u64::from(nbytes) > budget {
+            return Err(IndexError::Budget(u64::from(nbytes)));
+        }
+        let len = usize::try_from(nbytes).map_err(|_| IndexError::Budget(nbytes.into()))?;
+        let mut table = vec![0; len];
+        let decoded = chunk.decode(ENTRY, &mut decoder, &mut table);
+        decoded.map_err(E::Index)?;
+        let entries = <[U64]>::ref_from_bytes(&table);
+        let entries = entries.map_err(|_| E::Index(ChunkError::Truncated))?;
+        Ok(Self::Each(
+            entries.iter().map(|entry| entry.get()).collect(),
+        ))
+    }
+
+    /// What is said of a chunk.
+    ///
+    /// # Errors
+    ///
+    /// [`B2ndError::Entry`] when it is no place and no kind there is.
+    pub(super) fn get(&self, chunk: u64) -> Result<Entry, B2ndError> {
+        let entry = match self {
+            Self::Same(entry) => *entry,
+            Self::Each(entries) => {
+                let at = usize::try_from(chunk).ok();
+                let entry = at.and_then(|at| entries.get(at));
+                *entry.unwrap_or(&u64::MAX)
+            }
+        };
+        if entry & SPECIAL == 0 {
+            return Ok(Entry::At(entry));
+        }
+        match entry.to_be_bytes() {
+            [0x81, ..] => Ok(Entry::Special(SpecialKind::Zeros)),
+            [0x82, ..] => Ok(Entry::Special(SpecialKind::Nan)),
+            [0x84, ..] => Ok(Entry::Special(SpecialKind::Uninit)),
+            _ => Err(B2ndError::Entry { chunk, entry }),
+        }
+    }
+}
+
+/// Why there is no index.
+#[derive(Debug)]
+pub(super) enum IndexError {
+    /// It does not hold.
+    Frame(B2ndError),
+    /// It takes so many bytes, more than may be used.
+    Budget(u64),
+}
+
+impl From<B2ndError> for IndexError {
+    fn from(error: B2ndError) -> Self {
+        Self::Frame(error)
+    }
+}
+
+/// The entry of a chunk of zeros.
+pub(super) const ZEROS: u64 = 0x81 << 56;
+
+/// Bytes of a block of the index.
+const BLOCK: usize = 16 << 10;
+
+/// Encodes these entries as an index chunk; nothing where there are none.
+pub(super) fn encode(entries: &[u64]) -> Result<Vec<u8>, B2ndError> {
+    let bytes: Vec<u8> = entries
+        .iter()
+        .flat_map(|entry| entry.to_le_bytes())
+        .collect();
+    if bytes.is_empty() {
+        return Ok(bytes);
+    }
+    let block = u32::try_from(bytes.len().min(BLOCK)).unwrap_or(u32::MAX);
+    let encoder = ChunkEncoder::new(Codec::Lz4, ENTRY, block).with_split(Split::Never);
+    let encoder = encoder.with_filters(&[Filter::Shuffle])?;
+    Ok(encoder.encode(&bytes)?)
+}

@@ -1,0 +1,382 @@
+//! A frame, opened.
+
+use std::{path::Path, sync::Arc};
+
+use serde_json::{Map, Value};
+use zvf_format::b2nd::{
+    DTYPE_NUMPY, FrameError, FrameHeader, FrameType, HEADER_LEN, Metalayers, NdError, NdForm,
+    NdMetalayer, TRAILER_TAIL_LEN, Trailer, TrailerTail,
+};
+
+use super::{
+    B2ndError,
+    index::{Index, IndexError},
+    layers::{self, Layer},
+    place::Place,
+};
+use crate::{
+    DenseArray, DenseError, Dtype, FileSource, Grid, ReadPlan, Selection, Source,
+    blosc::{Chunk, Decoder},
+};
+
+/// Memory that may be used for a read where nothing else is said: 4 GiB.
+pub const DEFAULT_BUDGET: u64 = 1 << 32;
+
+/// The file in a sparse directory that is its frame.
+pub const DIRECTORY_FRAME: &str = "chunks.b2frame";
+
+/// An array of Blosc2 or Caterva.
+///
+/// ```no_run
+/// use zvf_dense::{DenseArray, Selection, b2nd::B2nd};
+///
+/// let volume = B2nd::open("volume.b2nd".as_ref())?;
+/// let plane = Selection::new(&[5, 0, 0], &[6, 256, 256], None)?;
+/// let bytes = volume.slice(&plane)?;
+/// # Ok::<(), zvf_dense::DenseError>(())
+/// ```
+#[derive(Debug)]
+pub struct B2nd {
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) facts: FrameFacts,
+    pub(super) grid: Grid,
+    pub(super) dtype: Dtype,
+    pub(super) index: Index,
+    form: NdForm,
+    metalayers: Vec<Layer>,
+    vlmetalayers: Vec<Layer>,
+    attributes: Map<String, Value>,
+    pub(super) budget: u64,
+}
+
+/// What the header of a frame says. Codec and filters are the defaults of who
+/// wrote it: each chunk has its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameFacts {
+    /// Where the chunks are.
+    pub frame_type: FrameType,
+    /// Version of the frame format.
+    pub version: u8,
+    /// Bytes of the header.
+    pub header_len: u32,
+    /// Bytes of the frame.
+    pub frame_len: u64,
+    /// The codec's number.
+    pub codec: u8,
+    /// Compression level.
+    pub level: u8,
+    /// Filters, first applied first: number and parameter.
+    pub filters: Vec<(u8, u8)>,
+    /// Bytes of an item.
+    pub typesize: u32,
+    /// Bytes of a block decoded.
+    pub blocksize: u32,
+    /// Bytes of a chunk decoded.
+    pub chunksize: u32,
+    /// Bytes of all chunks decoded.
+    pub nbytes: u64,
+    /// Bytes of all chunks stored.
+    pub cbytes: u64,
+    /// Whether chunks have dictionaries.
+    pub uses_dictionary: bool,
+}
+
+impl FrameFacts {
+    fn new(header: FrameHeader<'_>) -> Self {
+        let filters = header.filters().iter().zip(header.filter_metas());
+        let filters = filters.filter(|(filter, _)| **filter != 0);
+        Self {
+            frame_type: header.frame_type(),
+            version: header.version(),
+            header_len: header.header_len(),
+            frame_len: header.frame_len(),
+            codec: header.user_codec(),
+            level: header.level(),
+            filters: filters.map(|(filter, meta)| (*filter, *meta)).collect(),
+            typesize: header.typesize(),
+            blocksize: header.blocksize(),
+            chunksize: header.chunksize(),
+            nbytes: header.nbytes(),
+            cbytes: header.cbytes(),
+            uses_dictionary: header.uses_dictionary(),
+        }
+    }
+}
+
+impl B2nd {
+    /// Opens a file, or a sparse directory.
+    ///
+    /// Reads the header, the end and the index of chunks.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is not an array.
+    pub fn open(path: &Path) -> Result<Self, DenseError> {
+        Self::open_with_budget(path, DEFAULT_BUDGET)
+    }
+
+    /// [`open`](Self::open), with another bound on memory.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn open_with_budget(path: &Path, budget: u64) -> Result<Self, DenseError> {
+        if path.is_dir() {
+            let frame = FileSource::open(&path.join(DIRECTORY_FRAME))?;
+            let opened = Opened::read(&frame, 0, FrameType::Sparse, budget)?;
+            let name = path.display().to_string();
+            return Ok(opened.array(name, Place::Directory(path.to_owned()), budget));
+        }
+        Self::from_source(Arc::new(FileSource::open(path)?), 0, budget)
+    }
+
+    /// Opens the frame that starts at `offset` of any source: memory, a mapped
+    /// file, or what has a frame inside.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is not an array.
+    pub fn from_source(
+        source: Arc<dyn Source>,
+        offset: u64,
+        budget: u64,
+    ) -> Result<Self, DenseError> {
+        let opened = Opened::read(&*source, offset, FrameType::Contiguous, budget)?;
+        let start = offset.saturating_add(u64::from(opened.facts.header_len));
+        let chunks = start..start.saturating_add(opened.facts.cbytes);
+        let name = source.name().to_owned();
+        Ok(opened.array(name, Place::Frame { source, chunks }, budget))
+    }
+
+    /// Decodes everything: all blocks that have elements of the array, a chunk at
+    /// a time. `broken` is told each chunk that does not hold, and why.
+    pub fn verify(&self, broken: &mut dyn FnMut(u64, DenseError)) {
+        let mut cells = self.grid.chunks(&Selection::whole(self.grid.shape()));
+        let mut chunk = 0_u64;
+        while let Some(parts) = cells.next() {
+            let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
+            let selection = self.grid.chunk_selection(&coordinate);
+            if let Err(error) = self.slice(&selection) {
+                broken(chunk, error);
+            }
+            chunk = chunk.saturating_add(1);
+        }
+    }
+
+    /// What the header says.
+    pub fn facts(&self) -> &FrameFacts {
+        &self.facts
+    }
+
+    /// Whether it is an array of Blosc2 or of Caterva, which does not say what
+    /// its items are: they then are bytes without a meaning.
+    pub fn form(&self) -> NdForm {
+        self.form
+    }
+
+    /// The metalayers that users put into the header: names and bodies.
+    pub fn metalayers(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        layers::pairs(&self.metalayers)
+    }
+
+    /// The metalayers of variable length: names and decoded bodies.
+    pub fn vlmetalayers(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        layers::pairs(&self.vlmetalayers)
+    }
+}
+
+/// What is known before it is said where chunks are.
+struct Opened {
+    facts: FrameFacts,
+    grid: Grid,
+    dtype: Dtype,
+    form: NdForm,
+    index: Index,
+    metalayers: Vec<Layer>,
+    vlmetalayers: Vec<Layer>,
+}
+
+impl Opened {
+    fn read(
+        source: &dyn Source,
+        offset: u64,
+        kind: FrameType,
+        budget: u64,
+    ) -> Result<Self, DenseError> {
+        let name = source.name();
+        let broken = |error: B2ndError| DenseError::b2nd(name, error);
+        let frame = |error: FrameError| broken(error.into());
+        let left = source.len().saturating_sub(offset);
+        let read = |start: u64, len: u64| {
+            // A file that ends early is a broken frame, not a broken disk.
+            let end = start.checked_add(len).filter(|end| *end <= left);
+            let end = end.ok_or_else(|| frame(FrameError::Truncated))?;
+            source.read(offset.saturating_add(start)..offset.saturating_add(end))
+        };
+        let fixed = read(0, HEADER_LEN)?;
+        let header = FrameHeader::parse(&fixed).map_err(|error| frame(error.into()))?;
+        match (kind, header.frame_type()) {
+            (FrameType::Contiguous, FrameType::Sparse) => return Err(broken(B2ndError::Sparse)),
+            (FrameType::Sparse, FrameType::Contiguous) => {
+                return Err(broken(B2ndError::Contiguous));
+            }
+            _ => {}
+        }
+        if header.frame_len() > left {
+            return Err(frame(FrameError::Truncated));
+        }
+        let head = read(0, u64::from(header.header_len()))?;
+        let metalayers = Metalayers::parse(&head).map_err(|error| frame(error.into()))?;
+        let nd = nd(header, &metalayers).map_err(broken)?;
+        let dtype = dtype(name, &nd, header.typesize())?;
+        let wide = |extents: &mut dyn Iterator<Item = u32>| extents.map(u64::from).collect();
+        let grid = Grid::new(
+            nd.shape().iter().collect(),
+            wide(&mut nd.chunk_shape().iter()),
+            Some(wide(&mut nd.block_shape().iter())),
+        );
+        let grid = grid.map_err(|source| DenseError::Grid {
+            name: name.to_owned(),
+            source,
+        })?;
+
+        // What follows the chunks: the index, then the trailer.
+        let rest = header.chunks_span().end;
+        let tail_start = header.frame_len().saturating_sub(TRAILER_TAIL_LEN);
+        let tail = read(tail_start, TRAILER_TAIL_LEN)?;
+        let tail = TrailerTail::parse(&tail).map_err(|error| frame(error.into()))?;
+        let trailer_len = tail.trailer_len();
+        let index_len = header.frame_len().checked_sub(rest);
+        let index_len = index_len.and_then(|len| len.checked_sub(u64::from(trailer_len)));
+        let index_len = index_len.ok_or_else(|| frame(FrameError::TrailerLen(trailer_len)))?;
+        let trailer = read(rest.saturating_add(index_len), u64::from(trailer_len))?;
+        let trailer = Trailer::parse(&trailer).map_err(|error| frame(error.into()))?;
+        let index_chunk = read(rest, index_len)?;
+        let index = Index::parse(&index_chunk, header.chunk_count(), budget);
+        let index = index.map_err(|error| match error {
+            IndexError::Frame(error) => broken(error),
+            IndexError::Budget(needed) => DenseError::Budget { needed, budget },
+        })?;
+
+        let kept = metalayers
+            .iter()
+            .filter(|layer| layer.name != nd.form().name());
+        Ok(Self {
+            facts: FrameFacts::new(header),
+            grid,
+            dtype,
+            form: nd.form(),
+            index,
+            metalayers: kept.map(Layer::copied).collect(),
+            vlmetalayers: vlmetalayers(name, trailer, budget)?,
+        })
+    }
+
+    fn array(self, name: String, place: Place, budget: u64) -> B2nd {
+        B2nd {
+            name,
+            place,
+            facts: self.facts,
+            grid: self.grid,
+            dtype: self.dtype,
+            index: self.index,
+            form: self.form,
+            metalayers: self.metalayers,
+            vlmetalayers: self.vlmetalayers,
+            // Metalayers are bytes of whatever kind their writers chose.
+            attributes: Map::new(),
+            budget,
+        }
+    }
+}
+
+/// The array's metalayer: that of Blosc2, else that of Caterva.
+fn nd<'a>(
+    header: FrameHeader<'_>,
+    metalayers: &Metalayers<'a>,
+) -> Result<NdMetalayer<'a>, B2ndError> {
+    let mut forms = [NdForm::B2nd, NdForm::Caterva].into_iter();
+    let found = forms.find_map(|form| Some((form, metalayers.get(form.name())?)));
+    let (form, body) = found.ok_or(B2ndError::NoArray)?;
+    let nd = NdMetalayer::parse(form, body).map_err(NdError::from)?;
+    nd.check(&header).map_err(NdError::from)?;
+    match nd.dtype_format() {
+        Some(format) if format != DTYPE_NUMPY => Err(B2ndError::DtypeFormat(format)),
+        _ => Ok(nd),
+    }
+}
+
+fn dtype(name: &str, nd: &NdMetalayer<'_>, typesize: u32) -> Result<Dtype, DenseError> {
+    let dtype = match nd.dtype() {
+        Some(text) => Dtype::parse(text),
+        None => Dtype::parse(&format!("|V{typesize}")),
+    };
+    let dtype = dtype.map_err(|source| DenseError::Dtype {
+        name: name.to_owned(),
+        source,
+    })?;
+    if dtype.size() != u64::from(typesize) {
+        let dtype = dtype.size();
+        let error = B2ndError::Typesize { typesize, dtype };
+        return Err(DenseError::b2nd(name, error));
+    }
+    Ok(dtype)
+}
+
+/// Decodes the metalayers of a trailer, which together may take the budget.
+fn vlmetalayers(name: &str, trailer: Trailer<'_>, budget: u64) -> Result<Vec<Layer>, DenseError> {
+    let mut decoder = Decoder::default();
+    let mut left = budget;
+    let decoded = trailer.metalayers().iter().map(|layer| {
+        let broken = |source| {
+            let name_of_layer = layer.name.to_owned();
+            let error = B2ndError::Layer {
+                name: name_of_layer,
+                source,
+            };
+            DenseError::b2nd(name, error)
+        };
+        let chunk = Chunk::parse(layer.body).map_err(broken)?;
+        let needed = u64::from(chunk.header().nbytes());
+        let within = left.checked_sub(needed);
+        left = within.ok_or(DenseError::Budget { needed, budget })?;
+        let len = usize::try_from(needed).unwrap_or(usize::MAX);
+        let mut body = vec![0; len];
+        let typesize = u32::from(chunk.header().typesize());
+        let decoded = chunk.decode(typesize, &mut decoder, &mut body);
+        decoded.map_err(broken)?;
+        Ok(Layer::new(layer.name, body))
+    });
+    decoded.collect()
+}
+
+impl DenseArray for B2nd {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dtype(&self) -> &Dtype {
+        &self.dtype
+    }
+
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn attributes(&self) -> &Map<String, Value> {
+        &self.attributes
+    }
+
+    fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+        self.plan(selection)
+    }
+
+    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+        self.read(selection, into)
+    }
+}

@@ -1,0 +1,435 @@
+//! One chunk of a read: its blocks, found, read together and put into place.
+
+use core::ops::Range;
+
+use super::Output;
+use crate::{
+    DenseError, Part, ReadPlan, Selection,
+    b2nd::{B2nd, B2ndError, index::Entry, place::Stored},
+    blosc::{BlockContext, Blocks, ChunkError, ChunkHeader, Decoder, Special, SpecialKind},
+    strided::strides,
+};
+
+/// Most bytes that blocks side by side are read together in.
+const MAX_RUN: u64 = 8 << 20;
+
+/// What one thread reads chunks with; keeps its buffers from one to the next.
+pub(super) struct Worker<'a> {
+    array: &'a B2nd,
+    /// Bytes between elements of a block.
+    strides: Vec<usize>,
+    decoder: Decoder,
+    blocks: Blocks,
+    /// What is needed of each axis of blocks.
+    axes: Vec<Vec<Part>>,
+    parts: Vec<Part>,
+    needed: Vec<Needed>,
+    prefix: Vec<u8>,
+    dictionary: Vec<u8>,
+    run: Vec<u8>,
+    /// The first block, where others are decoded with it.
+    first: Vec<u8>,
+    block: Vec<u8>,
+    plan: ReadPlan,
+}
+
+/// A block that is needed: its number, which of the needed ones it is in
+/// row-major order, and where it is in the chunk.
+#[derive(Clone, Copy)]
+struct Needed {
+    block: u32,
+    rank: usize,
+    start: u64,
+    end: u64,
+}
+
+/// A chunk whose header was read.
+struct Open<'a> {
+    number: u64,
+    header: ChunkHeader,
+    stored: Stored<'a>,
+    dictionary: Range<u64>,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(array: &'a B2nd) -> Self {
+        let strides = strides(array.block_shape(), array.item_size());
+        Self {
+            array,
+            // The header says how many bytes a block has, and has been checked.
+            strides: strides.unwrap_or_default(),
+            decoder: Decoder::default(),
+            blocks: Blocks::default(),
+            axes: Vec::new(),
+            parts: Vec::new(),
+            needed: Vec::new(),
+            prefix: Vec::new(),
+            dictionary: Vec::new(),
+            run: Vec::new(),
+            first: Vec::new(),
+            block: Vec::new(),
+            plan: ReadPlan::default(),
+        }
+    }
+
+    /// What all that was read or planned took.
+    pub(super) fn taken(&self) -> ReadPlan {
+        self.plan
+    }
+
+    /// Counts what reading parts of a chunk would take.
+    pub(super) fn plan(
+        &mut self,
+        chunk: u64,
+        parts: &[Part],
+        selection: &Selection,
+    ) -> Result<(), DenseError> {
+        self.plan.chunks = self.plan.chunks.saturating_add(1);
+        if let Entry::At(at) = self.entry(chunk)? {
+            let open = self.open(chunk, at)?;
+            if open.header.special().is_none() {
+                self.find(&open, parts, selection)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads parts of a chunk.
+    pub(super) fn read(
+        &mut self,
+        chunk: u64,
+        parts: &[Part],
+        selection: &Selection,
+        output: &mut Output<'_>,
+    ) -> Result<(), DenseError> {
+        self.plan.chunks = self.plan.chunks.saturating_add(1);
+        match self.entry(chunk)? {
+            Entry::Special(kind) => self.fill(chunk, kind, &[], parts, output),
+            Entry::At(at) => {
+                let open = self.open(chunk, at)?;
+                if let Some(kind) = open.header.special() {
+                    let mut buffer = Vec::new();
+                    let value = self.value(&open, kind, &mut buffer)?;
+                    return self.fill(chunk, kind, value, parts, output);
+                }
+                self.find(&open, parts, selection)?;
+                self.read_blocks(&open, selection, output)
+            }
+        }
+    }
+
+    /// Decodes one block, padding and all.
+    pub(super) fn block(&mut self, chunk: u64, block: u32) -> Result<Vec<u8>, DenseError> {
+        let array = self.array;
+        let broken = |error| array.broken(chunk, error);
+        let budget = array.budget;
+        let needed = u64::from(array.facts.blocksize);
+        let len = usize::try_from(needed).ok().filter(|_| needed <= budget);
+        let len = len.ok_or(DenseError::Budget { needed, budget })?;
+        let fill = |kind, value| {
+            let special = Special::new(kind, value, array.facts.typesize)?;
+            let mut bytes = vec![0; len];
+            special.fill(0, &mut bytes);
+            Ok(bytes)
+        };
+        let at = match self.entry(chunk)? {
+            Entry::Special(kind) => return fill(kind, &[]).map_err(broken),
+            Entry::At(at) => at,
+        };
+        let open = self.open(chunk, at)?;
+        if let Some(kind) = open.header.special() {
+            let mut buffer = Vec::new();
+            let value = self.value(&open, kind, &mut buffer)?;
+            return fill(kind, value).map_err(broken);
+        }
+        let Open { header, stored, .. } = &open;
+        self.make_room(&open)?;
+        let mut context = BlockContext {
+            typesize: array.facts.typesize,
+            dictionary: stored.read(open.dictionary.clone(), &mut self.dictionary)?,
+            first: None,
+        };
+        if header.needs_first_block() && block > 0 {
+            let span = self.blocks.span(header, 0).unwrap_or_default();
+            let span = position(span.start)..position(span.end);
+            let bytes = stored.read(span, &mut self.run)?;
+            let decoded = self
+                .decoder
+                .block(header, 0, bytes, &context, &mut self.first);
+            decoded.map_err(broken)?;
+            context.first = Some(&self.first);
+        }
+        let span = self.blocks.span(header, block);
+        let span = span.ok_or_else(|| broken(ChunkError::Block(block)))?;
+        let span = position(span.start)..position(span.end);
+        let bytes = stored.read(span, &mut self.run)?;
+        let mut into = vec![0; len];
+        let decoded = self
+            .decoder
+            .block(header, block, bytes, &context, &mut into);
+        decoded.map_err(broken)?;
+        Ok(into)
+    }
+
+    fn entry(&self, chunk: u64) -> Result<Entry, DenseError> {
+        let entry = self.array.index.get(chunk);
+        entry.map_err(|error| DenseError::b2nd(&self.array.name, error))
+    }
+
+    /// Reads header and block starts of a chunk, at once.
+    fn open(&mut self, number: u64, at: u64) -> Result<Open<'a>, DenseError> {
+        let array = self.array;
+        let facts = &array.facts;
+        let broken = |error| array.broken(number, error);
+        let stored = array.place.stored(&array.name, number, at)?;
+        let blocks = facts.chunksize.checked_div(facts.blocksize).unwrap_or(0);
+        let prefix = u64::from(blocks).saturating_mul(4).saturating_add(32);
+        let prefix = prefix.min(stored.space);
+        let bytes = stored.read(0..prefix, &mut self.prefix)?;
+        self.plan.bytes_read = self.plan.bytes_read.saturating_add(prefix);
+        let header = ChunkHeader::parse(bytes).map_err(broken)?;
+        let is_ours = header.is_blosc2()
+            && header.nbytes() == facts.chunksize
+            && (header.special().is_some() || header.blocksize() == facts.blocksize);
+        if !is_ours {
+            let error = B2ndError::Geometry { chunk: number };
+            return Err(DenseError::b2nd(&array.name, error));
+        }
+        if u64::from(header.cbytes()) > stored.space {
+            return Err(broken(ChunkError::Truncated));
+        }
+        self.blocks.read(&header, bytes).map_err(broken)?;
+        if header.special() == Some(SpecialKind::Repeated) {
+            let value = u64::from(facts.typesize);
+            self.plan.bytes_read = self.plan.bytes_read.saturating_add(value);
+        }
+        let mut dictionary = 0..0;
+        if header.has_dictionary() {
+            let start = position(header.prefix_len()).min(stored.space);
+            let end = start.saturating_add(4).min(stored.space);
+            let length = stored.read(start..end, &mut self.run)?;
+            let span = header.dictionary(length).map_err(broken)?;
+            self.plan.bytes_read = self.plan.bytes_read.saturating_add(4);
+            dictionary = position(span.start)..position(span.end);
+        }
+        Ok(Open {
+            number,
+            header,
+            stored,
+            dictionary,
+        })
+    }
+
+    /// Finds the blocks that are needed, in the order they are stored in, and
+    /// counts them.
+    fn find(
+        &mut self,
+        open: &Open<'_>,
+        parts: &[Part],
+        selection: &Selection,
+    ) -> Result<(), DenseError> {
+        let extents = self.array.block_shape();
+        self.axes.resize_with(parts.len(), Vec::new);
+        let ranges = selection.axes().iter().zip(parts).zip(extents);
+        for (list, ((range, part), &extent)) in self.axes.iter_mut().zip(ranges) {
+            list.clear();
+            list.extend(part.parts(range.step(), extent));
+        }
+        let lists = self.axes.iter().map(Vec::len);
+        let total = lists.fold(1, usize::saturating_mul);
+        self.needed.clear();
+        for rank in 0..total {
+            pick(&self.axes, rank, &mut self.parts);
+            let axes = self.parts.iter().zip(self.array.block_counts());
+            // Below the number of blocks, which the header has been checked for.
+            let block = axes.fold(0_u64, |block, (part, count)| {
+                block.wrapping_mul(count).wrapping_add(part.cell)
+            });
+            let block = u32::try_from(block).unwrap_or(u32::MAX);
+            let span = self.blocks.span(&open.header, block);
+            let broken = || self.array.broken(open.number, ChunkError::Block(block));
+            let span = span.ok_or_else(broken)?;
+            self.needed.push(Needed {
+                block,
+                rank,
+                start: position(span.start),
+                end: position(span.end),
+            });
+        }
+        self.count(open);
+        self.needed.sort_unstable_by_key(|needed| needed.start);
+        Ok(())
+    }
+
+    fn count(&mut self, open: &Open<'_>) {
+        let lens = self
+            .needed
+            .iter()
+            .map(|needed| needed.end.saturating_sub(needed.start));
+        let mut bytes = lens.fold(0, u64::saturating_add);
+        let mut blocks = position(self.needed.len());
+        let has_first = self.needed.iter().any(|needed| needed.block == 0);
+        if open.header.needs_first_block() && !has_first {
+            let span = self.blocks.span(&open.header, 0).unwrap_or_default();
+            bytes = bytes.saturating_add(position(span.len()));
+            blocks = blocks.saturating_add(1);
+        }
+        let dictionary = open.dictionary.end.saturating_sub(open.dictionary.start);
+        let bytes = bytes.saturating_add(dictionary);
+        self.plan.bytes_read = self.plan.bytes_read.saturating_add(bytes);
+        self.plan.blocks = self.plan.blocks.saturating_add(blocks);
+    }
+
+    fn read_blocks(
+        &mut self,
+        open: &Open<'_>,
+        selection: &Selection,
+        output: &mut Output<'_>,
+    ) -> Result<(), DenseError> {
+        self.make_room(open)?;
+        let Open { header, stored, .. } = open;
+        let broken = |error| self.array.broken(open.number, error);
+        let lost = |needed: &Needed| broken(ChunkError::Block(needed.block));
+        let ranges = selection.axes();
+        let span = open.dictionary.clone();
+        let mut context = BlockContext {
+            typesize: self.array.facts.typesize,
+            dictionary: stored.read(span, &mut self.dictionary)?,
+            first: None,
+        };
+        if header.needs_first_block() {
+            let span = self.blocks.span(header, 0).unwrap_or_default();
+            let span = position(span.start)..position(span.end);
+            let bytes = stored.read(span, &mut self.run)?;
+            let decoded = self
+                .decoder
+                .block(header, 0, bytes, &context, &mut self.first);
+            decoded.map_err(broken)?;
+            if let Some(needed) = self.needed.iter().find(|needed| needed.block == 0) {
+                pick(&self.axes, needed.rank, &mut self.parts);
+                let copy = output.copy(&self.parts, ranges, &self.strides);
+                let copied = copy.and_then(|copy| copy.run(&self.first, output.bytes));
+                copied.ok_or_else(|| lost(needed))?;
+            }
+            self.needed.retain(|needed| needed.block != 0);
+            context.first = Some(&self.first);
+        }
+        let mut rest = &self.needed[..];
+        while let Some((span, run)) = next_run(&mut rest) {
+            let bytes = stored.read(span.clone(), &mut self.run)?;
+            for needed in run {
+                let within = |at: u64| usize::try_from(at.saturating_sub(span.start)).ok();
+                let place = within(needed.start).zip(within(needed.end));
+                let bytes = place.and_then(|(start, end)| bytes.get(start..end));
+                let bytes = bytes.ok_or_else(|| lost(needed))?;
+                pick(&self.axes, needed.rank, &mut self.parts);
+                let copy = output.copy(&self.parts, ranges, &self.strides);
+                let copy = copy.ok_or_else(|| lost(needed))?;
+                if header.is_raw() {
+                    copy.run(bytes, output.bytes).ok_or_else(|| lost(needed))?;
+                    continue;
+                }
+                let whole = copy.target_of_whole(self.block.len());
+                let whole = whole.and_then(|place| output.bytes.get_mut(place));
+                let is_in_place = whole.is_some();
+                let into = whole.unwrap_or(&mut self.block);
+                let (block, part) = (needed.block, copy.source());
+                let decoded = self
+                    .decoder
+                    .part(header, block, bytes, &context, part, into);
+                decoded.map_err(broken)?;
+                if !is_in_place {
+                    let copied = copy.run(&self.block, output.bytes);
+                    copied.ok_or_else(|| lost(needed))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the buffers for blocks, within the budget.
+    fn make_room(&mut self, open: &Open<'_>) -> Result<(), DenseError> {
+        if open.header.is_raw() {
+            return Ok(());
+        }
+        let is_delta = open.header.needs_first_block();
+        // A block, the streams of one, and the first one.
+        let buffers = if is_delta { 3 } else { 2 };
+        let blocksize = open.header.blocksize();
+        let needed = u64::from(blocksize).saturating_mul(buffers);
+        let budget = self.array.budget;
+        let len = usize::try_from(blocksize).ok();
+        let len = len.filter(|_| needed <= budget);
+        let len = len.ok_or(DenseError::Budget { needed, budget })?;
+        self.block.resize(len, 0);
+        self.first.resize(if is_delta { len } else { 0 }, 0);
+        Ok(())
+    }
+
+    /// The value that a special chunk repeats; nothing where it is known.
+    fn value<'b>(
+        &self,
+        open: &'b Open<'_>,
+        kind: SpecialKind,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], DenseError> {
+        if kind != SpecialKind::Repeated {
+            return Ok(&[]);
+        }
+        let start = position(open.header.header_len());
+        let end = u64::from(open.header.cbytes());
+        let len = end.saturating_sub(start);
+        if len != u64::from(self.array.facts.typesize) {
+            let len = usize::try_from(len).unwrap_or(usize::MAX);
+            return Err(self.array.broken(open.number, ChunkError::Value(len)));
+        }
+        open.stored.read(start..end, buffer)
+    }
+
+    fn fill(
+        &self,
+        chunk: u64,
+        kind: SpecialKind,
+        value: &[u8],
+        parts: &[Part],
+        output: &mut Output<'_>,
+    ) -> Result<(), DenseError> {
+        let special = Special::new(kind, value, self.array.facts.typesize);
+        let special = special.map_err(|error| self.array.broken(chunk, error))?;
+        let filled = output.fill(&special, parts);
+        filled.ok_or_else(|| self.array.broken(chunk, ChunkError::Truncated))
+    }
+}
+
+/// The parts of the needed block of this rank, one for each axis.
+fn pick(axes: &[Vec<Part>], mut rank: usize, parts: &mut Vec<Part>) {
+    parts.clear();
+    for list in axes.iter().rev() {
+        let len = list.len().max(1);
+        parts.extend(list.get(rank % len));
+        rank /= len;
+    }
+    parts.reverse();
+}
+
+/// Takes blocks that are read together, and says where they are.
+fn next_run<'a>(rest: &mut &'a [Needed]) -> Option<(Range<u64>, &'a [Needed])> {
+    let first = rest.first()?;
+    let mut span = first.start..first.end;
+    let mut count = 0;
+    for next in *rest {
+        let end = span.end.max(next.end);
+        let is_long = end.saturating_sub(span.start) > MAX_RUN && count > 0;
+        if next.start > span.end || is_long {
+            break;
+        }
+        span.end = end;
+        count += 1;
+    }
+    let run = rest.split_off(..count)?;
+    Some((span, run))
+}
+
+fn position(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}

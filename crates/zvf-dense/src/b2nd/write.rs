@@ -1,0 +1,278 @@
+//! Frames, written.
+
+use std::{
+    fs,
+    io::{self, BufWriter, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::{NamedTempFile, TempDir};
+use zvf_format::b2nd::FrameType;
+
+use super::{
+    B2ndError,
+    design::{B2ndDesign, Layout},
+    gather,
+    index::{self, ZEROS},
+    open::DIRECTORY_FRAME,
+    place::file_name,
+};
+use crate::{DenseError, DenseSink, Grid, Selection, staged};
+
+/// Writes an array, chunk by chunk. Nothing is at its final place before it is
+/// complete; what was there is replaced then, but no directory is.
+#[derive(Debug)]
+pub struct B2ndWriter {
+    name: String,
+    grid: Grid,
+    layout: Layout,
+    target: Target,
+    entries: Vec<u64>,
+    /// Bytes of the chunks so far.
+    cbytes: u64,
+    chunk: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Target {
+    File(BufWriter<NamedTempFile>, PathBuf),
+    Directory(TempDir, PathBuf),
+    Memory(Vec<u8>),
+}
+
+impl B2ndWriter {
+    /// Writes a file.
+    ///
+    /// # Errors
+    ///
+    /// When no such array can be, or nothing can be written there.
+    pub fn create(path: &Path, design: &B2ndDesign) -> Result<Self, DenseError> {
+        let name = path.display().to_string();
+        let file = staged::create(path).map_err(|error| DenseError::io(&name, error))?;
+        let target = Target::File(BufWriter::new(file), path.to_owned());
+        Self::new(name, design, FrameType::Contiguous, target)
+    }
+
+    /// Writes a sparse directory, with a file for each chunk.
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create).
+    pub fn create_directory(path: &Path, design: &B2ndDesign) -> Result<Self, DenseError> {
+        let name = path.display().to_string();
+        let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let folder = tempfile::Builder::new().prefix(".zvf-").tempdir_in(parent);
+        let folder = folder.map_err(|error| DenseError::io(&name, error))?;
+        let target = Target::Directory(folder, path.to_owned());
+        Self::new(name, design, FrameType::Sparse, target)
+    }
+
+    fn new(
+        name: String,
+        design: &B2ndDesign,
+        frame_type: FrameType,
+        mut target: Target,
+    ) -> Result<Self, DenseError> {
+        let grid = design.grid().map_err(|source| DenseError::Grid {
+            name: name.clone(),
+            source,
+        })?;
+        let layout = design.layout(frame_type);
+        let layout = layout.map_err(|error| DenseError::b2nd(&name, error))?;
+        // Room for the header, which is as long whatever it says in the end.
+        let header = layout.header(0, &layout.trailer);
+        let header = header.map_err(|error| DenseError::b2nd(&name, error))?;
+        let room = vec![0; header.len()];
+        let put = match &mut target {
+            Target::File(file, _) => file.write_all(&room),
+            Target::Directory(..) => Ok(()),
+            Target::Memory(frame) => frame.write_all(&room),
+        };
+        put.map_err(|error| DenseError::io(&name, error))?;
+        Ok(Self {
+            name,
+            grid,
+            layout,
+            target,
+            entries: Vec::new(),
+            cbytes: 0,
+            chunk: Vec::new(),
+        })
+    }
+
+    /// Encodes an array that is in memory, row-major, as a frame in memory.
+    ///
+    /// # Errors
+    ///
+    /// When no such array can be, or `bytes` are not as many.
+    pub fn encode(design: &B2ndDesign, bytes: &[u8]) -> Result<Vec<u8>, DenseError> {
+        let target = Target::Memory(Vec::new());
+        let mut writer = Self::new("memory".into(), design, FrameType::Contiguous, target)?;
+        writer.put_all(bytes)?;
+        match writer.complete()? {
+            Target::Memory(frame) => Ok(frame),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Writes all chunks of an array that is in memory, row-major.
+    ///
+    /// # Errors
+    ///
+    /// When `bytes` are not as many, or cannot be written.
+    pub fn put_all(&mut self, bytes: &[u8]) -> Result<(), DenseError> {
+        let grid = self.grid.clone();
+        let whole = Selection::whole(grid.shape());
+        let size = self.item_size();
+        let needed = whole.byte_len(u64::from(self.layout.spec.typesize));
+        let needed = needed.and_then(|needed| usize::try_from(needed).ok());
+        if needed != Some(bytes.len()) {
+            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+        }
+        let mut cells = grid.chunks(&whole);
+        let mut part = Vec::new();
+        while let Some(parts) = cells.next() {
+            let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
+            let chunk = grid.chunk_selection(&coordinate);
+            let len = chunk.byte_len(u64::from(self.layout.spec.typesize));
+            let len = len.and_then(|len| usize::try_from(len).ok());
+            part.resize(len.unwrap_or_default(), 0);
+            let cut = gather::cut(size, bytes, &whole, &chunk, &mut part);
+            cut.ok_or_else(|| DenseError::room(part.len(), bytes.len()))?;
+            self.put_chunk(&chunk, &part)?;
+        }
+        Ok(())
+    }
+
+    fn item_size(&self) -> usize {
+        usize::try_from(self.layout.spec.typesize).unwrap_or(usize::MAX)
+    }
+
+    fn io(&self, error: io::Error) -> DenseError {
+        DenseError::io(&self.name, error)
+    }
+
+    fn broken(&self, error: B2ndError) -> DenseError {
+        DenseError::b2nd(&self.name, error)
+    }
+
+    /// Writes index, trailer and header, and gives back where to.
+    fn complete(self) -> Result<Target, DenseError> {
+        if self.grid.chunk_count() != u64::try_from(self.entries.len()).ok() {
+            let chunk = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+            return Err(self.broken(B2ndError::Order { chunk }));
+        }
+        let tail = self.layout.tail(&self.entries);
+        let tail = tail.map_err(|error| self.broken(error))?;
+        let header = self.layout.header(self.cbytes, &tail);
+        let header = header.map_err(|error| self.broken(error))?;
+        let Self {
+            name, mut target, ..
+        } = self;
+        let put = match &mut target {
+            Target::File(file, _) => file
+                .write_all(&tail)
+                .and_then(|()| file.seek(SeekFrom::Start(0)))
+                .and_then(|_| file.write_all(&header)),
+            Target::Directory(folder, _) => {
+                let frame = folder.path().join(DIRECTORY_FRAME);
+                fs::write(frame, [header, tail].concat())
+            }
+            Target::Memory(frame) => {
+                frame.extend_from_slice(&tail);
+                for (byte, value) in frame.iter_mut().zip(&header) {
+                    *byte = *value;
+                }
+                Ok(())
+            }
+        };
+        put.map_err(|error| DenseError::io(&name, error))?;
+        Ok(target)
+    }
+}
+
+impl DenseSink for B2ndWriter {
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn put_chunk(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+        let chunk = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+        let next = self.grid.chunk_coordinate(chunk);
+        let next = next.map(|coordinate| self.grid.chunk_selection(&coordinate));
+        if next.as_ref() != Some(selection) {
+            return Err(self.broken(B2ndError::Order { chunk }));
+        }
+        let len = usize::try_from(self.layout.spec.chunksize).unwrap_or(usize::MAX);
+        self.chunk.resize(len, 0);
+        let shape = selection.shape();
+        let size = self.item_size();
+        let needed = selection.byte_len(u64::from(self.layout.spec.typesize));
+        let needed = needed.and_then(|needed| usize::try_from(needed).ok());
+        let mut buffer = core::mem::take(&mut self.chunk);
+        let fits = needed == Some(bytes.len());
+        let gathered = gather::blocks(&self.grid, size, &shape, bytes, &mut buffer);
+        self.chunk = buffer;
+        if !fits || gathered.is_none() {
+            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+        }
+        if self.chunk.iter().all(|byte| *byte == 0) {
+            self.entries.push(ZEROS);
+            return Ok(());
+        }
+        let encoded = self.layout.encoder.encode(&self.chunk);
+        let encoded = encoded.map_err(|error| self.broken(error.into()))?;
+        let (entry, put) = match &mut self.target {
+            Target::File(file, _) => (self.cbytes, file.write_all(&encoded)),
+            Target::Memory(frame) => (self.cbytes, frame.write_all(&encoded)),
+            Target::Directory(folder, _) => {
+                let number = u32::try_from(chunk);
+                let number = number.map_err(|_| DenseError::b2nd(&self.name, B2ndError::Large))?;
+                let path = folder.path().join(file_name(number));
+                (chunk, fs::write(path, &encoded))
+            }
+        };
+        put.map_err(|error| self.io(error))?;
+        self.entries.push(entry);
+        let len = u64::try_from(encoded.len()).unwrap_or(u64::MAX);
+        self.cbytes = self.cbytes.saturating_add(len);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), DenseError> {
+        let name = self.name.clone();
+        let published = match self.complete()? {
+            Target::File(file, path) => {
+                let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+                file.and_then(|file| staged::publish(file, &path))
+            }
+            Target::Directory(folder, path) => {
+                // A directory that has something in it is not replaced.
+                fs::rename(folder.path(), path).map(|()| {
+                    // It has another name now.
+                    let _gone = folder.keep();
+                })
+            }
+            Target::Memory(_) => Ok(()),
+        };
+        published.map_err(|error| DenseError::io(&name, error))
+    }
+}
+
+impl Layout {
+    /// The header of a frame with so many bytes of chunks and this after them.
+    pub(super) fn header(&self, cbytes: u64, tail: &[u8]) -> Result<Vec<u8>, B2ndError> {
+        let mut spec = self.spec;
+        spec.cbytes = cbytes;
+        spec.tail_len = u64::try_from(tail.len()).unwrap_or(u64::MAX);
+        Ok(self.metalayers.finish_header(&spec)?)
+    }
+
+    /// What follows the chunks: the index, where there are any, and the trailer.
+    pub(super) fn tail(&self, entries: &[u64]) -> Result<Vec<u8>, B2ndError> {
+        let mut tail = index::encode(entries)?;
+        tail.extend_from_slice(&self.trailer);
+        Ok(tail)
+    }
+}

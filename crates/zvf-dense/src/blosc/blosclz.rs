@@ -1,0 +1,132 @@
+//! BloscLZ, the codec Blosc comes with: decoding alone.
+//!
+//! A stream is a list of tokens; of the first one only the low 5 bits count.
+//!
+//! | token | then | meaning |
+//! |---|---|---|
+//! | `000nnnnn` | n + 1 bytes | these bytes |
+//! | `lllhhhhh` | more of the length if l is 7: bytes, up to the first that is not 255; then a byte b | copy l + 2 (with what was added) bytes from h · 256 + b + 1 back |
+//! | the same, all h and all of b set | two bytes more, big-endian, d | from d + 8192 back |
+
+const FAR: usize = 8192;
+const LITERALS: u8 = 32;
+
+/// Decodes `stream` into `out` and says how many bytes it gave.
+///
+/// `None` when the stream ends early, copies from before its start, or gives
+/// more than `out` takes.
+pub(super) fn decode(stream: &[u8], out: &mut [u8]) -> Option<usize> {
+    let mut input = stream;
+    let mut at = 0;
+    let mut token = next(&mut input)? & 0x1f;
+    loop {
+        if token < LITERALS {
+            let len = usize::from(token) + 1;
+            let literals = input.split_off(..len)?;
+            out.get_mut(at..at + len)?.copy_from_slice(literals);
+            at += len;
+        } else {
+            let (len, distance) = copy(token, &mut input)?;
+            at = repeat(out, at, len, distance)?;
+        }
+        token = match next(&mut input) {
+            Some(token) => token,
+            None => return Some(at),
+        };
+    }
+}
+
+/// Length and distance of the copy that `token` begins.
+fn copy(token: u8, input: &mut &[u8]) -> Option<(usize, usize)> {
+    let mut len = usize::from(token >> 5) + 2;
+    let high = token & 0x1f;
+    if token >> 5 == 7 {
+        loop {
+            let more = next(input)?;
+            // At most 255 for each byte that is there.
+            len += usize::from(more);
+            if more != u8::MAX {
+                break;
+            }
+        }
+    }
+    let low = next(input)?;
+    if low == u8::MAX && high == 0x1f {
+        let far = u16::from_be_bytes([next(input)?, next(input)?]);
+        return Some((len, FAR + usize::from(far)));
+    }
+    Some((len, usize::from(u16::from_be_bytes([high, low])) + 1))
+}
+
+/// Appends `len` bytes from `distance` before `at`; they may overlap.
+fn repeat(out: &mut [u8], at: usize, len: usize, distance: usize) -> Option<usize> {
+    let from = at.checked_sub(distance)?;
+    let end = at.checked_add(len).filter(|end| *end <= out.len())?;
+    if distance == 1 {
+        let byte = *out.get(from)?;
+        out.get_mut(at..end)?.fill(byte);
+        return Some(end);
+    }
+    // What is there twice as long each time, so that no copy overlaps.
+    let mut to = at;
+    while to < end {
+        let step = (to - from).min(end - to);
+        out.copy_within(from..from + step, to);
+        to += step;
+    }
+    Some(end)
+}
+
+fn next(input: &mut &[u8]) -> Option<u8> {
+    input.split_off_first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(stream: &[u8], want: Option<&[u8]>, room: usize) {
+        let mut out = vec![0; room];
+        let decoded = decode(stream, &mut out);
+        assert_eq!(decoded.map(|len| &out[..len]), want);
+    }
+
+    #[test]
+    fn literals_and_copies() {
+        // The first token's high bits mean nothing.
+        check(&[0xe2, 1, 2, 3], Some(&[1, 2, 3]), 8);
+        // Three bytes from two back: they overlap.
+        check(&[1, 7, 8, 0x20, 1], Some(&[7, 8, 7, 8, 7]), 5);
+        // A run, with its length in two bytes more.
+        let mut run = vec![9];
+        run.extend([9; 9 + 255 + 4]);
+        check(&[0, 9, 0xe0, 255, 4, 0], Some(&run), run.len());
+    }
+
+    #[test]
+    fn far_copies_count_from_8192() {
+        let mut stream = Vec::new();
+        for start in (0..8224_u16).step_by(32) {
+            stream.push(31);
+            stream.extend((start..start + 32).map(|i| i.to_le_bytes()[0] ^ i.to_le_bytes()[1]));
+        }
+        stream.extend([0x3f, 255, 0, 3]);
+        let mut out = vec![0; 8227];
+        assert_eq!(decode(&stream, &mut out), Some(8227));
+        let back = 8224 - 8192 - 3;
+        assert_eq!(out[8224..], out[back..back + 3].to_vec());
+    }
+
+    #[test]
+    fn damage_is_refused() {
+        check(&[], None, 8);
+        check(&[2, 1, 2], None, 8);
+        check(&[2, 1, 2, 3], None, 2);
+        check(&[0, 1, 0x20, 1], None, 8);
+        check(&[0, 1, 0x20], None, 8);
+        check(&[0, 1, 0xe0, 255], None, 8);
+        check(&[0, 1, 0xe0, 9, 0], None, 8);
+        check(&[0, 1, 0x3f, 255, 0], None, 8);
+    }
+}

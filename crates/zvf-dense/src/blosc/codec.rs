@@ -1,0 +1,153 @@
+//! The codecs of streams.
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use zstd::bulk::{Compressor, Decompressor};
+
+use super::{StreamError, blosclz};
+
+/// What streams are compressed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Codec {
+    /// Blosc's own codec, which is only read.
+    BloscLz,
+    /// LZ4 blocks. Those of LZ4HC are the same to who reads them.
+    Lz4,
+    /// zlib streams.
+    Zlib,
+    /// zstd frames.
+    Zstd,
+}
+
+impl Codec {
+    /// The number in the flags of a chunk.
+    pub fn format(self) -> u8 {
+        match self {
+            Self::BloscLz => 0,
+            Self::Lz4 => 1,
+            Self::Zlib => 3,
+            Self::Zstd => 4,
+        }
+    }
+
+    pub(super) fn from_format(format: u8) -> Option<Self> {
+        [Self::BloscLz, Self::Lz4, Self::Zlib, Self::Zstd]
+            .into_iter()
+            .find(|codec| codec.format() == format)
+    }
+
+    /// The number in the header of a frame.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::BloscLz => 0,
+            Self::Lz4 => 1,
+            Self::Zlib => 4,
+            Self::Zstd => 5,
+        }
+    }
+}
+
+/// Decodes streams; keeps what its codecs need from one to the next.
+#[derive(Default)]
+pub(super) struct StreamDecoder {
+    zlib: Option<Decompress>,
+    zstd: Option<Decompressor<'static>>,
+    /// The dictionary that `zstd` was made with.
+    dictionary: Vec<u8>,
+}
+
+impl StreamDecoder {
+    /// Decodes `stream`, which must give exactly what `out` takes.
+    pub(super) fn decode(
+        &mut self,
+        codec: Codec,
+        stream: &[u8],
+        dictionary: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), StreamError> {
+        let want = out.len();
+        let found = match codec {
+            Codec::BloscLz => blosclz::decode(stream, out),
+            Codec::Lz4 if dictionary.is_empty() => {
+                lz4_flex::block::decompress_into(stream, out).ok()
+            }
+            Codec::Lz4 => lz4_flex::block::decompress_into_with_dict(stream, out, dictionary).ok(),
+            Codec::Zlib => self.inflate(stream, out),
+            Codec::Zstd => self.zstd(stream, dictionary, out),
+        };
+        match found {
+            None => Err(StreamError::Codec),
+            Some(found) if found != want => Err(StreamError::Decoded { found, want }),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn inflate(&mut self, stream: &[u8], out: &mut [u8]) -> Option<usize> {
+        let zlib = self.zlib.get_or_insert_with(|| Decompress::new(true));
+        zlib.reset(true);
+        let status = zlib.decompress(stream, out, FlushDecompress::Finish);
+        match status {
+            Ok(Status::StreamEnd) => usize::try_from(zlib.total_out()).ok(),
+            _ => None,
+        }
+    }
+
+    /// The frame's own idea of its length is not trusted: it has the room of
+    /// `out` and no more.
+    fn zstd(&mut self, stream: &[u8], dictionary: &[u8], out: &mut [u8]) -> Option<usize> {
+        if self.dictionary != dictionary {
+            self.zstd = None;
+            self.dictionary = dictionary.to_vec();
+        }
+        let zstd = match &mut self.zstd {
+            Some(zstd) => zstd,
+            none => none.insert(Decompressor::with_dictionary(dictionary).ok()?),
+        };
+        zstd.decompress_to_buffer(stream, out).ok()
+    }
+}
+
+/// Encodes streams at one level.
+pub(super) enum StreamEncoder {
+    Lz4,
+    Zlib(Compress),
+    Zstd(Compressor<'static>),
+}
+
+impl StreamEncoder {
+    /// `None` for a codec that is only read.
+    pub(super) fn new(codec: Codec, level: u8) -> Option<Self> {
+        Some(match codec {
+            Codec::BloscLz => return None,
+            Codec::Lz4 => Self::Lz4,
+            Codec::Zlib => Self::Zlib(Compress::new(Compression::new(level.min(9).into()), true)),
+            Codec::Zstd => Self::Zstd(Compressor::new(zstd_level(level)).ok()?),
+        })
+    }
+
+    /// Encodes `stream` into `out`; `None` when it does not fit there, which is
+    /// how a caller asks for "only if smaller".
+    pub(super) fn encode(&mut self, stream: &[u8], out: &mut [u8]) -> Option<usize> {
+        match self {
+            Self::Lz4 => lz4_flex::block::compress_into(stream, out).ok(),
+            Self::Zlib(zlib) => {
+                zlib.reset();
+                let status = zlib.compress(stream, out, FlushCompress::Finish);
+                match status {
+                    Ok(Status::StreamEnd) => usize::try_from(zlib.total_out()).ok(),
+                    _ => None,
+                }
+            }
+            Self::Zstd(zstd) => zstd.compress_to_buffer(stream, out).ok(),
+        }
+    }
+}
+
+/// Blosc's levels reach as far as zstd's do.
+fn zstd_level(level: u8) -> i32 {
+    match level {
+        0 | 1 => 1,
+        2..=7 => i32::from(level) * 2 - 1,
+        8 => 20,
+        _ => 22,
+    }
+}

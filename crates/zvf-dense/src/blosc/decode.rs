@@ -1,0 +1,242 @@
+//! Blocks, decoded one by one.
+
+use core::{fmt, ops::Range};
+
+use zerocopy::{FromBytes, little_endian::I32};
+
+use super::{
+    ChunkError, ChunkHeader, Codec, StreamError,
+    codec::StreamDecoder,
+    filter::{Pipeline, shuffle::join_planes},
+};
+
+/// What a block is decoded with besides its own bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockContext<'a> {
+    /// Bytes of an item, which a chunk alone does not know past 255.
+    pub typesize: u32,
+    /// The chunk's dictionary; empty where it has none.
+    pub dictionary: &'a [u8],
+    /// The decoded first block, where
+    /// [it is needed](ChunkHeader::needs_first_block).
+    pub first: Option<&'a [u8]>,
+}
+
+/// Decodes blocks of any chunks. Keeps its buffers from one to the next, so one
+/// for each thread is best.
+#[derive(Default)]
+pub struct Decoder {
+    streams: StreamDecoder,
+    scratch: Vec<u8>,
+}
+
+impl Decoder {
+    /// Decodes a block of a chunk that is not special from its bytes `stored`
+    /// into `out`, which is as long as the block.
+    ///
+    /// Allocates the length of the block, and nothing when that was already
+    /// done before.
+    ///
+    /// # Errors
+    ///
+    /// [`ChunkError`] says what does not hold. What is in `out` then is of no
+    /// use.
+    pub fn block(
+        &mut self,
+        header: &ChunkHeader,
+        block: u32,
+        stored: &[u8],
+        context: &BlockContext<'_>,
+        out: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let part = 0..out.len();
+        self.part(header, block, stored, context, part, out)
+    }
+
+    /// [`block`](Self::block), of which only the bytes `part` are needed. Others
+    /// in `out` may be anything then.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub(crate) fn part(
+        &mut self,
+        header: &ChunkHeader,
+        block: u32,
+        stored: &[u8],
+        context: &BlockContext<'_>,
+        part: Range<usize>,
+        out: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        use ChunkError as E;
+        if out.is_empty() || out.len() != header.block_len(block) || header.special().is_some() {
+            return Err(E::Block(block));
+        }
+        if header.is_raw() {
+            let stored = stored.get(..out.len()).ok_or(E::Truncated)?;
+            out.copy_from_slice(stored);
+            return Ok(());
+        }
+        let codec = header.codec()?;
+        let pipeline = Pipeline::decoding(header, context.typesize)?;
+        let first = if block > 0 && header.needs_first_block() {
+            Some(context.first.ok_or(E::Context)?)
+        } else {
+            None
+        };
+        if header.has_dictionary() && context.dictionary.is_empty() {
+            return Err(E::Context);
+        }
+        if self.scratch.len() < out.len() {
+            self.scratch.resize(out.len(), 0);
+        }
+        let (scratch, _) = self.scratch.split_at_mut(out.len());
+        if let Some(width) = pipeline.only_shuffle()
+            && out.len().is_multiple_of(width)
+            && width.is_multiple_of(header.streams(out.len()))
+        {
+            let shuffled = Shuffled {
+                streams: &mut self.streams,
+                scratch,
+                codec,
+                dictionary: context.dictionary,
+            };
+            let count = header.streams(out.len());
+            let undone = shuffled.undo(stored, count, width, part, out);
+            return undone.map_err(|(stream, fault)| E::Stream {
+                block,
+                stream,
+                fault,
+            });
+        }
+        let target = if pipeline.starts_in_place() {
+            &mut *out
+        } else {
+            &mut *scratch
+        };
+        let count = header.streams(target.len());
+        if !target.len().is_multiple_of(count) {
+            return Err(E::Blocksize);
+        }
+        let len = target.len() / count;
+        let mut rest = stored;
+        for (stream, part) in target.chunks_exact_mut(len.max(1)).enumerate() {
+            let coded = Stream::take(&mut rest, part.len());
+            let streams = &mut self.streams;
+            let done = coded.and_then(|s| s.decode(streams, codec, context.dictionary, part));
+            done.map_err(|fault| E::Stream {
+                block,
+                stream,
+                fault,
+            })?;
+        }
+        pipeline.undo(out, scratch, first);
+        Ok(())
+    }
+}
+
+/// A block that is only shuffled: items are put together from where their bytes
+/// are, be it decoded or stored, and no more of them than are needed.
+struct Shuffled<'a> {
+    streams: &'a mut StreamDecoder,
+    /// As long as the block.
+    scratch: &'a mut [u8],
+    codec: Codec,
+    dictionary: &'a [u8],
+}
+
+impl Shuffled<'_> {
+    fn undo(
+        self,
+        stored: &[u8],
+        count: usize,
+        width: usize,
+        part: Range<usize>,
+        out: &mut [u8],
+    ) -> Result<(), (usize, StreamError)> {
+        let len = self.scratch.len() / count;
+        let mut rest = stored;
+        let mut decoded: [&[u8]; 8] = [&[]; 8];
+        let targets = self.scratch.chunks_exact_mut(len.max(1));
+        for ((stream, target), decoded) in targets.enumerate().zip(&mut decoded) {
+            let coded = Stream::take(&mut rest, target.len()).map_err(|fault| (stream, fault))?;
+            *decoded = if let Stream::Raw(bytes) = coded {
+                bytes
+            } else {
+                let done = coded.decode(self.streams, self.codec, self.dictionary, target);
+                done.map_err(|fault| (stream, fault))?;
+                target
+            };
+        }
+        let plane = out.len() / width;
+        let (first, end) = (part.start / width, part.end.div_ceil(width).min(plane));
+        let mut planes: [&[u8]; 8] = [&[]; 8];
+        let streams = decoded.iter().take(count);
+        let mut each = streams.flat_map(|stream| stream.chunks_exact(plane.max(1)));
+        for slot in planes.iter_mut().take(width) {
+            // A stream is all planes, or one, or holds a few.
+            let plane = each.next().unwrap_or_default();
+            *slot = plane.get(first..end).unwrap_or_default();
+        }
+        let planes = planes.get(..width).unwrap_or_default();
+        let items = out.get_mut(first * width..end * width);
+        join_planes(planes, items.unwrap_or_default());
+        Ok(())
+    }
+}
+
+/// A stream, before it is decoded.
+enum Stream<'a> {
+    Run(u8),
+    Raw(&'a [u8]),
+    Coded(&'a [u8]),
+}
+
+impl<'a> Stream<'a> {
+    /// Takes the stream of `len` bytes that `rest` starts with.
+    fn take(rest: &mut &'a [u8], len: usize) -> Result<Self, StreamError> {
+        use StreamError as E;
+        let (size, after) = I32::ref_from_prefix(rest).map_err(|_| E::Truncated)?;
+        *rest = after;
+        let size = size.get();
+        let Ok(stored) = usize::try_from(size) else {
+            let value = size.checked_neg().and_then(|size| u8::try_from(size).ok());
+            let value = value.ok_or(E::Length(size))?;
+            let token = rest.split_off_first().ok_or(E::Truncated)?;
+            if token & 1 == 0 {
+                return Err(E::Token(*token));
+            }
+            return Ok(Self::Run(value));
+        };
+        if stored > len {
+            return Err(E::Length(size));
+        }
+        let bytes = rest.split_off(..stored).ok_or(E::Truncated)?;
+        Ok(match stored {
+            0 => Self::Run(0),
+            _ if stored == len => Self::Raw(bytes),
+            _ => Self::Coded(bytes),
+        })
+    }
+
+    fn decode(
+        self,
+        streams: &mut StreamDecoder,
+        codec: Codec,
+        dictionary: &[u8],
+        out: &mut [u8],
+    ) -> Result<(), StreamError> {
+        match self {
+            Self::Run(value) => out.fill(value),
+            Self::Raw(bytes) => out.copy_from_slice(bytes),
+            Self::Coded(bytes) => streams.decode(codec, bytes, dictionary, out)?,
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,361 @@
+//! Chunks, written.
+
+use rayon::prelude::*;
+use zerocopy::{IntoBytes, little_endian::I32};
+
+use super::{
+    Codec, Filter, HEADER_LEN, SpecialKind,
+    codec::StreamEncoder,
+    filter::{self, Pipeline},
+    header::{CODEC_VERSION, DELTA, EXTENDED, NOT_SPLIT, RAW, RawExtension, RawShort, VERSION},
+    memory_len,
+};
+
+/// Most bytes of a chunk: with its header they fit 31 bits.
+const MAX_LEN: usize = 0x7fff_ffff - HEADER_LEN;
+/// Shorter streams are not worth their lengths.
+const MIN_STREAM: usize = 32;
+/// Items with more bytes are not split of their own accord.
+const MAX_AUTO_SPLIT: u32 = 16;
+/// From how many bytes on blocks are encoded side by side.
+const PARALLEL: usize = 1 << 18;
+
+/// Whether blocks are cut into a stream for each byte of an item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Always, where streams get 32 bytes or more.
+    Always,
+    /// Never.
+    Never,
+    /// Where it pays as a rule: shuffled items of 16 bytes or less, with LZ4 or
+    /// low levels of zstd.
+    #[default]
+    Auto,
+}
+
+/// Encodes chunks of one kind. The same input gives the same bytes, on any
+/// number of threads.
+#[derive(Clone, Debug)]
+pub struct ChunkEncoder {
+    codec: Codec,
+    level: u8,
+    typesize: u32,
+    blocksize: u32,
+    filters: Vec<Filter>,
+    split: Split,
+}
+
+impl ChunkEncoder {
+    /// Chunks of items of `typesize` bytes in blocks of `blocksize` bytes, with
+    /// this codec at level 5, without filters.
+    pub fn new(codec: Codec, typesize: u32, blocksize: u32) -> Self {
+        Self {
+            codec,
+            level: 5,
+            typesize,
+            blocksize,
+            filters: Vec::new(),
+            split: Split::default(),
+        }
+    }
+
+    /// With these filters, the first one applied first.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::Filters`] for more than 6, delta after another, delta
+    /// with truncation, or truncation of what is no float or nothing of whose
+    /// mantissa it would leave.
+    pub fn with_filters(mut self, filters: &[Filter]) -> Result<Self, EncodeError> {
+        let late_delta = filters.iter().skip(1).any(|f| *f == Filter::Delta);
+        let delta = filters.contains(&Filter::Delta);
+        let truncates = |filter: &Filter| matches!(filter, Filter::TruncPrec(_));
+        let bad_floats = filters.iter().any(|filter| match filter {
+            Filter::TruncPrec(bits) => !filter::can_truncate(self.typesize, *bits),
+            _ => false,
+        });
+        let lossy_delta = delta && filters.iter().any(truncates);
+        if filters.len() > filter::SLOTS || late_delta || lossy_delta || bad_floats {
+            return Err(EncodeError::Filters);
+        }
+        self.filters = filters.to_vec();
+        Ok(self)
+    }
+
+    /// At this level, 0 (raw) to 9. LZ4 has but one.
+    #[must_use]
+    pub fn with_level(mut self, level: u8) -> Self {
+        self.level = level.min(9);
+        self
+    }
+
+    /// Split in this way.
+    #[must_use]
+    pub fn with_split(mut self, split: Split) -> Self {
+        self.split = split;
+        self
+    }
+
+    /// The codec.
+    pub fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// The level, 0 to 9.
+    pub fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// The filters, first applied first.
+    pub fn filters(&self) -> &[Filter] {
+        &self.filters
+    }
+
+    /// Encodes `data` as a chunk. One value throughout takes its bytes once.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`] for what no chunk can be.
+    pub fn encode(&self, data: &[u8]) -> Result<Vec<u8>, EncodeError> {
+        self.check(data.len())?;
+        let typesize = memory_len(self.typesize);
+        if let Some((value, rest)) = data.split_at_checked(typesize) {
+            let (before, _) = data.split_at(rest.len());
+            let whole = data.len().is_multiple_of(typesize);
+            if whole && rest == before && data.len() > typesize {
+                return Ok(self.repeated(value, data.len()));
+            }
+        }
+        if self.level > 0 && !data.is_empty() {
+            let chunk = self.encode_blocks(data);
+            if chunk.len() < data.len() + HEADER_LEN {
+                return Ok(chunk);
+            }
+        }
+        let len = data.len() + HEADER_LEN;
+        let mut chunk = self.header(RAW, None, data.len(), len);
+        chunk.extend_from_slice(data);
+        Ok(chunk)
+    }
+
+    /// A chunk of `len` bytes that repeats one item.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError`] when `value` is not one item, or `len` bytes no items.
+    pub fn encode_repeated(&self, value: &[u8], len: usize) -> Result<Vec<u8>, EncodeError> {
+        self.check(len)?;
+        if value.len() != memory_len(self.typesize) || !len.is_multiple_of(value.len()) {
+            return Err(EncodeError::Value);
+        }
+        Ok(self.repeated(value, len))
+    }
+
+    fn repeated(&self, value: &[u8], len: usize) -> Vec<u8> {
+        let stored = HEADER_LEN + value.len();
+        let mut chunk = self.header(0, Some(SpecialKind::Repeated), len, stored);
+        chunk.extend_from_slice(value);
+        chunk
+    }
+
+    fn check(&self, len: usize) -> Result<(), EncodeError> {
+        use EncodeError as E;
+        if self.codec == Codec::BloscLz {
+            return Err(E::Codec);
+        }
+        if self.typesize == 0 || self.blocksize == 0 && len > 0 {
+            return Err(E::Zero);
+        }
+        // A value that is repeated may be as long as the chunk.
+        if len > MAX_LEN || memory_len(self.typesize) > MAX_LEN {
+            return Err(E::Length(len));
+        }
+        Ok(())
+    }
+
+    fn encode_blocks(&self, data: &[u8]) -> Vec<u8> {
+        let blocksize = memory_len(self.blocksize);
+        let pipeline = Pipeline::encoding(&self.filters, self.typesize);
+        let first = data.get(..blocksize).unwrap_or(data);
+        let is_split = self.is_split();
+        let task = |task: &mut Task, (number, block): (usize, &[u8])| {
+            let split = is_split && block.len() == blocksize;
+            let streams = if split { memory_len(self.typesize) } else { 1 };
+            let first = (number > 0).then_some(first);
+            task.block(&pipeline, block, first, streams)
+        };
+        let new = || Task::new(self.codec, self.level);
+        let blocks: Vec<Vec<u8>> = if data.len() < PARALLEL {
+            let mut state = new();
+            let blocks = data.chunks(blocksize).enumerate();
+            blocks.map(|block| task(&mut state, block)).collect()
+        } else {
+            let blocks = data.par_chunks(blocksize).enumerate();
+            blocks.map_init(new, task).collect()
+        };
+        let head = HEADER_LEN + 4 * blocks.len();
+        let total = blocks.iter().fold(head, |len, block| len + block.len());
+        let flags = if is_split { 0 } else { NOT_SPLIT };
+        // Past 31 bits only where the caller takes the raw chunk instead.
+        let mut chunk = self.header(flags, None, data.len(), total);
+        chunk.reserve_exact(total - HEADER_LEN);
+        let mut start = head;
+        for block in &blocks {
+            chunk.extend_from_slice(I32::new(signed(start)).as_bytes());
+            start += block.len();
+        }
+        for block in blocks {
+            chunk.extend(block);
+        }
+        chunk
+    }
+
+    fn is_split(&self) -> bool {
+        let width = self.typesize;
+        let fits = width <= 255
+            && self.blocksize.is_multiple_of(width)
+            && memory_len(self.blocksize / width) >= MIN_STREAM;
+        let pays = match self.codec {
+            Codec::Lz4 => true,
+            Codec::Zstd => self.level <= 5,
+            Codec::Zlib | Codec::BloscLz => false,
+        };
+        fits && match self.split {
+            Split::Always => true,
+            Split::Never => false,
+            Split::Auto => {
+                pays && width <= MAX_AUTO_SPLIT && self.filters.contains(&Filter::Shuffle)
+            }
+        }
+    }
+
+    fn header(
+        &self,
+        flags: u8,
+        special: Option<SpecialKind>,
+        nbytes: usize,
+        cbytes: usize,
+    ) -> Vec<u8> {
+        let delta = if self.filters.contains(&Filter::Delta) {
+            DELTA
+        } else {
+            0
+        };
+        let short = RawShort {
+            version: VERSION,
+            codec_version: CODEC_VERSION,
+            flags: EXTENDED | delta | flags | self.codec.format() << 5,
+            typesize: u8::try_from(self.typesize).unwrap_or(1),
+            nbytes: I32::new(signed(nbytes)),
+            blocksize: I32::new(self.blocksize.cast_signed()),
+            cbytes: I32::new(signed(cbytes)),
+        };
+        let (filters, filter_metas) = slots(&self.filters);
+        let extension = RawExtension {
+            filters,
+            codec: self.codec.number(),
+            filter_metas,
+            blosc2_flags: special.map_or(0, |kind| kind.number() << 4),
+            ..RawExtension::default()
+        };
+        [short.as_bytes(), extension.as_bytes()].concat()
+    }
+}
+
+/// The filters in the slots of a header: numbers and parameters. Free slots
+/// come first, as Blosc has them.
+pub(crate) fn slots(filters: &[Filter]) -> ([u8; filter::SLOTS], [u8; filter::SLOTS]) {
+    let mut slots = ([0; filter::SLOTS], [0; filter::SLOTS]);
+    let places = slots.0.iter_mut().zip(&mut slots.1).rev();
+    for ((number, meta), filter) in places.zip(filters.iter().rev()) {
+        (*number, *meta) = filter.numbers();
+    }
+    slots
+}
+
+/// What one thread encodes blocks with.
+struct Task {
+    encoder: Option<StreamEncoder>,
+    here: Vec<u8>,
+    other: Vec<u8>,
+    room: Vec<u8>,
+}
+
+impl Task {
+    fn new(codec: Codec, level: u8) -> Self {
+        Self {
+            encoder: StreamEncoder::new(codec, level),
+            here: Vec::new(),
+            other: Vec::new(),
+            room: Vec::new(),
+        }
+    }
+
+    fn block(
+        &mut self,
+        pipeline: &Pipeline,
+        block: &[u8],
+        first: Option<&[u8]>,
+        streams: usize,
+    ) -> Vec<u8> {
+        self.here.clear();
+        self.here.extend_from_slice(block);
+        if !pipeline.is_empty() {
+            pipeline.apply(&mut self.here, &mut self.other, first);
+        }
+        let len = block.len() / streams;
+        self.room
+            .resize(lz4_flex::block::get_maximum_output_size(len), 0);
+        let mut stored = Vec::new();
+        for stream in self.here.chunks_exact(len) {
+            put(self.encoder.as_mut(), stream, &mut self.room, &mut stored);
+        }
+        stored
+    }
+}
+
+/// Appends a stream: a run where it is one, coded where that is shorter.
+fn put(encoder: Option<&mut StreamEncoder>, stream: &[u8], room: &mut [u8], stored: &mut Vec<u8>) {
+    let mut size = |len| stored.extend_from_slice(I32::new(len).as_bytes());
+    if let Some((&value, rest)) = stream.split_first()
+        && rest.iter().all(|byte| *byte == value)
+    {
+        size(-i32::from(value));
+        if value > 0 {
+            stored.push(1);
+        }
+        return;
+    }
+    let coded = encoder.and_then(|encoder| encoder.encode(stream, room));
+    let coded = coded.and_then(|len| room.get(..len));
+    let shorter = coded.filter(|coded| coded.len() < stream.len());
+    let shorter = shorter.unwrap_or(stream);
+    size(signed(shorter.len()));
+    stored.extend_from_slice(shorter);
+}
+
+/// Lengths are below 2^31 wherever they are kept.
+fn signed(len: usize) -> i32 {
+    i32::try_from(len).unwrap_or(i32::MAX)
+}
+
+/// Why there is no such chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// `BloscLZ` is only read.
+    #[error("nothing is written with this codec")]
+    Codec,
+    /// The filters do not go together, or not with the items.
+    #[error("filters that cannot be applied to such items, or not in this order")]
+    Filters,
+    /// Items or blocks of no bytes.
+    #[error("items and blocks have bytes")]
+    Zero,
+    /// More than a chunk can hold.
+    #[error("a chunk cannot hold {0} bytes")]
+    Length(usize),
+    /// Not one item, or not a whole number of them.
+    #[error("not a value that can be repeated")]
+    Value,
+}

@@ -1,0 +1,147 @@
+//! Bytes of items, sorted by their place in the item.
+
+use core::array;
+
+use zerocopy::transmute;
+
+use super::interleave::{self, LANES, Lanes};
+
+/// `planes` holds the first bytes of all items, then the second ones, and so
+/// on; `items` gets the items. Bytes past the last whole item stay in place.
+pub(super) fn undo(width: usize, planes: &[u8], items: &mut [u8]) {
+    let count = items.len() / width;
+    let (planes, rest) = planes.split_at(count * width);
+    let (items, tail) = items.split_at_mut(count * width);
+    tail.copy_from_slice(rest);
+    let mut each = planes.chunks_exact(count.max(1));
+    match width {
+        2 => join_planes(&next_planes::<2>(&mut each), items),
+        4 => join_planes(&next_planes::<4>(&mut each), items),
+        8 => join_planes(&next_planes::<8>(&mut each), items),
+        _ => undo_any(width, planes, items),
+    }
+}
+
+/// Puts items together from as many bytes of 2, 4 or 8 planes; does nothing with
+/// another number of them.
+pub(in super::super) fn join_planes(planes: &[&[u8]], items: &mut [u8]) {
+    let (twos, fours, eights) = (planes.try_into(), planes.try_into(), planes.try_into());
+    if let Ok(planes) = twos {
+        join(planes, items, join_2);
+    }
+    if let Ok(planes) = fours {
+        join(planes, items, join_4);
+    }
+    if let Ok(planes) = eights {
+        join(planes, items, join_8);
+    }
+}
+
+fn next_planes<'a, const W: usize>(planes: &mut impl Iterator<Item = &'a [u8]>) -> [&'a [u8]; W] {
+    array::from_fn(|_| planes.next().unwrap_or_default())
+}
+
+/// Items of `W` bytes, [`LANES`] at a time by `join`, which gets as many bytes of
+/// each plane, and the rest one by one.
+fn join<const W: usize>(
+    planes: [&[u8]; W],
+    items: &mut [u8],
+    join: impl Fn([&Lanes; W], &mut [[u8; W]; LANES]),
+) {
+    let (items, _) = items.as_chunks_mut::<W>();
+    let planes = planes.map(|plane| plane.as_chunks::<LANES>());
+    let (lanes, last) = items.as_chunks_mut::<LANES>();
+    for (at, items) in lanes.iter_mut().enumerate() {
+        let parts = planes.map(|(lanes, _)| lanes.get(at).unwrap_or(&[0; LANES]));
+        join(parts, items);
+    }
+    for (at, item) in last.iter_mut().enumerate() {
+        *item = planes.map(|(_, last)| last.get(at).copied().unwrap_or_default());
+    }
+}
+
+// Neighbours are joined to pairs, these to fours, and so on: each step is one
+// instruction of vectors.
+
+fn join_2(planes: [&Lanes; 2], items: &mut [[u8; 2]; LANES]) {
+    let [a, b] = planes.map(|plane| *plane);
+    *items = transmute!(interleave::bytes(a, b));
+}
+
+fn join_4(planes: [&Lanes; 4], items: &mut [[u8; 4]; LANES]) {
+    *items = transmute!(fours(planes));
+}
+
+fn join_8(planes: [&Lanes; 8], items: &mut [[u8; 8]; LANES]) {
+    let ([low, high], _) = planes.as_chunks::<4>() else {
+        return;
+    };
+    let mut pairs = fours(*low).into_iter().zip(fours(*high));
+    let eights: [[Lanes; 2]; 4] = array::from_fn(|_| {
+        let (low, high) = pairs.next().unwrap_or_default();
+        interleave::fours(low, high)
+    });
+    *items = transmute!(eights);
+}
+
+fn fours(planes: [&Lanes; 4]) -> [Lanes; 4] {
+    let [a, b, c, d] = planes.map(|plane| *plane);
+    let [low, more] = interleave::bytes(a, b);
+    let [high, most] = interleave::bytes(c, d);
+    let [first, second] = interleave::pairs(low, high);
+    let [third, fourth] = interleave::pairs(more, most);
+    [first, second, third, fourth]
+}
+
+fn undo_any(width: usize, planes: &[u8], items: &mut [u8]) {
+    let count = items.len() / width;
+    for (byte, plane) in planes.chunks_exact(count.max(1)).enumerate() {
+        let places = items.iter_mut().skip(byte).step_by(width);
+        for (place, value) in places.zip(plane) {
+            *place = *value;
+        }
+    }
+}
+
+/// The other way round.
+pub(super) fn apply(width: usize, items: &[u8], planes: &mut [u8]) {
+    let count = items.len() / width;
+    let (items, rest) = items.split_at(count * width);
+    let (planes, tail) = planes.split_at_mut(count * width);
+    tail.copy_from_slice(rest);
+    for (byte, plane) in planes.chunks_exact_mut(count.max(1)).enumerate() {
+        let values = items.iter().skip(byte).step_by(width);
+        for (place, value) in plane.iter_mut().zip(values) {
+            *place = *value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_widths_agree_with_the_definition() {
+        for width in (1..=17).chain([200, 255]) {
+            for len in [0, 1, 7, width - 1, width, 8 * width, 37 * width + width / 2] {
+                let planes: Vec<u8> = (0..len)
+                    .map(|i| (i * 7 + i / 256_usize).to_le_bytes()[0])
+                    .collect();
+                let count = len / width;
+                let mut want = planes.clone();
+                for i in 0..count {
+                    for j in 0..width {
+                        want[i * width + j] = planes[j * count + i];
+                    }
+                }
+                let mut items = vec![0; len];
+                undo(width, &planes, &mut items);
+                assert_eq!(items, want, "{width} {len}");
+                let mut back = vec![0; len];
+                apply(width, &items, &mut back);
+                assert_eq!(back, planes, "{width} {len}");
+            }
+        }
+    }
+}

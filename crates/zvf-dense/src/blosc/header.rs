@@ -1,0 +1,294 @@
+//! The header of a chunk.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::I32};
+
+use super::{ChunkError, Codec, memory_len};
+
+/// Bytes of a header of Blosc 2.
+pub const HEADER_LEN: usize = 32;
+/// Bytes of one of Blosc 1.
+const SHORT_LEN: usize = 16;
+
+/// The one version of Blosc 2 there is.
+pub(super) const VERSION: u8 = 5;
+/// That of Blosc 1.
+const SHORT_VERSION: u8 = 2;
+pub(super) const CODEC_VERSION: u8 = 1;
+
+/// Both set: a header of Blosc 2. Else what they say in Blosc 1.
+pub(super) const EXTENDED: u8 = SHUFFLE | BITSHUFFLE;
+const SHUFFLE: u8 = 0x01;
+const BITSHUFFLE: u8 = 0x04;
+pub(super) const RAW: u8 = 0x02;
+pub(super) const DELTA: u8 = 0x08;
+pub(super) const NOT_SPLIT: u8 = 0x10;
+
+const VARIABLE_BLOCKS: u8 = 0x01;
+const DICTIONARY: u8 = 0x01;
+/// Big-endian, lazy and instrumented chunks.
+const UNSUPPORTED: u8 = 0x02 | 0x08 | 0x80;
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct RawShort {
+    pub(super) version: u8,
+    pub(super) codec_version: u8,
+    pub(super) flags: u8,
+    pub(super) typesize: u8,
+    pub(super) nbytes: I32,
+    pub(super) blocksize: I32,
+    pub(super) cbytes: I32,
+}
+
+#[derive(Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct RawExtension {
+    pub(super) filters: [u8; 6],
+    pub(super) codec: u8,
+    pub(super) codec_meta: u8,
+    pub(super) filter_metas: [u8; 6],
+    pub(super) more_flags: u8,
+    pub(super) blosc2_flags: u8,
+}
+
+const _: () = assert!(size_of::<RawShort>() == SHORT_LEN);
+const _: () = assert!(size_of::<RawShort>() + size_of::<RawExtension>() == HEADER_LEN);
+
+/// What stands for a chunk whose blocks are not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpecialKind {
+    /// Number 1: zeros.
+    Zeros,
+    /// Number 2: the quiet NaN, of 4 or 8 bytes as items are.
+    Nan,
+    /// Number 3: one value, stored after the header.
+    Repeated,
+    /// Number 4: nothing was ever put there. Read as zeros.
+    Uninit,
+}
+
+impl SpecialKind {
+    /// The number in a chunk's header.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Zeros => 1,
+            Self::Nan => 2,
+            Self::Repeated => 3,
+            Self::Uninit => 4,
+        }
+    }
+
+    fn from_number(number: u8) -> Result<Option<Self>, ChunkError> {
+        Ok(Some(match number {
+            0 => return Ok(None),
+            1 => Self::Zeros,
+            2 => Self::Nan,
+            3 => Self::Repeated,
+            4 => Self::Uninit,
+            other => return Err(ChunkError::Special(other)),
+        }))
+    }
+}
+
+/// The header of a chunk, proven by [`parse`](Self::parse).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkHeader {
+    len: usize,
+    flags: u8,
+    typesize: u8,
+    nbytes: u32,
+    blocksize: u32,
+    cbytes: u32,
+    special: Option<SpecialKind>,
+    dictionary: bool,
+    filters: [u8; 6],
+    filter_metas: [u8; 6],
+}
+
+impl ChunkHeader {
+    /// Reads the header that `bytes` start with; what follows is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`ChunkError`] names the first field that does not hold.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ChunkError> {
+        use ChunkError as E;
+        let (raw, rest) = RawShort::ref_from_prefix(bytes).map_err(|_| E::Truncated)?;
+        let extended = raw.flags & EXTENDED == EXTENDED;
+        let version = if extended { VERSION } else { SHORT_VERSION };
+        if raw.version != version {
+            return Err(E::Version(raw.version));
+        }
+        if raw.typesize == 0 {
+            return Err(E::Typesize);
+        }
+        let length = |field: I32| u32::try_from(field.get()).map_err(|_| E::Negative);
+        let mut header = Self {
+            len: SHORT_LEN,
+            flags: raw.flags,
+            typesize: raw.typesize,
+            nbytes: length(raw.nbytes)?,
+            blocksize: length(raw.blocksize)?,
+            cbytes: length(raw.cbytes)?,
+            special: None,
+            dictionary: false,
+            filters: [0; 6],
+            filter_metas: [0; 6],
+        };
+        if extended {
+            let (more, _) = RawExtension::ref_from_prefix(rest).map_err(|_| E::Truncated)?;
+            header.extend(more)?;
+        }
+        header.prove()?;
+        Ok(header)
+    }
+
+    fn extend(&mut self, raw: &RawExtension) -> Result<(), ChunkError> {
+        if raw.more_flags & VARIABLE_BLOCKS != 0 || raw.blosc2_flags & UNSUPPORTED != 0 {
+            return Err(ChunkError::Flags(raw.more_flags, raw.blosc2_flags));
+        }
+        self.len = HEADER_LEN;
+        self.special = SpecialKind::from_number(raw.blosc2_flags >> 4 & 7)?;
+        self.dictionary = raw.blosc2_flags & DICTIONARY != 0 && self.is_coded();
+        self.filters = raw.filters;
+        self.filter_metas = raw.filter_metas;
+        Ok(())
+    }
+
+    fn prove(&self) -> Result<(), ChunkError> {
+        use ChunkError as E;
+        if self.blocksize == 0 && self.nbytes > 0 {
+            return Err(E::Blocksize);
+        }
+        let head = self.prefix_len();
+        let stored = memory_len(self.cbytes);
+        let fits = match (self.special, self.is_raw()) {
+            (Some(SpecialKind::Repeated), _) => stored > head,
+            (None, true) => stored == head.saturating_add(memory_len(self.nbytes)),
+            _ => stored >= head,
+        };
+        if !fits {
+            return Err(E::Cbytes(self.cbytes));
+        }
+        Ok(())
+    }
+
+    /// Bytes of the header: 32, or 16 in Blosc 1.
+    pub fn header_len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it is a chunk of Blosc 2.
+    pub fn is_blosc2(&self) -> bool {
+        self.len == HEADER_LEN
+    }
+
+    /// Bytes of an item; 1 where items take more than 255.
+    pub fn typesize(&self) -> u8 {
+        self.typesize
+    }
+
+    /// Bytes of the chunk decoded.
+    pub fn nbytes(&self) -> u32 {
+        self.nbytes
+    }
+
+    /// Bytes of a block decoded; the last one may be shorter.
+    pub fn blocksize(&self) -> u32 {
+        self.blocksize
+    }
+
+    /// Bytes of the chunk as stored.
+    pub fn cbytes(&self) -> u32 {
+        self.cbytes
+    }
+
+    /// What stands for the blocks, where none are stored.
+    pub fn special(&self) -> Option<SpecialKind> {
+        self.special
+    }
+
+    /// Whether blocks are stored as they are.
+    pub fn is_raw(&self) -> bool {
+        self.special.is_none() && self.flags & RAW != 0
+    }
+
+    /// Whether blocks are streams of a codec.
+    fn is_coded(&self) -> bool {
+        self.special.is_none() && self.flags & RAW == 0
+    }
+
+    /// Whether a dictionary comes before the blocks.
+    pub fn has_dictionary(&self) -> bool {
+        self.dictionary
+    }
+
+    /// Whether blocks but the first need it to be decoded.
+    pub fn needs_first_block(&self) -> bool {
+        self.is_coded() && self.filters.contains(&super::filter::DELTA)
+    }
+
+    /// The codec of coded blocks.
+    ///
+    /// # Errors
+    ///
+    /// [`ChunkError::Codec`] when it is not known here.
+    pub fn codec(&self) -> Result<Codec, ChunkError> {
+        let format = self.flags >> 5;
+        Codec::from_format(format).ok_or(ChunkError::Codec(format))
+    }
+
+    /// Numbers and parameters of the filters, first applied first.
+    pub(super) fn filters(&self) -> impl DoubleEndedIterator<Item = (u8, u8)> {
+        let short = match self.flags {
+            flags if flags & SHUFFLE != 0 => super::filter::SHUFFLE,
+            flags if flags & BITSHUFFLE != 0 => super::filter::BITSHUFFLE,
+            _ => 0,
+        };
+        let filters = if self.is_blosc2() {
+            self.filters
+        } else {
+            [0, 0, 0, 0, 0, short]
+        };
+        let slots = filters.into_iter().zip(self.filter_metas);
+        slots.filter(|(filter, _)| *filter != 0)
+    }
+
+    /// Number of blocks.
+    pub fn block_count(&self) -> u32 {
+        match self.blocksize {
+            0 => 0,
+            blocksize => self.nbytes.div_ceil(blocksize),
+        }
+    }
+
+    /// Bytes of a block decoded; 0 past the last.
+    pub fn block_len(&self, block: u32) -> usize {
+        let start = u64::from(block) * u64::from(self.blocksize);
+        let left = u64::from(self.nbytes).saturating_sub(start);
+        let left = left.min(u64::from(self.blocksize));
+        usize::try_from(left).unwrap_or(usize::MAX)
+    }
+
+    /// Streams of a block: as many as an item has bytes where blocks are split,
+    /// which a short last one never is.
+    pub(super) fn streams(&self, len: usize) -> usize {
+        let whole = len == memory_len(self.blocksize);
+        if whole && self.flags & NOT_SPLIT == 0 {
+            usize::from(self.typesize)
+        } else {
+            1
+        }
+    }
+
+    /// Bytes from the chunk's first to the first that can be a dictionary's or
+    /// a block's: what has to be read to know where blocks are.
+    pub fn prefix_len(&self) -> usize {
+        if self.is_coded() {
+            let starts = memory_len(self.block_count()).saturating_mul(4);
+            self.len.saturating_add(starts)
+        } else {
+            self.len
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What an element is.
+
+mod literal;
+
+use core::fmt;
+
+use zvf_format::numeric::{self, ByteOrder, Kind};
+
+use literal::Literal;
+
+/// Records in records that are read; numpy has no bound, and no file needs it.
+const DEPTH: usize = 16;
+/// The most bytes of an element.
+const MOST: u64 = 1 << 31;
+
+/// What an element is, as numpy has it: how many bytes, and what they mean.
+///
+/// Reads and displays as numpy's `dtype.str`, and for records as its
+/// `dtype.descr`.
+///
+/// ```
+/// use zvf_dense::Dtype;
+///
+/// assert_eq!(Dtype::parse(">i2")?.size(), 2);
+/// assert_eq!(Dtype::parse("float64")?.to_string(), "<f8");
+/// let record = Dtype::parse("[('a', '<i4'), ('b', '<f8', (2,))]")?;
+/// assert_eq!(record.size(), 20);
+/// # Ok::<(), zvf_dense::DtypeError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dtype {
+    /// A number or bool.
+    Number(numeric::Dtype),
+    /// Text of bytes: `S5`.
+    Bytes(u32),
+    /// Text of characters of four bytes: `<U5`.
+    Unicode {
+        /// Characters.
+        width: u32,
+        /// Of each.
+        order: ByteOrder,
+    },
+    /// A date or a span of time, of eight bytes: `<M8[ns]`, `<m8[s]`.
+    Time {
+        /// Whether it is a span.
+        is_span: bool,
+        /// What is counted, as it is written; empty when it is not said.
+        unit: String,
+        /// Of the bytes.
+        order: ByteOrder,
+    },
+    /// Bytes that mean nothing here: `V12`.
+    Opaque(u32),
+    /// Fields that follow each other.
+    Record(Vec<Field>),
+}
+
+/// A field of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name; empty where numpy fills a gap.
+    pub name: String,
+    /// What it is, or one of its elements.
+    pub dtype: Dtype,
+    /// Its shape, where it is an array itself; empty otherwise.
+    pub shape: Vec<u32>,
+}
+
+impl Field {
+    /// Bytes of the field.
+    pub fn size(&self) -> u64 {
+        let extents = self.shape.iter().map(|extent| u64::from(*extent));
+        extents.fold(self.dtype.size(), u64::saturating_mul)
+    }
+}
+
+impl From<numeric::Dtype> for Dtype {
+    fn from(dtype: numeric::Dtype) -> Self {
+        Self::Number(dtype)
+    }
+}
+
+impl From<Kind> for Dtype {
+    /// Little-endian.
+    fn from(kind: Kind) -> Self {
+        Self::Number(numeric::Dtype::new(kind, ByteOrder::Little))
+    }
+}
+
+impl core::str::FromStr for Dtype {
+    type Err = DtypeError;
+
+    fn from_str(text: &str) -> Result<Self, DtypeError> {
+        Self::parse(text)
+    }
+}
+
+impl Dtype {
+    /// Reads numpy's `dtype.str`, or `dtype.descr` as Python writes it. Names
+    /// of numbers as Zarr has them are read as well.
+    ///
+    /// # Errors
+    ///
+    /// [`DtypeError`] says why it is none.
+    pub fn parse(text: &str) -> Result<Self, DtypeError> {
+        let mut literal = Literal::new(text);
+        let dtype = if literal.peek() == Some('[') {
+            let record = record(&mut literal, 0)?;
+            literal.end()?;
+            record
+        } else {
+            Self::of_code(text.trim())?
+        };
+        match dtype.size() {
+            0 => Err(DtypeError::Empty),
+            1..=MOST => Ok(dtype),
+            _ => Err(DtypeError::Long),
+        }
+    }
+
+    fn of_code(text: &str) -> Result<Self, DtypeError> {
+        if let Ok(number) = numeric::Dtype::parse(text) {
+            return Ok(Self::Number(number));
+        }
+        let foreign = || DtypeError::Unknown(text.chars().take(80).collect());
+        let (order, code) = match text.strip_prefix('>') {
+            Some(code) => (ByteOrder::Big, code),
+            None => {
+                let code = text.strip_prefix(['<', '=', '|']);
+                (ByteOrder::Little, code.unwrap_or(text))
+            }
+        };
+        let is_span = code.starts_with("m8");
+        if let Some(unit) = code.strip_prefix("m8").or(code.strip_prefix("M8")) {
+            let inner = unit
+                .strip_prefix('[')
+                .and_then(|unit| unit.strip_suffix(']'));
+            let unit = match unit {
+                "" => "",
+                _ => inner.ok_or_else(foreign)?,
+            };
+            if unit.len() > 16 || !unit.chars().all(|mark| mark.is_ascii_alphanumeric()) {
+                return Err(foreign());
+            }
+            return Ok(Self::Time {
+                is_span,
+                unit: unit.to_owned(),
+                order,
+            });
+        }
+        let mut rest = code.chars();
+        let sort = rest.next();
+        let digits = rest.as_str();
+        let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
+        let width = digits.parse::<u32>().ok().filter(|_| is_number);
+        match (sort, width) {
+            (Some('S' | 'a'), Some(width)) => Ok(Self::Bytes(width)),
+            (Some('V'), Some(width)) => Ok(Self::Opaque(width)),
+            (Some('U'), Some(width)) => Ok(Self::Unicode { width, order }),
+            (Some('O'), _) => Err(DtypeError::Object),
+            _ => {
+                // A code without its character of order, as descr may have it.
+                let number = numeric::Dtype::parse(&format!("<{text}"));
+                number.map(Self::Number).map_err(|_| foreign())
+            }
+        }
+    }
+
+    /// Bytes of an element.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Number(number) => u64::try_from(number.size()).unwrap_or(u64::MAX),
+            Self::Bytes(width) | Self::Opaque(width) => (*width).into(),
+            Self::Unicode { width, .. } => u64::from(*width).saturating_mul(4),
+            Self::Time { .. } => 8,
+            Self::Record(fields) => fields.iter().map(Field::size).fold(0, u64::saturating_add),
+        }
+    }
+
+    /// The number it is, when it is one.
+    pub fn number(&self) -> Option<numeric::Dtype> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = |order: &ByteOrder| match order {
+            ByteOrder::Little => '<',
+            ByteOrder::Big => '>',
+        };
+        match self {
+            Self::Number(number) => {
+                let order = match number.size() {
+                    1 => '|',
+                    _ => mark(&number.order()),
+                };
+                write!(f, "{order}{}", code(number.kind()))
+            }
+            Self::Bytes(width) => write!(f, "|S{width}"),
+            Self::Opaque(width) => write!(f, "|V{width}"),
+            Self::Unicode { width, order } => write!(f, "{}U{width}", mark(order)),
+            Self::Time {
+                is_span,
+                unit,
+                order,
+            } => {
+                let sort = if *is_span { 'm' } else { 'M' };
+                write!(f, "{}{sort}8", mark(order))?;
+                match unit.as_str() {
+                    "" => Ok(()),
+                    unit => write!(f, "[{unit}]"),
+                }
+            }
+            Self::Record(fields) => {
+                f.write_str("[")?;
+                for (at, field) in fields.iter().enumerate() {
+                    let between = if at == 0 { "" } else { ", " };
+                    write!(f, "{between}({}, ", Quoted(&field.name))?;
+                    match &field.dtype {
+                        record @ Self::Record(_) => write!(f, "{record}")?,
+                        other => write!(f, "'{other}'")?,
+                    }
+                    if let Some((first, rest)) = field.shape.split_first() {
+                        write!(f, ", ({first},")?;
+                        for extent in rest {
+                            write!(f, " {extent},")?;
+                        }
+                        f.write_str(")")?;
+                    }
+                    f.write_str(")")?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+/// The array protocol's code of a number.
+fn code(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "b1",
+        Kind::Int8 => "i1",
+        Kind::Int16 => "i2",
+        Kind::Int32 => "i4",
+        Kind::Int64 => "i8",
+        Kind::UInt8 => "u1",
+        Kind::UInt16 => "u2",
+        Kind::UInt32 => "u4",
+        Kind::UInt64 => "u8",
+        Kind::Float16 => "f2",
+        Kind::Float32 => "f4",
+        Kind::Float64 => "f8",
+        Kind::Complex64 => "c8",
+        Kind::Complex128 => "c16",
+    }
+}
+
+/// Text as Python writes it.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quote = if self.0.contains('\'') && !self.0.contains('"') {
+            '"'
+        } else {
+            '\''
+        };
+        write!(f, "{quote}")?;
+        for mark in self.0.chars() {
+            match mark {
+                '\\' => f.write_str("\\\\")?,
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                mark if mark == quote => write!(f, "\\{mark}")?,
+                mark => write!(f, "{mark}")?,
+            }
+        }
+        write!(f, "{quote}")
+    }
+}
+
+fn record(literal: &mut Literal<'_>, depth: usize) -> Result<Dtype, DtypeError> {
+    if depth >= DEPTH {
+        return Err(DtypeError::Deep);
+    }
+    literal.expect('[')?;
+    let mut fields = Vec::new();
+    while !literal.eat(']') {
+        literal.expect('(')?;
+        // A title may stand before the name: (('title', 'name'), …).
+        let name = if literal.eat('(') {
+            literal.string()?;
+            literal.expect(',')?;
+            let name = literal.string()?;
+            literal.eat(',');
+            literal.expect(')')?;
+            name
+        } else {
+            literal.string()?
+        };
+        literal.expect(',')?;
+        let dtype = match literal.peek() {
+            Some('[') => record(literal, depth.saturating_add(1))?,
+            _ => Dtype::of_code(&literal.string()?)?,
+        };
+        let mut shape = Vec::new();
+        if literal.eat(',') && literal.peek() != Some(')') {
+            if literal.eat('(') {
+                while !literal.eat(')') {
+                    shape.push(literal.number()?);
+                    literal.eat(',');
+                }
+            } else {
+                shape.push(literal.number()?);
+            }
+            literal.eat(',');
+        }
+        literal.expect(')')?;
+        fields.push(Field { name, dtype, shape });
+        literal.eat(',');
+    }
+    Ok(Dtype::Record(fields))
+}
+
+/// Why text is no dtype.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DtypeError {
+    /// Nothing known.
+    #[error("dtype {0:?} is unknown")]
+    Unknown(String),
+    /// Addresses in a process long gone.
+    #[error("elements are Python objects, which are not read")]
+    Object,
+    /// A record that is not written as numpy does.
+    #[error("the dtype is no list of fields")]
+    Record,
+    /// Records in records without end.
+    #[error("records are nested too deep")]
+    Deep,
+    /// Elements of no bytes.
+    #[error("elements have no bytes")]
+    Empty,
+    /// Elements of more bytes than are read.
+    #[error("elements have more than 2147483648 bytes")]
+    Long,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, size: u64, shown: &str) {
+        let dtype = Dtype::parse(text).unwrap();
+        assert_eq!((dtype.size(), dtype.to_string().as_str()), (size, shown));
+        assert_eq!(Dtype::parse(shown), Ok(dtype));
+    }
+
+    #[test]
+    fn what_numpy_writes_is_read_and_written_again() {
+        check("<f8", 8, "<f8");
+        check("|u1", 1, "|u1");
+        check(">c16", 16, ">c16");
+        check("int16", 2, "<i2");
+        check("S3", 3, "|S3");
+        check(">U3", 12, ">U3");
+        check("<M8[ns]", 8, "<M8[ns]");
+        check("|V7", 7, "|V7");
+        check(
+            "[('a', '<i4'), ('it\\'s', 'S3'), ('c', [('d', '>f8')], (2, 3))]",
+            55,
+            "[('a', '<i4'), (\"it's\", '|S3'), ('c', [('d', '>f8')], (2, 3,))]",
+        );
+        check("[(('t', 'a'), 'f4', 3)]", 12, "[('a', '<f4', (3,))]");
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        let deep = "[('a', ".repeat(1000);
+        for text in [
+            "",
+            "O",
+            "[",
+            "[('a'",
+            "x4",
+            "V0",
+            "S99999999999",
+            "<M8[",
+            &deep,
+        ] {
+            assert!(Dtype::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Dtype::parse("[]"), Err(DtypeError::Empty));
+        assert_eq!(Dtype::parse("V4294967295"), Err(DtypeError::Long));
+    }
+}

@@ -1,0 +1,109 @@
+//! An array in memory.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    DenseArray, DenseError, Dtype, Grid, Part, ReadPlan, Selection,
+    scatter::{Piece, scatter},
+};
+
+/// An array in memory, row-major, of one chunk.
+#[derive(Clone, Debug)]
+pub struct MemoryArray {
+    name: String,
+    dtype: Dtype,
+    grid: Grid,
+    bytes: Vec<u8>,
+    attributes: Map<String, Value>,
+}
+
+impl MemoryArray {
+    /// An array of this shape.
+    ///
+    /// # Errors
+    ///
+    /// [`DenseError::Room`] when there are not just as many bytes as it takes.
+    pub fn new(
+        name: impl Into<String>,
+        dtype: Dtype,
+        shape: Vec<u64>,
+        bytes: Vec<u8>,
+    ) -> Result<Self, DenseError> {
+        let name = name.into();
+        let needed = Selection::whole(&shape).byte_len(dtype.size());
+        let needed = needed.and_then(|needed| usize::try_from(needed).ok());
+        if needed != Some(bytes.len()) {
+            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+        }
+        let chunk = shape.iter().map(|extent| (*extent).max(1)).collect();
+        let grid = Grid::new(shape, chunk, None);
+        let grid = grid.map_err(|source| DenseError::Grid {
+            name: name.clone(),
+            source,
+        })?;
+        Ok(Self {
+            name,
+            dtype,
+            grid,
+            bytes,
+            attributes: Map::new(),
+        })
+    }
+}
+
+impl DenseArray for MemoryArray {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dtype(&self) -> &Dtype {
+        &self.dtype
+    }
+
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn attributes(&self) -> &Map<String, Value> {
+        &self.attributes
+    }
+
+    fn budget(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+        let bytes = self.byte_len(selection)?;
+        Ok(ReadPlan {
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            ..ReadPlan::default()
+        })
+    }
+
+    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+        let plan = self.read_plan(selection)?;
+        let needed = self.byte_len(selection)?;
+        if needed != into.len() {
+            return Err(DenseError::room(needed, into.len()));
+        }
+        if needed == 0 {
+            return Ok(plan);
+        }
+        let parts = selection.axes().iter().map(|axis| Part {
+            cell: 0,
+            offset: axis.start(),
+            at: 0,
+            count: axis.count(),
+        });
+        let parts: Vec<Part> = parts.collect();
+        let piece = Piece {
+            bytes: &self.bytes,
+            extents: self.grid.shape(),
+            parts: &parts,
+        };
+        let size = usize::try_from(self.dtype.size()).unwrap_or(usize::MAX);
+        let done = scatter(&[piece], selection, size, into);
+        done.ok_or_else(|| DenseError::room(needed, self.bytes.len()))?;
+        Ok(plan)
+    }
+}

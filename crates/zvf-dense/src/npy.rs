@@ -1,0 +1,256 @@
+//! numpy's `.npy`: one array, versions 1 to 3, of any dtype but objects.
+//!
+//! | part | bytes | content |
+//! |---|---|---|
+//! | magic | 6 | `\x93NUMPY` |
+//! | version | 2 | 1, 2 or 3, and 0 |
+//! | length of the header | 2, from version 2 on 4 | little-endian |
+//! | header | so many | a Python dictionary with `descr`, `fortran_order` and `shape` |
+//! | data | | row by row, or column by column in Fortran order |
+
+mod header;
+mod sink;
+
+pub use header::NpyError;
+pub use sink::NpySink;
+
+use std::{io, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    DenseArray, DenseError, Dtype, Grid, ReadPlan, Selection, Source,
+    scatter::{Piece, scatter},
+    selection::{AxisRange, product},
+};
+use header::Header;
+
+/// Bytes read at a time, but a row at least.
+const BATCH: u64 = 16 << 20;
+/// Memory that one read may take where nothing is said.
+const BUDGET: u64 = 1 << 30;
+
+/// A `.npy` file as one array; it has no chunks of its own, rows are read some
+/// at a time.
+#[derive(Debug)]
+pub struct NpyArray {
+    source: Arc<dyn Source>,
+    dtype: Dtype,
+    grid: Grid,
+    is_fortran: bool,
+    /// Where data start.
+    start: u64,
+    budget: u64,
+    attributes: Map<String, Value>,
+}
+
+impl NpyArray {
+    /// Opens a file; reads its header.
+    ///
+    /// # Errors
+    ///
+    /// [`DenseError::Npy`] when it is none, or has another number of bytes.
+    pub fn open(source: Arc<dyn Source>, budget: Option<u64>) -> Result<Self, DenseError> {
+        let in_file = |error| DenseError::npy(source.name(), error);
+        let (header, start) = Header::read(&*source)?;
+        let len = product(header.shape.iter().copied().chain([header.dtype.size()]));
+        let found = source.len().saturating_sub(start);
+        if len != Some(found) {
+            return Err(in_file(NpyError::Size {
+                needed: len.unwrap_or(u64::MAX),
+                found,
+            }));
+        }
+        // Slabs along the axis that is slowest in the file.
+        let mut chunk = header.shape.clone();
+        let slowest = match header.is_fortran {
+            true => chunk.last_mut(),
+            false => chunk.first_mut(),
+        };
+        if let Some(extent) = slowest {
+            let row = found.checked_div(*extent).unwrap_or(0).max(1);
+            *extent = (BATCH / row).clamp(1, (*extent).max(1));
+        }
+        let grid = Grid::new(header.shape, chunk, None);
+        let grid = grid.map_err(|fault| DenseError::Grid {
+            name: source.name().to_owned(),
+            source: fault,
+        })?;
+        Ok(Self {
+            dtype: header.dtype,
+            grid,
+            is_fortran: header.is_fortran,
+            start,
+            budget: budget.unwrap_or(BUDGET),
+            attributes: Map::new(),
+            source,
+        })
+    }
+
+    /// Reads what `selection` has of one chunk, which is a range of the file
+    /// when as many leading axes as can be are cut down to what is selected.
+    fn read_part(&self, selection: &Selection, into: &mut [u8]) -> Result<(), DenseError> {
+        let size = self.dtype.size();
+        let is_one = |axis: &AxisRange| axis.count() <= 1;
+        // Slowest axis first, which in Fortran order is the last.
+        let mut axes: Vec<(u64, AxisRange)> = self
+            .shape()
+            .iter()
+            .copied()
+            .zip(selection.axes().iter().copied())
+            .collect();
+        if self.is_fortran {
+            axes.reverse();
+        }
+        let ends = || DenseError::io(self.source.name(), io::ErrorKind::UnexpectedEof.into());
+        let leading = axes.iter().take_while(|(_, axis)| is_one(axis)).count();
+        let (mut first, mut rows) = (0_u64, 1_u64);
+        let mut extents = Vec::with_capacity(axes.len());
+        for (at, (extent, axis)) in axes.iter().enumerate() {
+            first = first.checked_mul(*extent).ok_or_else(ends)?;
+            let span = match at.cmp(&leading) {
+                core::cmp::Ordering::Greater => 0..*extent,
+                _ => {
+                    axis.start()
+                        ..axis
+                            .last()
+                            .map_or(axis.start(), |last| last.saturating_add(1))
+                }
+            };
+            first = first.checked_add(span.start).ok_or_else(ends)?;
+            let count = span.end.saturating_sub(span.start);
+            rows = rows.checked_mul(count).ok_or_else(ends)?;
+            extents.push((span.start, count));
+        }
+        let start = first
+            .checked_mul(size)
+            .and_then(|at| at.checked_add(self.start));
+        let len = rows.checked_mul(size);
+        let end = start
+            .zip(len)
+            .and_then(|(start, len)| start.checked_add(len));
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(ends());
+        };
+        let budget = self.scratch();
+        let needed = end.saturating_sub(start);
+        if self.source.bytes().is_none() && needed > budget {
+            return Err(DenseError::Budget { needed, budget });
+        }
+        let bytes = self.source.read(start..end)?;
+        if self.is_fortran {
+            extents.reverse();
+        }
+        let parts = selection
+            .axes()
+            .iter()
+            .zip(&extents)
+            .map(|(axis, (skipped, _))| crate::Part {
+                cell: 0,
+                offset: axis.start().saturating_sub(*skipped),
+                at: 0,
+                count: axis.count(),
+            });
+        let parts: Vec<_> = parts.collect();
+        let extents: Vec<u64> = extents.into_iter().map(|(_, count)| count).collect();
+        let size = usize::try_from(size).map_err(|_| ends())?;
+        let piece = Piece {
+            bytes: &bytes,
+            extents: &extents,
+            parts: &parts,
+        };
+        let done = match self.is_fortran {
+            false => scatter(&[piece], selection, size, into),
+            true => transposed(piece, selection, size, into),
+        };
+        done.ok_or_else(ends)
+    }
+}
+
+/// Copies from bytes whose first axis is fastest.
+fn transposed(piece: Piece<'_>, selection: &Selection, size: usize, into: &mut [u8]) -> Option<()> {
+    let reversed: Vec<u64> = piece.extents.iter().rev().copied().collect();
+    let mut from_strides = crate::strided::strides(&reversed, size)?;
+    from_strides.reverse();
+    let to_strides = crate::strided::strides(&selection.shape(), size)?;
+    let mut from = 0_usize;
+    let mut axes = Vec::with_capacity(to_strides.len());
+    let places = piece.parts.iter().zip(selection.axes());
+    for ((part, axis), (stride, to)) in places.zip(from_strides.into_iter().zip(to_strides)) {
+        let offset = usize::try_from(part.offset).ok()?.checked_mul(stride)?;
+        from = from.checked_add(offset)?;
+        let count = usize::try_from(part.count).ok()?;
+        let step = if count > 1 { axis.step() } else { 1 };
+        let stride = stride.checked_mul(usize::try_from(step).ok()?);
+        axes.push((count, stride?, to));
+    }
+    crate::strided::BoxCopy::new(size, axes.into_iter(), from, 0)?.run(piece.bytes, into)
+}
+
+impl DenseArray for NpyArray {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn dtype(&self) -> &Dtype {
+        &self.dtype
+    }
+
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn attributes(&self) -> &Map<String, Value> {
+        &self.attributes
+    }
+
+    fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+        let bytes = self.byte_len(selection)?;
+        let chunks = self.grid.chunks_touched(selection);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        Ok(ReadPlan {
+            chunks,
+            blocks: chunks,
+            bytes_read: bytes,
+            bytes,
+        })
+    }
+
+    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+        let needed = self.byte_len(selection)?;
+        if needed != into.len() {
+            return Err(DenseError::room(needed, into.len()));
+        }
+        let plan = self.read_plan(selection)?;
+        if needed == 0 {
+            return Ok(plan);
+        }
+        if self.is_fortran || self.source.bytes().is_some() {
+            self.read_part(selection, into)?;
+            return Ok(plan);
+        }
+        // A slab of rows at a time.
+        let Some((first, rest)) = selection.axes().split_first() else {
+            self.read_part(selection, into)?;
+            return Ok(plan);
+        };
+        let row = needed.checked_div(usize::try_from(first.count()).unwrap_or(usize::MAX));
+        let row = row.unwrap_or(0).max(1);
+        let slab = self.grid.chunk_shape().first().copied().unwrap_or(1);
+        let mut left = into;
+        for part in first.parts(slab) {
+            let end = part.at.saturating_add(part.count);
+            let rows = usize::try_from(part.count).unwrap_or(usize::MAX);
+            let len = rows.saturating_mul(row).min(left.len());
+            let (slab, next) = left.split_at_mut(len);
+            left = next;
+            let axes = core::iter::once(first.portion(part.at..end)).chain(rest.iter().copied());
+            self.read_part(&axes.collect(), slab)?;
+        }
+        Ok(plan)
+    }
+}

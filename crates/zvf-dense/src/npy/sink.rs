@@ -1,0 +1,168 @@
+//! Writes `.npy`, chunk by chunk.
+
+use std::{
+    io::{Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+use crate::{DenseError, DenseSink, Dtype, Grid, Selection, staged, strided::strides};
+
+/// Chunks that are not whole rows are put together to these many bytes, if rows
+/// are not longer.
+const SLAB: u64 = 16 << 20;
+
+/// A `.npy` that is being written: beside its place, and there when finished.
+#[derive(Debug)]
+pub struct NpySink {
+    target: PathBuf,
+    file: NamedTempFile,
+    grid: Grid,
+    size: u64,
+    start: u64,
+}
+
+impl NpySink {
+    /// Starts a file of version 1.0, row by row. `chunk` is what the source is
+    /// read by: slabs are of as many rows, so that none of its chunks is read twice, unless
+    /// they would not be small.
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be written there.
+    pub fn create(
+        path: &Path,
+        dtype: &Dtype,
+        shape: &[u64],
+        chunk: &[u64],
+    ) -> Result<Self, DenseError> {
+        let name = path.display().to_string();
+        let in_file = |error| DenseError::io(&name, error);
+        let mut file = staged::create(path).map_err(in_file)?;
+        let header = header(dtype, shape);
+        file.write_all(&header).map_err(in_file)?;
+        let size = dtype.size();
+        let grid = Grid::new(shape.to_vec(), slab(shape, chunk, size), None);
+        let grid = grid.map_err(|source| DenseError::Grid {
+            name: name.clone(),
+            source,
+        })?;
+        Ok(Self {
+            target: path.to_path_buf(),
+            file,
+            grid,
+            size,
+            start: u64::try_from(header.len()).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// What is written at a time: chunks of the source, widened to whole rows from
+/// the last axis on as long as that is little.
+fn slab(shape: &[u64], chunk: &[u64], size: u64) -> Vec<u64> {
+    let mut slab: Vec<u64> = shape
+        .iter()
+        .zip(chunk)
+        .map(|(s, c)| (*c).min(*s).max(1))
+        .collect();
+    let mut bytes = slab
+        .iter()
+        .fold(size, |bytes, extent| bytes.saturating_mul(*extent));
+    for (of_slab, extent) in slab.iter_mut().zip(shape).rev() {
+        let wider = (bytes / (*of_slab).max(1)).saturating_mul(*extent);
+        if wider > SLAB {
+            break;
+        }
+        *of_slab = (*extent).max(1);
+        bytes = wider;
+    }
+    slab
+}
+
+/// What starts the file.
+fn header(dtype: &Dtype, shape: &[u64]) -> Vec<u8> {
+    let descr = match dtype {
+        record @ Dtype::Record(_) => record.to_string(),
+        other => format!("'{other}'"),
+    };
+    let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    // A tuple of one ends in a comma.
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let sizes = sizes.join(", ") + comma;
+    let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({sizes}), }}");
+    // Names of fields beyond ASCII are of version 3, long headers of version 2.
+    let is_long = text.len() > 65_000;
+    let (version, before) = match (text.is_ascii(), is_long) {
+        (true, false) => (1, 10),
+        (true, true) => (2, 12),
+        (false, _) => (3, 12),
+    };
+    let used = text.len().saturating_add(before).saturating_add(1);
+    let padding = used.next_multiple_of(64).saturating_sub(used);
+    let text = format!("{text}{}\n", " ".repeat(padding));
+    let mut header = b"\x93NUMPY".to_vec();
+    header.extend([version, 0]);
+    let len = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
+    header.extend(len.iter().take(if version == 1 { 2 } else { 4 }));
+    header.extend(text.into_bytes());
+    header
+}
+
+impl DenseSink for NpySink {
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn put_chunk(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError> {
+        let name = self.target.display().to_string();
+        let in_file = |error| DenseError::io(&name, error);
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        let needed = selection
+            .byte_len(self.size)
+            .and_then(|len| usize::try_from(len).ok());
+        if needed != Some(bytes.len()) {
+            return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
+        }
+        // Whole from some axis on, and on the axis before it in one piece.
+        let shape = self.grid.shape();
+        let axes = selection.axes().iter().zip(shape);
+        let whole = axes
+            .rev()
+            .take_while(|(axis, extent)| axis.count() == **extent)
+            .count();
+        let outer = shape.len().saturating_sub(whole).saturating_sub(1);
+        let run = selection.axes().iter().skip(outer).map(|axis| axis.count());
+        let run = run.fold(size, |run, count| {
+            run.saturating_mul(usize::try_from(count).unwrap_or(usize::MAX))
+        });
+        let strides = strides(shape, size).unwrap_or_default();
+        let mut cells = crate::Cells::new(
+            selection.axes().get(..outer).unwrap_or_default(),
+            &vec![1; outer],
+        );
+        let inner = selection.axes().iter().zip(&strides).skip(outer);
+        let inner = inner.fold(self.start, |at, (axis, stride)| {
+            let stride = u64::try_from(*stride).unwrap_or(u64::MAX);
+            at.saturating_add(axis.start().saturating_mul(stride))
+        });
+        let mut runs = bytes.chunks(run.max(1));
+        while let (Some(parts), Some(run)) = (cells.next(), runs.next()) {
+            let at = parts
+                .iter()
+                .zip(&strides)
+                .fold(inner, |at, (part, stride)| {
+                    let stride = u64::try_from(*stride).unwrap_or(u64::MAX);
+                    at.saturating_add(part.cell.saturating_mul(stride))
+                });
+            self.file.seek(SeekFrom::Start(at)).map_err(in_file)?;
+            self.file.write_all(run).map_err(in_file)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), DenseError> {
+        let name = self.target.display().to_string();
+        staged::publish(self.file, &self.target).map_err(|error| DenseError::io(&name, error))
+    }
+}

@@ -1,0 +1,274 @@
+//! What is known so far of the values of one result.
+
+use rayon::prelude::*;
+
+use super::{Reduction, Scalar, number::Number};
+
+/// Values that are summed before sums are added: bounds what is rounded, and
+/// makes the result the same on any number of threads.
+const RUN: usize = 1 << 12;
+/// Bytes of runs from which on threads share them.
+const SHARED: usize = 1 << 19;
+
+/// What a reduction needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    sum: bool,
+    ends: bool,
+    spread: bool,
+}
+
+impl Wanted {
+    pub(super) fn of(reduction: Reduction) -> Self {
+        use Reduction as R;
+        Self {
+            sum: matches!(reduction, R::Sum | R::NanSum | R::Mean | R::NanMean),
+            ends: matches!(reduction, R::Min | R::NanMin | R::Max | R::NanMax),
+            spread: matches!(reduction, R::Var | R::NanVar | R::Std | R::NanStd),
+        }
+    }
+}
+
+/// Counts, sums and ends of the values that are not NaN.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cell {
+    count: u64,
+    nans: u64,
+    /// Of integers.
+    sum: i128,
+    /// Of floats, and what rounding lost of it.
+    float_sum: f64,
+    lost: f64,
+    /// Of integers.
+    ends: Option<(i128, i128)>,
+    /// Of floats.
+    float_ends: Option<(f64, f64)>,
+    mean: f64,
+    /// Sum of squares of what values are from the mean.
+    squares: f64,
+}
+
+/// A count as a float; more than 2^53 values take longer than anybody waits.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "see above"
+)]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+impl Cell {
+    /// Adds one value.
+    #[inline]
+    pub(super) fn add<T: Number>(&mut self, value: T, wanted: Wanted) {
+        let float_value = value.float();
+        if T::IS_FLOAT && float_value.is_nan() {
+            self.nans = self.nans.wrapping_add(1);
+            return;
+        }
+        self.count = self.count.wrapping_add(1);
+        if wanted.sum {
+            if T::IS_FLOAT {
+                self.add_float(float_value);
+            } else {
+                self.sum = self.sum.wrapping_add(value.int());
+            }
+        }
+        if wanted.ends {
+            if T::IS_FLOAT {
+                self.add_float_ends((float_value, float_value));
+            } else {
+                self.add_ends((value.int(), value.int()));
+            }
+        }
+        if wanted.spread {
+            let from_mean = float_value - self.mean;
+            self.mean += from_mean / float(self.count);
+            self.squares += from_mean * (float_value - self.mean);
+        }
+    }
+
+    /// Neumaier's sum; infinities stay what they are.
+    fn add_float(&mut self, value: f64) {
+        let sum = self.float_sum + value;
+        if sum.is_finite() {
+            self.lost += if self.float_sum.abs() >= value.abs() {
+                (self.float_sum - sum) + value
+            } else {
+                (value - sum) + self.float_sum
+            };
+        }
+        self.float_sum = sum;
+    }
+
+    fn add_ends(&mut self, (low, high): (i128, i128)) {
+        let ends = self.ends.unwrap_or((low, high));
+        self.ends = Some((ends.0.min(low), ends.1.max(high)));
+    }
+
+    fn add_float_ends(&mut self, (low, high): (f64, f64)) {
+        let ends = self.float_ends.unwrap_or((low, high));
+        self.float_ends = Some((ends.0.min(low), ends.1.max(high)));
+    }
+
+    /// Adds values side by side, on several threads when they are many.
+    pub(super) fn add_run<T: Number>(&mut self, bytes: &[u8], wanted: Wanted) {
+        let len = RUN.saturating_mul(T::SIZE);
+        if bytes.len() < SHARED {
+            for run in bytes.chunks(len) {
+                self.merge(&Self::of_run::<T>(run, wanted));
+            }
+            return;
+        }
+        let runs = bytes
+            .par_chunks(len)
+            .map(|run| Self::of_run::<T>(run, wanted));
+        let runs: Vec<Self> = runs.collect();
+        for run in &runs {
+            self.merge(run);
+        }
+    }
+
+    /// Of values that fit in a cache, which are gone through several times:
+    /// loops that do one thing are several times as fast.
+    fn of_run<T: Number>(bytes: &[u8], wanted: Wanted) -> Self {
+        let all = u64::try_from(bytes.len() / T::SIZE).unwrap_or(u64::MAX);
+        let is_nan = |value: T| T::IS_FLOAT && value.float().is_nan();
+        let nans = match T::IS_FLOAT {
+            true => T::all(bytes).map(|value| u64::from(is_nan(value))).sum(),
+            false => 0,
+        };
+        let mut cell = Self {
+            count: all.saturating_sub(nans),
+            nans,
+            ..Self::default()
+        };
+        if cell.count == 0 {
+            return cell;
+        }
+        let or_zero = |value: T| if is_nan(value) { 0.0 } else { value.float() };
+        if (wanted.sum || wanted.spread) && T::IS_FLOAT {
+            cell.float_sum = lanes(T::all(bytes).map(or_zero));
+        } else if wanted.sum || wanted.spread {
+            cell.sum = integers::<T>(bytes);
+        }
+        if wanted.ends {
+            cell.find_ends::<T>(bytes);
+        }
+        if wanted.spread {
+            let sum = Scalar::Int(cell.sum).to_f64() + cell.float_sum;
+            cell.mean = sum / float(cell.count);
+            let mean = cell.mean;
+            let square = |value: T| {
+                let from_mean = if is_nan(value) {
+                    0.0
+                } else {
+                    value.float() - mean
+                };
+                from_mean * from_mean
+            };
+            cell.squares = lanes(T::all(bytes).map(square));
+        }
+        cell
+    }
+
+    fn find_ends<T: Number>(&mut self, bytes: &[u8]) {
+        let mut values = T::all(bytes).filter(|value| !(T::IS_FLOAT && value.float().is_nan()));
+        let Some(first) = values.next() else {
+            return;
+        };
+        let ends = values.fold((first, first), |(low, high), value| {
+            let low = if value < low { value } else { low };
+            let high = if value > high { value } else { high };
+            (low, high)
+        });
+        if T::IS_FLOAT {
+            self.add_float_ends((ends.0.float(), ends.1.float()));
+        } else {
+            self.add_ends((ends.0.int(), ends.1.int()));
+        }
+    }
+
+    /// Adds what is known of other values.
+    fn merge(&mut self, other: &Self) {
+        self.nans = self.nans.wrapping_add(other.nans);
+        if other.count == 0 {
+            return;
+        }
+        let count = self.count.wrapping_add(other.count);
+        self.sum = self.sum.wrapping_add(other.sum);
+        self.add_float(other.float_sum);
+        self.lost += other.lost;
+        if let Some(ends) = other.ends {
+            self.add_ends(ends);
+        }
+        if let Some(ends) = other.float_ends {
+            self.add_float_ends(ends);
+        }
+        let apart = other.mean - self.mean;
+        let share = float(other.count) / float(count);
+        self.squares += other.squares + apart * apart * float(self.count) * share;
+        self.mean += apart * share;
+        self.count = count;
+    }
+
+    /// The result.
+    pub(super) fn result<T: Number>(&self, reduction: Reduction) -> Scalar {
+        use Reduction as R;
+        let sees_nan = matches!(
+            reduction,
+            R::Sum | R::Mean | R::Min | R::Max | R::Var | R::Std
+        );
+        if sees_nan && self.nans > 0 {
+            return Scalar::Float(f64::NAN);
+        }
+        let sum = match T::IS_FLOAT {
+            // Infinite sums lose nothing, and infinity less infinity is no number.
+            true if self.float_sum.is_finite() => Scalar::Float(self.float_sum + self.lost),
+            true => Scalar::Float(self.float_sum),
+            false => Scalar::Int(self.sum),
+        };
+        let count = float(self.count);
+        let none = Scalar::Float(f64::NAN);
+        let end = |of: fn((i128, i128)) -> i128, of_float: fn((f64, f64)) -> f64| {
+            let float = self.float_ends.map(|ends| Scalar::Float(of_float(ends)));
+            let int = self.ends.map(|ends| Scalar::Int(of(ends)));
+            float.or(int).unwrap_or(none)
+        };
+        match reduction {
+            R::Count => Scalar::Int(i128::from(self.count).wrapping_add(self.nans.into())),
+            R::NanCount => Scalar::Int(self.nans.into()),
+            R::Sum | R::NanSum => sum,
+            R::Mean | R::NanMean => Scalar::Float(sum.to_f64() / count),
+            R::Min | R::NanMin => end(|ends| ends.0, |ends| ends.0),
+            R::Max | R::NanMax => end(|ends| ends.1, |ends| ends.1),
+            R::Var | R::NanVar => Scalar::Float(self.squares / count),
+            R::Std | R::NanStd => Scalar::Float((self.squares / count).sqrt()),
+        }
+    }
+}
+
+/// Sums in eight lanes, as a processor does at once.
+fn lanes(values: impl Iterator<Item = f64>) -> f64 {
+    let mut lanes = [0.0; 8];
+    let mut values = values;
+    loop {
+        for lane in &mut lanes {
+            let Some(value) = values.next() else {
+                return lanes.iter().sum();
+            };
+            *lane += value;
+        }
+    }
+}
+
+/// Sums integers; a run of 64-bit ones fits in 128.
+fn integers<T: Number>(bytes: &[u8]) -> i128 {
+    if T::SIZE > 4 {
+        return T::all(bytes).map(Number::int).fold(0, i128::wrapping_add);
+    }
+    // A run of 32-bit ones fits in 64.
+    let sum = T::all(bytes).map(|value| i64::try_from(value.int()).unwrap_or(0));
+    sum.fold(0_i64, i64::wrapping_add).into()
+}

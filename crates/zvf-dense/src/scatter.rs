@@ -1,0 +1,222 @@
+//! Puts what a selection has of each cell into place, on all threads.
+
+use core::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::{
+    grid::Part,
+    selection::Selection,
+    strided::{BoxCopy, strides},
+};
+
+/// Below so many bytes another thread costs more than it brings.
+const ALONE: usize = 1 << 20;
+
+/// A decoded cell and what the selection has of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece<'a> {
+    /// The cell's elements, row-major.
+    pub(crate) bytes: &'a [u8],
+    /// Elements of the cell along each axis, as they lie in `bytes`.
+    pub(crate) extents: &'a [u64],
+    /// What is selected of it, offsets counted from its first element.
+    pub(crate) parts: &'a [Part],
+}
+
+/// Copies what `selection` has of each piece to its place in `into`, which is
+/// row-major in the shape of the selection. `None` when a piece has fewer bytes
+/// than it says, or reaches past `into`.
+pub(crate) fn scatter(
+    pieces: &[Piece<'_>],
+    selection: &Selection,
+    size: usize,
+    into: &mut [u8],
+) -> Option<()> {
+    let shape = selection.shape();
+    let strides = strides(&shape, size)?;
+    // Parts of the output along its first axis of more than one element follow each other.
+    let split = shape.iter().position(|&extent| extent != 1);
+    let extent = split.and_then(|axis| shape.get(axis)).copied();
+    let stride = split.and_then(|axis| strides.get(axis)).copied();
+    let place = Place {
+        selection,
+        strides: &strides,
+        size,
+        split,
+    };
+    let threads = u64::try_from(rayon::current_num_threads()).unwrap_or(1);
+    let (Some(extent), Some(stride)) = (extent, stride) else {
+        return place.put(pieces, 0..1, into);
+    };
+    if into.len() < ALONE || threads < 2 {
+        return place.put(pieces, 0..extent, into);
+    }
+    // Only the rows that pieces are of: those may be few of all.
+    let ends = pieces.iter().filter_map(|piece| {
+        let part = piece.parts.get(split?)?;
+        Some((part.at, part.at.saturating_add(part.count)))
+    });
+    let rows = ends.reduce(|rows, piece| (rows.0.min(piece.0), rows.1.max(piece.1)));
+    let Some((first, end)) = rows else {
+        return Some(());
+    };
+    let end = end.min(extent);
+    let bytes = |rows: u64| usize::try_from(rows).ok()?.checked_mul(stride);
+    let into = into.get_mut(bytes(first)?..bytes(end)?)?;
+    // More parts than threads, so that none waits long for another.
+    let rows = end
+        .checked_sub(first)?
+        .div_ceil(threads.saturating_mul(4))
+        .max(1);
+    let windows = into.par_chunks_mut(bytes(rows)?.max(1)).enumerate();
+    let done = windows.map(|(at, window)| {
+        let start = u64::try_from(at).ok()?.checked_mul(rows)?;
+        let start = start.checked_add(first)?;
+        place.put(pieces, start..start.checked_add(rows)?.min(end), window)
+    });
+    done.collect::<Option<()>>()
+}
+
+struct Place<'a> {
+    selection: &'a Selection,
+    strides: &'a [usize],
+    size: usize,
+    split: Option<usize>,
+}
+
+impl Place<'_> {
+    /// Puts what belongs to elements `window` of the axis that is split.
+    fn put(&self, pieces: &[Piece<'_>], window: Range<u64>, into: &mut [u8]) -> Option<()> {
+        pieces.iter().try_for_each(|piece| {
+            let part = self.split.and_then(|axis| piece.parts.get(axis));
+            let is_outside = |part: &Part| {
+                part.at >= window.end || part.at.saturating_add(part.count) <= window.start
+            };
+            if part.is_some_and(is_outside) {
+                return Some(());
+            }
+            let copy = self.copy(piece, &window)?;
+            copy.map_or(Some(()), |copy| copy.run(piece.bytes, into))
+        })
+    }
+
+    /// The copy of one piece's elements in a window; nothing when it has none.
+    #[expect(clippy::option_option, reason = "the outer one is an error")]
+    fn copy(&self, piece: &Piece<'_>, window: &Range<u64>) -> Option<Option<BoxCopy>> {
+        let from_strides = strides(piece.extents, self.size)?;
+        let mut axes = Vec::with_capacity(from_strides.len());
+        let (mut from, mut to) = (0_usize, 0_usize);
+        let ranges = self.selection.axes().iter().zip(piece.parts);
+        let strides = from_strides.iter().zip(self.strides);
+        for (axis, ((range, part), (&from_stride, &to_stride))) in ranges.zip(strides).enumerate() {
+            let (mut skipped, mut count, mut at) = (0, part.count, part.at);
+            if self.split == Some(axis) {
+                let end = part.at.checked_add(part.count)?.min(window.end);
+                let start = part.at.max(window.start);
+                if start >= end {
+                    return Some(None);
+                }
+                skipped = start.checked_sub(part.at)?;
+                count = end.checked_sub(start)?;
+                at = start.checked_sub(window.start)?;
+            }
+            let offset = skipped.checked_mul(range.step())?;
+            let offset = usize::try_from(part.offset.checked_add(offset)?).ok()?;
+            from = from.checked_add(offset.checked_mul(from_stride)?)?;
+            to = to.checked_add(usize::try_from(at).ok()?.checked_mul(to_stride)?)?;
+            let count = usize::try_from(count).ok()?;
+            let step = match count {
+                // Of one element the step may be past memory.
+                0 | 1 => 0,
+                _ => usize::try_from(range.step()).ok()?,
+            };
+            axes.push((count, from_stride.checked_mul(step)?, to_stride));
+        }
+        Some(Some(BoxCopy::new(self.size, axes.into_iter(), from, to)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Cells, Grid};
+
+    /// Cuts an array into clipped cells and puts them together again.
+    #[track_caller]
+    fn check(shape: &[u64], chunk: &[u64], selection: &Selection, size: usize) {
+        let count = |shape: &[u64]| usize::try_from(shape.iter().product::<u64>()).unwrap();
+        let all: Vec<u8> = (0..count(shape) * size)
+            .map(|at| u8::try_from(at * 7 % 251).unwrap())
+            .collect();
+        let read = |selection: &Selection| {
+            let mut found = Vec::new();
+            let mut cells = Cells::new(selection.axes(), &vec![1; shape.len()]);
+            while let Some(parts) = cells.next() {
+                let at = parts.iter().zip(shape);
+                let at = at.fold(0, |at, (part, extent)| at * extent + part.cell);
+                let at = usize::try_from(at).unwrap() * size;
+                found.extend_from_slice(&all[at..at + size]);
+            }
+            found
+        };
+        let grid = Grid::new(shape.to_vec(), chunk.to_vec(), None).unwrap();
+        let mut cells = grid.chunks(selection);
+        let mut held = Vec::new();
+        while let Some(parts) = cells.next() {
+            let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
+            let of_chunk = grid.chunk_selection(&coordinate);
+            held.push((read(&of_chunk), of_chunk.shape(), parts.to_vec()));
+        }
+        let pieces: Vec<Piece<'_>> = held
+            .iter()
+            .map(|(bytes, extents, parts)| Piece {
+                bytes,
+                extents,
+                parts,
+            })
+            .collect();
+        let expected = read(selection);
+        let mut found = vec![0; expected.len()];
+        scatter(&pieces, selection, size, &mut found).unwrap();
+        assert!(found == expected, "{selection:?} of {shape:?} in {chunk:?}");
+    }
+
+    #[test]
+    fn boxes_with_steps_come_together() {
+        let new = |start: &[u64], stop: &[u64], steps: &[u64]| {
+            Selection::new(start, stop, Some(steps)).unwrap()
+        };
+        for size in [1, 2, 3, 4, 8, 16] {
+            check(&[], &[], &Selection::whole(&[]), size);
+            check(&[7], &[3], &Selection::whole(&[7]), size);
+            check(&[7, 5], &[3, 2], &new(&[1, 0], &[7, 5], &[2, 3]), size);
+            check(&[1, 4, 6], &[1, 4, 6], &Selection::whole(&[1, 4, 6]), size);
+            let selection = new(&[0, 3, 1], &[1, 4, 6], &[9, 1, 1]);
+            check(&[1, 4, 6], &[2, 3, 2], &selection, size);
+        }
+    }
+
+    #[test]
+    fn large_ones_are_split_between_threads() {
+        let selection = Selection::new(&[0, 1, 0], &[1, 200, 1500], Some(&[1, 1, 1])).unwrap();
+        check(&[1, 200, 1500], &[1, 64, 700], &selection, 4);
+    }
+
+    #[test]
+    fn short_pieces_are_refused() {
+        let parts = [Part {
+            cell: 0,
+            offset: 0,
+            at: 0,
+            count: 4,
+        }];
+        let piece = Piece {
+            bytes: &[0; 3],
+            extents: &[4],
+            parts: &parts,
+        };
+        let whole = Selection::whole(&[4]);
+        assert_eq!(scatter(&[piece], &whole, 1, &mut [0; 4]), None);
+    }
+}

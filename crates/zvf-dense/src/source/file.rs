@@ -1,0 +1,61 @@
+//! A file, read where it is asked for.
+
+use std::{fs::File, io, path::Path};
+
+use super::Source;
+use crate::DenseError;
+
+/// A file that is read where it is asked for, by any number of threads.
+///
+/// Against [`MappedFile`](super::MappedFile) each read is a copy and a system
+/// call, but a file that others cut short is an error here and nothing worse.
+#[derive(Debug)]
+pub struct FileSource {
+    name: String,
+    len: u64,
+    file: File,
+}
+
+impl FileSource {
+    /// Opens a file. Its length is taken now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, DenseError> {
+        let name = path.display().to_string();
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        match opened {
+            Ok((len, file)) => Ok(Self { name, len, file }),
+            Err(error) => Err(DenseError::io(&name, error)),
+        }
+    }
+}
+
+impl Source for FileSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    #[cfg(unix)]
+    fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, into, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_into(&self, mut offset: u64, mut into: &mut [u8]) -> io::Result<()> {
+        while !into.is_empty() {
+            let read = std::os::windows::fs::FileExt::seek_read(&self.file, into, offset)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            into = into.get_mut(read..).unwrap_or_default();
+            offset = offset.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        }
+        Ok(())
+    }
+}

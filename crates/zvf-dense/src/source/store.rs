@@ -1,0 +1,174 @@
+//! An object of a store: a bucket, a folder, or memory.
+
+use core::{fmt, ops::Range};
+use std::{borrow::Cow, io, sync::mpsc, thread};
+
+use zvf::{OpenOptions, Read, Store, model::key::Key};
+
+use super::Source;
+use crate::DenseError;
+
+/// The most objects beside it: its size is found by listing.
+const MOST_BESIDE: usize = 1 << 20;
+
+/// An object of a store: a bucket, a folder, or memory. Ranges that are asked for
+/// together are fetched together, near ones in one request.
+///
+/// Requests are made by a thread of its own, so that it can be read from anywhere.
+pub struct StoreSource {
+    name: String,
+    len: u64,
+    asks: mpsc::Sender<Ask>,
+}
+
+struct Ask {
+    ranges: Vec<Range<u64>>,
+    answer: mpsc::Sender<io::Result<Vec<Vec<u8>>>>,
+}
+
+impl fmt::Debug for StoreSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreSource({:?}, {} bytes)", self.name, self.len)
+    }
+}
+
+impl StoreSource {
+    /// The object at an address such as `s3://bucket/folder/a.tet`, of a kind
+    /// that this build knows and that can list.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or cannot be asked about.
+    pub fn open(address: &str, options: &OpenOptions) -> Result<Self, DenseError> {
+        let in_store = |error: io::Error| DenseError::io(address, error);
+        let (folder, name) = address
+            .rsplit_once('/')
+            .ok_or_else(|| in_store(io::Error::other("an address has a folder and a name")))?;
+        let store = options.open(folder);
+        let store = store.map_err(|error| in_store(io::Error::other(error)))?;
+        Self::of(store, name, address.to_owned())
+    }
+
+    /// The object of a store at this key; `name` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or cannot be asked about.
+    pub fn of(store: Store, key: &str, name: String) -> Result<Self, DenseError> {
+        let in_store = |error: io::Error| DenseError::io(&name, error);
+        let key = Key::parse(key).map_err(|error| in_store(io::Error::other(error)))?;
+        let (asks, asked) = mpsc::channel();
+        let (ready, starts) = mpsc::channel();
+        thread::Builder::new()
+            .name("zvf-dense reads".to_owned())
+            .spawn(move || serve(&store, &key, &ready, &asked))
+            .map_err(in_store)?;
+        let len = starts
+            .recv()
+            .map_err(|_| in_store(gone()))?
+            .map_err(in_store)?;
+        Ok(Self { name, len, asks })
+    }
+
+    fn ask(&self, ranges: Vec<Range<u64>>) -> io::Result<Vec<Vec<u8>>> {
+        let (answer, answered) = mpsc::channel();
+        self.asks.send(Ask { ranges, answer }).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())?
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that reads has ended")
+}
+
+/// Says how long the object is, then answers until nobody asks any more.
+fn serve(
+    store: &Store,
+    key: &Key,
+    ready: &mpsc::Sender<io::Result<u64>>,
+    asked: &mpsc::Receiver<Ask>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            ready.send(Err(error)).ok();
+            return;
+        }
+    };
+    let sizes = runtime.block_on(store.sizes(core::slice::from_ref(key), MOST_BESIDE));
+    let len = sizes.map_err(io::Error::other).and_then(|sizes| {
+        let len = sizes.into_iter().next().flatten();
+        len.ok_or_else(|| io::ErrorKind::NotFound.into())
+    });
+    // Who asked may have given up.
+    ready.send(len).ok();
+    for Ask { ranges, answer } in asked {
+        let reads: Vec<Read> = ranges
+            .into_iter()
+            .map(|range| Read::bounded(key.clone(), range))
+            .collect();
+        let read = runtime
+            .block_on(store.read(&reads))
+            .map_err(io::Error::other);
+        let parts = read.and_then(|parts| {
+            let parts = parts
+                .into_iter()
+                .map(|part| Ok(part.ok_or(io::ErrorKind::NotFound)?.to_vec()));
+            parts.collect()
+        });
+        answer.send(parts).ok();
+    }
+}
+
+impl Source for StoreSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let len = u64::try_from(into.len()).unwrap_or(u64::MAX);
+        let end = offset.checked_add(len).filter(|end| *end <= self.len);
+        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        if into.is_empty() {
+            return Ok(());
+        }
+        let part = self.ask(core::iter::once(offset..end).collect())?;
+        let part = part.first().filter(|part| part.len() == into.len());
+        into.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Cow<'_, [u8]>>, DenseError> {
+        let in_store = |error| DenseError::io(&self.name, error);
+        let is_inside = |range: &Range<u64>| range.start <= range.end && range.end <= self.len;
+        if !ranges.iter().all(is_inside) {
+            return Err(in_store(io::ErrorKind::UnexpectedEof.into()));
+        }
+        // An empty range is no request.
+        let wanted = ranges.iter().filter(|range| !range.is_empty()).cloned();
+        let wanted: Vec<Range<u64>> = wanted.collect();
+        let mut parts = match wanted.is_empty() {
+            true => Vec::new(),
+            false => self.ask(wanted).map_err(in_store)?,
+        }
+        .into_iter();
+        let parts = ranges.iter().map(|range| {
+            if range.is_empty() {
+                return Ok(Cow::Borrowed(&[][..]));
+            }
+            let part = parts.next().filter(|part| {
+                u64::try_from(part.len()) == Ok(range.end.saturating_sub(range.start))
+            });
+            part.map(Cow::Owned).ok_or(io::ErrorKind::UnexpectedEof)
+        });
+        let parts: Result<Vec<_>, _> = parts.collect();
+        parts.map_err(|kind| in_store(kind.into()))
+    }
+}

@@ -1,0 +1,85 @@
+//! Tetration `.tet` files: datasets cut into tiles, in one file. The bytes are
+//! described in [`zvf_format::tetration`].
+//!
+//! [`TetFile`] opens one and proves its parts: one row for each tile, payloads
+//! that do not overlap and lie where payloads may. [`TetArray`], a
+//! [`DenseArray`](crate::DenseArray), reads a dataset. [`TetWriter`] writes them.
+//!
+//! ```
+//! use zvf_dense::{
+//!     DenseArray, MemorySource, Selection,
+//!     tet::{Compression, DatasetSpec, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions},
+//! };
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("a.tet");
+//! let spec = DatasetSpec::new("a", TetDtype::I16, &[3, 4], &[2, 4]);
+//! let mut writer = TetWriter::create(&path, vec![spec.compressed(Compression::Zstd(3))], WriteOptions::default())?;
+//! let values: Vec<u8> = (0..12_i16).flat_map(i16::to_le_bytes).collect();
+//! writer.put_array(0, &values)?;
+//! writer.finish()?;
+//!
+//! let source = std::sync::Arc::new(MemorySource::new("a.tet", std::fs::read(&path)?));
+//! let file = TetFile::open(source, TetOptions::default())?;
+//! let array = file.dataset("a")?;
+//! let row = array.slice(&Selection::new(&[2, 0], &[3, 4], None)?)?;
+//! assert_eq!(row, [8, 0, 9, 0, 10, 0, 11, 0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod array;
+mod budget;
+mod error;
+mod file;
+mod footer;
+mod tiles;
+mod verify;
+mod writer;
+
+pub use array::{Contiguous, TetArray};
+pub use budget::MemoryBudget;
+pub use error::TetError;
+pub use file::{DatasetInfo, TetFile, TetOptions};
+pub use footer::{FooterInfo, SpillRef};
+pub use verify::{Finding, Severity, Verification, verify};
+pub use writer::{Compression, DatasetSpec, TetSink, TetWriter, WriteOptions};
+pub use zvf_format::tetration::Dtype as TetDtype;
+
+use zvf_format::{
+    numeric::{self, ByteOrder, Kind},
+    tetration,
+};
+
+use crate::{Dtype, DtypeError};
+
+/// The type of elements as numpy has it.
+pub(crate) fn kind_of(dtype: tetration::Dtype) -> Kind {
+    use tetration::Dtype as T;
+    match dtype {
+        T::F32 => Kind::Float32,
+        T::F64 => Kind::Float64,
+        T::I32 => Kind::Int32,
+        T::I64 => Kind::Int64,
+        T::U8 => Kind::UInt8,
+        T::U16 => Kind::UInt16,
+        T::I16 => Kind::Int16,
+        T::U32 => Kind::UInt32,
+        T::F16 => Kind::Float16,
+        T::U64 => Kind::UInt64,
+    }
+}
+
+/// The format's type of a dtype. It has ten, all little-endian.
+///
+/// # Errors
+///
+/// [`DtypeError::Unknown`] when the format has none such.
+pub fn dtype_of(dtype: &Dtype) -> Result<tetration::Dtype, DtypeError> {
+    let number = dtype.number();
+    let kind = number.filter(|number| number.order() == ByteOrder::Little);
+    let kind = kind.map(numeric::Dtype::kind);
+    let found = tetration::Dtype::ALL
+        .into_iter()
+        .find(|dtype| Some(kind_of(*dtype)) == kind);
+    found.ok_or_else(|| DtypeError::Unknown(dtype.to_string()))
+}

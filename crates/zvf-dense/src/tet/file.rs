@@ -1,0 +1,258 @@
+//! An open file.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use zvf_format::tetration::{
+    self, ChunkIndex, DatasetDirectory, DatasetRecord, SUPERBLOCK_LEN, Superblock,
+};
+
+use super::{
+    TetArray, TetError,
+    budget::{MemoryBudget, available},
+    footer::FooterInfo,
+    kind_of,
+    tiles::Tiles,
+};
+use crate::{DenseError, Dtype, Grid, Source};
+
+/// Names of datasets that an error lists.
+const LISTED: usize = 8;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TetOptions {
+    /// Memory that a read may take.
+    pub budget: MemoryBudget,
+}
+
+/// An open `.tet`, all parts of which are proven but the payloads themselves.
+///
+/// Opening reads superblock, directory, index and footer: three ranges, or four
+/// with metadata outside of the footer. Cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct TetFile {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) source: Arc<dyn Source>,
+    pub(super) superblock: Superblock,
+    pub(super) datasets: Vec<DatasetInfo>,
+    pub(super) tiles: Tiles,
+    pub(super) budget: u64,
+    budget_bps: u16,
+    budget_bytes: u32,
+    footer: Option<FooterInfo>,
+    payload_end: u64,
+}
+
+/// What a file says of a dataset.
+#[derive(Clone, Debug)]
+pub struct DatasetInfo {
+    pub(super) name: String,
+    pub(super) tet_dtype: tetration::Dtype,
+    pub(super) dtype: Dtype,
+    pub(super) grid: Grid,
+    pub(super) attributes: Map<String, Value>,
+    pub(super) dimension_names: Option<Vec<String>>,
+}
+
+impl DatasetInfo {
+    /// Its name, which may be empty.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The format's type of its elements.
+    pub fn dtype(&self) -> tetration::Dtype {
+        self.tet_dtype
+    }
+
+    /// Its shape, and how it is cut.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Attributes, which the format has as text only.
+    pub fn attributes(&self) -> &Map<String, Value> {
+        &self.attributes
+    }
+
+    /// Names of its axes, where the footer has them.
+    pub fn dimension_names(&self) -> Option<&[String]> {
+        self.dimension_names.as_deref()
+    }
+
+    fn new(record: &DatasetRecord<'_>, footer: Option<&FooterInfo>) -> Result<Self, DenseError> {
+        let grid = Grid::new(
+            record.shape().iter().collect(),
+            record.chunk_shape().iter().collect(),
+            None,
+        );
+        let grid = grid.map_err(|source| DenseError::Grid {
+            name: record.name().to_owned(),
+            source,
+        })?;
+        let said = |key: &str| footer?.of_dataset(record.name(), key);
+        let names = said("dim_names").and_then(Value::as_array);
+        let names = names.filter(|names| names.len() == record.rank());
+        let names = names.and_then(|names| {
+            let names = names.iter().map(|name| Some(name.as_str()?.to_owned()));
+            names.collect()
+        });
+        let attributes = said("attrs").and_then(Value::as_object);
+        Ok(Self {
+            name: record.name().to_owned(),
+            tet_dtype: record.dtype(),
+            dtype: kind_of(record.dtype()).into(),
+            grid,
+            attributes: attributes.cloned().unwrap_or_default(),
+            dimension_names: names,
+        })
+    }
+}
+
+impl TetFile {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// [`DenseError::Tet`] when a part of it does not hold; see [`TetError`].
+    pub fn open(source: Arc<dyn Source>, options: TetOptions) -> Result<Self, DenseError> {
+        let in_file = |error: TetError| DenseError::tet(source.name(), error);
+        let len = source.len();
+        let head = source.read(0..SUPERBLOCK_LEN.min(len))?;
+        let superblock = Superblock::parse(&head).map_err(|error| in_file(error.into()))?;
+        let index_span = superblock.index_span();
+        if index_span.end > len {
+            let end = index_span.end;
+            return Err(in_file(TetError::IndexSpan { end, len }));
+        }
+        // Both at once: directory and index are side by side.
+        let region = source.read(superblock.directory_span().start..index_span.end)?;
+        let split = superblock.directory_span();
+        let split = usize::try_from(split.end.saturating_sub(split.start)).unwrap_or(usize::MAX);
+        let (records, rows) = region.split_at_checked(split).unwrap_or_default();
+        let directory = DatasetDirectory::parse(records, superblock.datasets());
+        let directory = directory.map_err(|error| in_file(error.into()))?;
+        let index = match superblock.datasets() {
+            0 => Ok(ChunkIndex::EMPTY),
+            _ => ChunkIndex::parse(rows),
+        };
+        let index = index.map_err(|error| in_file(error.into()))?;
+        let (bytes, bps) = (index.memory_budget_bytes(), index.memory_budget_bps());
+        let budget = options.budget.resolve(bytes, bps, available());
+        let (footer, payload_end) = match superblock.has_footer() {
+            true => {
+                let footer = FooterInfo::read(&*source, index_span.end, index.len(), budget)?;
+                (Some(footer.0), footer.1)
+            }
+            false => (None, len),
+        };
+        let checked = index.check(&directory, payload_end);
+        checked.map_err(|error| in_file(error.into()))?;
+        let datasets = directory.iter();
+        let datasets = datasets.map(|record| DatasetInfo::new(&record, footer.as_ref()));
+        let datasets = datasets.collect::<Result<Vec<_>, _>>()?;
+        let grids: Vec<Grid> = datasets.iter().map(|info| info.grid.clone()).collect();
+        let tiles = Tiles::new(&index, &grids).map_err(in_file)?;
+        drop(region);
+        drop(head);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                source,
+                superblock,
+                datasets,
+                tiles,
+                budget,
+                budget_bps: bps,
+                budget_bytes: bytes,
+                footer,
+                payload_end,
+            }),
+        })
+    }
+
+    /// Where it is read from.
+    pub fn source(&self) -> &dyn Source {
+        &*self.inner.source
+    }
+
+    /// The first 32 bytes.
+    pub fn superblock(&self) -> Superblock {
+        self.inner.superblock
+    }
+
+    /// What is said of each dataset, by id.
+    pub fn datasets(&self) -> &[DatasetInfo] {
+        &self.inner.datasets
+    }
+
+    /// The footer, when there is one.
+    pub fn footer(&self) -> Option<&FooterInfo> {
+        self.inner.footer.as_ref()
+    }
+
+    /// Where payloads end: at a spill, at the footer, or with the file.
+    pub fn payload_end(&self) -> u64 {
+        self.inner.payload_end
+    }
+
+    /// Bytes of memory a read may take, by what the caller and the file say.
+    pub fn budget(&self) -> u64 {
+        self.inner.budget
+    }
+
+    /// Share of memory that the file asks for, in basis points; 0 for none.
+    pub fn memory_budget_bps(&self) -> u16 {
+        self.inner.budget_bps
+    }
+
+    /// Bytes of memory that the file asks for; 0 for none.
+    pub fn memory_budget_bytes(&self) -> u32 {
+        self.inner.budget_bytes
+    }
+
+    /// Calls `visit` with the chunk index, read again, whose rows are as they
+    /// are stored.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn with_index<T>(&self, visit: impl FnOnce(ChunkIndex<'_>) -> T) -> Result<T, DenseError> {
+        if self.inner.datasets.is_empty() {
+            return Ok(visit(ChunkIndex::EMPTY));
+        }
+        let bytes = self.source().read(self.superblock().index_span())?;
+        let index = ChunkIndex::parse(&bytes);
+        let index = index.map_err(|error| DenseError::tet(self.source().name(), error.into()))?;
+        Ok(visit(index))
+    }
+
+    /// The first dataset of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`TetError::NoDataset`] when there is none.
+    pub fn dataset(&self, name: &str) -> Result<TetArray, DenseError> {
+        let datasets = self.datasets();
+        let id = datasets.iter().position(|dataset| dataset.name == name);
+        let array = id.and_then(|id| self.dataset_at(id));
+        array.ok_or_else(|| {
+            let available = datasets.iter().take(LISTED);
+            let error = TetError::NoDataset {
+                name: name.to_owned(),
+                available: available.map(|dataset| dataset.name.clone()).collect(),
+            };
+            DenseError::tet(self.source().name(), error)
+        })
+    }
+
+    /// Dataset `id`.
+    pub fn dataset_at(&self, id: usize) -> Option<TetArray> {
+        let there = self.inner.datasets.get(id);
+        there.map(|info| TetArray::new(Arc::clone(&self.inner), id, info.clone()))
+    }
+}

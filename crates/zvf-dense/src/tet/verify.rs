@@ -1,0 +1,327 @@
+//! Whether a file can be trusted: all that opening proves, and what takes more.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use zstd::bulk::Decompressor;
+use zvf_format::tetration::{ChunkFault, ChunkMapError, DatasetFault, DirectoryError};
+
+use super::{TetError, TetFile, TetOptions, writer::crc};
+use crate::{DenseArray, DenseError, Source};
+
+/// Payloads that are decoded unless all are asked for.
+const SAMPLE: u64 = 128;
+/// Failures that are listed; all are counted.
+const LISTED: usize = 20;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Nothing is wrong.
+    Info,
+    /// Legal, and worth to know.
+    Warning,
+    /// The file cannot be trusted.
+    Error,
+}
+
+impl Severity {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// The outcome of one check.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Which check, by the name the format's own tools give it where they have it.
+    pub check: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was found.
+    pub detail: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str) -> Self {
+        Self {
+            check,
+            severity: Severity::Info,
+            detail: None,
+        }
+    }
+
+    fn new(check: &'static str, severity: Severity, detail: String) -> Self {
+        Self {
+            check,
+            severity,
+            detail: Some(detail),
+        }
+    }
+}
+
+/// What was found in a file.
+#[derive(Debug)]
+pub struct Verification {
+    /// In the order of the checks.
+    pub findings: Vec<Finding>,
+    /// The file, when it opens.
+    pub file: Option<TetFile>,
+    /// Payloads that were decoded, or compared with their checksum.
+    pub chunks_checked: u64,
+}
+
+impl Verification {
+    /// Whether nothing is an error.
+    pub fn is_ok(&self) -> bool {
+        self.findings
+            .iter()
+            .all(|finding| finding.severity != Severity::Error)
+    }
+
+    /// As JSON: `ok`, `findings`, and a `summary` of a file that opens.
+    pub fn to_json(&self) -> Value {
+        let findings = self.findings.iter().map(|finding| {
+            json!({
+                "check": finding.check,
+                "severity": finding.severity.name(),
+                "ok": finding.severity != Severity::Error,
+                "detail": finding.detail,
+            })
+        });
+        let findings: Vec<Value> = findings.collect();
+        let summary = self.file.as_ref().map(|file| {
+            json!({
+                "layout": 1,
+                "datasets": file.datasets().len(),
+                "chunks": file.superblock().rows(),
+                "chunks_checked": self.chunks_checked,
+                "history": file.footer().map_or(0, |footer| footer.history.len()),
+                "metadata": file.footer().is_some_and(|footer| footer.metadata.is_some()),
+                "footer": file.footer().is_some(),
+                "checksums": file.footer().is_some_and(|footer| footer.checksums.is_some()),
+            })
+        });
+        json!({ "ok": self.is_ok(), "findings": findings, "summary": summary })
+    }
+}
+
+/// Checks a file: its parts; with `deep` every payload, otherwise the first 128.
+/// Raw payloads have nothing to compare them with but checksums, which few
+/// files have.
+///
+/// # Errors
+///
+/// When bytes cannot be read. What they are is a finding.
+pub fn verify(
+    source: Arc<dyn Source>,
+    options: TetOptions,
+    deep: bool,
+) -> Result<Verification, DenseError> {
+    let mut findings = Vec::new();
+    let file = match TetFile::open(source, options) {
+        Ok(file) => file,
+        Err(DenseError::Tet { source, .. }) => {
+            let check = check_of(&source);
+            findings.push(Finding::new(check, Severity::Error, sentence(&source)));
+            return Ok(Verification {
+                findings,
+                file: None,
+                chunks_checked: 0,
+            });
+        }
+        Err(error) => return Err(error),
+    };
+    let proven = [
+        "parse",
+        "superblock",
+        "dataset_directory",
+        "chunk_index",
+        "chunk_payloads",
+        "chunk_dataset_ids",
+        "dataset_tensor_bytes",
+        "payload_offsets",
+        "chunk_coords",
+    ];
+    findings.extend(proven.map(Finding::ok));
+    findings.push(payload_order(&file)?);
+    findings.push(reserved(&file)?);
+    findings.push(names(&file));
+    if let Some(footer) = file.footer() {
+        let detail = format!("version {}, {} bytes", footer.version, footer.json_len);
+        findings.push(Finding::new("footer", Severity::Info, detail));
+    }
+    let chunks_checked = payloads(&file, deep, &mut findings)?;
+    Ok(Verification {
+        findings,
+        file: Some(file),
+        chunks_checked,
+    })
+}
+
+/// The check that an error of opening belongs to.
+fn check_of(error: &TetError) -> &'static str {
+    match error {
+        TetError::Map(ChunkMapError::Row { fault, .. }) => match fault {
+            ChunkFault::Dataset(_) => "chunk_dataset_ids",
+            ChunkFault::UnusedSlot { .. } => "chunk_coords",
+            ChunkFault::Span { .. } => "chunk_payloads",
+            _ => "dataset_tensor_bytes",
+        },
+        TetError::Map(_)
+        | TetError::Directory(DirectoryError::Dataset {
+            fault:
+                DatasetFault::Dtype(_) | DatasetFault::Extent { .. } | DatasetFault::ChunkExtent { .. },
+            ..
+        }) => "dataset_tensor_bytes",
+        TetError::DuplicateTile { .. } => "chunk_coords",
+        TetError::Overlap(_) => "payload_offsets",
+        TetError::Footer(_) | TetError::FooterJson(_) | TetError::FooterValue { .. } => "footer",
+        _ => "parse",
+    }
+}
+
+/// An error and its causes in one line.
+fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
+
+fn payload_order(file: &TetFile) -> Result<Finding, DenseError> {
+    let start = file.superblock().index_span().end;
+    let is_in_order = file.with_index(|index| {
+        let mut end = start;
+        index.iter().all(|row| {
+            let follows = row.payload_offset() == end;
+            end = row.payload_span().end;
+            follows
+        })
+    })?;
+    Ok(match is_in_order {
+        true => Finding::ok("payload_order"),
+        false => {
+            let detail = "payloads are not side by side in the order of the rows";
+            Finding::new("payload_order", Severity::Warning, detail.to_owned())
+        }
+    })
+}
+
+fn reserved(file: &TetFile) -> Result<Finding, DenseError> {
+    let rows = file.with_index(|index| index.iter().filter(|row| row.reserved() != 0).count())?;
+    Ok(match rows {
+        0 => Finding::ok("reserved_fields"),
+        rows => {
+            let detail = format!("not 0 in {rows} rows of the chunk index");
+            Finding::new("reserved_fields", Severity::Warning, detail)
+        }
+    })
+}
+
+fn names(file: &TetFile) -> Finding {
+    let mut names: Vec<&str> = file
+        .datasets()
+        .iter()
+        .map(super::DatasetInfo::name)
+        .collect();
+    names.sort_unstable();
+    let duplicate = names.windows(2).find(|pair| pair.first() == pair.last());
+    let detail = match (duplicate, names.first()) {
+        (Some(pair), _) => format!("two datasets are called {:?}", pair.first()),
+        (None, Some(&"")) => "a dataset has no name".to_owned(),
+        _ => return Finding::ok("dataset_names"),
+    };
+    Finding::new("dataset_names", Severity::Warning, detail)
+}
+
+/// Decodes payloads and compares checksums; says how many.
+fn payloads(file: &TetFile, deep: bool, findings: &mut Vec<Finding>) -> Result<u64, DenseError> {
+    let rows = file.superblock().rows();
+    let most = if deep { rows } else { rows.min(SAMPLE) };
+    let wanted: Vec<(usize, Vec<u64>)> = file.with_index(|index| {
+        let rows = index
+            .iter()
+            .take(usize::try_from(most).unwrap_or(usize::MAX));
+        let rows = rows.map(|row| {
+            let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
+            let rank = file
+                .datasets()
+                .get(id)
+                .map_or(0, |info| info.grid().shape().len());
+            let coordinate = row.coordinate().into_iter().take(rank).collect();
+            (id, coordinate)
+        });
+        rows.collect()
+    })?;
+    let checksums = match file.footer().and_then(|footer| footer.checksums) {
+        Some(spill) => Some(file.source().read(spill.span())?),
+        None => None,
+    };
+    let arrays: Vec<_> = (0..file.datasets().len())
+        .map(|id| file.dataset_at(id))
+        .collect();
+    let checked = wanted.par_iter().enumerate().map_init(
+        Decompressor::new,
+        |decoder, (row, (id, coordinate))| {
+            let Some(Some(array)) = arrays.get(*id) else {
+                return Ok(None);
+            };
+            let stored = match array.check_tile(decoder, coordinate) {
+                Ok(stored) => stored,
+                Err(DenseError::Tet { source, .. }) => {
+                    return Ok(Some(("chunk_decode", sentence(&source))));
+                }
+                Err(error @ DenseError::Budget { .. }) => {
+                    let detail = format!("row {row} of {:?}: {error}", array.name());
+                    return Ok(Some(("chunk_decode", detail)));
+                }
+                Err(error) => return Err(error),
+            };
+            let expected = checksums.as_ref().and_then(|checksums| {
+                let (checksums, _) = checksums.as_chunks::<4>();
+                checksums.get(row).copied().map(u32::from_le_bytes)
+            });
+            let is_other = expected.is_some_and(|expected| crc(&stored) != expected);
+            Ok(is_other.then(|| {
+                let name = array.name();
+                let detail = format!("dataset {name:?}, tile {coordinate:?}: another checksum");
+                ("chunk_checksums", detail)
+            }))
+        },
+    );
+    let faults: Vec<_> = checked.collect::<Result<Vec<_>, DenseError>>()?;
+    let faults: Vec<_> = faults.into_iter().flatten().collect();
+    for check in ["chunk_decode", "chunk_checksums"] {
+        let of_check = faults.iter().filter(|(name, _)| *name == check);
+        let count = of_check.clone().count();
+        let details = of_check.take(LISTED);
+        let details = details.map(|(_, text)| Finding::new(check, Severity::Error, text.clone()));
+        findings.extend(details);
+        if count > LISTED {
+            let detail = format!("{count} in all");
+            findings.push(Finding::new(check, Severity::Error, detail));
+        }
+        if count == 0 && (check == "chunk_decode" || checksums.is_some()) {
+            findings.push(Finding::ok(check));
+        }
+    }
+    if most < rows {
+        let detail = format!("{most} of {rows} payloads were decoded; all with --deep");
+        findings.push(Finding::new(
+            "chunk_decode_skipped",
+            Severity::Warning,
+            detail,
+        ));
+    }
+    Ok(most)
+}

@@ -1,0 +1,85 @@
+//! Adds datasets to a file.
+
+use std::{path::Path, sync::Arc};
+
+use super::{Compression, DatasetSpec, Encoded, TetWriter, WriteOptions};
+use crate::{
+    DenseArray, DenseError, FileSource,
+    tet::{TetFile, TetOptions, array::Stored},
+};
+
+impl TetWriter {
+    /// Starts a file with the datasets of the one at `path`, and these after
+    /// them; it takes its place when finished.
+    ///
+    /// The index stands before the payloads and grows, so everything is written
+    /// anew; payloads are copied as they are stored. What is said of the
+    /// datasets and the history stay, budgets too unless `options` has one; zone maps
+    /// and secondary indexes, which only repeat what is in the data, go.
+    ///
+    /// The first of `datasets` has the number of datasets there were as its id.
+    ///
+    /// # Errors
+    ///
+    /// When the file does not hold, has datasets of one name or none, or
+    /// already one of a new name.
+    pub fn append(
+        path: &Path,
+        datasets: Vec<DatasetSpec>,
+        options: WriteOptions,
+    ) -> Result<Self, DenseError> {
+        let source = Arc::new(FileSource::open(path)?);
+        let file = TetFile::open(source, TetOptions::default())?;
+        let mut options = options;
+        if options.memory_budget_bytes == 0 && options.memory_budget_bps == 0 {
+            options.memory_budget_bytes = file.memory_budget_bytes();
+            options.memory_budget_bps = file.memory_budget_bps();
+        }
+        let mut metadata = serde_json::Map::new();
+        if let Some(footer) = file.footer() {
+            options.checksums |= footer.checksums.is_some();
+            let mut history = footer.history.clone();
+            history.append(&mut options.history);
+            options.history = history;
+            metadata = footer.metadata.clone().unwrap_or_default();
+        }
+        let there = file.datasets().iter().map(|info| {
+            let grid = info.grid();
+            // Attributes and names are in the metadata.
+            DatasetSpec::new(info.name(), info.dtype(), grid.shape(), grid.chunk_shape())
+                .compressed(Compression::Raw)
+        });
+        let specs = there.chain(datasets).collect();
+        let mut writer = Self::start(path, specs, options, metadata)?;
+        for id in 0..file.datasets().len() {
+            writer.copy(&file, id)?;
+        }
+        Ok(writer)
+    }
+
+    /// Copies the payloads of a dataset as they are stored.
+    fn copy(&mut self, file: &TetFile, id: usize) -> Result<(), DenseError> {
+        self.turn_to(id)?;
+        let Some(array) = file.dataset_at(id) else {
+            return Ok(());
+        };
+        let chunks = array.grid().chunk_count().unwrap_or(u64::MAX);
+        for number in 0..chunks {
+            let Stored {
+                bytes,
+                raw_len,
+                is_zstd,
+            } = array.stored(number)?;
+            let encoded = Encoded {
+                bytes: bytes.into_owned(),
+                raw_len,
+                is_zstd,
+            };
+            self.write_tile(number, &encoded)?;
+            if let Some(dataset) = self.datasets.get_mut(id) {
+                dataset.put = dataset.put.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! What a footer is made of, within the limits of the format.
+
+use serde_json::{Map, Value, json};
+use zvf_format::tetration::{FooterTail, FooterVersion};
+
+use super::Dataset;
+use crate::tet::{
+    TetError,
+    footer::{CHECKSUMS, SpillRef},
+};
+
+/// The most bytes of JSON in a footer.
+const MOST_JSON: usize = 65_536;
+/// The most bytes of metadata outside of it.
+const MOST_SPILL: usize = 16 << 20;
+/// The most datasets that metadata are of.
+const MOST_DATASETS: usize = 256;
+const MOST_ATTRIBUTES: usize = 64;
+/// The most bytes of a text; an empty one is none.
+const MOST_TEXT: usize = 1024;
+const MOST_HISTORY: usize = 4096;
+
+fn fault(key: String, fault: &'static str) -> TetError {
+    TetError::FooterValue { key, fault }
+}
+
+/// Whether what is said of the datasets can be written.
+pub(super) fn check(datasets: &[Dataset]) -> Result<(), TetError> {
+    let is_text = |text: &str| (1..=MOST_TEXT).contains(&text.len());
+    let said = |dataset: &&Dataset| {
+        !dataset.spec.attributes.is_empty() || dataset.spec.dimension_names.is_some()
+    };
+    if datasets.iter().filter(said).count() > MOST_DATASETS {
+        return Err(fault("datasets".to_owned(), "more than 256 have metadata"));
+    }
+    for dataset in datasets {
+        let spec = &dataset.spec;
+        let place = |key: &str| format!("datasets.{}.attrs.{key}", spec.name);
+        if spec.attributes.len() > MOST_ATTRIBUTES {
+            return Err(fault(place(""), "more than 64 attributes"));
+        }
+        for (key, value) in &spec.attributes {
+            let text = value.as_str().filter(|text| is_text(text) && is_text(key));
+            text.ok_or_else(|| fault(place(key), "no text of 1 to 1024 bytes"))?;
+        }
+        if let Some(names) = &spec.dimension_names {
+            let place = || format!("datasets.{}.dim_names", spec.name);
+            if names.len() != spec.shape.len() {
+                return Err(fault(place(), "not one for each axis"));
+            }
+            if !names.iter().all(|name| is_text(name)) {
+                return Err(fault(place(), "no text of 1 to 1024 bytes"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Metadata of the file: what was there, and what is said of the datasets.
+pub(super) fn metadata(datasets: &[Dataset], before: Map<String, Value>) -> Map<String, Value> {
+    let mut metadata = before;
+    let mut of_datasets = match metadata.remove("datasets") {
+        Some(Value::Object(of_datasets)) => of_datasets,
+        _ => Map::new(),
+    };
+    for dataset in datasets {
+        let spec = &dataset.spec;
+        let mut said = Map::new();
+        if !spec.attributes.is_empty() {
+            said.insert("attrs".to_owned(), Value::Object(spec.attributes.clone()));
+        }
+        if let Some(names) = &spec.dimension_names {
+            said.insert("dim_names".to_owned(), json!(names));
+        }
+        if !said.is_empty() {
+            of_datasets.insert(spec.name.clone(), Value::Object(said));
+        }
+    }
+    if !of_datasets.is_empty() {
+        metadata.insert("datasets".to_owned(), Value::Object(of_datasets));
+    }
+    metadata
+}
+
+/// A footer of version 1, but for where metadata outside of it end up.
+pub(super) struct Footer {
+    json: Map<String, Value>,
+    /// Metadata that do not fit in it.
+    pub(super) spilled: Option<Vec<u8>>,
+}
+
+impl Footer {
+    /// Nothing when there is nothing to say.
+    pub(super) fn new(
+        history: Vec<Value>,
+        metadata: Map<String, Value>,
+        checksums: Option<SpillRef>,
+    ) -> Result<Option<Self>, TetError> {
+        if history.len() > MOST_HISTORY {
+            return Err(fault("history".to_owned(), "more than 4096 rows"));
+        }
+        let mut json = Map::new();
+        if !history.is_empty() {
+            json.insert("history".to_owned(), Value::Array(history));
+        }
+        if let Some(spill) = checksums {
+            json.insert(CHECKSUMS.to_owned(), reference(spill));
+        }
+        let mut spilled = None;
+        if !metadata.is_empty() {
+            json.insert("metadata".to_owned(), Value::Object(metadata));
+            if text(&json)?.len() > MOST_JSON
+                && let Some(Value::Object(metadata)) = json.remove("metadata")
+            {
+                spilled = Some(text(&metadata)?).filter(|bytes| bytes.len() <= MOST_SPILL);
+                let key = || "metadata".to_owned();
+                spilled
+                    .as_ref()
+                    .ok_or_else(|| fault(key(), "more than 16 MiB"))?;
+            }
+        }
+        let is_said = !json.is_empty() || spilled.is_some();
+        Ok(is_said.then_some(Self { json, spilled }))
+    }
+
+    /// JSON and tail, given where metadata outside of it are.
+    pub(super) fn finish(mut self, spilled: Option<SpillRef>) -> Result<Vec<u8>, TetError> {
+        if let Some(spill) = spilled {
+            self.json
+                .insert("metadata_ref".to_owned(), reference(spill));
+        }
+        let mut bytes = text(&self.json)?;
+        if bytes.len() > MOST_JSON {
+            return Err(fault("history".to_owned(), "more than 65536 bytes"));
+        }
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let tail = FooterTail::new(FooterVersion::V1, len)?;
+        bytes.extend(tail.encode());
+        Ok(bytes)
+    }
+}
+
+fn reference(spill: SpillRef) -> Value {
+    json!({ "offset": spill.offset, "len": spill.len })
+}
+
+fn text(json: &Map<String, Value>) -> Result<Vec<u8>, TetError> {
+    serde_json::to_vec(json).map_err(TetError::FooterJson)
+}

@@ -1,0 +1,125 @@
+//! A box of an array as an array.
+
+use core::fmt;
+
+use serde_json::{Map, Value};
+use zvf_format::numeric::{self, ByteOrder, Kind};
+
+use crate::{
+    DenseArray, DenseError, Dtype, Grid, ReadPlan, Selection, SelectionError, selection::AxisRange,
+};
+
+/// A box of an array as an array, of numbers in little-endian byte order:
+/// to convert a part, and to formats that have only one order.
+pub struct View<'a> {
+    array: &'a dyn DenseArray,
+    selection: Selection,
+    grid: Grid,
+    dtype: Dtype,
+    /// Bytes of a number that are to be reversed; 0 for none.
+    swapped: usize,
+}
+
+impl fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {:?}", self.selection, self.array)
+    }
+}
+
+impl<'a> View<'a> {
+    /// The box of `array`.
+    ///
+    /// # Errors
+    ///
+    /// When the selection is not of this array.
+    pub fn new(array: &'a dyn DenseArray, selection: Selection) -> Result<Self, DenseError> {
+        selection.check(array.shape())?;
+        // About as many elements of the box as a chunk has.
+        let chunk = selection.axes().iter().zip(array.grid().chunk_shape());
+        let chunk = chunk.map(|(axis, chunk)| chunk.div_ceil(axis.step()).max(1));
+        let grid = Grid::new(selection.shape(), chunk.collect(), None);
+        let grid = grid.map_err(|source| DenseError::Grid {
+            name: array.name().to_owned(),
+            source,
+        })?;
+        let big = array.dtype().number();
+        let big = big.filter(|number| number.order() == ByteOrder::Big);
+        let (dtype, swapped) = match big {
+            Some(number) => {
+                let little = numeric::Dtype::new(number.kind(), ByteOrder::Little);
+                (little.into(), part_size(number.kind()))
+            }
+            None => (array.dtype().clone(), 0),
+        };
+        Ok(Self {
+            array,
+            selection,
+            grid,
+            dtype,
+            swapped,
+        })
+    }
+
+    /// What a selection of the box is in the array.
+    fn inner(&self, selection: &Selection) -> Result<Selection, DenseError> {
+        selection.check(self.grid.shape())?;
+        let axes = self.selection.axes().iter().zip(selection.axes());
+        let axes = axes.map(|(outer, inner)| {
+            let start = outer.position(inner.start());
+            // The last element is one of the array, so that nothing wraps.
+            let step = outer.step().saturating_mul(inner.step()).max(1);
+            let last = inner.last().map(|last| outer.position(last));
+            let stop = last.map_or(start, |last| last.saturating_add(1));
+            AxisRange::new(start, stop, step)
+        });
+        let axes: Result<Selection, SelectionError> = axes.collect();
+        Ok(axes?)
+    }
+}
+
+/// Bytes of each of the numbers that a value is.
+fn part_size(kind: Kind) -> usize {
+    match kind {
+        Kind::Complex64 | Kind::Complex128 => kind.size() / 2,
+        _ => kind.size(),
+    }
+}
+
+impl DenseArray for View<'_> {
+    fn name(&self) -> &str {
+        self.array.name()
+    }
+
+    fn dtype(&self) -> &Dtype {
+        &self.dtype
+    }
+
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn attributes(&self) -> &Map<String, Value> {
+        self.array.attributes()
+    }
+
+    fn dimension_names(&self) -> Option<&[String]> {
+        self.array.dimension_names()
+    }
+
+    fn budget(&self) -> u64 {
+        self.array.budget()
+    }
+
+    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+        self.array.read_plan(&self.inner(selection)?)
+    }
+
+    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+        let plan = self.array.slice_into(&self.inner(selection)?, into)?;
+        if self.swapped > 1 {
+            into.chunks_exact_mut(self.swapped)
+                .for_each(<[u8]>::reverse);
+        }
+        Ok(plan)
+    }
+}

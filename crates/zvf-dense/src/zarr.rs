@@ -1,0 +1,209 @@
+//! Zarr v2 and v3 arrays in folders, through `zarrs`.
+//!
+//! What the codecs of `zarrs` make of hostile bytes is up to them; the bytes of
+//! a chunk are compared with the budget before any is decoded.
+
+mod sink;
+
+pub use sink::{ZarrCompression, ZarrSink};
+
+use std::{error::Error, path::Path, sync::Arc};
+
+use serde_json::{Map, Value};
+use zarrs::{
+    array::{Array, ArrayBytes, ArraySubset},
+    filesystem::FilesystemStore,
+    storage::ReadableStorageTraits,
+};
+
+use crate::{
+    DenseArray, DenseError, Dtype, Grid, ReadPlan, Selection,
+    scatter::{Piece, scatter},
+    selection::product,
+};
+
+/// Memory that one read may take where nothing is said.
+const BUDGET: u64 = 1 << 30;
+
+/// A Zarr array in a folder.
+#[derive(Debug)]
+pub struct ZarrArray {
+    name: String,
+    store: Arc<FilesystemStore>,
+    array: Array<FilesystemStore>,
+    dtype: Dtype,
+    grid: Grid,
+    dimension_names: Option<Vec<String>>,
+    budget: u64,
+}
+
+impl ZarrArray {
+    /// Opens the array in this folder. Values are little-endian whatever order
+    /// they are stored in.
+    ///
+    /// # Errors
+    ///
+    /// [`DenseError::Zarr`] when there is none, or it is of chunks, codecs or
+    /// types that are not read.
+    pub fn open(path: &Path, budget: Option<u64>) -> Result<Self, DenseError> {
+        let name = path.display().to_string();
+        let in_store = |source: Box<dyn Error + Send + Sync>| DenseError::Zarr {
+            name: name.clone(),
+            source,
+        };
+        let store = FilesystemStore::new(path).map_err(|error| in_store(error.into()))?;
+        let store = Arc::new(store);
+        let array = Array::open(Arc::clone(&store), "/");
+        let array = array.map_err(|error| in_store(error.into()))?;
+        let metadata = serde_json::to_value(array.metadata());
+        let metadata = metadata.map_err(|error| in_store(error.into()))?;
+        let text = metadata.get("data_type").or_else(|| metadata.get("dtype"));
+        let text = text.and_then(Value::as_str);
+        let text = text.ok_or_else(|| in_store("its data type is no number".into()))?;
+        let dtype = Dtype::parse(text).map_err(|source| DenseError::Dtype {
+            name: name.clone(),
+            source,
+        })?;
+        // Read as the machine has them, which is little-endian here.
+        let dtype = match dtype.number() {
+            Some(number) => number.kind().into(),
+            None => return Err(in_store("its data type is no number".into())),
+        };
+        let chunk = chunk_shape(&metadata);
+        let chunk = chunk.ok_or_else(|| in_store("its chunks are of no regular grid".into()))?;
+        let grid = Grid::new(array.shape().to_vec(), chunk, None);
+        let grid = grid.map_err(|source| DenseError::Grid {
+            name: name.clone(),
+            source,
+        })?;
+        let names = metadata.get("dimension_names").and_then(Value::as_array);
+        let names = names.and_then(|names| {
+            let names = names.iter().map(|name| Some(name.as_str()?.to_owned()));
+            names.collect()
+        });
+        Ok(Self {
+            store,
+            array,
+            dtype,
+            grid,
+            dimension_names: names,
+            budget: budget.unwrap_or(BUDGET),
+            name,
+        })
+    }
+
+    fn fault(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> DenseError {
+        DenseError::Zarr {
+            name: self.name.clone(),
+            source: source.into(),
+        }
+    }
+}
+
+/// The extents of chunks, or of shards.
+fn chunk_shape(metadata: &Value) -> Option<Vec<u64>> {
+    let of_v3 = metadata.get("chunk_grid");
+    let of_v3 = of_v3.filter(|grid| grid["name"] == "regular");
+    let of_v3 = of_v3.and_then(|grid| grid["configuration"].get("chunk_shape"));
+    let extents = of_v3.or_else(|| metadata.get("chunks"))?.as_array()?;
+    extents.iter().map(Value::as_u64).collect()
+}
+
+impl DenseArray for ZarrArray {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dtype(&self) -> &Dtype {
+        &self.dtype
+    }
+
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn attributes(&self) -> &Map<String, Value> {
+        self.array.attributes()
+    }
+
+    fn dimension_names(&self) -> Option<&[String]> {
+        self.dimension_names.as_deref()
+    }
+
+    fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+        let bytes = self.byte_len(selection)?;
+        let mut plan = ReadPlan {
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            ..ReadPlan::default()
+        };
+        let mut cells = self.grid.chunks(selection);
+        while let Some(parts) = cells.next() {
+            let coordinate: Vec<u64> = parts.iter().map(|part| part.cell).collect();
+            let key = self.array.chunk_key(&coordinate);
+            let size = self
+                .store
+                .size_key(&key)
+                .map_err(|error| self.fault(error))?;
+            plan.chunks = plan.chunks.saturating_add(1);
+            // One that is not there is of the fill value.
+            plan.bytes_read = plan.bytes_read.saturating_add(size.unwrap_or(0));
+        }
+        plan.blocks = plan.chunks;
+        Ok(plan)
+    }
+
+    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+        let needed = self.byte_len(selection)?;
+        if needed != into.len() {
+            return Err(DenseError::room(needed, into.len()));
+        }
+        let size = self.dtype.size();
+        let chunk = self.grid.chunk_shape().iter().copied().chain([size]);
+        let needed = product(chunk).unwrap_or(u64::MAX);
+        let budget = self.scratch();
+        if needed > budget {
+            return Err(DenseError::Budget { needed, budget });
+        }
+        let plan = self.read_plan(selection)?;
+        let mut cells = self.grid.chunks(selection);
+        while let Some(parts) = cells.next() {
+            // The box without steps around what is selected of the chunk.
+            let axes = parts
+                .iter()
+                .zip(selection.axes())
+                .zip(self.grid.chunk_shape());
+            let ranges: Vec<_> = axes
+                .map(|((part, axis), chunk)| {
+                    let start = part.cell.saturating_mul(*chunk).saturating_add(part.offset);
+                    let last = part.count.saturating_sub(1).saturating_mul(axis.step());
+                    start..start.saturating_add(last).saturating_add(1)
+                })
+                .collect();
+            let subset = ArraySubset::new_with_ranges(&ranges);
+            let bytes: Result<ArrayBytes<'_>, _> = self.array.retrieve_array_subset(&subset);
+            let bytes = bytes.map_err(|error| self.fault(error))?;
+            let bytes = bytes.into_fixed().map_err(|error| self.fault(error))?;
+            let extents = ranges
+                .iter()
+                .map(|range| range.end.saturating_sub(range.start));
+            let extents: Vec<u64> = extents.collect();
+            let parts: Vec<_> = parts
+                .iter()
+                .map(|part| crate::Part { offset: 0, ..*part })
+                .collect();
+            let piece = Piece {
+                bytes: &bytes,
+                extents: &extents,
+                parts: &parts,
+            };
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            let done = scatter(&[piece], selection, size, into);
+            done.ok_or_else(|| self.fault("a chunk is shorter than its shape"))?;
+        }
+        Ok(plan)
+    }
+}

@@ -1,0 +1,173 @@
+//! What a read touches: as many blocks, reads and bytes as it has to.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use zvf_dense::{
+    DenseArray, Dtype, MemorySource, ReadPlan, Selection, Source,
+    b2nd::{B2nd, B2ndDesign, B2ndWriter, DEFAULT_BUDGET},
+    blosc::Codec,
+};
+use zvf_testkit::golden::Golden;
+
+use super::{recorded, written::sample};
+
+/// Bytes like those of a file: what is read of them is counted.
+#[derive(Debug)]
+struct Counting {
+    bytes: MemorySource,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    reads: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counts {
+    fn take(&self) -> (u64, u64) {
+        (
+            self.reads.swap(0, Ordering::Relaxed),
+            self.bytes.swap(0, Ordering::Relaxed),
+        )
+    }
+}
+
+impl Source for Counting {
+    fn name(&self) -> &str {
+        self.bytes.name()
+    }
+
+    fn len(&self) -> u64 {
+        self.bytes.len()
+    }
+
+    fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.counts.reads.fetch_add(1, Ordering::Relaxed);
+        self.counts
+            .bytes
+            .fetch_add(u64::try_from(into.len()).unwrap(), Ordering::Relaxed);
+        self.bytes.read_into(offset, into)
+    }
+}
+
+fn counting(frame: Vec<u8>, offset: u64) -> (B2nd, Arc<Counts>) {
+    let counts = Arc::new(Counts::default());
+    let bytes = MemorySource::new("memory", frame);
+    let source = Counting {
+        bytes,
+        counts: counts.clone(),
+    };
+    let array = B2nd::from_source(Arc::new(source), offset, DEFAULT_BUDGET).unwrap();
+    counts.take();
+    (array, counts)
+}
+
+/// Reads on one thread, where a run of blocks is never cut in two.
+fn taken(array: &B2nd, counts: &Counts, selection: &Selection) -> (ReadPlan, u64) {
+    let mut bytes = vec![0; array.byte_len(selection).unwrap()];
+    let alone = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .unwrap();
+    let plan = alone
+        .install(|| array.slice_into(selection, &mut bytes))
+        .unwrap();
+    let (reads, read) = counts.take();
+    assert_eq!(plan.bytes_read, read, "{selection:?}");
+    assert_eq!(array.read_plan(selection).unwrap(), plan, "{selection:?}");
+    counts.take();
+    (plan, reads)
+}
+
+/// The two arrays that the format's reference measured, with items of one byte:
+/// blocks of planes along each axis, and in how many reads.
+#[test]
+fn planes_and_points_decode_the_blocks_they_touch() {
+    let cases = [
+        (
+            &[400_u64, 300, 150],
+            &[100_u64, 50, 40],
+            &[10_u64, 50, 5],
+            [(180_u64, 48_u64), (1200, 68), (240, 264)],
+        ),
+        (
+            &[256, 256, 256],
+            &[64, 64, 64],
+            &[16, 16, 16],
+            [(256, 32), (256, 80), (256, 272)],
+        ),
+    ];
+    for (shape, chunk, block, planes) in cases {
+        let items = usize::try_from(shape.iter().product::<u64>()).unwrap();
+        // Raw, which is fast to write and has lengths that are known.
+        let design = B2ndDesign::new(shape, Dtype::parse("|u1").unwrap())
+            .with_chunks(chunk, block)
+            .with_codec(Codec::Lz4, 0);
+        let bytes: Vec<u8> = (0..items).map(|at| (at % 251).to_le_bytes()[0]).collect();
+        let frame = B2ndWriter::encode(&design, &bytes).unwrap();
+        let (array, counts) = counting(frame, 0);
+        let block_len = block.iter().product::<u64>();
+        let blocks = |(chunk, block): (&u64, &u64)| chunk.div_ceil(*block);
+        let prefix = 32 + 4 * chunk.iter().zip(block).map(blocks).product::<u64>();
+        for (axis, (blocks, reads)) in planes.into_iter().enumerate() {
+            for at in [0, shape[axis] / 2, shape[axis] - 1] {
+                let (mut start, mut stop) = (vec![0; 3], shape.to_vec());
+                (start[axis], stop[axis]) = (at, at + 1);
+                let selection = Selection::new(&start, &stop, None).unwrap();
+                let (plan, counted) = taken(&array, &counts, &selection);
+                assert_eq!(
+                    (plan.blocks, counted),
+                    (blocks, reads),
+                    "{shape:?} {axis} {at}"
+                );
+                let bytes = plan.chunks * prefix + blocks * block_len;
+                assert_eq!(plan.bytes_read, bytes, "{shape:?} {axis} {at}");
+            }
+        }
+        let point = Selection::new(&[99, 99, 99], &[100, 100, 100], None).unwrap();
+        let (plan, counted) = taken(&array, &counts, &point);
+        assert_eq!((plan.chunks, plan.blocks, counted), (1, 1, 2));
+        assert_eq!(plan.bytes_read, prefix + block_len);
+    }
+}
+
+/// Coded chunks, dictionaries, deltas, repeated values: what a plan says is what
+/// is read.
+#[test]
+fn plans_of_recorded_frames_hold() {
+    let golden = Golden::open("b2nd");
+    let mut selections = 0;
+    for (_, bytes) in recorded(&golden) {
+        let (array, counts) = counting(bytes.to_vec(), 0);
+        let shape = array.shape().to_vec();
+        taken(&array, &counts, &Selection::whole(&shape));
+        for step in [1, 3] {
+            let stop: Vec<u64> = shape.iter().map(|extent| extent.div_ceil(2)).collect();
+            let steps = vec![step; shape.len()];
+            let selection = Selection::new(&vec![0; shape.len()], &stop, Some(&steps)).unwrap();
+            taken(&array, &counts, &selection);
+            selections += 1;
+        }
+    }
+    assert!(selections > 120, "{selections}");
+}
+
+/// A step passes over blocks, and they are not decoded.
+#[test]
+fn steps_pass_over_blocks() {
+    let design = B2ndDesign::new(&[1000], Dtype::parse("<i2").unwrap()).with_chunks(&[100], &[10]);
+    let frame = B2ndWriter::encode(&design, &sample(2000, 2)).unwrap();
+    let (array, counts) = counting(frame, 0);
+    let every = |step| Selection::new(&[0], &[1000], Some(&[step])).unwrap();
+    for (step, chunks, blocks) in [(1, 10, 100), (10, 10, 100), (20, 10, 50), (250, 4, 4)] {
+        let (plan, _) = taken(&array, &counts, &every(step));
+        assert_eq!((plan.chunks, plan.blocks), (chunks, blocks), "{step}");
+    }
+}

@@ -1,0 +1,251 @@
+//! Arrays changed in place, beside arrays in memory.
+
+use std::{fs, path::Path};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+use zvf_dense::{
+    DenseArray, DenseSink, Dtype, Selection,
+    b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter},
+};
+use zvf_testkit::golden::Golden;
+
+use super::{
+    recorded,
+    written::{picked, sample},
+};
+
+/// An array in memory.
+struct Model {
+    shape: Vec<u64>,
+    size: usize,
+    bytes: Vec<u8>,
+}
+
+impl Model {
+    fn places(&self, selection: &Selection) -> Vec<usize> {
+        let items = self.bytes.len() / self.size;
+        let numbers: Vec<u8> = (0..u32::try_from(items).unwrap())
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        let places = picked(&self.shape, 4, &numbers, selection);
+        let places = places.as_chunks::<4>().0.iter();
+        places
+            .map(|place| usize::try_from(u32::from_le_bytes(*place)).unwrap())
+            .collect()
+    }
+
+    fn update(&mut self, selection: &Selection, bytes: &[u8]) {
+        for (place, item) in self
+            .places(selection)
+            .into_iter()
+            .zip(bytes.chunks(self.size))
+        {
+            self.bytes[place * self.size..][..self.size].copy_from_slice(item);
+        }
+    }
+
+    fn resize(&mut self, shape: &[u64]) {
+        let len = shape.iter().product::<u64>();
+        let bytes = vec![0; usize::try_from(len).unwrap() * self.size];
+        let old = Model {
+            shape: std::mem::replace(&mut self.shape, shape.to_vec()),
+            size: self.size,
+            bytes: std::mem::replace(&mut self.bytes, bytes),
+        };
+        let common: Vec<u64> = old
+            .shape
+            .iter()
+            .zip(shape)
+            .map(|(a, b)| *a.min(b))
+            .collect();
+        let common = Selection::new(&vec![0; shape.len()], &common, None).unwrap();
+        let kept = picked(&old.shape, self.size, &old.bytes, &common);
+        self.update(&common, &kept);
+    }
+}
+
+#[track_caller]
+fn check(array: &B2nd, model: &Model) {
+    assert_eq!(array.shape(), model.shape);
+    assert!(array.slice(&Selection::whole(&model.shape)).unwrap() == model.bytes);
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Update([u64; 2], [u64; 2], u64, u8),
+    Resize([u64; 2]),
+    Append(usize, u64),
+    Layer,
+    Commit,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let pair = || [0..12_u64, 0..12_u64];
+    prop_oneof![
+        3 => (pair(), pair(), 1..4_u64, 0..4_u8).prop_map(|(a, b, s, k)| Change::Update(a, b, s, k)),
+        2 => pair().prop_map(Change::Resize),
+        1 => (0..2_usize, 0..5_u64).prop_map(|(axis, rows)| Change::Append(axis, rows)),
+        1 => Just(Change::Layer),
+        1 => Just(Change::Commit),
+    ]
+}
+
+fn write(path: &Path, design: &B2ndDesign, bytes: &[u8], sparse: bool) {
+    let mut writer = Box::new(if sparse {
+        B2ndWriter::create_directory(path, design).unwrap()
+    } else {
+        B2ndWriter::create(path, design).unwrap()
+    });
+    writer.put_all(bytes).unwrap();
+    writer.finish().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn any_changes_are_those_of_an_array_in_memory(
+        shape in [1..10_u64, 1..10_u64],
+        chunk in [1..7_u64, 1..7_u64],
+        block in [1..7_u64, 1..7_u64],
+        changes in prop::collection::vec(change(), 1..12),
+        sparse: bool,
+    ) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("array.b2nd");
+        let block = [block[0].min(chunk[0]), block[1].min(chunk[1])];
+        let design = B2ndDesign::new(&shape, Dtype::parse("<i2").unwrap()).with_chunks(&chunk, &block);
+        let len = usize::try_from(shape[0] * shape[1]).unwrap() * 2;
+        let mut model = Model { shape: shape.to_vec(), size: 2, bytes: sample(len, 2) };
+        write(&path, &design, &model.bytes, sparse);
+        let mut editor = B2ndEditor::open(&path).unwrap();
+        let mut layers = 0_u8;
+        for change in changes {
+            match change {
+                Change::Update(a, b, step, kind) => {
+                    let clip = |k: usize| { let e = model.shape[k]; (a[k].min(b[k]).min(e), a[k].max(b[k]).min(e)) };
+                    let (rows, columns) = (clip(0), clip(1));
+                    let selection = Selection::new(&[rows.0, columns.0], &[rows.1, columns.1], Some(&[step, 1])).unwrap();
+                    let bytes = sample(usize::try_from(selection.byte_len(2).unwrap()).unwrap(), kind);
+                    editor.update(&selection, &bytes).unwrap();
+                    model.update(&selection, &bytes);
+                }
+                Change::Resize(shape) => {
+                    editor.resize(&shape).unwrap();
+                    model.resize(&shape);
+                }
+                Change::Append(axis, rows) => {
+                    let other = model.shape[1 - axis];
+                    if other == 0 { continue; }
+                    let bytes = sample(usize::try_from(rows * other).unwrap() * 2, 1);
+                    editor.append(axis, &bytes).unwrap();
+                    let mut shape = model.shape.clone();
+                    shape[axis] += rows;
+                    let mut start = vec![0, 0];
+                    start[axis] = model.shape[axis];
+                    model.resize(&shape);
+                    model.update(&Selection::new(&start, &shape, None).unwrap(), &bytes);
+                }
+                Change::Layer => {
+                    layers += 1;
+                    editor.set_vlmetalayer("count", Some(&[layers; 9]));
+                }
+                Change::Commit => {
+                    editor.commit().unwrap();
+                    editor = B2ndEditor::open(&path).unwrap();
+                }
+            }
+            check(editor.array(), &model);
+        }
+        editor.commit().unwrap();
+        let array = B2nd::open(&path).unwrap();
+        check(&array, &model);
+        let found = array.vlmetalayers().next().map(|(_, body)| body.to_vec());
+        prop_assert_eq!(found, (layers > 0).then(|| vec![layers; 9]));
+    }
+}
+
+/// Growing again does not bring back what a shrink took, whoever shrank it.
+#[test]
+fn what_a_foreign_shrink_left_behind_is_not_shown() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("shrunk.b2nd");
+    fs::write(&path, Golden::open("b2nd").file("l_shrunk.b2nd")).unwrap();
+    let mut editor = B2ndEditor::open(&path).unwrap();
+    let shape = editor.array().shape().to_vec();
+    let whole = Selection::whole(&shape);
+    let bytes = editor.array().slice(&whole).unwrap();
+    let mut model = Model {
+        shape: shape.clone(),
+        size: 4,
+        bytes,
+    };
+    let grown: Vec<u64> = shape.iter().map(|extent| extent + 9).collect();
+    editor.resize(&grown).unwrap();
+    model.resize(&grown);
+    check(editor.array(), &model);
+}
+
+#[test]
+fn nothing_is_seen_before_a_commit() {
+    let folder = TempDir::new().unwrap();
+    let dtype = Dtype::parse("|u1").unwrap();
+    let design = B2ndDesign::new(&[6], dtype).with_chunks(&[4], &[2]);
+    for sparse in [false, true] {
+        let path = folder.path().join(format!("{sparse}.b2nd"));
+        write(&path, &design, &[1, 2, 3, 4, 5, 6], sparse);
+        let whole = Selection::whole(&[6]);
+        let mut editor = B2ndEditor::open(&path).unwrap();
+        editor.update(&whole, &[9; 6]).unwrap();
+        assert_eq!(
+            B2nd::open(&path).unwrap().slice(&whole).unwrap(),
+            [1, 2, 3, 4, 5, 6]
+        );
+        drop(editor);
+        // What the interrupted change left is in nobody's way.
+        let mut editor = B2ndEditor::open(&path).unwrap();
+        editor.update(&whole, &[7; 6]).unwrap();
+        editor.commit().unwrap();
+        assert_eq!(B2nd::open(&path).unwrap().slice(&whole).unwrap(), [7; 6]);
+    }
+}
+
+/// Every recorded frame can be changed, whatever wrote it.
+#[test]
+fn recorded_frames_are_changed() {
+    let golden = Golden::open("b2nd");
+    let folder = TempDir::new().unwrap();
+    let mut changed = 0;
+    for (name, bytes) in recorded(&golden) {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let mut editor = B2ndEditor::open(&path).unwrap();
+        let shape = editor.array().shape().to_vec();
+        let size = usize::try_from(editor.array().dtype().size()).unwrap();
+        let bytes = editor.array().slice(&Selection::whole(&shape)).unwrap();
+        let mut model = Model { shape, size, bytes };
+        if model.shape.is_empty() || model.shape.contains(&0) {
+            continue;
+        }
+        let one = Selection::new(
+            &vec![0; model.shape.len()],
+            &vec![1; model.shape.len()],
+            None,
+        )
+        .unwrap();
+        // A float that loses nothing where mantissas are cut.
+        let mut value = vec![0; size];
+        value[size - 1] = 0x41;
+        editor.update(&one, &value).unwrap();
+        model.update(&one, &value);
+        let mut shape = model.shape.clone();
+        shape[0] += 3;
+        editor.resize(&shape).unwrap();
+        model.resize(&shape);
+        editor.commit().unwrap();
+        check(&B2nd::open(&path).unwrap(), &model);
+        changed += 1;
+    }
+    assert!(changed > 60, "{changed}");
+}

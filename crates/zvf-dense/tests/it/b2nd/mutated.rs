@@ -1,0 +1,104 @@
+//! Recorded frames with bytes changed: refused or read, in bounded memory.
+
+use zvf_testkit::golden::Golden;
+
+use super::recorded;
+
+#[path = "../../laws/b2nd.rs"]
+mod array_law;
+#[path = "../../laws/blosc.rs"]
+mod chunk_law;
+
+/// Mutants of all frames together, about.
+const MUTANTS: usize = 30_000;
+/// Longer frames are too slow to be read so often.
+const LONGEST: usize = 6000;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+}
+
+fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
+    for _ in 0..=random.below(2) {
+        // Half of them where headers are, at either end.
+        let at = match random.below(4) {
+            0 => random.below(bytes.len().min(200)),
+            1 => bytes.len() - 1 - random.below(bytes.len().min(150)),
+            _ => random.below(bytes.len()),
+        };
+        match random.below(6) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][random.below(5)],
+            2 => bytes[at] = random.below(256).to_le_bytes()[0],
+            3 => {
+                let number = [0, 1, -1, i32::MAX, i32::MIN, 0x1000_0000][random.below(6)];
+                let number = if random.below(2) == 0 {
+                    number.to_le_bytes()
+                } else {
+                    number.to_be_bytes()
+                };
+                for (byte, value) in bytes[at..].iter_mut().zip(number) {
+                    *byte = value;
+                }
+            }
+            4 => {
+                let from = random.below(bytes.len());
+                let len = random.below(16).min(bytes.len() - from.max(at));
+                bytes.copy_within(from..from + len, at);
+            }
+            _ if random.below(20) == 0 => bytes.truncate(at.max(1)),
+            _ => bytes[at] = bytes[at].wrapping_add(1),
+        }
+    }
+}
+
+/// The most memory the process had, in bytes.
+#[cfg(target_os = "linux")]
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[cfg(not(target_os = "linux"))]
+fn peak() -> u64 {
+    0
+}
+
+#[test]
+fn no_mutant_does_harm() {
+    let golden = Golden::open("b2nd");
+    let files = recorded(&golden).filter(|(_, bytes)| bytes.len() <= LONGEST);
+    let frames: Vec<&[u8]> = files.map(|(_, bytes)| bytes).collect();
+    let mut random = Random(1);
+    let (mut opened, mut read) = (0, 0);
+    let before = peak();
+    for number in 0..MUTANTS {
+        let mut bytes = frames[number % frames.len()].to_vec();
+        mutate(&mut random, &mut bytes);
+        let (is_array, is_whole) = array_law::array(&bytes);
+        opened += usize::from(is_array);
+        read += usize::from(is_whole);
+        chunk_law::chunks(&bytes);
+    }
+    // Most of a frame is data, in which any byte may be another.
+    assert!(
+        opened > MUTANTS / 4 && read > MUTANTS / 20,
+        "{opened} {read}"
+    );
+    assert!(read < opened, "damage was seen");
+    // Other tests of this program run beside this one.
+    let grown = peak() - before;
+    assert!(grown < 256 << 20, "{grown} bytes more");
+}

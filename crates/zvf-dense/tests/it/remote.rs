@@ -1,0 +1,44 @@
+//! Files in a store: what is asked of it.
+
+use std::sync::Arc;
+
+use zvf::Store;
+use zvf_dense::{
+    DenseArray, Selection, Source, StoreSource,
+    tet::{TetFile, TetOptions, verify},
+};
+use zvf_testkit::golden::Golden;
+
+#[test]
+fn a_selection_of_many_tiles_is_one_batch_of_ranges() {
+    let golden = Golden::open("tet");
+    let bytes = golden.file("good/f64_2d_edges_zstd.tet");
+    let store = Store::from_memory([("in/a.tet", bytes.to_vec())]).unwrap();
+    let name = "memory/in/a.tet".to_owned();
+    let source = Arc::new(StoreSource::of(store.clone(), "in/a.tet", name).unwrap());
+    assert_eq!(source.len(), bytes.len() as u64);
+    let before = store.activity().requests;
+    let file = TetFile::open(source.clone(), TetOptions::default()).unwrap();
+    assert_eq!(
+        store.activity().requests - before,
+        2,
+        "the head, and directory with index"
+    );
+    let array = file.dataset_at(0).unwrap();
+    let before = store.activity().requests;
+    let whole = array.slice(&Selection::whole(array.shape())).unwrap();
+    // Nine tiles side by side are one request.
+    assert_eq!(store.activity().requests - before, 1);
+    let local = super::tet_of(bytes).dataset_at(0).unwrap();
+    assert!(whole == local.slice(&Selection::whole(local.shape())).unwrap());
+    assert!(verify(source, TetOptions::default(), true).unwrap().is_ok());
+}
+
+#[test]
+fn what_is_not_there_is_an_error() {
+    let store = Store::from_memory([("a.tet", vec![0_u8; 4])]).unwrap();
+    assert!(StoreSource::of(store.clone(), "b.tet", "b".to_owned()).is_err());
+    let source = StoreSource::of(store, "a.tet", "a".to_owned()).unwrap();
+    assert!(source.read(2..5).is_err() && source.read_into(3, &mut [0; 2]).is_err());
+    assert_eq!(source.read_ranges(&[1..1, 0..2]).unwrap().len(), 2);
+}

@@ -1,0 +1,125 @@
+//! Damaged files: refused or read, in bounded memory, and without a panic.
+
+use std::sync::Arc;
+
+use zvf_dense::{
+    DenseArray, MemorySource, Selection,
+    tet::{
+        Compression, DatasetSpec, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions, verify,
+    },
+};
+use zvf_testkit::golden::Golden;
+
+#[path = "../../laws/tet.rs"]
+mod law;
+
+use law::tet as walk;
+
+#[test]
+fn thirty_thousand_mutants_do_no_harm() {
+    let golden = Golden::open("tet");
+    let good = golden.files().filter(|(path, _)| path.starts_with("good/"));
+    let good: Vec<_> = good.filter(|(_, bytes)| bytes.len() < 9000).collect();
+    let mut state = 0x5eed_u64;
+    let mut next = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let (mut read, mut refused) = (0, 0);
+    for round in 0..30_000 {
+        let (_, bytes) = good[round % good.len()];
+        let mut mutant = bytes.to_vec();
+        for _ in 0..=next(3) {
+            // Most faults that matter are before the payloads and at the end.
+            let len = mutant.len();
+            let at = match next(4) {
+                0 => next(len),
+                1 => len - 1 - next(len.min(120)),
+                _ => next(len.min(400)),
+            };
+            match next(6) {
+                0 => mutant[at] ^= 1 << next(8),
+                1 => mutant[at] = [0, 1, 0x7f, 0x80, 0xff][next(5)],
+                2 => mutant.truncate(at.max(1)),
+                3 => {
+                    let (from, count) = (next(len), next(16));
+                    for k in 0..count.min(len - at).min(len - from) {
+                        mutant[at + k] = mutant[from + k];
+                    }
+                }
+                4 => {
+                    let value = [u64::MAX, u64::MAX / 2, 1 << 40, 0][next(4)].to_le_bytes();
+                    let end = len.min(at + 8);
+                    mutant[at..end].copy_from_slice(&value[..end - at]);
+                }
+                _ => mutant.insert(at, 0),
+            }
+        }
+        match walk(&mutant) {
+            true => read += 1,
+            false => refused += 1,
+        }
+    }
+    // Both happen: neither is the walk blind nor are mutants all the same.
+    assert!(
+        read > 3000 && refused > 10_000,
+        "{read} read, {refused} refused"
+    );
+}
+
+#[test]
+fn every_prefix_is_refused() {
+    let golden = Golden::open("tet");
+    for name in ["footer_v2_zone_index", "f64_1d_edges_zstd"] {
+        let bytes = golden.file(&format!("good/{name}.tet"));
+        assert!(walk(bytes));
+        for len in 0..bytes.len() {
+            assert!(!walk(&bytes[..len]), "{name}: {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_bomb_is_an_error_and_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bomb.tet");
+    let len = 16 << 20;
+    let spec = DatasetSpec::new("a", TetDtype::U8, &[len], &[len]);
+    let spec = spec.compressed(Compression::Zstd(3));
+    let mut writer = TetWriter::create(&path, vec![spec], WriteOptions::default()).unwrap();
+    writer
+        .put_chunk(0, &vec![0; usize::try_from(len).unwrap()])
+        .unwrap();
+    writer.finish().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert!(bytes.len() < 4096);
+    // The frame says sixteen million bytes, the tile has one.
+    let edit = |bytes: &mut Vec<u8>, at: usize, value: u64| {
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    };
+    let record = 40 + 16 + 8;
+    let row = record + 16 + 32;
+    let mut small = bytes.clone();
+    edit(&mut small, record, 1);
+    edit(&mut small, record + 8, 1);
+    edit(&mut small, row + 80, 1);
+    let source = Arc::new(MemorySource::new("small", small));
+    let found = verify(source, TetOptions::default(), true).unwrap();
+    assert!(!found.is_ok());
+    // The tile says 2^50 bytes: refused by the budget, before memory.
+    for at in [record, record + 8, row + 80] {
+        edit(&mut bytes, at, 1 << 50);
+    }
+    let source = Arc::new(MemorySource::new("large", bytes));
+    let file = TetFile::open(source, TetOptions::default()).unwrap();
+    let array = file.dataset("a").unwrap();
+    let one = Selection::new(&[0], &[1], None).unwrap();
+    let error = array.slice(&one).unwrap_err().to_string();
+    assert!(
+        error.contains("1125899906842624 bytes of memory"),
+        "{error}"
+    );
+    assert!(array.slice(&Selection::whole(array.shape())).is_err());
+}

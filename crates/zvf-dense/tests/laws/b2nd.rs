@@ -1,0 +1,51 @@
+//! What holds for any bytes taken for an array of Blosc2: run by the mutation
+//! test and by the fuzz target `dense_b2nd`.
+
+use std::sync::Arc;
+
+use zvf_dense::{DenseArray, MemorySource, Selection, b2nd::B2nd};
+
+/// Memory that bytes may ask for.
+const BUDGET: u64 = 1 << 20;
+
+/// Parts are what the whole has there, and plans what reads take. Says whether
+/// the bytes are an array, and whether all of it can be read.
+pub(crate) fn array(bytes: &[u8]) -> (bool, bool) {
+    let source = MemorySource::new("bytes", bytes.to_vec());
+    let Ok(array) = B2nd::from_source(Arc::new(source), 0, BUDGET) else {
+        return (false, false);
+    };
+    let whole = array.slice(&Selection::whole(array.shape()));
+    // The second element along each axis, or the only one.
+    let start: Vec<u64> = array
+        .shape()
+        .iter()
+        .map(|extent| u64::from(*extent > 1))
+        .collect();
+    let stop: Vec<u64> = array
+        .shape()
+        .iter()
+        .map(|extent| (*extent).min(2))
+        .collect();
+    let one = Selection::new(&start, &stop, None).unwrap();
+    let plan = array.read_plan(&one);
+    let len = array.byte_len(&one).unwrap();
+    if u64::try_from(len).is_ok_and(|len| len > BUDGET) {
+        return (true, false);
+    }
+    let mut bytes = vec![0; len];
+    let taken = array.slice_into(&one, &mut bytes);
+    if let (Ok(plan), Ok(taken)) = (&plan, &taken) {
+        assert_eq!(plan, taken);
+    }
+    let Ok(whole) = whole else {
+        return (true, false);
+    };
+    taken.unwrap();
+    plan.unwrap();
+    let at = start.iter().zip(array.shape());
+    let at = at.fold(0, |at, (start, extent)| at * extent + start);
+    let at = usize::try_from(at).unwrap() * bytes.len();
+    assert_eq!(whole.get(at..at + bytes.len()), Some(&bytes[..]));
+    (true, true)
+}

@@ -1,0 +1,61 @@
+//! What must hold for any bytes taken for a Tetration file: run by the mutation
+//! test and by the fuzz target `dense_tet`.
+
+use std::sync::Arc;
+
+use zvf_dense::{
+    DenseArray, MemorySource, Selection,
+    tet::{MemoryBudget, TetFile, TetOptions, verify},
+};
+
+/// What a result may take.
+const BUDGET: u64 = 1 << 20;
+
+/// Opens the bytes and reads all there is, as far as it can be; whether it can.
+///
+/// # Panics
+///
+/// When a read takes more than the budget, ways to the same bytes do not
+/// agree, or `verify` takes what cannot be opened.
+pub(crate) fn tet(bytes: &[u8]) -> bool {
+    let budget = MemoryBudget {
+        bytes: Some(BUDGET),
+        bps: None,
+    };
+    let options = TetOptions { budget };
+    let source = Arc::new(MemorySource::new("bytes", bytes.to_vec()));
+    let Ok(file) = TetFile::open(source, options) else {
+        return false;
+    };
+    let mut is_read = true;
+    for array in (0..file.datasets().len()).filter_map(|id| file.dataset_at(id)) {
+        let whole = Selection::whole(array.shape());
+        let Ok(plan) = array.read_plan(&whole) else {
+            is_read = false;
+            continue;
+        };
+        assert!(plan.bytes_read <= u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let read = array.slice(&whole);
+        if let Ok(read) = &read {
+            assert!(u64::try_from(read.len()).is_ok_and(|len| len == plan.bytes && len <= BUDGET));
+            if let Ok(Some(borrowed)) = array.borrow(&whole) {
+                assert!(borrowed == read, "the fast path is another array");
+            }
+        }
+        is_read &= read.is_ok();
+        // The last element, and every other one.
+        let last: Vec<u64> = array.shape().iter().map(|extent| extent - 1).collect();
+        let corner = Selection::new(&last, array.shape(), None);
+        let zeros = vec![0; last.len()];
+        let sparse = Selection::new(&zeros, array.shape(), Some(&vec![2; last.len()]));
+        for selection in [corner, sparse].into_iter().flatten() {
+            let part = array.slice(&selection);
+            // What can be read as a whole can be read in part.
+            assert!(part.is_ok() || read.is_err());
+        }
+    }
+    let source = Arc::new(MemorySource::new("bytes", bytes.to_vec()));
+    let verified = verify(source, options, false);
+    assert!(verified.is_ok_and(|found| found.is_ok() || !is_read));
+    is_read
+}

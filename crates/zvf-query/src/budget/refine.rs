@@ -1,0 +1,101 @@
+//! Which regions are given finer.
+
+/// A part of space that is given of one level or the next finer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Region {
+    /// Its place among regions.
+    pub(super) cell: Vec<i64>,
+    /// Vertices of the coarser level.
+    pub(super) coarse: u64,
+    /// Of the finer.
+    pub(super) fine: u64,
+    /// Squared, from the focus; 0 without one.
+    pub(super) distance: f64,
+}
+
+/// Which of the regions are given finer so that there are at most so many vertices: the
+/// nearest first, then those that get the fewest more, each if there is room. No other
+/// that gets more has room then.
+pub(super) fn refine(regions: &[Region], most: u64) -> Vec<bool> {
+    let total = regions.iter().map(|region| region.coarse);
+    let mut total = total.fold(0, u64::saturating_add);
+    let more = |region: &Region| region.fine.saturating_sub(region.coarse);
+    let finer = regions.iter().enumerate();
+    let mut finer: Vec<(usize, &Region)> = finer.filter(|(_, region)| more(region) > 0).collect();
+    finer.sort_by(|(_, a), (_, b)| {
+        let order = a.distance.total_cmp(&b.distance);
+        let order = order.then(more(a).cmp(&more(b)));
+        order.then_with(|| a.cell.cmp(&b.cell))
+    });
+    let mut refined = vec![false; regions.len()];
+    for (at, region) in finer {
+        let with = total.saturating_add(more(region));
+        if let Some(refined) = refined.get_mut(at).filter(|_| with <= most) {
+            (total, *refined) = (with, true);
+        }
+    }
+    refined
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn region(cell: i64, (coarse, fine, distance): (u64, u64, u8)) -> Region {
+        Region {
+            cell: vec![cell],
+            coarse,
+            fine,
+            distance: f64::from(distance),
+        }
+    }
+
+    fn total(regions: &[Region], refined: &[bool]) -> u64 {
+        let both = regions.iter().zip(refined);
+        both.map(|(region, refined)| if *refined { region.fine } else { region.coarse })
+            .sum()
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_as_fit_are_refined(
+            counts in proptest::collection::vec((0_u64..20, 0_u64..60, 0_u8..4), 0..12),
+            more in 0_u64..200,
+        ) {
+            let regions = (0..).zip(&counts).map(|(cell, counts)| region(cell, *counts));
+            let regions: Vec<Region> = regions.collect();
+            let most = total(&regions, &vec![false; regions.len()]) + more;
+            let refined = refine(&regions, most);
+            let given = total(&regions, &refined);
+            prop_assert!(given <= most);
+            let more = |of: &Region| of.fine.saturating_sub(of.coarse);
+            for (at, region) in regions.iter().enumerate() {
+                if refined[at] || more(region) == 0 {
+                    prop_assert!(!refined[at] || more(region) > 0);
+                    continue;
+                }
+                // No room for it now, and none when its turn came.
+                let mut before = refined.clone();
+                for (other, nearer) in regions.iter().enumerate() {
+                    let key = |of: &Region| (of.distance.to_bits(), more(of));
+                    before[other] &= key(nearer) <= key(region);
+                }
+                prop_assert!(total(&regions, &before) + more(region) > most);
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_are_first_and_then_the_cheapest() {
+        let regions = [(1, 9, 4), (1, 9, 0), (1, 3, 4), (1, 30, 0), (5, 2, 9)];
+        let regions = (0..)
+            .zip(regions)
+            .map(|(cell, counts)| region(cell, counts));
+        let regions: Vec<Region> = regions.collect();
+        assert_eq!(refine(&regions, 19), [false, true, true, false, false]);
+        assert_eq!(refine(&regions, 11), [false, false, true, false, false]);
+        assert_eq!(refine(&regions, 10), [false; 5]);
+    }
+}

@@ -1,0 +1,120 @@
+//! Stores of points or paths in many levels.
+
+use serde_json::json;
+
+use super::{
+    Made, Object, Profile, Recipe, Truth, Vertex, parts,
+    pyramid::{cell_of, level_of, single, write_level},
+    random::Random,
+};
+
+/// A store of several levels.
+#[derive(Debug)]
+pub struct Layers {
+    /// The store, and what is in level 0.
+    pub fine: Made,
+    /// What is in level 1 and on. They have neither attributes nor links.
+    pub coarse: Vec<Truth>,
+}
+
+/// Makes a store of 0.9 with so many levels above level 0, each of some of the vertices
+/// of the one below; `additive` levels of what is on no coarser one. Chunks are as long
+/// as those of level 0 or a few times as long.
+///
+/// # Panics
+///
+/// Never: the root is one that was made here.
+pub fn layers(recipe: &Recipe, count: u32, additive: bool) -> Layers {
+    let recipe = Recipe {
+        chunked: false,
+        profile: Profile::V09,
+        ..recipe.clone()
+    };
+    let (fine, mut files) = super::finest(&recipe);
+    let mut random = Random::new(recipe.seed ^ 0x1a7e);
+    let mut root = parts::root(&fine);
+    let mut kept: Vec<usize> = (0..fine.vertices.len()).collect();
+    let mut coarse = Vec::new();
+    for level in 1..=count {
+        let scale = f64::from(*random.pick(&[1_u32, 1, 2, 3, 4]));
+        let shape = fine.chunk_shape.iter().map(|extent| extent * scale);
+        let shape: Vec<f64> = shape.collect();
+        let own: Vec<usize> = if additive && level < count {
+            let (above, own) = kept.into_iter().partition(|_| random.chance(45));
+            kept = above;
+            own
+        } else {
+            // What is left is all on the last of additive levels.
+            kept.retain(|_| additive || random.chance(45));
+            kept.clone()
+        };
+        let truth = sample(&fine, &own, shape);
+        let mut says = json!({"zarr_vectors_level": {
+            "level": level, "vertex_count": truth.vertices.len(), "arrays_present": ["vertices"],
+            "parent_level": level - 1, "chunk_shape": truth.chunk_shape,
+            "preserves_object_ids": true,
+            "inherited_num_objects": fine.objects.as_ref().map_or(0, Vec::len),
+        }});
+        if additive {
+            says["zvf_additive"] = json!(true);
+        }
+        files.group(&level.to_string(), &says);
+        write_level(&truth, &mut files, level);
+        let datasets = root["multiscales"][0]["datasets"].as_array_mut();
+        let factor = 2_f64.powi(i32::try_from(level).unwrap_or(0));
+        datasets.expect("a list").push(json!({
+            "path": level.to_string(), "coordinateTransformations": [
+                {"type": "scale", "scale": vec![factor; fine.axes.len()]},
+                {"type": "translation", "translation": vec![factor; fine.axes.len()]},
+            ],
+        }));
+        coarse.push(truth);
+    }
+    files.group("", &root);
+    Layers {
+        fine: Made {
+            files: files.finish(),
+            truth: fine,
+        },
+        coarse,
+    }
+}
+
+/// A level of these vertices, and of the objects as far as they have them.
+fn sample(fine: &Truth, own: &[usize], chunk_shape: Vec<f64>) -> Truth {
+    let place = |at: usize| {
+        let position = fine.vertices[at].position.iter();
+        position.map(|value| single(*value)).collect::<Vec<f64>>()
+    };
+    let mut order: Vec<(Vec<i64>, usize)> = own
+        .iter()
+        .map(|at| (cell_of(&place(*at), &chunk_shape), *at))
+        .collect();
+    order.sort();
+    let mut vertices: Vec<Vertex> = Vec::with_capacity(order.len());
+    let mut moved = vec![None; fine.vertices.len()];
+    for (chunk, at) in order {
+        let last = vertices.last().filter(|last| last.chunk == chunk);
+        moved[at] = Some(vertices.len());
+        vertices.push(Vertex {
+            position: place(at),
+            row: last.map_or(0, |last| last.row + 1),
+            chunk,
+            fragment: vertices.len(),
+            object: fine.vertices[at].object,
+        });
+    }
+    let mut level = level_of(fine, chunk_shape, vertices);
+    let objects = fine.objects.as_ref().map(|objects| {
+        let objects = objects.iter().map(|object| Object {
+            id: object.id,
+            fragments: fine
+                .vertices_of(object)
+                .filter_map(|at| moved[at])
+                .collect(),
+        });
+        objects.collect()
+    });
+    level.objects = objects;
+    level
+}

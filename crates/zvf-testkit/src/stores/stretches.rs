@@ -1,0 +1,50 @@
+//! Paths that have vertices in common, as coarse levels keep them: a fragment for each
+//! stretch of a path in a chunk, which lists rows that other stretches list as well.
+
+use std::collections::BTreeMap;
+
+use super::{Fragment, Object, Recipe, Truth};
+
+/// The same level with such fragments: of it, fragments and objects are to be written,
+/// and vertices of the other. Equal stretches are one fragment, of several paths.
+pub(super) fn stretches(level: &Truth) -> Truth {
+    let mut numbers: BTreeMap<(Vec<i64>, Vec<usize>), usize> = BTreeMap::new();
+    let cut = |object: &Object| -> Vec<(Vec<i64>, Vec<usize>)> {
+        let chain: Vec<usize> = level.vertices_of(object).collect();
+        let chunk = |at: &usize| &level.vertices[*at].chunk;
+        let stretches = chain.chunk_by(|a, b| chunk(a) == chunk(b));
+        stretches
+            .map(|stretch| (chunk(&stretch[0]).clone(), stretch.to_vec()))
+            .collect()
+    };
+    let objects = level.objects.as_deref().unwrap_or_default();
+    for stretch in objects.iter().flat_map(cut) {
+        numbers.insert(stretch, 0);
+    }
+    let (mut vertices, mut fragments): (Vec<_>, Vec<Fragment>) = (Vec::new(), Vec::new());
+    for ((chunk, stretch), number) in &mut numbers {
+        *number = fragments.len();
+        let last = fragments.last().filter(|last| last.chunk == *chunk);
+        let start = vertices.len();
+        vertices.extend(stretch.iter().map(|at| level.vertices[*at].clone()));
+        fragments.push(Fragment {
+            chunk: chunk.clone(),
+            number: last.map_or(0, |last| last.number + 1),
+            vertices: start..vertices.len(),
+        });
+    }
+    let objects = objects.iter().map(|object| Object {
+        id: object.id,
+        fragments: cut(object).iter().map(|stretch| numbers[stretch]).collect(),
+    });
+    Truth {
+        objects: Some(objects.collect()),
+        recipe: Recipe {
+            shuffled: true,
+            ..level.recipe.clone()
+        },
+        vertices,
+        fragments,
+        ..level.clone()
+    }
+}

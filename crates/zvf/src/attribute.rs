@@ -1,0 +1,375 @@
+//! An attribute of vertices, made of where they are.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use zvf_build::Output;
+use zvf_format::numeric::{Kind, NumericRows};
+use zvf_model::{
+    array::{VertexEncoding, Vertices},
+    generation::Generation,
+    grid::ChunkCoord,
+    key::Key,
+    layout::Part,
+    level::LevelId,
+    zarr::Node,
+};
+use zvf_store::{OpenOptions, Transaction};
+
+use crate::{
+    dataset::Dataset,
+    editing::{element, stale},
+    error::Error,
+    nodes,
+    writing::{
+        objects::{Arrays, encoded, text},
+        run,
+    },
+};
+
+/// Files of an attribute.
+const MOST_FILES: usize = 1 << 26;
+/// Cells that are read in one round trip.
+const AT_ONCE: usize = 256;
+
+/// What is written, and how.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AttributeSpec {
+    /// What it is called.
+    pub name: String,
+    /// What its values are.
+    pub kind: Kind,
+    /// The shape of the values of a vertex: `[]` for one.
+    pub row_shape: Vec<u64>,
+    /// Whether it takes the place of one of this name.
+    pub overwrite: bool,
+    /// About how many bytes positions and values take at a time; a shard has more where
+    /// its vertices do.
+    pub memory: u64,
+}
+
+impl AttributeSpec {
+    /// Of one value for each vertex, half a gibibyte at a time.
+    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            row_shape: Vec::new(),
+            overwrite: false,
+            memory: 512 << 20,
+        }
+    }
+
+    /// Bytes of the values of a vertex.
+    fn row(&self) -> Option<usize> {
+        let extents = self.row_shape.iter();
+        let columns = extents.map(|extent| usize::try_from(*extent).ok());
+        let size = Some(self.kind.size());
+        columns.fold(size, |size, extent| size?.checked_mul(extent?))
+    }
+}
+
+/// What an attribute came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttributeWritten {
+    /// Vertices that have values.
+    pub vertices: u64,
+    /// Chunks they are in.
+    pub chunks: u64,
+    /// Times that values were asked for.
+    pub batches: u64,
+    /// Bytes that were put.
+    pub bytes: u64,
+    /// The number of the transaction.
+    pub transaction: u64,
+}
+
+/// What makes values of positions, which follow each other axis by axis: a row for each,
+/// little-endian.
+pub type Values =
+    dyn Fn(&[f64]) -> Result<Vec<u8>, Box<dyn core::error::Error + Send + Sync>> + Send + Sync;
+
+/// Writes an attribute of the vertices of level 0, in one transaction. Cells are stored as
+/// those of vertices are, and coarser levels are behind from then on.
+///
+/// # Errors
+///
+/// [`Error::AttributeThere`] when there is one of that name and it is to stay;
+/// [`Error::Attribute`] when the name is none, or the values are not as many as they are to be; [`Error::Unchangeable`] for stores of before 0.9;
+/// [`Error::Source`] with what `values` says; [`Error`].
+pub async fn write_vertex_attribute(
+    address: &str,
+    open: &OpenOptions,
+    spec: &AttributeSpec,
+    values: Arc<Values>,
+) -> Result<AttributeWritten, Error> {
+    let store = open.open(address)?;
+    let dataset = Dataset::from_store(address, store.clone()).await?;
+    let profile = dataset.layout().profile();
+    let declared = dataset.root().version.and_then(Generation::of_version);
+    if profile != "0.9" || declared != Some(Generation::V0_9) {
+        let profile = match profile {
+            "0.9" => "an unknown version",
+            older => older,
+        };
+        let address = address.to_owned();
+        return Err(Error::Unchangeable { address, profile });
+    }
+    let mut transaction = store.begin().await?;
+    // What is read from here on is of the state that the transaction is on.
+    let staged = async {
+        let dataset = Dataset::from_store(address, store.clone()).await?;
+        stage(&dataset, &mut transaction, spec, values).await
+    };
+    match staged.await {
+        Ok((root, mut written)) => {
+            written.transaction = transaction.commit(&root).await?.transaction;
+            Ok(written)
+        }
+        Err(error) => {
+            // What is left is swept by whoever writes next.
+            let _ = transaction.abort().await;
+            Err(error)
+        }
+    }
+}
+
+/// Stages nodes and cells; the new root.
+#[expect(clippy::too_many_lines, reason = "one step after the other")]
+async fn stage(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    spec: &AttributeSpec,
+    values: Arc<Values>,
+) -> Result<(Bytes, AttributeWritten), Error> {
+    let refused = |why| Error::Attribute {
+        name: spec.name.clone(),
+        why,
+    };
+    let is_name = !spec.name.is_empty()
+        && !spec.name.starts_with('.')
+        && !spec.name.contains(['/', '\\'])
+        && spec.name != "zarr.json";
+    let path = format!("0/vertex_attributes/{}", spec.name);
+    let key = Key::parse(&path).ok().filter(|_| is_name);
+    let key = key.ok_or_else(|| refused("that is no name of an attribute"))?;
+    let row = spec.row().filter(|row| *row > 0);
+    let row = row.ok_or_else(|| refused("a vertex has no value, or too many"))?;
+    let store = dataset.store();
+    let old = match nodes::read_one(store, &key).await? {
+        Some(_) if !spec.overwrite => {
+            let name = spec.name.clone();
+            return Err(Error::AttributeThere { name });
+        }
+        Some(_) => store.list_all(&key, MOST_FILES).await?,
+        None => Vec::new(),
+    };
+    let session = dataset.session();
+    let part = session.stored_part(LevelId::FULL, &Part::Vertices).await?;
+    let part = part.ok_or_else(|| refused("the store has no vertices"))?;
+    let says = Vertices::parse(part.node(), part.attributes())?.value;
+    if says.encoding != VertexEncoding::Raw {
+        return Err(refused(
+            "vertices are compressed with Draco, which is not decoded",
+        ));
+    }
+    let chunks = part.chunks().to_vec();
+    let outputs = nodes_of(dataset, &path, spec, &chunks).await?;
+    let arrays = Arrays::of(&outputs)?;
+    let array = arrays.get(&path)?;
+    // Shards are written whole.
+    let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
+    for chunk in chunks {
+        let index = element(&array, chunk.coords())?;
+        let place = array.object_of(&index).map_err(|source| Error::Index {
+            node: key.clone(),
+            source,
+        })?;
+        objects.entry(place.0).or_default().push(chunk);
+    }
+    let mut written = AttributeWritten::default();
+    let mut put: HashSet<Key> = HashSet::new();
+    let mut staged = encoded(&arrays, outputs)?;
+    let axes = dataset.root().axes.len();
+    let kept = u64::try_from(axes.saturating_mul(8).saturating_add(row)).unwrap_or(u64::MAX);
+    let mut batch = Batch::default();
+    let mut waiting = objects.into_values().peekable();
+    while let Some(own) = waiting.next() {
+        for some in own.chunks(AT_ONCE) {
+            let cells = session.stored_cells(&part, some).await;
+            for (chunk, cell) in some.iter().zip(cells) {
+                let cell = cell.map_err(zvf_query::QueryError::from)?;
+                batch.add(chunk, &cell, says.dtype, axes)?;
+            }
+        }
+        let vertices = batch.vertices(axes);
+        if waiting.peek().is_some() && vertices.saturating_mul(kept) < spec.memory {
+            continue;
+        }
+        let full = std::mem::take(&mut batch);
+        written.vertices += vertices;
+        written.chunks += full.rows.len() as u64;
+        written.batches += 1;
+        let (make, shape) = (Arc::clone(&values), (path.clone(), row, axes));
+        let (arrays, name) = (arrays.clone(), spec.name.clone());
+        let made = run(move || {
+            let bytes = make(&full.positions).map_err(Error::Source)?;
+            let (path, row, axes) = shape;
+            if bytes.len() != full.positions.len() / axes.max(1) * row {
+                return Err(Error::Attribute {
+                    name,
+                    why: "there are not as many values as vertices",
+                });
+            }
+            let mut rest = bytes.as_slice();
+            let mut outputs = Vec::with_capacity(full.rows.len());
+            for (chunk, rows) in full.rows {
+                let (own, next) = rest.split_at((rows * row).min(rest.len()));
+                rest = next;
+                outputs.push(Output::Cell {
+                    array: path.clone(),
+                    index: element(&arrays.get(&path)?, chunk.coords())?,
+                    payload: own.to_vec(),
+                });
+            }
+            encoded(&arrays, outputs)
+        });
+        staged.extend(made.await?);
+        written.bytes += staged.iter().map(|(_, own)| own.len() as u64).sum::<u64>();
+        put.extend(staged.iter().map(|(key, _)| key.clone()));
+        transaction.put_each(std::mem::take(&mut staged)).await?;
+    }
+    transaction.put_each(staged).await?;
+    for file in old {
+        let name = format!("{path}/{}", file.name);
+        let own = nodes::named(Key::parse(&name), &name)?;
+        if !put.contains(&own) {
+            transaction.delete(own).await?;
+        }
+    }
+    // Whatever others did to the vertices.
+    transaction.touch("*");
+    let key = nodes::metadata(&Key::root())?;
+    let root = Node::parse(&key, transaction.root())?;
+    let touched: BTreeSet<String> = part
+        .chunks()
+        .iter()
+        .map(|chunk| format!("0/{chunk}"))
+        .collect();
+    let root = stale(root.attributes().clone(), &touched);
+    Ok((text(&zvf_build::group(&root)), written))
+}
+
+/// Positions of some chunks.
+#[derive(Default)]
+struct Batch {
+    positions: Vec<f64>,
+    /// Chunks, and how many vertices each has.
+    rows: Vec<(ChunkCoord, usize)>,
+}
+
+impl Batch {
+    fn add(
+        &mut self,
+        chunk: &ChunkCoord,
+        cell: &[u8],
+        dtype: zvf_format::numeric::Dtype,
+        axes: usize,
+    ) -> Result<(), Error> {
+        let columns = u32::try_from(axes)
+            .ok()
+            .and_then(|axes| axes.try_into().ok());
+        let broken = || Error::Attribute {
+            name: format!("0/vertices/{chunk}"),
+            why: "it is no whole number of positions",
+        };
+        let rows = NumericRows::parse(cell, dtype, columns.ok_or_else(broken)?);
+        let rows = rows.map_err(|_| broken())?;
+        match dtype.kind() {
+            Kind::Float32 => {
+                let values = rows.elements::<f32>();
+                let values = values.iter().flat_map(zvf_format::numeric::Elements::iter);
+                self.positions.extend(values.map(f64::from));
+            }
+            Kind::Float64 => {
+                let values = rows.elements::<f64>();
+                self.positions
+                    .extend(values.iter().flat_map(zvf_format::numeric::Elements::iter));
+            }
+            _ => {
+                return Err(Error::Attribute {
+                    name: "0/vertices".to_owned(),
+                    why: "positions are neither float32 nor float64",
+                });
+            }
+        }
+        self.rows.push((chunk.clone(), rows.rows()));
+        Ok(())
+    }
+
+    fn vertices(&self, axes: usize) -> u64 {
+        (self.positions.len() / axes.max(1)) as u64
+    }
+}
+
+/// The node of the attribute, stored as vertices are, and those above it.
+async fn nodes_of(
+    dataset: &Dataset,
+    path: &str,
+    spec: &AttributeSpec,
+    chunks: &[ChunkCoord],
+) -> Result<Vec<Output>, Error> {
+    let vertices = json_of(dataset, "0/vertices").await?;
+    let mut says = Map::new();
+    let mut keys: Vec<String> = chunks.iter().map(ToString::to_string).collect();
+    keys.sort_unstable();
+    says.insert("nonempty_chunks".to_owned(), json!(keys));
+    if let Some(origin) = vertices["attributes"].get("chunk_grid_origin") {
+        says.insert("chunk_grid_origin".to_owned(), origin.clone());
+    }
+    says.insert("zv_array".to_owned(), json!("attribute"));
+    says.insert("name".to_owned(), json!(spec.name));
+    says.insert("dtype".to_owned(), json!(spec.kind.name()));
+    says.insert("row_shape".to_owned(), json!(spec.row_shape));
+    let mut array = vertices;
+    array["attributes"] = Value::Object(says);
+    let mut level = json_of(dataset, "0").await?;
+    let present = level
+        .get_mut("attributes")
+        .and_then(|says| says.get_mut("zarr_vectors_level"))
+        .and_then(|says| says.get_mut("arrays_present"))
+        .and_then(Value::as_array_mut);
+    if let Some(present) = present
+        && !present.iter().any(|name| name == "vertex_attributes")
+    {
+        present.push(json!("vertex_attributes"));
+    }
+    let node = |path: &str, json| Output::Node {
+        path: path.to_owned(),
+        json,
+    };
+    let mut outputs = vec![node(path, array), node("0", level)];
+    let family = "0/vertex_attributes";
+    let key = nodes::named(Key::parse(family), family)?;
+    if nodes::read_one(dataset.store(), &key).await?.is_none() {
+        outputs.push(node(family, zvf_build::group(&Map::new())));
+    }
+    Ok(outputs)
+}
+
+/// A node as it is written.
+async fn json_of(dataset: &Dataset, path: &str) -> Result<Value, Error> {
+    let key = nodes::metadata(&nodes::named(Key::parse(path), path)?)?;
+    let read = [zvf_store::Read::full(key.clone())];
+    let found = dataset.store().read(&read).await?.into_iter().next();
+    let bytes = found
+        .flatten()
+        .ok_or_else(|| Error::MissingArray { node: key.clone() })?;
+    serde_json::from_slice(&bytes).map_err(|source| Error::Json { key, source })
+}

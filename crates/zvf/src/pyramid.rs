@@ -1,0 +1,512 @@
+//! Coarser levels of a store.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "shares, extents and choices, none of which needs to be exact"
+)]
+
+mod between;
+mod build;
+mod clear;
+mod coarse;
+mod deep;
+mod job;
+mod metadata;
+mod objects;
+mod plan;
+pub(crate) mod refresh;
+mod source;
+mod sparse;
+mod stats;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
+
+use serde_json::{Map, Value};
+use zvf_build::{
+    Profile,
+    coarsen::{Field, Rule},
+    migrate::Form,
+};
+use zvf_model::{generation::Generation, level::LevelId, zarr::Node};
+use zvf_store::{OpenOptions, Store, Transaction};
+
+use self::{
+    build::Build,
+    coarse::Coarsening,
+    plan::Known,
+    source::{SortedLinks, Source},
+};
+use crate::{dataset::Dataset, error::Error, nodes, writing::objects::text};
+
+pub use coarse::{Kept, LevelDesign};
+pub use plan::{Automatic, Way};
+pub use refresh::{refresh, refresh_in};
+
+/// Which links between levels are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrossLevel {
+    /// None.
+    None,
+    /// From each vertex to the one it became.
+    #[default]
+    Implicit,
+    /// And from that to all it stands for.
+    Explicit,
+}
+
+impl CrossLevel {
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Implicit => "implicit",
+            Self::Explicit => "explicit",
+        }
+    }
+
+    /// Whether links to the next level and back are stored.
+    fn stores(self, depth: Option<u32>) -> (bool, bool) {
+        let any = depth != Some(0);
+        (any && self != Self::None, any && self == Self::Explicit)
+    }
+}
+
+/// Who is told while a level is made: which one, how many of its chunks are, and of how
+/// many.
+pub type LevelProgress = Arc<dyn Fn(LevelId, u64, u64) + Send + Sync>;
+
+/// Which levels there are to be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Levels {
+    /// As many as it takes.
+    Automatic(Automatic),
+    /// These, the finest first.
+    Given(Vec<LevelDesign>),
+}
+
+impl Default for Levels {
+    fn default() -> Self {
+        Self::Automatic(Automatic::default())
+    }
+}
+
+/// How levels are made.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct PyramidOptions {
+    /// The levels.
+    pub levels: Levels,
+    /// What becomes of the values of attributes, by name; what suits their type when
+    /// not said.
+    pub rules: BTreeMap<String, Rule>,
+    /// Which links between levels are stored.
+    pub cross_level: CrossLevel,
+    /// How many levels links go over; all when `None`.
+    pub depth: Option<u32>,
+    /// Whether levels that are there are replaced.
+    pub replace: bool,
+    /// Who is told how far it is.
+    pub progress: Option<LevelProgress>,
+    /// How the store is opened.
+    pub open: OpenOptions,
+}
+
+impl core::fmt::Debug for PyramidOptions {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PyramidOptions")
+            .field("levels", &self.levels)
+            .field("cross_level", &self.cross_level)
+            .field("depth", &self.depth)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PyramidOptions {
+    /// As metadata has it.
+    fn depth_of(&self) -> i64 {
+        match (self.cross_level, self.depth) {
+            (CrossLevel::None, _) => 0,
+            (_, None) => -1,
+            (_, Some(depth)) => i64::from(depth),
+        }
+    }
+}
+
+/// A level that was made.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LevelMade {
+    /// Its number.
+    pub level: LevelId,
+    /// How.
+    pub method: &'static str,
+    /// Vertices that are stored.
+    pub vertices: u64,
+    /// Vertices that objects name, each as often as it is named.
+    pub named: u64,
+    /// Chunks with vertices.
+    pub chunks: u64,
+    /// Objects that have vertices; `None` without objects.
+    pub objects: Option<u64>,
+    /// Links inside the level.
+    pub links: u64,
+    /// Bytes that were written, those of links to the level among them.
+    pub bytes: u64,
+    /// How far geometry moved at most, where the method says.
+    pub error: Option<f64>,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// The number of the transaction.
+    pub transaction: u64,
+}
+
+/// What came of a pyramid.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Pyramid {
+    /// The levels that were made, the finest first.
+    pub levels: Vec<LevelMade>,
+}
+
+/// Makes coarser levels of the store at `address`.
+///
+/// Each level is one transaction: it is there when all of it is, and a build that is
+/// interrupted leaves the levels that were complete.
+///
+/// # Errors
+///
+/// [`Error::NoPyramid`] when levels of the store are not made; [`Error`].
+pub async fn pyramid(address: &str, options: &PyramidOptions) -> Result<Pyramid, Error> {
+    let store = options.open.open(address)?;
+    pyramid_in(&store, address, options).await
+}
+
+/// The same of a store that is open already.
+///
+/// # Errors
+///
+/// As for [`pyramid`].
+pub async fn pyramid_in(
+    store: &Store,
+    address: &str,
+    options: &PyramidOptions,
+) -> Result<Pyramid, Error> {
+    make(store, address, options, 0).await
+}
+
+/// Makes the levels after `first`.
+async fn make(
+    store: &Store,
+    address: &str,
+    options: &PyramidOptions,
+    first: u32,
+) -> Result<Pyramid, Error> {
+    if let Some(made) = once(store, address, options).await? {
+        return Ok(made);
+    }
+    let mut made = Pyramid::default();
+    let mut before: Option<LevelDesign> = None;
+    let mut known: Option<Known> = None;
+    for step in 0.. {
+        let number = first.saturating_add(step);
+        let dataset = Dataset::from_store(address, store.clone()).await?;
+        let id = LevelId::new(number);
+        let coarsening = Coarsening {
+            rules: options.rules.clone(),
+            is_again: number > 0,
+        };
+        let source = Source::open(&dataset, id, &coarsening).await?;
+        let design = match &options.levels {
+            Levels::Given(levels) => levels.get(step as usize).cloned(),
+            Levels::Automatic(automatic) => {
+                let known = match known {
+                    Some(known) => known,
+                    None => source.known().await?,
+                };
+                automatic
+                    .next(&source, step, known, before.as_ref())
+                    .await?
+            }
+        };
+        let Some(design) = design else { break };
+        let level = level(&source, &design, &coarsening, options).await?;
+        let fine = known.map(|known| known.vertices);
+        known = Some(Known {
+            vertices: level.vertices,
+            chunks: level.chunks,
+            fewer: fine.map(|fine| fine as f64 / level.vertices.max(1) as f64),
+        });
+        let is_empty = level.vertices == 0;
+        made.levels.push(level);
+        before = Some(design);
+        if is_empty {
+            break;
+        }
+    }
+    Ok(made)
+}
+
+/// Makes levels that hold each point once, if that is asked for.
+async fn once(
+    store: &Store,
+    address: &str,
+    options: &PyramidOptions,
+) -> Result<Option<Pyramid>, Error> {
+    let is_asked = match &options.levels {
+        Levels::Automatic(automatic) => automatic.additive,
+        Levels::Given(levels) => levels.iter().any(|level| level.additive),
+    };
+    if !is_asked {
+        return Ok(None);
+    }
+    let coarsening = Coarsening {
+        rules: options.rules.clone(),
+        is_again: false,
+    };
+    let mut made = Pyramid::default();
+    let mut designs = match &options.levels {
+        Levels::Given(levels) if levels.iter().all(|level| level.additive) => Some(levels.clone()),
+        Levels::Given(_) => {
+            return Err(Error::NoPyramid {
+                why: "either all levels hold each point once, or none does",
+            });
+        }
+        Levels::Automatic(_) => None,
+    };
+    for target in 1.. {
+        let dataset = Dataset::from_store(address, store.clone()).await?;
+        let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
+        if let (None, Levels::Automatic(automatic)) = (&designs, &options.levels) {
+            designs = Some(automatic.once(&source, source.known().await?).await?);
+        }
+        let design = designs.as_ref().and_then(|designs| designs.get(target - 1));
+        let Some(design) = design else { break };
+        let target = LevelId::new(u32::try_from(target).unwrap_or(u32::MAX));
+        let level = level_at(&source, target, design, &coarsening, options).await?;
+        made.levels.push(level);
+    }
+    Ok(Some(made))
+}
+
+/// Makes the level after that of a source.
+async fn level(
+    source: &Source<'_>,
+    design: &LevelDesign,
+    coarsening: &Coarsening,
+    options: &PyramidOptions,
+) -> Result<LevelMade, Error> {
+    let target = source.id.offset(1).ok_or(Error::NoPyramid {
+        why: "there is no number for another level",
+    })?;
+    level_at(source, target, design, coarsening, options).await
+}
+
+/// Makes a level of a source.
+async fn level_at(
+    source: &Source<'_>,
+    target: LevelId,
+    design: &LevelDesign,
+    coarsening: &Coarsening,
+    options: &PyramidOptions,
+) -> Result<LevelMade, Error> {
+    let start = Instant::now();
+    let dataset = source.dataset;
+    check_rules(source, options)?;
+    let form = form(dataset).await?;
+    let there: Vec<LevelId> = dataset.surveyed().await?.levels().to_vec();
+    if there.iter().any(|level| *level >= target) && !options.replace {
+        return Err(Error::NoPyramid {
+            why: "there are coarser levels already; --overwrite replaces them, --refresh makes those anew \
+                  that are behind",
+        });
+    }
+    let mut transaction = dataset.store().begin().await?;
+    clear::levels(dataset.store(), &mut transaction, target, &there).await?;
+    let kept = kept(source, design).await?;
+    let build = Build::new(
+        source,
+        options,
+        (design, coarsening),
+        kept,
+        (form, transaction, target),
+    )?;
+    match fill(build).await {
+        Ok((mut build, root)) => {
+            let committed = build.transaction.commit(&root).await?;
+            let tally = &build.tally;
+            Ok(LevelMade {
+                level: build.target,
+                method: design.method.name(),
+                vertices: tally.rows,
+                named: tally.names,
+                chunks: tally.chunks,
+                objects: source.objects.as_ref().map(|_| tally.present),
+                links: tally.links,
+                bytes: tally.bytes,
+                error: tally.error,
+                seconds: start.elapsed().as_secs_f64(),
+                transaction: committed.transaction,
+            })
+        }
+        Err((transaction, error)) => {
+            // What is left is swept by whoever writes next.
+            let _ = transaction.abort().await;
+            Err(error)
+        }
+    }
+}
+
+/// Which objects a level keeps, by row; all when `None`.
+async fn kept(source: &Source<'_>, design: &LevelDesign) -> Result<Option<Vec<bool>>, Error> {
+    let scale = design.chunk_scale.iter();
+    let scale: Vec<i64> = scale.map(|scale| i64::from(*scale)).collect();
+    match &design.sparsity {
+        Some(wanted) => sparse::kept(source, wanted, &scale).await,
+        None => Ok(None),
+    }
+}
+
+/// Refuses rules for attributes that are not there. Coarser levels may have lost all
+/// that had one.
+fn check_rules(source: &Source<'_>, options: &PyramidOptions) -> Result<(), Error> {
+    if source.id != LevelId::FULL {
+        return Ok(());
+    }
+    let cells = source.vertex.iter().chain(&source.fragment);
+    let links = source.links.iter().flat_map(|links| &links.fields);
+    let known = cells.map(|own| own.name.as_str());
+    let known: BTreeSet<&str> = known.chain(links.map(|own| own.name.as_str())).collect();
+    let unknown = options
+        .rules
+        .keys()
+        .find(|name| !known.contains(name.as_str()));
+    match unknown {
+        None => Ok(()),
+        Some(name) => Err(Error::PyramidAttribute {
+            name: name.clone(),
+            known: match known.is_empty() {
+                true => "none".to_owned(),
+                false => known.into_iter().collect::<Vec<_>>().join(", "),
+            },
+        }),
+    }
+}
+
+/// Stages all of a level; the root that makes it part of the store.
+async fn fill(mut build: Build<'_>) -> Result<(Build<'_>, bytes::Bytes), (Transaction, Error)> {
+    match stage(&mut build).await {
+        Ok(root) => Ok((build, root)),
+        Err(error) => Err((build.transaction, error)),
+    }
+}
+
+async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Error> {
+    let sorted: SortedLinks = build.source.sorted_links(&build.scale);
+    build.chunks(&sorted).await?;
+    build.crossing(&sorted).await?;
+    build.deep_links().await?;
+    build.object_index().await?;
+    build.tables().await?;
+    let says = build.old_says();
+    build.nodes(&says).await?;
+    build.link_families().await?;
+    build.groups().await?;
+    let level = build.level_says();
+    build
+        .put(vec![Form::group(&build.target.to_string(), &level)])
+        .await?;
+    // Whatever others did to what it was made of.
+    build.transaction.touch("*");
+    let key = nodes::metadata(&zvf_model::key::Key::root())?;
+    let root = Node::parse(&key, build.transaction.root())?;
+    let mut root = root.attributes().clone();
+    clear::root(&mut root, build.target, build.source.is_shared);
+    let root = build.root_says(root);
+    Ok(text(&zvf_build::group(&root)))
+}
+
+impl Build<'_> {
+    /// What the nodes of the level before say, by the paths of the new one.
+    fn old_says(&self) -> BTreeMap<String, Map<String, Value>> {
+        let path = &self.shared.coarse.path;
+        let mut says = BTreeMap::new();
+        let mut add = |family: String, attributes: &Map<String, Value>| {
+            says.insert(format!("{path}/{family}"), attributes.clone());
+        };
+        let fragments = serde_json::json!({
+            "zv_array": "link_fragments",
+            "encoding": "fragment_index_v1",
+        });
+        if let Value::Object(fragments) = fragments {
+            add("link_fragments".to_owned(), &fragments);
+        }
+        add("vertices".to_owned(), self.source.vertex_says());
+        add("vertex_fragments".to_owned(), self.source.fragment_says());
+        let recipe = &self.shared.recipe;
+        let vertex = self.source.vertex.iter().zip(&recipe.vertex);
+        for (own, field) in vertex {
+            let says = counted(own.says(), field);
+            add(format!("vertex_attributes/{}", own.name), &says);
+        }
+        let fragment = self.source.fragment.iter().zip(&recipe.fragment);
+        for (own, field) in fragment {
+            let says = counted(own.says(), field);
+            add(format!("fragment_attributes/{}", own.name), &says);
+        }
+        says
+    }
+
+    /// Groups above arrays.
+    async fn groups(&mut self) -> Result<(), Error> {
+        let level = &self.shared.coarse.path;
+        let paths = self.families();
+        let mut outputs = Vec::new();
+        for family in ["vertex_attributes", "fragment_attributes"] {
+            let path = format!("{level}/{family}");
+            if paths.iter().any(|own| own.starts_with(&format!("{path}/"))) {
+                outputs.push(Form::bare(&path));
+            }
+        }
+        self.put(outputs).await
+    }
+}
+
+/// What the node of an attribute says; that of counts is one of numbers, whatever it was.
+fn counted(says: &Map<String, Value>, field: &Field) -> Map<String, Value> {
+    let mut says = says.clone();
+    if field.rule == Rule::Count {
+        for key in [
+            "encoding",
+            "categories",
+            "ordered",
+            "_FillValue",
+            "channel_names",
+        ] {
+            says.remove(key);
+        }
+        says.insert("dtype".to_owned(), field.made().kind().name().into());
+        if says.contains_key("row_shape") {
+            says.insert("row_shape".to_owned(), serde_json::json!([]));
+        }
+    }
+    says
+}
+
+/// How the cells of a store are written: as those there are.
+async fn form(dataset: &Dataset) -> Result<Form, Error> {
+    let profile = match (dataset.layout().profile(), dataset.detection().generation) {
+        ("0.9", _) => Profile::V09,
+        (_, Generation::V0_8_0) => Profile::V08,
+        _ => {
+            return Err(Error::NoPyramid {
+                why: "its generation is too old: `zvf migrate` makes a store of 0.9 of it",
+            });
+        }
+    };
+    let (compression, checksum) = stats::codecs(dataset).await?;
+    Ok(Form::new(profile, compression, Some(checksum))?)
+}

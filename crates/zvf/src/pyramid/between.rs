@@ -1,0 +1,292 @@
+//! Links between chunks of a level, of those of the one before.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use zvf_build::{
+    Output,
+    coarsen::{Field, NONE, Rule, contract_links},
+    migrate::{Filing, Form, LinkForm},
+};
+use zvf_model::grid::ChunkCoord;
+use zvf_query::CellLinks;
+
+use super::{
+    build::{Build, Stored},
+    job::{NewCell, columns, file},
+    source::{Links, SortedLinks},
+};
+use crate::error::Error;
+
+/// Cells that are read at a time.
+const AT_ONCE: usize = 1024;
+
+impl Build<'_> {
+    /// Links whose ends are in different chunks.
+    pub(super) async fn crossing(&mut self, sorted: &SortedLinks) -> Result<(), Error> {
+        let (Some(links), Some(form)) = (&self.source.links, self.shared.links.clone()) else {
+            return Ok(());
+        };
+        let mut batch: Vec<(&Vec<ChunkCoord>, &Vec<usize>)> = Vec::new();
+        let mut cells = 0;
+        let only = self.only.clone();
+        let is_made = |chunks: &[ChunkCoord]| {
+            let only = only.as_ref();
+            only.is_none_or(|(stale, _)| chunks.iter().any(|chunk| stale.contains(chunk)))
+        };
+        let units = sorted.between.iter().filter(|(chunks, _)| is_made(chunks));
+        let mut units = units.peekable();
+        while let Some(unit) = units.next() {
+            cells += unit.1.len();
+            batch.push(unit);
+            if cells < AT_ONCE && units.peek().is_some() {
+                continue;
+            }
+            let wanted: Vec<usize> = batch
+                .iter()
+                .flat_map(|(_, cells)| cells.iter().copied())
+                .collect();
+            let mut read = self.source.read_links(&wanted).await?.into_iter();
+            let mut new = Vec::new();
+            for (chunks, cells) in batch.drain(..) {
+                let own: Vec<CellLinks> = read.by_ref().take(cells.len()).collect();
+                self.unit(links, &form, chunks, &own, &mut new)?;
+            }
+            cells = 0;
+            let (objects, puts) = self.shared.encode(new)?;
+            self.tally.count_puts(puts);
+            self.put_objects(objects).await?;
+        }
+        Ok(())
+    }
+
+    /// All links between the same chunks.
+    fn unit(
+        &mut self,
+        links: &Links,
+        form: &LinkForm,
+        chunks: &[ChunkCoord],
+        read: &[CellLinks],
+        new: &mut Vec<NewCell>,
+    ) -> Result<(), Error> {
+        let width = links.width;
+        let mut ends: Vec<u64> = Vec::new();
+        let (mut values, mut counts) = (vec![Vec::new(); links.fields.len()], Vec::new());
+        for cell in read.iter().filter(|cell| self.source.is_first_copy(cell)) {
+            let of: Vec<(u64, Option<&Vec<u32>>)> = cell
+                .chunks
+                .iter()
+                .map(|chunk| {
+                    let coarse = self.source.chunk_of(chunk, &self.scale);
+                    let number = chunks.binary_search(&coarse).unwrap_or(0) as u64;
+                    (number << 32, self.tally.parents.get(chunk))
+                })
+                .collect();
+            for (chunk, row) in &cell.ends {
+                let end = of.get(*chunk as usize).and_then(|(number, parents)| {
+                    let row = usize::try_from(*row).ok()?;
+                    let parent = *parents.as_ref()?.get(row)?;
+                    Some((number, parent))
+                });
+                // A row that is not there was refused when the chunk was made.
+                ends.push(match end {
+                    Some((_, NONE)) | None => u64::MAX,
+                    Some((number, parent)) => number | u64::from(parent),
+                });
+            }
+            counts.push(cell.ends.len() / width);
+            for (all, own) in values.iter_mut().zip(&cell.values) {
+                all.push(own.as_deref());
+            }
+        }
+        let is_tree = self.shared.recipe.shape == zvf_build::coarsen::Shape::Trees;
+        let (kept, into) = contract_links(&ends, width, links.directed || is_tree);
+        let count = kept.len() / width;
+        if count == 0 {
+            return Ok(());
+        }
+        self.tally.links += count as u64;
+        self.tally.crossing += count as u64;
+        let names = vec!["of links"; counts.len()];
+        let mut columns_of: Vec<Option<(Vec<u8>, usize)>> = Vec::new();
+        for (field, cells) in links.fields.iter().zip(&values) {
+            let payload = field.merged(cells, &counts, &names, &into, count)?;
+            columns_of.push(payload.map(|payload| {
+                let row = payload.len() / count;
+                (payload, row)
+            }));
+        }
+        let coords: Vec<&[i64]> = chunks.iter().map(ChunkCoord::coords).collect();
+        let ends: Vec<(u32, u64)> = kept
+            .iter()
+            .map(|end| ((end >> 32) as u32, end & u64::from(u32::MAX)))
+            .collect();
+        let all: Vec<usize> = (0..count).collect();
+        let arity = self.shared.coarse.arity;
+        let mut filed: Vec<(Filing, Vec<i64>, Vec<usize>)> = Vec::new();
+        file(
+            form,
+            &coords,
+            &ends,
+            &all,
+            arity,
+            new,
+            &mut |filing, at, from| {
+                filed.push((filing.clone(), at.to_vec(), from.to_vec()));
+            },
+        )?;
+        self.tally.physical += filed
+            .iter()
+            .map(|(.., from)| from.len() as u64)
+            .sum::<u64>();
+        for (filing, at, from) in filed {
+            for (field, column) in links.fields.iter().zip(&columns_of) {
+                let Some((payload, row)) = column else {
+                    continue;
+                };
+                let own: Vec<u8> = from
+                    .iter()
+                    .flat_map(|link| &payload[link * row..(link + 1) * row])
+                    .copied()
+                    .collect();
+                let wide = columns(&own, from.len() as u64, field.made().size());
+                let about = (field.name.as_str(), field.made().kind().name(), wide);
+                let says = form.attribute(&filing, about, arity, from.len() as u64);
+                new.push(NewCell::said(
+                    form.attribute_path(&field.name, &filing),
+                    &at,
+                    own,
+                    says,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes above links: of families and attributes.
+    pub(super) async fn link_families(&mut self) -> Result<(), Error> {
+        let mut outputs = Vec::new();
+        let level = self.shared.coarse.path.clone();
+        let arity = self.shared.coarse.arity;
+        let any = Filing::Offsets(String::new());
+        let logical = self.tally.links;
+        let paths = self.families();
+        if let (Some(form), Some(links)) = (&self.shared.links, &self.source.links) {
+            let says = &links.says;
+            let crossing = self.tally.crossing;
+            let copies = self.tally.physical - (logical - crossing);
+            let counts = (logical, self.tally.physical);
+            outputs.push(Form::bare(&format!("{level}/links")));
+            let folders = match form.is_current() {
+                true => {
+                    outputs.push(form.family(&any, says, arity, counts));
+                    vec![("link_attributes", any.clone())]
+                }
+                false => {
+                    outputs.push(Form::bare(&format!("{level}/cross_chunk_links")));
+                    let mut inside = says.clone();
+                    // What links between chunks say of theirs.
+                    inside.remove("num_links");
+                    inside.remove("sid_ndim");
+                    outputs.push(form.family(&Filing::Aligned, &inside, arity, counts));
+                    let counts = (crossing, copies);
+                    outputs.push(form.family(&Filing::Crossing, says, arity, counts));
+                    vec![
+                        ("link_attributes", Filing::Aligned),
+                        ("cross_chunk_link_attributes", Filing::Crossing),
+                    ]
+                }
+            };
+            for (folder, filing) in folders {
+                if !links.fields.is_empty() {
+                    outputs.push(Form::bare(&format!("{level}/{folder}")));
+                }
+                for (field, says) in links.fields.iter().zip(&links.field_says) {
+                    outputs.push(Form::bare(&format!("{level}/{folder}/{}", field.name)));
+                    match form.is_current() {
+                        true => outputs.push(form.attribute_family(&field.name, logical)),
+                        false => {
+                            let mut says = says.clone();
+                            let columns = columns_of(field, &mut says);
+                            let own = form.attribute(
+                                &filing,
+                                (&field.name, field.made().kind().name(), columns),
+                                arity,
+                                crossing,
+                            );
+                            says.extend(own.as_object().cloned().unwrap_or_default());
+                            outputs.push(Form::group(
+                                &form.attribute_path(&field.name, &filing),
+                                &says,
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+        let count = (self.tally.between_levels, self.tally.between_chunks);
+        let shared = &self.shared;
+        let own = [
+            (&shared.up, shared.fine.arity),
+            (&shared.down, shared.coarse.arity),
+        ];
+        let own = own
+            .into_iter()
+            .filter_map(|(form, arity)| Some((form.clone()?, arity, count)));
+        let all: Vec<(LinkForm, usize, Stored)> =
+            own.chain(std::mem::take(&mut self.between)).collect();
+        let none = Map::new();
+        for (form, arity, (count, crossing)) in all {
+            if form.is_current() {
+                outputs.push(form.family(&any, &none, arity, (count, count)));
+                continue;
+            }
+            for filing in [Filing::Aligned, Filing::Crossing] {
+                let path = form.path(&filing);
+                if paths.contains(&path) {
+                    outputs.push(form.family(&filing, &none, arity, (crossing, crossing)));
+                }
+            }
+        }
+        self.folders(&mut outputs).await?;
+        self.put(outputs).await
+    }
+
+    /// Groups of links that are not there yet.
+    async fn folders(&self, outputs: &mut Vec<Output>) -> Result<(), Error> {
+        let mut folders: BTreeSet<String> = BTreeSet::new();
+        for output in outputs.iter() {
+            if let Output::Node { path, .. } = output
+                && let Some((level, rest)) = path.split_once('/')
+                && let Some((folder, _)) = rest.split_once('/')
+            {
+                folders.insert(format!("{level}/{folder}"));
+            }
+        }
+        for path in folders {
+            let known = outputs
+                .iter()
+                .any(|output| matches!(output, Output::Node { path: own, .. } if *own == path));
+            let is_old = path.split('/').next() != Some(self.shared.coarse.path.as_str());
+            if known || is_old && self.is_there(&path).await? {
+                continue;
+            }
+            outputs.push(Form::bare(&path));
+        }
+        Ok(())
+    }
+}
+
+/// Values of a row, as the node of the level before has it; it does not say it any more.
+fn columns_of(field: &Field, says: &mut Map<String, Value>) -> usize {
+    let shape = says.remove("row_shape");
+    let shape = shape.as_ref().and_then(Value::as_array);
+    let columns = shape.map(|shape| shape.iter().filter_map(Value::as_u64).product::<u64>());
+    if field.rule == Rule::Count {
+        says.remove("channel_names");
+    }
+    match (field.rule, columns) {
+        (Rule::Count, _) | (_, None) => 1,
+        (_, Some(columns)) => usize::try_from(columns).unwrap_or(1),
+    }
+}

@@ -1,0 +1,567 @@
+//! One level, made of the one before: jobs in batches, then what belongs to no chunk.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::future::{join, join3};
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use zvf_build::{
+    Output,
+    coarsen::{Named, Recipe, Shape},
+    migrate::{Extent, Form, LinkForm},
+};
+use zvf_format::{links::LinkWidth, path::Delta};
+use zvf_model::{
+    grid::{Bins, ChunkCoord, ChunkShape},
+    key::Key,
+    level::{LevelId, LevelMetadata},
+    root::RootMetadata,
+};
+use zvf_store::Transaction;
+
+use super::{
+    LevelDesign, PyramidOptions,
+    coarse::Coarsening,
+    job::{Job, Outcome, Place, Put, Shared},
+    source::{SortedLinks, Source},
+};
+use crate::{
+    error::Error,
+    writing::{
+        objects::{Arrays, encoded},
+        run,
+    },
+};
+
+/// Bytes of cells that jobs of a batch need, about.
+const AT_ONCE: u64 = 48 << 20;
+/// Finer chunks of the first batch, which tells how large they are.
+const FIRST: usize = 16;
+/// Most finer chunks of a batch.
+const MOST: usize = 2048;
+
+/// A level that is being made.
+pub(super) struct Build<'a> {
+    pub(super) source: &'a Source<'a>,
+    pub(super) options: &'a PyramidOptions,
+    pub(super) design: &'a LevelDesign,
+    pub(super) shared: Arc<Shared>,
+    pub(super) target: LevelId,
+    /// What the new level says of itself, as far as its links to the one before need it.
+    pub(super) metadata: LevelMetadata,
+    pub(super) scale: Vec<i64>,
+    pub(super) transaction: Transaction,
+    pub(super) tally: Tally,
+    /// Links between levels, what their chunk keys have, and how many there are.
+    pub(super) between: Vec<(LinkForm, usize, Stored)>,
+    /// Levels below the one before, as far as links over several levels need them.
+    pub(super) deep_places: BTreeMap<LevelId, Arc<Shared>>,
+    pub(super) deep_metadata: BTreeMap<LevelId, LevelMetadata>,
+    /// The chunks that are made, and those of which it is only asked what becomes of
+    /// their rows; all are made when `None`.
+    pub(super) only: Option<(BTreeSet<ChunkCoord>, BTreeSet<ChunkCoord>)>,
+}
+
+/// How many links there are, and how many between chunks of different coordinates.
+pub(super) type Stored = (u64, u64);
+
+/// What a level came to.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) rows: u64,
+    pub(super) names: u64,
+    pub(super) chunks: u64,
+    pub(super) links: u64,
+    /// Of these, those between chunks.
+    pub(super) crossing: u64,
+    /// Rows of links that are stored, all copies among them.
+    pub(super) physical: u64,
+    pub(super) between_levels: u64,
+    /// Of these, those between chunks of different coordinates.
+    pub(super) between_chunks: u64,
+    pub(super) is_untiled: bool,
+    pub(super) error: Option<f64>,
+    pub(super) named: Vec<(Named, u32)>,
+    /// The chunks of the level, by the number that `named` has.
+    pub(super) chunk_of: Vec<ChunkCoord>,
+    pub(super) parents: HashMap<ChunkCoord, Vec<u32>>,
+    pub(super) put: BTreeMap<String, Part>,
+    /// Paths below which cells were put, whose nodes are.
+    pub(super) families: BTreeSet<String>,
+    pub(super) objects: u64,
+    pub(super) bytes: u64,
+    /// Objects that have vertices.
+    pub(super) present: u64,
+}
+
+/// An array, and which chunks it has.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) chunks: Vec<Vec<i64>>,
+    pub(super) says: Option<Value>,
+}
+
+impl Tally {
+    pub(super) fn count_puts(&mut self, puts: Vec<Put>) {
+        for put in puts {
+            let part = self.put.entry(put.path).or_default();
+            part.chunks.push(put.chunk);
+            part.says = part.says.take().or(put.says);
+        }
+    }
+
+    fn add(&mut self, outcome: Outcome) {
+        self.rows += outcome.rows;
+        self.names += outcome.names;
+        self.links += outcome.links;
+        self.physical += outcome.links;
+        self.between_levels += outcome.linked;
+        self.between_chunks += outcome.crossed;
+        self.is_untiled |= !outcome.tiles;
+        self.error = match (self.error, outcome.error) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        if outcome.rows > 0 {
+            self.chunks += 1;
+        }
+        if !outcome.named.is_empty() {
+            let number = u32::try_from(self.chunk_of.len()).unwrap_or(u32::MAX);
+            self.named
+                .extend(outcome.named.into_iter().map(|named| (named, number)));
+            self.chunk_of.push(outcome.chunk);
+        }
+        self.parents.extend(outcome.parents);
+        self.count_puts(outcome.put);
+    }
+}
+
+impl<'a> Build<'a> {
+    /// Decides what all chunks have in common.
+    #[expect(clippy::too_many_lines, reason = "one decision after the other")]
+    pub(super) fn new(
+        source: &'a Source<'a>,
+        options: &'a PyramidOptions,
+        (design, coarsening): (&'a LevelDesign, &Coarsening),
+        kept: Option<Vec<bool>>,
+        (form, transaction, target): (Form, Transaction, LevelId),
+    ) -> Result<Self, Error> {
+        let root = source.dataset.root();
+        let own = source.metadata.effective_chunk_shape(root);
+        let axes = own.axes();
+        if design.chunk_scale.len() != axes || design.chunk_scale.contains(&0) {
+            return Err(Error::NoPyramid {
+                why: "its chunks are to be a whole number of those of the level before along each axis",
+            });
+        }
+        let extents = own.extents().iter().zip(&design.chunk_scale);
+        let chunk: Vec<f64> = extents
+            .map(|(extent, scale)| extent * f64::from(*scale))
+            .collect();
+        let shape = |extents: &[f64]| {
+            ChunkShape::new(extents).map_err(|_| Error::NoPyramid {
+                why: "its chunks or bins would be too large for numbers",
+            })
+        };
+        let (chunk_shape, bin) = (shape(&chunk)?, shape(&bin_shape(source, design))?);
+        let nested = |extents| {
+            Bins::new(&chunk_shape, extents).map_err(|source| Error::PyramidBins {
+                level: target,
+                source,
+            })
+        };
+        let bins = nested(bin.clone())?;
+        for cell in design.method.cells() {
+            nested(shape(cell)?)?;
+        }
+        let keeps = design.method.keeps_vertices();
+        let links = source.links.as_ref();
+        let recipe = Recipe {
+            // What is linked has one object.
+            method: match source.shape(design.method.shares()) {
+                Shape::Named => design.method.clone(),
+                _ => design.method.without_sharing(),
+            },
+            axes,
+            positions: source.positions,
+            shape: source.shape(design.method.shares()),
+            has_objects: source.objects.is_some(),
+            kept,
+            bins: source.objects.is_none().then(|| bins.clone()),
+            width: links.map(|links| links.width),
+            directed: links.is_some_and(|links| links.directed),
+            vertex: source
+                .vertex
+                .iter()
+                .map(|own| own.field(coarsening, keeps))
+                .collect::<Result<_, _>>()?,
+            fragment: match source.objects {
+                Some(_) => source
+                    .fragment
+                    .iter()
+                    .map(|own| own.field(coarsening, true))
+                    .collect::<Result<_, _>>()?,
+                // Bins are cut anew, and nothing says what of theirs is whose.
+                None => Vec::new(),
+            },
+            link: links.map(|links| links.fields.clone()).unwrap_or_default(),
+        };
+        let mut metadata = source.metadata.clone();
+        metadata.level = target;
+        metadata.chunk_shape = Some(chunk_shape);
+        metadata.bin_shape = Some(bin);
+        let (mut fine, mut coarse) = (place(root, &source.metadata), place(root, &metadata));
+        let scale: Vec<i64> = design
+            .chunk_scale
+            .iter()
+            .map(|scale| i64::from(*scale))
+            .collect();
+        for chunk in source.chunks() {
+            fine.extent.reach(chunk.coords());
+            coarse
+                .extent
+                .reach(source.chunk_of(&chunk, &scale).coords());
+        }
+        let aside = form.compressed();
+        // Not all points of the level before have one in this where each has its own.
+        let stores = match design.additive {
+            true => (false, false),
+            false => options.cross_level.stores(options.depth),
+        };
+        let up = stores
+            .0
+            .then(|| link_form(root, (&source.metadata, &metadata), 1, &aside))
+            .transpose()?;
+        let down = stores
+            .1
+            .then(|| link_form(root, (&metadata, &source.metadata), -1, &aside))
+            .transpose()?;
+        let inside = match links {
+            Some(links) => {
+                let width = LinkWidth::new(links.width as u64).map_err(|_| Error::NoPyramid {
+                    why: "its links have more ends than are read",
+                })?;
+                let equal =
+                    metadata
+                        .link_scales(&metadata, root)
+                        .map_err(|_| Error::NoPyramid {
+                            why: "chunks of a level are no whole number of those of the root",
+                        })?;
+                let policy = (links.directed, links.duplicate);
+                Some(form.links(target.number(), Delta::INTRA, width, policy, equal))
+            }
+            None => None,
+        };
+        let is_deep = options.depth != Some(1) && source.id.number() > 0 && stores.0;
+        let shared = Shared {
+            recipe,
+            aside,
+            form,
+            fine,
+            coarse,
+            chunk_shape: chunk,
+            keeps_parents: inside.is_some() || is_deep,
+            links: inside,
+            up,
+            down,
+        };
+        Ok(Self {
+            source,
+            options,
+            design,
+            shared: Arc::new(shared),
+            target,
+            metadata,
+            scale,
+            transaction,
+            tally: Tally::default(),
+            between: Vec::new(),
+            deep_places: BTreeMap::new(),
+            deep_metadata: BTreeMap::new(),
+            only: None,
+        })
+    }
+
+    /// Whether a chunk is made, and not only looked at.
+    pub(super) fn is_made(&self, chunk: &ChunkCoord) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|(stale, _)| stale.contains(chunk))
+    }
+
+    /// The chunk of the level that a chunk of a finer one is in.
+    pub(super) fn coarse_of(
+        &self,
+        level: Option<LevelId>,
+        chunk: &ChunkCoord,
+    ) -> Option<ChunkCoord> {
+        let level = level?;
+        if level == self.source.id {
+            return Some(self.source.chunk_of(chunk, &self.scale));
+        }
+        let root = self.source.dataset.root();
+        let fine = self.deep_metadata.get(&level)?.scale(root).ok()?;
+        let coarse = self.metadata.scale(root).ok()?;
+        let factors = fine.iter().zip(&coarse);
+        let factors = factors.map(|(fine, coarse)| i64::from(coarse.get() / fine.get()).max(1));
+        let scale: Vec<i64> = factors.collect();
+        Some(self.source.chunk_of(chunk, &scale))
+    }
+
+    /// What is known of the level an array is of.
+    pub(super) fn shared_of(&self, path: &str) -> &Shared {
+        let level = path.split('/').next().and_then(LevelId::parse);
+        let deep = level.and_then(|level| self.deep_places.get(&level));
+        deep.map_or(&*self.shared, |shared| shared)
+    }
+
+    pub(super) fn place_of(&self, metadata: &LevelMetadata) -> Place {
+        place(self.source.dataset.root(), metadata)
+    }
+
+    pub(super) fn link_form(
+        &self,
+        from: &LevelMetadata,
+        to: &LevelMetadata,
+        delta: i32,
+        form: &Form,
+    ) -> Result<LinkForm, Error> {
+        link_form(self.source.dataset.root(), (from, to), delta, form)
+    }
+
+    /// Makes all chunks.
+    pub(super) async fn chunks(&mut self, links: &SortedLinks) -> Result<(), Error> {
+        let mut named = self.source.named();
+        let mut groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>> = BTreeMap::new();
+        for chunk in self.source.chunks() {
+            let coarse = self.source.chunk_of(&chunk, &self.scale);
+            groups.entry(coarse).or_default().push(chunk);
+        }
+        if let Some((stale, beside)) = &self.only {
+            groups.retain(|chunk, _| stale.contains(chunk) || beside.contains(chunk));
+        }
+        let total = groups.len() as u64;
+        let mut todo = groups.into_iter().peekable();
+        let mut most = FIRST;
+        let mut waiting: Vec<Job> = Vec::new();
+        let mut objects: Vec<(Key, Bytes)> = Vec::new();
+        let mut done = 0u64;
+        // While one batch is made, the next is read and what the last made is put.
+        loop {
+            let mut batch: Vec<(ChunkCoord, Vec<ChunkCoord>)> = Vec::new();
+            let mut count = 0;
+            while let Some((_, fine)) = todo.peek() {
+                if !batch.is_empty() && count + fine.len() > most {
+                    break;
+                }
+                count += fine.len();
+                batch.extend(todo.next());
+            }
+            if batch.is_empty() && waiting.is_empty() && objects.is_empty() {
+                return Ok(());
+            }
+            let read = read(
+                self.source,
+                links,
+                batch,
+                &mut named,
+                self.shared.needs_ties(),
+            );
+            let shared = Arc::clone(&self.shared);
+            let jobs = std::mem::take(&mut waiting);
+            done += jobs.len() as u64;
+            let make = run(move || make(&shared, &jobs));
+            let put = self.transaction.put_each(std::mem::take(&mut objects));
+            let (read, made, put) = join3(read, make, put).await;
+            put?;
+            let (bytes, jobs) = read?;
+            if count > 0 {
+                let each = (bytes / count as u64).max(1);
+                most = usize::try_from(AT_ONCE / each)
+                    .unwrap_or(MOST)
+                    .clamp(1, MOST);
+            }
+            waiting = jobs;
+            for (outcome, own) in made? {
+                if !self.is_made(&outcome.chunk) {
+                    self.tally.parents.extend(outcome.parents);
+                    continue;
+                }
+                self.tally.add(outcome);
+                objects.extend(own);
+            }
+            self.tally.objects += objects.len() as u64;
+            self.tally.bytes += objects
+                .iter()
+                .map(|(_, bytes)| bytes.len() as u64)
+                .sum::<u64>();
+            if let Some(progress) = &self.options.progress {
+                progress(self.target, done, total);
+            }
+        }
+    }
+
+    /// Puts nodes and cells that are not many.
+    pub(super) async fn put(&mut self, outputs: Vec<Output>) -> Result<(), Error> {
+        let objects = run(move || {
+            let arrays = Arrays::of(&outputs)?;
+            encoded(&arrays, outputs)
+        });
+        let objects = objects.await?;
+        self.put_objects(objects).await
+    }
+
+    pub(super) async fn put_objects(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), Error> {
+        self.tally.objects += objects.len() as u64;
+        self.tally.bytes += objects
+            .iter()
+            .map(|(_, bytes)| bytes.len() as u64)
+            .sum::<u64>();
+        Ok(self.transaction.put_each(objects).await?)
+    }
+
+    /// The nodes of all arrays that have cells; `old` is what those before them said.
+    pub(super) async fn nodes(
+        &mut self,
+        old: &BTreeMap<String, Map<String, Value>>,
+    ) -> Result<(), Error> {
+        let none = Map::new();
+        let mut outputs = Vec::new();
+        let is_current = self.shared.form.has_ids();
+        for (path, part) in std::mem::take(&mut self.tally.put) {
+            let family = path.split('/').nth(1).unwrap_or_default();
+            // Before 0.9 these have families, and arrays that came with the cells.
+            let is_links = family.contains("link") && family != "link_fragments";
+            if is_current || !is_links {
+                let old = old.get(&path).unwrap_or(&none);
+                outputs.push(part.node(self.shared_of(&path), &path, old)?);
+            }
+            self.tally.families.insert(path);
+        }
+        self.put(outputs).await
+    }
+
+    /// Paths of parts that have cells.
+    pub(super) fn families(&self) -> Vec<String> {
+        let known = self.tally.families.iter().cloned();
+        known.chain(self.tally.put.keys().cloned()).collect()
+    }
+}
+
+impl Part {
+    /// The node of an array with these cells.
+    pub(super) fn node(
+        &self,
+        shared: &Shared,
+        path: &str,
+        old: &Map<String, Value>,
+    ) -> Result<Output, Error> {
+        let chunks: Vec<&[i64]> = self.chunks.iter().map(Vec::as_slice).collect();
+        let says = self
+            .says
+            .clone()
+            .unwrap_or_else(|| Value::Object(Map::new()));
+        shared.node(path, &chunks, old, says)
+    }
+}
+
+/// Makes the chunks of a batch, on all cores.
+#[expect(clippy::type_complexity, reason = "what a batch comes to, used once")]
+fn make(shared: &Shared, jobs: &[Job]) -> Result<Vec<(Outcome, Vec<(Key, Bytes)>)>, Error> {
+    let made: Vec<Result<_, Error>> = jobs.par_iter().map(|job| shared.run(job)).collect();
+    made.into_iter().collect()
+}
+
+/// Reads what a batch needs, and how many bytes that is.
+async fn read(
+    source: &Source<'_>,
+    links: &SortedLinks,
+    batch: Vec<(ChunkCoord, Vec<ChunkCoord>)>,
+    named: &mut BTreeMap<ChunkCoord, Vec<Named>>,
+    with_ties: bool,
+) -> Result<(u64, Vec<Job>), Error> {
+    let chunks: Vec<ChunkCoord> = batch
+        .iter()
+        .flat_map(|(_, fine)| fine.iter().cloned())
+        .collect();
+    let own = |chunk: &ChunkCoord| {
+        let inside = links.inside.get(chunk).into_iter().flatten();
+        let touching = links
+            .touching
+            .get(chunk)
+            .filter(|_| with_ties)
+            .into_iter()
+            .flatten();
+        inside.chain(touching).copied().collect::<Vec<usize>>()
+    };
+    let of_each: Vec<Vec<usize>> = batch.iter().map(|(chunk, _)| own(chunk)).collect();
+    let mut wanted: Vec<usize> = of_each.concat();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let (payloads, read) = join(source.read(&chunks), source.read_links(&wanted)).await;
+    let read = read?;
+    let mut payloads = payloads?.into_iter();
+    let mut bytes = 0;
+    let mut jobs = Vec::with_capacity(batch.len());
+    for ((chunk, fine), cells) in batch.into_iter().zip(of_each) {
+        let fine = fine.into_iter().filter_map(|chunk| {
+            let payloads = payloads.next()?;
+            bytes += payloads.size();
+            let named = named.remove(&chunk).unwrap_or_default();
+            Some((chunk, payloads, named))
+        });
+        let fine = fine.collect();
+        let links = cells
+            .iter()
+            .filter_map(|cell| read.get(wanted.binary_search(cell).ok()?).cloned());
+        let links = links.filter(|cell| source.is_first_copy(cell));
+        let links = links.collect();
+        jobs.push(Job { chunk, fine, links });
+    }
+    Ok((bytes, jobs))
+}
+
+/// Where the arrays of a level are.
+fn place(root: &RootMetadata, metadata: &LevelMetadata) -> Place {
+    let bounds = root.bounds.as_ref();
+    let bounds = bounds.map(|bounds| (bounds.lower(), bounds.upper()));
+    let chunking = metadata.attribute_chunking.as_ref();
+    let values = chunking.map(|chunking| chunking.values.len() as u64);
+    let shape = metadata.effective_chunk_shape(root).extents();
+    Place {
+        path: metadata.level.to_string(),
+        extent: Extent::of_bounds(bounds, shape, values),
+        arity: metadata.arity(root),
+        leading: usize::from(chunking.is_some()),
+    }
+}
+
+/// How links between two levels are stored.
+fn link_form(
+    root: &RootMetadata,
+    (from, to): (&LevelMetadata, &LevelMetadata),
+    delta: i32,
+    form: &Form,
+) -> Result<LinkForm, Error> {
+    let scales = from.link_scales(to, root).map_err(|_| Error::NoPyramid {
+        why: "chunks of a level are no whole number of those of the root",
+    })?;
+    let (level, delta) = (from.level.number(), Delta::new(delta));
+    Ok(form.links(level, delta, LinkWidth::EDGE, (true, false), scales))
+}
+
+/// The extent of bins: as many to a chunk as before, and not below that of cells.
+fn bin_shape(source: &Source<'_>, design: &LevelDesign) -> Vec<f64> {
+    let root = source.dataset.root();
+    let own = source.metadata.effective_bin_shape(root);
+    let scaled = own.extents().iter().zip(&design.chunk_scale);
+    let scaled = scaled.map(|(extent, scale)| extent * f64::from(*scale));
+    match design.method.cell() {
+        // Cells of the reference are bins.
+        Some(cell) => scaled.zip(cell).map(|(bin, cell)| bin.max(*cell)).collect(),
+        None => scaled.collect(),
+    }
+}

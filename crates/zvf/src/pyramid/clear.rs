@@ -1,0 +1,114 @@
+//! Levels that give way to others.
+
+use serde_json::{Map, Value};
+use zvf_format::path::Delta;
+use zvf_model::{key::Key, level::LevelId};
+use zvf_store::{Store, Transaction};
+
+use super::refresh::CHUNKS;
+use crate::{error::Error, nodes};
+
+/// Files of levels.
+const MOST_FILES: usize = 1 << 26;
+/// Folders of a level that have a folder for each delta.
+const BY_DELTA: [&str; 2] = ["links", "cross_chunk_links"];
+
+/// Deletes levels from `first` on, and links of others to them.
+pub(super) async fn levels(
+    store: &Store,
+    transaction: &mut Transaction,
+    first: LevelId,
+    levels: &[LevelId],
+) -> Result<(), Error> {
+    for level in levels {
+        let folders: Vec<String> = match *level >= first {
+            true => vec![level.to_string()],
+            false => {
+                let mut folders = Vec::new();
+                for family in BY_DELTA {
+                    let path = format!("{level}/{family}");
+                    let key = nodes::named(Key::parse(&path), &path)?;
+                    let names = nodes::children(store, &key).await?.folders;
+                    let leads = |name: &String| {
+                        let delta = Delta::parse(name).ok();
+                        let target = delta.and_then(|delta| level.offset(delta.levels()));
+                        target.is_some_and(|target| target >= first)
+                    };
+                    folders.extend(
+                        names
+                            .into_iter()
+                            .filter(leads)
+                            .map(|name| format!("{path}/{name}")),
+                    );
+                }
+                folders
+            }
+        };
+        for folder in folders {
+            let key = nodes::named(Key::parse(&folder), &folder)?;
+            for file in store.list_all(&key, MOST_FILES).await? {
+                let path = format!("{folder}/{}", file.name);
+                transaction
+                    .delete(nodes::named(Key::parse(&path), &path)?)
+                    .await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the root says of levels other than the finest.
+const TOKENS: [&str; 3] = [
+    "preserved_object_ids",
+    "shared_fragments",
+    "multiscale_links",
+];
+
+/// Takes levels from `first` on out of the root. Level 0 may share fragments itself.
+pub(super) fn root(root: &mut Map<String, Value>, first: LevelId, is_shared: bool) {
+    let block = root.get_mut("zarr_vectors");
+    let tokens = block.and_then(|block| block.get_mut("format_capabilities"));
+    if let Some(tokens) = tokens
+        .and_then(Value::as_array_mut)
+        .filter(|_| first == LevelId::new(1))
+    {
+        tokens.retain(|token| {
+            let is_of_levels = TOKENS.iter().any(|own| token == own);
+            !is_of_levels || (is_shared && token == "shared_fragments")
+        });
+    }
+    let is_gone = |name: Option<&Value>| {
+        let name = name.and_then(Value::as_str).and_then(LevelId::parse);
+        name.is_some_and(|level| level >= first)
+    };
+    let scales = root
+        .get_mut("multiscales")
+        .and_then(|scales| scales.get_mut(0));
+    let datasets = scales.and_then(|scale| scale.get_mut("datasets"));
+    if let Some(datasets) = datasets.and_then(Value::as_array_mut) {
+        datasets.retain(|dataset| !is_gone(dataset.get("path")));
+    }
+    let nodes = root.get_mut("ome").and_then(|ome| ome.get_mut("nodes"));
+    if let Some(nodes) = nodes.and_then(Value::as_array_mut) {
+        nodes.retain(|node| !is_gone(node.get("name")));
+    }
+    if let Some(chunks) = root.get_mut(CHUNKS).and_then(Value::as_object_mut) {
+        // What changed in levels that others are made of anew is in those.
+        chunks.retain(|level, _| {
+            LevelId::parse(level).is_some_and(|level| level.offset(1) < Some(first))
+        });
+        if chunks.is_empty() {
+            root.remove(CHUNKS);
+        }
+    }
+    if let Some(stale) = root
+        .get_mut("zvf_stale_levels")
+        .and_then(Value::as_array_mut)
+    {
+        let first = u64::from(first.number());
+        stale.retain(|level| level.as_u64().is_some_and(|level| level < first));
+        if stale.is_empty() {
+            root.remove("zvf_stale_levels");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a level is to be.
+
+use std::collections::BTreeMap;
+
+use zvf_build::coarsen::{Method, Rule, Sparsity};
+use zvf_format::numeric::Kind;
+
+use crate::error::Error;
+
+/// A level of a pyramid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelDesign {
+    /// Which vertices become one.
+    pub method: Method,
+    /// How many chunks of the level before make one along each axis.
+    pub chunk_scale: Vec<u32>,
+    /// Which objects are kept; all when not said.
+    pub sparsity: Option<Kept>,
+    /// Whether the level is one of several that hold each point once. All of them are
+    /// made of level 0, and their chunks are counted in those.
+    pub additive: bool,
+}
+
+/// Which objects a level keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// How many, and which.
+    pub sparsity: Sparsity,
+    /// The attribute of objects that [`Strategy::Attribute`] goes by.
+    ///
+    /// [`Strategy::Attribute`]: zvf_build::coarsen::Strategy::Attribute
+    pub attribute: Option<String>,
+}
+
+/// A level, and what becomes of attributes.
+pub(super) struct Coarsening {
+    pub(super) rules: BTreeMap<String, Rule>,
+    /// Whether values of the level before were made by the same rules.
+    pub(super) is_again: bool,
+}
+
+impl Coarsening {
+    /// What becomes of the values of an attribute.
+    pub(super) fn rule(
+        &self,
+        name: &str,
+        kind: Kind,
+        columns: Option<usize>,
+        is_coded: bool,
+        keeps: bool,
+    ) -> Result<Rule, Error> {
+        let rule = self.rules.get(name).copied();
+        let rule =
+            rule.unwrap_or_else(|| Rule::default_for(kind, columns.unwrap_or(1), is_coded, keeps));
+        if is_coded && !rule.suits_codes() {
+            return Err(Error::NoPyramid {
+                why: "the values of an attribute are words, of which there is no mean, sum, least or \
+                      greatest: use own, mode or count",
+            });
+        }
+        Ok(if self.is_again { rule.again() } else { rule })
+    }
+}

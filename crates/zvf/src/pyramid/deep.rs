@@ -1,0 +1,121 @@
+//! Links over several levels, put together of those there are.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use zvf_build::coarsen::NONE;
+use zvf_format::path::Delta;
+use zvf_model::{grid::ChunkCoord, level::LevelId};
+
+use super::{
+    build::Build,
+    job::{NewCell, file_pairs},
+};
+use crate::error::Error;
+
+/// Cells that are read at a time.
+const AT_ONCE: usize = 256;
+
+impl Build<'_> {
+    /// Links from levels before the one that this is made of, and back.
+    pub(super) async fn deep_links(&mut self) -> Result<(), Error> {
+        if !self.shared.keeps_parents || self.shared.up.is_none() {
+            return Ok(());
+        }
+        let depth = self.options.depth.unwrap_or(u32::MAX);
+        let first = self.target.number().saturating_sub(depth);
+        for number in first..self.source.id.number() {
+            self.deep_from(LevelId::new(number)).await?;
+        }
+        Ok(())
+    }
+
+    async fn deep_from(&mut self, from: LevelId) -> Result<(), Error> {
+        let dataset = self.source.dataset;
+        let session = dataset.session();
+        let step = i32::try_from(self.source.id.number() - from.number()).unwrap_or(i32::MAX);
+        let Some(cells) = session.all_link_cells(from, Delta::new(step)).await? else {
+            return Ok(());
+        };
+        let metadata = dataset.level(from).await?;
+        let aside = self.shared.aside.clone();
+        let up = self.link_form(&metadata, &self.metadata, step + 1, &aside)?;
+        let down = match &self.shared.down {
+            Some(_) => Some(self.link_form(&self.metadata, &metadata, -step - 1, &aside)?),
+            None => None,
+        };
+        let mut shared = (*self.shared).clone();
+        shared.fine = self.place_of(&metadata);
+        for cell in 0..cells.len() {
+            for chunk in cells.chunks(cell).unwrap_or_default().iter().take(1) {
+                shared.fine.extent.reach(chunk.coords());
+            }
+        }
+        let shared = Arc::new(shared);
+        // All cells of a chunk together, so that each new one is whole.
+        let mut by_chunk: BTreeMap<ChunkCoord, Vec<usize>> = BTreeMap::new();
+        for cell in 0..cells.len() {
+            let chunks = cells.chunks(cell).unwrap_or_default();
+            let is_made = chunks
+                .get(1)
+                .is_none_or(|middle| self.is_made(&self.source.chunk_of(middle, &self.scale)));
+            if let Some(chunk) = chunks.first().filter(|_| is_made) {
+                by_chunk.entry(chunk.clone()).or_default().push(cell);
+            }
+        }
+        let groups: Vec<Vec<usize>> = by_chunk.into_values().collect();
+        let (mut count, mut crossing) = (0, 0);
+        for batch in groups.chunks(AT_ONCE) {
+            let wanted: Vec<usize> = batch.concat();
+            let mut read = session.read_links(&cells, &wanted).await?.into_iter();
+            let mut new: Vec<NewCell> = Vec::new();
+            for group in batch {
+                let mut pairs: BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>> =
+                    BTreeMap::new();
+                for links in read.by_ref().take(group.len()) {
+                    for ends in links.ends.chunks_exact(2) {
+                        let (Some(start), Some(middle)) = (
+                            links.chunks.get(ends[0].0 as usize),
+                            links.chunks.get(ends[1].0 as usize),
+                        ) else {
+                            continue;
+                        };
+                        let parents = self.tally.parents.get(middle);
+                        let row = usize::try_from(ends[1].1).ok();
+                        let parent = parents
+                            .zip(row)
+                            .and_then(|(parents, row)| parents.get(row).copied());
+                        let Some(parent) = parent.filter(|parent| *parent != NONE) else {
+                            continue;
+                        };
+                        let end = self.source.chunk_of(middle, &self.scale);
+                        let own = pairs.entry((start.clone(), end)).or_default();
+                        own.push((ends[0].1, u64::from(parent)));
+                    }
+                }
+                for ((start, end), mut pairs) in pairs {
+                    pairs.sort_unstable();
+                    count += pairs.len() as u64;
+                    crossing += if start == end { 0 } else { pairs.len() as u64 };
+                    file_pairs(&up, &start, &end, &pairs, shared.fine.arity, &mut new)?;
+                    if let Some(down) = &down {
+                        let mut back: Vec<(u64, u64)> =
+                            pairs.iter().map(|(a, b)| (*b, *a)).collect();
+                        back.sort_unstable();
+                        file_pairs(down, &end, &start, &back, shared.coarse.arity, &mut new)?;
+                    }
+                }
+            }
+            let (objects, puts) = shared.encode(new)?;
+            self.tally.count_puts(puts);
+            self.put_objects(objects).await?;
+        }
+        let count = (count, crossing);
+        let arity = shared.fine.arity;
+        self.deep_places.insert(from, shared);
+        self.deep_metadata.insert(from, metadata);
+        self.between.push((up, arity, count));
+        let arity = self.shared.coarse.arity;
+        self.between.extend(down.map(|down| (down, arity, count)));
+        Ok(())
+    }
+}

@@ -1,0 +1,395 @@
+//! The work on one chunk of a level: what it needs and what it gives. Jobs do not know
+//! of each other.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use zvf_build::{
+    Output,
+    coarsen::{FineChunk, FineLinks, Input, Made, NONE, Named, Recipe, Shape},
+    migrate::{Alongside, Extent, Filing, Form, LinkForm},
+};
+use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_query::CellLinks;
+
+use super::source::Payloads;
+use crate::{
+    error::Error,
+    writing::objects::{Arrays, encoded},
+};
+
+/// What all jobs of a level have in common.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) recipe: Recipe,
+    /// How cells of the level are stored, and how links between levels are.
+    pub(super) form: Form,
+    pub(super) aside: Form,
+    pub(super) fine: Place,
+    pub(super) coarse: Place,
+    /// Extent of a chunk of the level.
+    pub(super) chunk_shape: Vec<f64>,
+    /// Links inside the level.
+    pub(super) links: Option<LinkForm>,
+    /// Links from the finer level to this one, and back.
+    pub(super) up: Option<LinkForm>,
+    pub(super) down: Option<LinkForm>,
+    /// Whether what becomes of rows is asked for afterwards.
+    pub(super) keeps_parents: bool,
+}
+
+/// A level, as far as its arrays go.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) path: String,
+    pub(super) extent: Extent,
+    pub(super) arity: usize,
+    /// Numbers of a chunk key that are no place in space.
+    pub(super) leading: usize,
+}
+
+/// What is needed for a chunk.
+pub(super) struct Job {
+    pub(super) chunk: ChunkCoord,
+    pub(super) fine: Vec<(ChunkCoord, Payloads, Vec<Named>)>,
+    pub(super) links: Vec<CellLinks>,
+}
+
+/// What came of it, beside its cells.
+pub(super) struct Outcome {
+    pub(super) chunk: ChunkCoord,
+    pub(super) rows: u64,
+    pub(super) names: u64,
+    pub(super) tiles: bool,
+    pub(super) links: u64,
+    pub(super) linked: u64,
+    /// Of these, those between chunks of different coordinates.
+    pub(super) crossed: u64,
+    pub(super) error: Option<f64>,
+    pub(super) named: Vec<Named>,
+    /// What became of the rows of each finer chunk, when that was asked for.
+    pub(super) parents: Vec<(ChunkCoord, Vec<u32>)>,
+    pub(super) put: Vec<Put>,
+}
+
+/// A cell that was put.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Put {
+    pub(super) path: String,
+    pub(super) chunk: Vec<i64>,
+    /// What the node of the array says, where that is known only now.
+    pub(super) says: Option<Value>,
+}
+
+/// A cell that is to be put.
+pub(super) struct NewCell {
+    pub(super) put: Put,
+    pub(super) payload: Vec<u8>,
+}
+
+impl NewCell {
+    fn new(path: String, chunk: &[i64], payload: Vec<u8>) -> Self {
+        let chunk = chunk.to_vec();
+        let put = Put {
+            path,
+            chunk,
+            says: None,
+        };
+        Self { put, payload }
+    }
+
+    /// The same, of an array of which it is known only now what it says.
+    pub(super) fn said(path: String, chunk: &[i64], payload: Vec<u8>, says: Value) -> Self {
+        let mut cell = Self::new(path, chunk, payload);
+        cell.put.says = Some(says);
+        cell
+    }
+}
+
+impl Shared {
+    /// Whether jobs have to know which vertices have links that leave the chunk. In trees
+    /// these say which links the order of rows does not imply.
+    pub(super) fn needs_ties(&self) -> bool {
+        self.recipe.shape == Shape::Trees || self.recipe.method.needs_ties()
+    }
+
+    /// Makes a chunk: its cells as objects, and what is known of it.
+    pub(super) fn run(&self, job: &Job) -> Result<(Outcome, Vec<(Key, Bytes)>), Error> {
+        let made = self.make(job)?;
+        let path = &self.coarse.path;
+        let at = job.chunk.coords();
+        let mut cells = Vec::new();
+        if made.rows > 0 {
+            let mut put = |family: String, payload: Vec<u8>| {
+                cells.push(NewCell::new(format!("{path}/{family}"), at, payload));
+            };
+            put("vertices".to_owned(), made.positions);
+            put("vertex_fragments".to_owned(), made.fragments);
+            let vertex = self.recipe.vertex.iter().zip(made.vertex);
+            for (field, payload) in vertex {
+                if let Some(payload) = payload {
+                    put(format!("vertex_attributes/{}", field.name), payload);
+                }
+            }
+            let fragment = self.recipe.fragment.iter().zip(made.fragment);
+            for (field, payload) in fragment {
+                if let Some(payload) = payload {
+                    put(format!("fragment_attributes/{}", field.name), payload);
+                }
+            }
+            if let Some(form) = self.links.as_ref().filter(|_| made.link_count > 0)
+                && let Some(filing) = form.aligned(at)
+            {
+                put("link_fragments".to_owned(), made.link_fragments);
+                let mut put = |path: String, payload, says| {
+                    let mut cell = NewCell::new(path, at, payload);
+                    cell.put.says = says;
+                    cells.push(cell);
+                };
+                let says = form.array(&filing, self.coarse.arity);
+                put(form.path(&filing), made.links, Some(says));
+                for (field, payload) in self.recipe.link.iter().zip(made.link) {
+                    if let Some(payload) = payload {
+                        let columns = columns(&payload, made.link_count, field.made().size());
+                        let about = (field.name.as_str(), field.made().kind().name(), columns);
+                        let says =
+                            form.attribute(&filing, about, self.coarse.arity, made.link_count);
+                        put(
+                            form.attribute_path(&field.name, &filing),
+                            payload,
+                            Some(says),
+                        );
+                    }
+                }
+            }
+        }
+        let (mut linked, mut crossed) = (0, 0);
+        for ((fine, ..), parents) in job.fine.iter().zip(&made.parents) {
+            let count = self.between_levels(fine, &job.chunk, parents, &mut cells)?;
+            linked += count;
+            crossed += if *fine == job.chunk { 0 } else { count };
+        }
+        let (objects, put) = self.encode(cells)?;
+        let parents = match self.keeps_parents {
+            true => job
+                .fine
+                .iter()
+                .map(|(fine, ..)| fine.clone())
+                .zip(made.parents)
+                .collect(),
+            false => Vec::new(),
+        };
+        let outcome = Outcome {
+            chunk: job.chunk.clone(),
+            rows: u64::from(made.rows),
+            names: made.names,
+            tiles: made.tiles,
+            links: made.link_count,
+            linked,
+            crossed,
+            error: made.error,
+            named: made.named,
+            parents,
+            put,
+        };
+        Ok((outcome, objects))
+    }
+
+    fn make(&self, job: &Job) -> Result<Made, Error> {
+        let numbers: BTreeMap<&ChunkCoord, u32> =
+            job.fine.iter().map(|(chunk, ..)| chunk).zip(0..).collect();
+        let chunks = job.fine.iter().map(|(chunk, payloads, named)| FineChunk {
+            name: format!("{}/vertices/{chunk}", self.fine.path),
+            positions: &payloads.vertices,
+            fragments: &payloads.fragments,
+            vertex: payloads.vertex.iter().map(Option::as_deref).collect(),
+            fragment: payloads.fragment.iter().map(Option::as_deref).collect(),
+            named,
+        });
+        let links = job.links.iter().map(|cell| FineLinks {
+            chunks: cell
+                .chunks
+                .iter()
+                .map(|chunk| numbers.get(chunk).copied().unwrap_or(NONE))
+                .collect(),
+            ends: &cell.ends,
+            values: cell.values.iter().map(Option::as_deref).collect(),
+        });
+        let input = Input {
+            chunks: chunks.collect(),
+            links: links.collect(),
+        };
+        let coords = job.chunk.coords().iter().skip(self.coarse.leading);
+        let corners = coords.zip(&self.chunk_shape).map(|(at, extent)| {
+            let at = *at as f64;
+            (at * extent, (at + 1.0) * extent)
+        });
+        Ok(self.recipe.make(&input, corners.unzip())?)
+    }
+
+    /// Links from the rows of a finer chunk to what they became, and back.
+    fn between_levels(
+        &self,
+        fine: &ChunkCoord,
+        coarse: &ChunkCoord,
+        parents: &[u32],
+        cells: &mut Vec<NewCell>,
+    ) -> Result<u64, Error> {
+        let rows = parents
+            .iter()
+            .zip(0u64..)
+            .filter(|(parent, _)| **parent != NONE);
+        let pairs: Vec<(u64, u64)> = rows
+            .map(|(parent, row)| (row, u64::from(*parent)))
+            .collect();
+        if let Some(form) = &self.up {
+            file_pairs(form, fine, coarse, &pairs, self.fine.arity, cells)?;
+        }
+        if let Some(form) = &self.down {
+            let mut back: Vec<(u64, u64)> =
+                pairs.iter().map(|(row, parent)| (*parent, *row)).collect();
+            back.sort_unstable();
+            file_pairs(form, coarse, fine, &back, self.coarse.arity, cells)?;
+        }
+        Ok(pairs.len() as u64)
+    }
+
+    /// The level and form of an array by its path.
+    fn place(&self, path: &str) -> (&Place, &Form) {
+        let mut parts = path.split('/');
+        let level = parts.next().unwrap_or_default();
+        let is_aside = matches!(parts.next(), Some("links" | "cross_chunk_links"))
+            && parts.next().is_some_and(|delta| delta != "0");
+        let form = if is_aside { &self.aside } else { &self.form };
+        match level == self.coarse.path {
+            true => (&self.coarse, form),
+            false => (&self.fine, form),
+        }
+    }
+
+    /// Cells as objects.
+    pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Error> {
+        let mut nodes: BTreeMap<String, Output> = BTreeMap::new();
+        let (mut outputs, mut put) = (Vec::new(), Vec::new());
+        for cell in cells {
+            let (place, form) = self.place(&cell.put.path);
+            let path = &cell.put.path;
+            if !nodes.contains_key(path) {
+                let node = form.part(
+                    path,
+                    &place.extent,
+                    place.arity,
+                    &[],
+                    &Map::new(),
+                    json!({}),
+                );
+                nodes.insert(path.clone(), node.ok_or_else(|| no_place(path))?);
+            }
+            let made = form.cell(path, &place.extent, &cell.put.chunk, cell.payload);
+            outputs.extend(made.ok_or_else(|| no_place(path))?);
+            put.push(cell.put);
+        }
+        let nodes: Vec<Output> = nodes.into_values().collect();
+        let arrays = Arrays::of(&nodes)?;
+        Ok((encoded(&arrays, outputs)?, put))
+    }
+
+    /// The node of an array with a cell for each of these chunks.
+    pub(super) fn node(
+        &self,
+        path: &str,
+        chunks: &[&[i64]],
+        old: &Map<String, Value>,
+        says: Value,
+    ) -> Result<Output, Error> {
+        let (place, form) = self.place(path);
+        let node = form.part(path, &place.extent, place.arity, chunks, old, says);
+        node.ok_or_else(|| no_place(path))
+    }
+}
+
+/// Files links from rows of a chunk to rows of one of another level.
+pub(super) fn file_pairs(
+    form: &LinkForm,
+    from: &ChunkCoord,
+    to: &ChunkCoord,
+    pairs: &[(u64, u64)],
+    arity: usize,
+    cells: &mut Vec<NewCell>,
+) -> Result<(), Error> {
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let mut chunks = vec![from.coords(), to.coords()];
+    chunks.sort_unstable();
+    chunks.dedup();
+    if let ([at], Some(filing)) = (chunks.as_slice(), form.aligned(from.coords())) {
+        let rows = pairs.iter().flat_map(|(a, b)| [*a, *b]);
+        let links = Alongside::new(rows, Vec::new());
+        let payload = form.aligned_payload(&[], &links).unwrap_or_default();
+        let mut cell = NewCell::new(form.path(&filing), at, payload);
+        cell.put.says = Some(form.array(&filing, arity));
+        cells.push(cell);
+        return Ok(());
+    }
+    let number = |chunk: &ChunkCoord| u32::from(chunks.first() != Some(&chunk.coords()));
+    let (from, to) = (number(from), number(to));
+    let ends: Vec<(u32, u64)> = pairs
+        .iter()
+        .flat_map(|(a, b)| [(from, *a), (to, *b)])
+        .collect();
+    let all: Vec<usize> = (0..pairs.len()).collect();
+    file(form, &chunks, &ends, &all, arity, cells, &mut |_, _, _| {})
+}
+
+/// Who is told which links a cell has.
+pub(super) type Filed<'a> = dyn FnMut(&Filing, &[i64], &[usize]) + 'a;
+/// Cells as objects, and which they are.
+pub(super) type Encoded = (Vec<(Key, Bytes)>, Vec<Put>);
+
+/// Files links, and tells of each array which of them it has.
+pub(super) fn file(
+    form: &LinkForm,
+    chunks: &[&[i64]],
+    ends: &[(u32, u64)],
+    links: &[usize],
+    arity: usize,
+    cells: &mut Vec<NewCell>,
+    filed: &mut Filed<'_>,
+) -> Result<(), Error> {
+    let Some((placed, beside)) = form.file(chunks, ends, links)? else {
+        return Err(no_place(&form.path(&Filing::Crossing)));
+    };
+    for ((filing, at), links) in placed {
+        let mut cell = NewCell::new(form.path(&filing), &at, links.payload());
+        cell.put.says = Some(form.array(&filing, arity));
+        filed(&filing, &at, &links.from);
+        cells.push(cell);
+    }
+    for (at, links) in beside {
+        let Some(filing) = form.aligned(&at) else {
+            continue;
+        };
+        // What has no groups yet cannot be damaged.
+        let payload = form.aligned_payload(&[], &links).unwrap_or_default();
+        let mut cell = NewCell::new(form.path(&filing), &at, payload);
+        cell.put.says = Some(form.array(&filing, arity));
+        filed(&filing, &at, &links.from);
+        cells.push(cell);
+    }
+    Ok(())
+}
+
+/// Values of a row.
+pub(super) fn columns(payload: &[u8], rows: u64, size: usize) -> usize {
+    let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+    payload
+        .len()
+        .checked_div(rows.saturating_mul(size))
+        .unwrap_or(1)
+}
+
+pub(super) fn no_place(path: &str) -> Error {
+    Error::Refused(zvf_build::Refusal::Apart(path.to_owned()))
+}

@@ -1,0 +1,361 @@
+//! Levels that are behind, made anew where the finer ones changed.
+
+mod arrays;
+mod counts;
+mod manifests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
+
+use serde_json::{Map, Value, json};
+use zvf_build::{coarsen::Shape, migrate::Form};
+use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, zarr::Node};
+use zvf_query::Objects;
+use zvf_store::Store;
+
+use super::{
+    LevelDesign, LevelMade, Levels, Pyramid, PyramidOptions, build::Build, coarse::Coarsening,
+    kept, make, metadata, source::Source, stats,
+};
+use crate::{dataset::Dataset, error::Error, nodes, writing::objects::text};
+
+/// Where the root names chunks that changed since the next level was made.
+pub(crate) const CHUNKS: &str = "zvf_stale_chunks";
+/// Where it names levels that are behind.
+pub(crate) const LEVELS: &str = "zvf_stale_levels";
+
+/// Chunks of a level that changed; all of them when nothing says which.
+#[derive(Clone, Debug, PartialEq)]
+enum Changed {
+    All,
+    Some(BTreeSet<ChunkCoord>),
+}
+
+/// Makes the levels anew that are behind, only where what they were made of changed.
+///
+/// Where a change is not known chunk by chunk, where the room of the store grew, and
+/// where others made the pyramid and said how, the level is made anew as a whole.
+///
+/// # Errors
+///
+/// [`Error::NoPyramid`] when a level does not say how it was made; [`Error`].
+pub async fn refresh(address: &str, options: &PyramidOptions) -> Result<Pyramid, Error> {
+    let store = options.open.open(address)?;
+    refresh_in(&store, address, options).await
+}
+
+/// The same of a store that is open already.
+///
+/// # Errors
+///
+/// As for [`refresh`].
+pub async fn refresh_in(
+    store: &Store,
+    address: &str,
+    options: &PyramidOptions,
+) -> Result<Pyramid, Error> {
+    let mut made = Pyramid::default();
+    loop {
+        let dataset = Dataset::from_store(address, store.clone()).await?;
+        let stale = dataset.root().other.get(LEVELS).and_then(Value::as_array);
+        let stale = stale.into_iter().flatten().filter_map(Value::as_u64);
+        let stale = stale.filter_map(|level| u32::try_from(level).ok()).min();
+        let Some(number) = stale.filter(|number| *number > 0) else {
+            return Ok(made);
+        };
+        let (id, target) = (LevelId::new(number - 1), LevelId::new(number));
+        let says = attributes(&dataset, &target.to_string()).await?;
+        let recipe = stats::recipe(&says).ok_or(Error::NoPyramid {
+            why: "a level does not say how it was made: make all levels anew with --overwrite",
+        })?;
+        let mut options = options.clone();
+        options.rules.clone_from(&recipe.rules);
+        options.cross_level = metadata::stored(dataset.root());
+        options.depth = metadata::depth(dataset.root());
+        options.levels = Levels::Given(Vec::new());
+        let coarsening = Coarsening {
+            rules: recipe.rules,
+            is_again: id.number() > 0,
+        };
+        let source = Source::open(&dataset, id, &coarsening).await?;
+        let is_additive = recipe.design.additive;
+        let level = match changed(&dataset, id) {
+            Changed::Some(_) if is_additive => None,
+            Changed::Some(chunks) => {
+                Box::pin(partly(
+                    &source,
+                    &recipe.design,
+                    &coarsening,
+                    &options,
+                    &chunks,
+                ))
+                .await?
+            }
+            Changed::All => None,
+        };
+        if let Some(level) = level {
+            made.levels.push(level);
+            continue;
+        }
+        // All levels from here on are made of this one.
+        let mut designs = Vec::new();
+        let first = if is_additive { LevelId::new(1) } else { target };
+        for level in dataset.levels().iter().filter(|level| **level >= first) {
+            let says = attributes(&dataset, &level.to_string()).await?;
+            designs.extend(stats::recipe(&says).map(|recipe| recipe.design));
+        }
+        options.levels = Levels::Given(designs);
+        options.replace = true;
+        let more = Box::pin(make(store, address, &options, first.number() - 1)).await?;
+        made.levels.extend(more.levels);
+        return Ok(made);
+    }
+}
+
+/// Which chunks of a level changed since the next was made.
+fn changed(dataset: &Dataset, id: LevelId) -> Changed {
+    let arity = dataset.root().axes.len();
+    let known = dataset.root().other.get(CHUNKS);
+    let names = known.and_then(|levels| levels.get(id.to_string())?.as_array());
+    let Some(names) = names else {
+        return Changed::All;
+    };
+    let chunk = |name: &Value| ChunkCoord::parse(name.as_str()?, arity).ok();
+    let chunks: Option<BTreeSet<ChunkCoord>> = names.iter().map(chunk).collect();
+    chunks.map_or(Changed::All, Changed::Some)
+}
+
+/// What a node says.
+async fn attributes(dataset: &Dataset, path: &str) -> Result<Map<String, Value>, Error> {
+    let key = nodes::named(Key::parse(path), path)?;
+    super::source::of_node(dataset, &key).await
+}
+
+/// Makes the chunks of the next level anew that have something of `changed`; `None`
+/// when that cannot be done.
+async fn partly(
+    source: &Source<'_>,
+    design: &LevelDesign,
+    coarsening: &Coarsening,
+    options: &PyramidOptions,
+    changed: &BTreeSet<ChunkCoord>,
+) -> Result<Option<LevelMade>, Error> {
+    let start = Instant::now();
+    let dataset = source.dataset;
+    let target = source.id.offset(1).unwrap_or(source.id);
+    let form = super::form(dataset).await?;
+    let has_copies = source.links.as_ref().is_some_and(|links| links.duplicate);
+    if !form.has_ids() || source.metadata.attribute_chunking.is_some() || has_copies {
+        return Ok(None);
+    }
+    let scale: Vec<i64> = design
+        .chunk_scale
+        .iter()
+        .map(|scale| i64::from(*scale))
+        .collect();
+    let kept = kept(source, design).await?;
+    let old = dataset.session().object_list(target).await?;
+    let mut stale: BTreeSet<ChunkCoord> = changed
+        .iter()
+        .map(|chunk| source.chunk_of(chunk, &scale))
+        .collect();
+    if let (Some(now), Some(old)) = (&source.objects, &old) {
+        also_stale(source, &scale, (now, old), kept.as_deref(), &mut stale);
+    }
+    let transaction = dataset.store().begin().await?;
+    let mut build = Build::new(
+        source,
+        options,
+        (design, coarsening),
+        kept,
+        (form, transaction, target),
+    )?;
+    let staged = match stage(&mut build, &stale, old.as_deref()).await {
+        Ok(staged) => staged,
+        Err(error) => {
+            let _ = build.transaction.abort().await;
+            return Err(error);
+        }
+    };
+    let Some(root) = staged else {
+        build.transaction.abort().await?;
+        return Ok(None);
+    };
+    let committed = build.transaction.commit(&root).await?;
+    let tally = &build.tally;
+    Ok(Some(LevelMade {
+        level: target,
+        method: design.method.name(),
+        vertices: tally.rows,
+        named: tally.names,
+        chunks: tally.chunks,
+        objects: source.objects.as_ref().map(|_| tally.present),
+        links: tally.links,
+        bytes: tally.bytes,
+        error: tally.error,
+        seconds: start.elapsed().as_secs_f64(),
+        transaction: committed.transaction,
+    }))
+}
+
+/// Chunks that change although nothing in them did: objects are kept that were not, or
+/// paths stay in them where they had left.
+fn also_stale(
+    source: &Source<'_>,
+    scale: &[i64],
+    (now, old): (&Objects, &Objects),
+    kept: Option<&[bool]>,
+    stale: &mut BTreeSet<ChunkCoord>,
+) {
+    let mut more = BTreeSet::new();
+    for place in 0..now.len() {
+        let Some(id) = now.id(place) else { continue };
+        let row = now.row(place).and_then(|row| usize::try_from(row).ok());
+        let is_kept =
+            kept.is_none_or(|kept| row.and_then(|row| kept.get(row)).copied().unwrap_or(false));
+        let before: Vec<&ChunkCoord> = match old.find(id) {
+            Some(place) => old
+                .pieces(place)
+                .iter()
+                .filter_map(|piece| old.chunk(piece.chunk))
+                .collect(),
+            None => Vec::new(),
+        };
+        let visits = manifests::visits(source, now, place, scale);
+        if is_kept == before.is_empty() {
+            more.extend(visits.iter().map(|(_, chunk)| chunk.clone()));
+            more.extend(before.into_iter().cloned());
+            continue;
+        }
+        if !is_kept || !visits.iter().any(|(_, chunk)| stale.contains(chunk)) {
+            continue;
+        }
+        let mut counts: BTreeMap<&ChunkCoord, (usize, usize)> = BTreeMap::new();
+        for (_, chunk) in &visits {
+            counts.entry(chunk).or_default().0 += 1;
+        }
+        for chunk in before {
+            counts.entry(chunk).or_default().1 += 1;
+        }
+        let differs = counts
+            .into_iter()
+            .filter(|(_, (now, before))| now != before);
+        more.extend(differs.map(|(chunk, _)| chunk.clone()));
+    }
+    // Objects that are gone left the chunks they were in.
+    for place in 0..old.len() {
+        let gone = old.id(place).is_none_or(|id| now.find(id).is_none());
+        if gone {
+            let pieces = old.pieces(place).iter();
+            more.extend(pieces.filter_map(|piece| old.chunk(piece.chunk).cloned()));
+        }
+    }
+    stale.extend(more);
+}
+
+/// Stages what changes; the new root, or `None` when the whole level has to be made.
+async fn stage(
+    build: &mut Build<'_>,
+    stale: &BTreeSet<ChunkCoord>,
+    old: Option<&Objects>,
+) -> Result<Option<bytes::Bytes>, Error> {
+    let dataset = build.source.dataset;
+    let Some(before) = arrays::Before::read(build).await? else {
+        return Ok(None);
+    };
+    let sorted = build.source.sorted_links(&build.scale);
+    // Chunks that links of stale ones lead to, of which it has to be known what became
+    // of their rows.
+    let mut beside: BTreeSet<ChunkCoord> = BTreeSet::new();
+    for chunks in sorted.between.keys() {
+        if chunks.iter().any(|chunk| stale.contains(chunk)) {
+            beside.extend(
+                chunks
+                    .iter()
+                    .filter(|chunk| !stale.contains(*chunk))
+                    .cloned(),
+            );
+        }
+    }
+    let gone = counts::Gone::read(build, stale).await?;
+    build.only = Some((stale.clone(), beside));
+    build.chunks(&sorted).await?;
+    build.crossing(&sorted).await?;
+    build.deep_links().await?;
+    if build.source.objects.is_some() {
+        manifests::complete(build, stale, old);
+    }
+    build.object_index().await?;
+    build.replace_tables().await?;
+    let says = build.old_says();
+    if !before.merge(build, stale, &says).await? {
+        return Ok(None);
+    }
+    gone.settle(build);
+    build.link_families().await?;
+    build.groups().await?;
+    let target = build.target;
+    let old = attributes(dataset, &target.to_string()).await?;
+    // What it was before is true of chunks that stay.
+    let own = |name: &str| {
+        old.get("zvf_pyramid")
+            .and_then(|says| says.get(name))
+            .and_then(Value::as_f64)
+    };
+    build.tally.error = match (build.tally.error, own("error")) {
+        (Some(now), Some(before)) => Some(now.max(before)),
+        (now, before) => now.or(before),
+    };
+    let block = old.get("zarr_vectors_level");
+    let tiled = block.and_then(|block| block.get("fragments_tile")) == Some(&Value::Bool(true));
+    build.tally.is_untiled |= !tiled && build.shared.recipe.shape != Shape::Named;
+    let level = build.level_says();
+    build
+        .put(vec![Form::group(&target.to_string(), &level)])
+        .await?;
+    build.transaction.touch("*");
+    let key = nodes::metadata(&Key::root())?;
+    let root = Node::parse(&key, build.transaction.root())?;
+    let root = settled(root.attributes().clone(), dataset, target, stale);
+    Ok(Some(text(&zvf_build::group(&root))))
+}
+
+/// The root after a level was made: it is not behind any more, and the next one is where
+/// it changed.
+fn settled(
+    mut root: Map<String, Value>,
+    dataset: &Dataset,
+    level: LevelId,
+    changed: &BTreeSet<ChunkCoord>,
+) -> Map<String, Value> {
+    if let Some(stale) = root.get_mut(LEVELS).and_then(Value::as_array_mut) {
+        stale.retain(|own| own.as_u64() != Some(u64::from(level.number())));
+        if stale.is_empty() {
+            root.remove(LEVELS);
+        }
+    }
+    let has_next = level
+        .offset(1)
+        .is_some_and(|next| dataset.levels().contains(&next));
+    let mut chunks = match root.remove(CHUNKS) {
+        Some(Value::Object(chunks)) => chunks,
+        _ => Map::new(),
+    };
+    if let Some(before) = level.offset(-1) {
+        chunks.remove(&before.to_string());
+    }
+    if has_next && root.contains_key(LEVELS) {
+        let entry = chunks.entry(level.to_string()).or_insert_with(|| json!([]));
+        if let Some(known) = entry.as_array_mut() {
+            let names = changed.iter().map(|chunk| json!(chunk.to_string()));
+            let new: Vec<Value> = names.filter(|name| !known.contains(name)).collect();
+            known.extend(new);
+        }
+    }
+    if !chunks.is_empty() {
+        root.insert(CHUNKS.to_owned(), Value::Object(chunks));
+    }
+    root
+}

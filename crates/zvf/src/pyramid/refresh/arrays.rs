@@ -1,0 +1,233 @@
+//! Arrays of a level of which some chunks were made anew: which cells they have now,
+//! and which are gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use zvf_build::Output;
+use zvf_format::path::Delta;
+use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
+use zvf_store::Read;
+
+use super::super::build::{Build, Part};
+use crate::{
+    error::Error,
+    nodes,
+    writing::objects::{Arrays, text},
+};
+
+/// Nodes of a level.
+const MOST_FILES: usize = 1 << 26;
+
+/// The arrays there were, by path.
+pub(super) struct Before {
+    nodes: BTreeMap<String, Value>,
+}
+
+impl Before {
+    /// Reads the arrays of the level, and those of links to it.
+    pub(super) async fn read(build: &Build<'_>) -> Result<Option<Self>, Error> {
+        let store = build.source.dataset.store();
+        let mut folders = vec![build.target.to_string()];
+        for from in 0..build.target.number() {
+            let step = i32::try_from(build.target.number() - from).unwrap_or(i32::MAX);
+            folders.push(format!("{from}/links/{}", Delta::new(step)));
+        }
+        let mut paths = Vec::new();
+        for folder in folders {
+            let key = nodes::named(Key::parse(&folder), &folder)?;
+            for file in store.list_all(&key, MOST_FILES).await? {
+                // Links to coarser levels are for these to make anew.
+                let is_up = folder == build.target.to_string() && file.name.starts_with("links/+");
+                if let Some(path) = file.name.strip_suffix("/zarr.json").filter(|_| !is_up) {
+                    paths.push(format!("{folder}/{path}"));
+                }
+            }
+        }
+        let mut reads = Vec::new();
+        for path in &paths {
+            let key = nodes::named(Key::parse(path), path)?;
+            reads.push(Read::full(nodes::metadata(&key)?));
+        }
+        let mut found = BTreeMap::new();
+        for (path, bytes) in paths.into_iter().zip(store.read(&reads).await?) {
+            let json: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            let Some(json) = json else { continue };
+            if listed(&json).is_some() {
+                if json.to_string().contains("sharding_indexed") {
+                    // Cells of others would have to be written with them.
+                    return Ok(None);
+                }
+                found.insert(path, json);
+            }
+        }
+        Ok(Some(Self { nodes: found }))
+    }
+
+    /// Puts the nodes of all arrays as they are now, and deletes cells that are gone.
+    /// `false` when there is no room for what is new.
+    pub(super) async fn merge(
+        &self,
+        build: &mut Build<'_>,
+        stale: &BTreeSet<ChunkCoord>,
+        says: &BTreeMap<String, Map<String, Value>>,
+    ) -> Result<bool, Error> {
+        let mut put = std::mem::take(&mut build.tally.put);
+        let none = Map::new();
+        let mut outputs = Vec::new();
+        for (path, before) in &self.nodes {
+            let part = put.remove(path).unwrap_or_default();
+            let new: BTreeSet<Vec<i64>> = part.chunks.iter().cloned().collect();
+            let mut chunks: Vec<Vec<i64>> = Vec::new();
+            let mut gone: Vec<Vec<i64>> = Vec::new();
+            for chunk in listed(before).unwrap_or_default() {
+                match () {
+                    () if new.contains(&chunk) => {}
+                    () if is_stale(build, path, before, &chunk, stale) => gone.push(chunk),
+                    () => chunks.push(chunk),
+                }
+            }
+            self.delete(build, path, before, &gone).await?;
+            chunks.extend(new);
+            if chunks.is_empty() {
+                let key = nodes::named(Key::parse(path), path)?;
+                build.transaction.delete(nodes::metadata(&key)?).await?;
+                continue;
+            }
+            let own = before.get("attributes").cloned().map(own_says);
+            let known = says.get(path);
+            let whole = Part {
+                chunks,
+                // What the finer level says counts, where it says something.
+                says: part.says.or(own.filter(|_| known.is_none())),
+            };
+            let old = known.unwrap_or(&none);
+            let node = whole.node(build.shared_of(path), path, old)?;
+            if let Output::Node { json, .. } = &node {
+                let same = |key: &str| json.get(key) == before.get(key);
+                let origin = |json: &Value| json.pointer("/attributes/chunk_grid_origin").cloned();
+                if !same("shape") || origin(json) != origin(before) || !reads_alike(before, json) {
+                    return Ok(false);
+                }
+            }
+            build.tally.families.insert(path.clone());
+            outputs.push(node);
+        }
+        for (path, part) in put {
+            let old = says.get(&path).unwrap_or(&none);
+            outputs.push(part.node(build.shared_of(&path), &path, old)?);
+            build.tally.families.insert(path);
+        }
+        let objects = outputs.into_iter().map(|output| match output {
+            Output::Node { path, json } => {
+                let key = nodes::named(Key::parse(&path).and_then(|key| key.metadata()), &path)?;
+                Ok((key, text(&json)))
+            }
+            Output::Cell { array, .. } => Err(Error::NoCells {
+                node: nodes::named(Key::parse(&array), &array)?,
+            }),
+        });
+        let objects = objects.collect::<Result<Vec<_>, Error>>()?;
+        build.put_objects(objects).await?;
+        Ok(true)
+    }
+
+    async fn delete(
+        &self,
+        build: &mut Build<'_>,
+        path: &str,
+        before: &Value,
+        gone: &[Vec<i64>],
+    ) -> Result<(), Error> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let node = Output::Node {
+            path: path.to_owned(),
+            json: before.clone(),
+        };
+        let array = Arrays::of(&[node])?.get(path)?;
+        for chunk in gone {
+            let index = crate::editing::element(&array, chunk)?;
+            let (key, _) = array.object_of(&index).map_err(|source| Error::Index {
+                node: array.node().clone(),
+                source,
+            })?;
+            build.transaction.delete(key).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether cells that stay mean the same as before: numbers of the same type, or codes
+/// of words of which there may be more now.
+fn reads_alike(before: &Value, now: &Value) -> bool {
+    let says = |json: &Value, name: &str| json.pointer(&format!("/attributes/{name}")).cloned();
+    let words = |json: &Value| match says(json, "categories") {
+        Some(Value::Array(words)) => words,
+        _ => Vec::new(),
+    };
+    let same = |name: &str| says(before, name) == says(now, name);
+    same("dtype")
+        && same("row_shape")
+        && same("_FillValue")
+        && words(now).starts_with(&words(before))
+}
+
+/// What an array said of itself, without its chunks.
+fn own_says(attributes: Value) -> Value {
+    let mut attributes = attributes;
+    if let Some(map) = attributes.as_object_mut() {
+        map.remove("nonempty_chunks");
+        map.remove("chunk_grid_origin");
+    }
+    attributes
+}
+
+/// The chunks that an array lists.
+fn listed(json: &Value) -> Option<Vec<Vec<i64>>> {
+    let names = json.pointer("/attributes/nonempty_chunks")?.as_array()?;
+    let names = names.iter().map(|name| {
+        let numbers = name.as_str()?.split('.').map(|number| number.parse().ok());
+        numbers.collect::<Option<Vec<i64>>>()
+    });
+    names.collect()
+}
+
+/// Whether a cell has something of a stale chunk.
+fn is_stale(
+    build: &Build<'_>,
+    path: &str,
+    before: &Value,
+    chunk: &[i64],
+    stale: &BTreeSet<ChunkCoord>,
+) -> bool {
+    let level = path.split('/').next().and_then(LevelId::parse);
+    let own = ChunkCoord::new(chunk.to_vec());
+    if level != Some(build.target) {
+        // Links up, from a level of finer chunks.
+        let coarse = build.coarse_of(level, &own);
+        return coarse.is_none_or(|coarse| stale.contains(&coarse));
+    }
+    if stale.contains(&own) {
+        return true;
+    }
+    let delta = before
+        .pointer("/attributes/level_delta")
+        .and_then(Value::as_i64);
+    if delta != Some(0) {
+        return false;
+    }
+    let offsets = before
+        .pointer("/attributes/offsets")
+        .and_then(Value::as_array);
+    offsets.into_iter().flatten().any(|offset| {
+        let offset = offset
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_i64);
+        let other: Vec<i64> = chunk.iter().zip(offset).map(|(at, by)| at + by).collect();
+        stale.contains(&ChunkCoord::new(other))
+    })
+}

@@ -1,0 +1,116 @@
+//! Counts of a level of which some chunks were made anew: those there were, without
+//! what is gone, with what came.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use zvf_format::path::Delta;
+use zvf_model::{grid::ChunkCoord, layout::Part, level::LevelId};
+
+use super::super::build::Build;
+use crate::error::Error;
+
+/// What a level had, and how much of it is made anew.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    rows: Count,
+    chunks: Count,
+    /// By level and delta.
+    links: BTreeMap<(LevelId, i32), Count>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    all: u64,
+    gone: u64,
+}
+
+impl Gone {
+    pub(super) async fn read(
+        build: &Build<'_>,
+        stale: &BTreeSet<ChunkCoord>,
+    ) -> Result<Self, Error> {
+        let dataset = build.source.dataset;
+        let session = dataset.session();
+        let mut gone = Self::default();
+        let says = super::attributes(dataset, &build.target.to_string()).await?;
+        let block = says.get("zarr_vectors_level");
+        let declared = block
+            .and_then(|block| block.get("vertex_count"))
+            .and_then(Value::as_u64);
+        gone.rows.all = declared.unwrap_or(0);
+        if let Some(vertices) = session.stored_part(build.target, &Part::Vertices).await? {
+            let own: Vec<ChunkCoord> = vertices
+                .chunks()
+                .iter()
+                .filter(|chunk| stale.contains(*chunk))
+                .cloned()
+                .collect();
+            let row = build.shared.recipe.positions.size() * build.shared.recipe.axes;
+            for cell in session.stored_cells(&vertices, &own).await {
+                let cell = cell.map_err(zvf_query::QueryError::from)?;
+                gone.rows.gone += (cell.len() / row.max(1)) as u64;
+            }
+            gone.chunks = Count {
+                all: vertices.chunks().len() as u64,
+                gone: own.len() as u64,
+            };
+        }
+        let mut families = vec![(build.target, 0)];
+        for from in 0..build.target.number() {
+            let from = LevelId::new(from);
+            let step = i32::try_from(build.target.number() - from.number()).unwrap_or(i32::MAX);
+            families.extend([(from, step), (build.target, -step)]);
+        }
+        for (level, delta) in families {
+            if delta == 0 && build.shared.links.is_none() {
+                continue;
+            }
+            let Some(cells) = session.all_link_cells(level, Delta::new(delta)).await? else {
+                continue;
+            };
+            let mut count = Count::default();
+            for (node, _) in cells.families() {
+                let says = super::super::source::of_node(dataset, &node).await?;
+                count.all += says.get("num_links").and_then(Value::as_u64).unwrap_or(0);
+            }
+            let is_gone = |cell: &usize| {
+                let chunks = cells.chunks(*cell).unwrap_or_default();
+                match delta {
+                    0 => chunks.iter().any(|chunk| stale.contains(chunk)),
+                    1.. => chunks.iter().skip(1).any(|chunk| stale.contains(chunk)),
+                    _ => chunks.iter().take(1).any(|chunk| stale.contains(chunk)),
+                }
+            };
+            let own: Vec<usize> = (0..cells.len()).filter(is_gone).collect();
+            for links in session.read_links(&cells, &own).await? {
+                let is_copy = delta == 0 && !build.source.is_first_copy(&links);
+                if !is_copy {
+                    count.gone += (links.ends.len() / links.width.get()) as u64;
+                }
+            }
+            gone.links.insert((level, delta), count);
+        }
+        Ok(gone)
+    }
+
+    /// Adds what stays to what came.
+    pub(super) fn settle(&self, build: &mut Build<'_>) {
+        let stays = |count: Count| count.all.saturating_sub(count.gone);
+        let target = build.target;
+        let of = |level: LevelId, delta: i32| {
+            let count = self.links.get(&(level, delta)).copied();
+            count.map_or(0, stays)
+        };
+        let tally = &mut build.tally;
+        tally.rows += stays(self.rows);
+        tally.chunks += stays(self.chunks);
+        tally.links += of(target, 0);
+        // Stores with copies are made as a whole.
+        tally.physical = tally.links;
+        tally.between_levels += of(build.source.id, 1);
+        for (form, _, count) in &mut build.between {
+            count.0 += of(LevelId::new(form.level()), form.delta.levels());
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! The level that the next is made of, opened.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::future::{join, join_all};
+use zvf_build::coarsen::{Field, FineChunk, Named, Shape};
+use zvf_format::{numeric::Dtype, path::Delta};
+use zvf_model::{
+    array::{CellAttribute, VertexEncoding, Vertices},
+    grid::ChunkCoord,
+    layout::Part,
+    level::{LevelId, LevelMetadata},
+    metadata::Attributes,
+    root::{GeometryKind, LinksConvention},
+};
+use zvf_query::{CellLinks, LinkCells, Objects, Session, StoredPart, predicate::Scope};
+use zvf_store::{CellArray, CellReader};
+
+use super::{coarse::Coarsening, plan::Known};
+use crate::{dataset::Dataset, error::Error, nodes};
+
+/// A level, opened to be read chunk by chunk.
+pub(super) struct Source<'a> {
+    pub(super) dataset: &'a Dataset,
+    pub(super) id: LevelId,
+    pub(super) metadata: LevelMetadata,
+    vertices: StoredPart<CellArray>,
+    fragments: StoredPart<CellArray>,
+    pub(super) positions: Dtype,
+    pub(super) vertex: Vec<Attribute>,
+    pub(super) fragment: Vec<Attribute>,
+    pub(super) links: Option<Links>,
+    pub(super) objects: Option<Arc<Objects>>,
+    pub(super) is_shared: bool,
+}
+
+/// An attribute with a cell for each chunk.
+pub(super) struct Attribute {
+    pub(super) name: String,
+    part: StoredPart<CellArray>,
+    metadata: CellAttribute,
+}
+
+/// Links of a level among each other.
+pub(super) struct Links {
+    pub(super) cells: LinkCells<CellArray>,
+    pub(super) width: usize,
+    pub(super) directed: bool,
+    pub(super) duplicate: bool,
+    /// What the nodes of their families say.
+    pub(super) says: Attributes,
+    pub(super) fields: Vec<Field>,
+    /// What the nodes of their attributes say.
+    pub(super) field_says: Vec<Attributes>,
+}
+
+/// The payloads of a chunk.
+pub(super) struct Payloads {
+    pub(super) vertices: Bytes,
+    pub(super) fragments: Bytes,
+    pub(super) vertex: Vec<Option<Bytes>>,
+    pub(super) fragment: Vec<Option<Bytes>>,
+}
+
+impl Payloads {
+    /// Bytes held.
+    pub(super) fn size(&self) -> u64 {
+        let values = self.vertex.iter().chain(&self.fragment).flatten();
+        let values: usize = values.map(Bytes::len).sum();
+        (self.vertices.len() + self.fragments.len() + values) as u64
+    }
+}
+
+impl Attribute {
+    /// What the node says.
+    pub(super) fn says(&self) -> &Attributes {
+        self.part.attributes()
+    }
+
+    pub(super) fn field(&self, coarsening: &Coarsening, keeps: bool) -> Result<Field, Error> {
+        field(&self.name, &self.metadata, coarsening, keeps)
+    }
+}
+
+/// What becomes of the values of an attribute.
+fn field(
+    name: &str,
+    metadata: &CellAttribute,
+    coarsening: &Coarsening,
+    keeps: bool,
+) -> Result<Field, Error> {
+    let columns = metadata.row_shape.as_ref().map(|shape| {
+        let columns = shape.iter().product::<u64>();
+        usize::try_from(columns).unwrap_or(usize::MAX)
+    });
+    let dictionary = metadata.dictionary.as_ref();
+    Ok(Field {
+        name: name.to_owned(),
+        dtype: metadata.dtype,
+        // Cells of the reference hold more than their shape says.
+        columns: None,
+        rule: coarsening.rule(
+            name,
+            metadata.dtype.kind(),
+            columns,
+            dictionary.is_some(),
+            keeps,
+        )?,
+        missing: dictionary.and_then(|dictionary| dictionary.fill),
+    })
+}
+
+impl<'a> Source<'a> {
+    /// Opens a level.
+    pub(super) async fn open(
+        dataset: &'a Dataset,
+        id: LevelId,
+        coarsening: &Coarsening,
+    ) -> Result<Self, Error> {
+        let session = dataset.session();
+        let metadata = dataset.level(id).await?;
+        let (vertices, fragments) = join(
+            session.stored_part(id, &Part::Vertices),
+            session.stored_part(id, &Part::VertexFragments),
+        )
+        .await;
+        let (Some(vertices), Some(fragments)) = (vertices?, fragments?) else {
+            return Err(Error::AbsentLevel {
+                address: dataset.address().to_owned(),
+                level: id,
+            });
+        };
+        let says = Vertices::parse(vertices.node(), vertices.attributes())?.value;
+        if says.encoding != VertexEncoding::Raw {
+            return Err(Error::NoPyramid {
+                why: "its vertices are compressed with Draco, which is not decoded",
+            });
+        }
+        if vertices.padded().is_some() {
+            return Err(Error::NoPyramid {
+                why: "levels of the profile 0.8-padded are not made; `zvf migrate` makes a store of \
+                      0.9 of it",
+            });
+        }
+        let vertex = attributes(&session, id, Scope::Vertex).await?;
+        let fragment = attributes(&session, id, Scope::Fragment).await?;
+        let objects = session.object_list(id).await?;
+        let links = match is_linked(dataset) {
+            true => Self::links(dataset, id, coarsening).await?,
+            false => None,
+        };
+        Ok(Self {
+            dataset,
+            id,
+            positions: says.dtype,
+            is_shared: metadata.shared_fragments,
+            metadata,
+            vertices,
+            fragments,
+            vertex,
+            fragment,
+            links,
+            objects,
+        })
+    }
+
+    async fn links(
+        dataset: &Dataset,
+        id: LevelId,
+        coarsening: &Coarsening,
+    ) -> Result<Option<Links>, Error> {
+        let session = dataset.session();
+        let Some(cells) = session.all_link_cells(id, Delta::INTRA).await? else {
+            return Ok(None);
+        };
+        let families = cells.families();
+        let Some((_, width)) = families.first() else {
+            return Ok(None);
+        };
+        let (mut directed, mut duplicate, mut says) = (false, false, Attributes::new());
+        for (node, own) in &families {
+            if own != width {
+                return Err(Error::NoPyramid {
+                    why: "its links have different numbers of ends",
+                });
+            }
+            let attributes = of_node(dataset, node).await?;
+            directed |= attributes
+                .get("directed")
+                .and_then(serde_json::Value::as_bool)
+                == Some(true);
+            duplicate |=
+                attributes.get("store").and_then(serde_json::Value::as_str) == Some("duplicate");
+            says.extend(attributes);
+        }
+        let (mut fields, mut field_says) = (Vec::new(), Vec::new());
+        for (number, (name, metadata)) in cells.attributes().enumerate() {
+            let Some(metadata) = metadata else { continue };
+            if fields.len() != number {
+                return Err(Error::NoPyramid {
+                    why: "an attribute of its links says nothing of its values",
+                });
+            }
+            // Links have no one that is kept: they stand for all that fell together.
+            let mut own = field(name, metadata, coarsening, false)?;
+            own.columns = None;
+            fields.push(own);
+            let mut says = Attributes::new();
+            for node in cells.attribute_nodes(number) {
+                says.extend(of_node(dataset, &node).await?);
+            }
+            for key in [
+                "shape",
+                "offsets",
+                "num_links",
+                "level_delta",
+                "nonempty_chunks",
+            ] {
+                says.remove(key);
+            }
+            field_says.push(says);
+        }
+        Ok(Some(Links {
+            width: width.get(),
+            cells,
+            directed,
+            duplicate,
+            says,
+            fields,
+            field_says,
+        }))
+    }
+
+    pub(super) fn session(&self) -> Session<'_, CellReader> {
+        self.dataset.session()
+    }
+
+    /// The chunks there are, ascending.
+    pub(super) fn chunks(&self) -> Vec<ChunkCoord> {
+        let mut chunks = self.vertices.chunks().to_vec();
+        chunks.extend_from_slice(self.fragments.chunks());
+        chunks.sort_unstable();
+        chunks.dedup();
+        chunks
+    }
+
+    pub(super) fn vertex_says(&self) -> &Attributes {
+        self.vertices.attributes()
+    }
+
+    pub(super) fn fragment_says(&self) -> &Attributes {
+        self.fragments.attributes()
+    }
+
+    /// How many vertices and chunks there are.
+    pub(super) async fn known(&self) -> Result<Known, Error> {
+        let info = crate::level::count(self.dataset, &self.metadata).await?;
+        Ok(Known {
+            vertices: info.vertices.unwrap_or(0),
+            chunks: info.chunks,
+            fewer: None,
+        })
+    }
+
+    /// Whether its objects are paths.
+    pub(super) fn is_paths(&self) -> bool {
+        let kinds = &self.dataset.root().geometry_kinds;
+        kinds.iter().any(|kind| {
+            matches!(
+                kind,
+                GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline
+            )
+        })
+    }
+
+    /// Positions of the vertices of a chunk that fragments name, whose they are, and how
+    /// far each is from the one before in its fragment.
+    pub(super) fn places(
+        &self,
+        chunk: &ChunkCoord,
+        payloads: &Payloads,
+        named: &[Named],
+        each: &mut dyn FnMut(u32, u32, &[f64]),
+    ) -> Result<(), Error> {
+        let fine = FineChunk {
+            name: format!("{}/vertices/{chunk}", self.id),
+            positions: &payloads.vertices,
+            fragments: &payloads.fragments,
+            named,
+            ..FineChunk::default()
+        };
+        let axes = self.dataset.root().axes.len();
+        let has_objects = self.objects.is_some();
+        Ok(fine.each_place(self.positions, axes, has_objects, each)?)
+    }
+
+    /// How its vertices and objects hang together.
+    pub(super) fn shape(&self, shares: bool) -> Shape {
+        // What is linked is one vertex for all its links, and has one object.
+        let shares = shares && self.links.is_none();
+        if self.objects.is_some() && (self.is_paths() || self.is_shared || shares) {
+            return Shape::Named;
+        }
+        let convention = self.dataset.root().links_convention.clone();
+        match convention == Some(LinksConvention::ImplicitWithBranches) && self.links.is_some() {
+            true => Shape::Trees,
+            false => Shape::Owned,
+        }
+    }
+
+    /// Which objects name the fragments of each chunk, by chunk.
+    pub(super) fn named(&self) -> BTreeMap<ChunkCoord, Vec<Named>> {
+        let mut named: BTreeMap<ChunkCoord, Vec<Named>> = BTreeMap::new();
+        let Some(objects) = &self.objects else {
+            return named;
+        };
+        let mut by_number: Vec<Vec<Named>> = Vec::new();
+        for place in 0..objects.len() {
+            let row = objects.row(place).and_then(|row| u32::try_from(row).ok());
+            let Some(object) = row else { continue };
+            for (at, piece) in (0u32..).zip(objects.pieces(place)) {
+                let number = piece.chunk as usize;
+                if by_number.len() <= number {
+                    by_number.resize(number + 1, Vec::new());
+                }
+                by_number[number].push(Named {
+                    object,
+                    at,
+                    fragment: piece.fragment,
+                });
+            }
+        }
+        for (number, own) in (0u32..).zip(by_number) {
+            if let Some(chunk) = objects.chunk(number) {
+                named.insert(chunk.clone(), own);
+            }
+        }
+        named
+    }
+
+    /// The payloads of these chunks; one round trip for each part, side by side.
+    pub(super) async fn read(&self, chunks: &[ChunkCoord]) -> Result<Vec<Payloads>, Error> {
+        let session = self.session();
+        let own = join(
+            cells(&session, &self.vertices, chunks),
+            cells(&session, &self.fragments, chunks),
+        );
+        let vertex = attribute_cells(self, &self.vertex, chunks);
+        let fragment = attribute_cells(self, &self.fragment, chunks);
+        let ((own, vertex), fragment) = join(join(own, vertex), fragment).await;
+        let (rows, indexes) = (own.0?, own.1?);
+        let (mut vertex, mut fragment) = (vertex?, fragment?);
+        let payloads = rows
+            .into_iter()
+            .zip(indexes)
+            .enumerate()
+            .map(|(at, (rows, index))| {
+                let take = |all: &mut Vec<Vec<Option<Bytes>>>| {
+                    all.iter_mut()
+                        .map(|cells| cells[at].take())
+                        .collect::<Vec<_>>()
+                };
+                Payloads {
+                    vertices: rows.unwrap_or_default(),
+                    fragments: index.unwrap_or_default(),
+                    vertex: take(&mut vertex),
+                    fragment: take(&mut fragment),
+                }
+            });
+        Ok(payloads.collect())
+    }
+
+    /// Whether a cell has the copy of its links that counts, where every chunk that a
+    /// link touches has one.
+    pub(super) fn is_first_copy(&self, cell: &CellLinks) -> bool {
+        let is_copied = self.links.as_ref().is_some_and(|links| links.duplicate);
+        !is_copied || cell.chunks.first() <= cell.chunks.iter().min()
+    }
+
+    /// Cells of links.
+    pub(super) async fn read_links(&self, cells: &[usize]) -> Result<Vec<CellLinks>, Error> {
+        let Some(links) = self.links.as_ref().filter(|_| !cells.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        Ok(self.session().read_links(&links.cells, cells).await?)
+    }
+
+    /// The ids of objects, by row.
+    pub(super) fn ids(&self) -> Vec<i64> {
+        let objects = self.objects.as_deref();
+        let places = 0..objects.map_or(0, Objects::len);
+        places
+            .filter_map(|place| objects.and_then(|objects| objects.id(place)))
+            .collect()
+    }
+
+    /// Chunks that have no vertices now but links.
+    pub(super) fn chunk_of(&self, chunk: &ChunkCoord, scale: &[i64]) -> ChunkCoord {
+        let leading = usize::from(self.metadata.attribute_chunking.is_some());
+        let coords = chunk
+            .coords()
+            .iter()
+            .enumerate()
+            .map(|(axis, at)| match axis < leading {
+                true => *at,
+                false => at.div_euclid(scale.get(axis - leading).copied().unwrap_or(1)),
+            });
+        ChunkCoord::new(coords.collect::<Vec<i64>>())
+    }
+
+    /// Which cells of links are in which chunk of the coarser level as a whole, which
+    /// have an end there, and which go between several.
+    pub(super) fn sorted_links(&self, scale: &[i64]) -> SortedLinks {
+        let mut sorted = SortedLinks::default();
+        let Some(links) = &self.links else {
+            return sorted;
+        };
+        for cell in 0..links.cells.len() {
+            let chunks = links.cells.chunks(cell).unwrap_or_default();
+            let coarse: BTreeSet<ChunkCoord> = chunks
+                .iter()
+                .map(|chunk| self.chunk_of(chunk, scale))
+                .collect();
+            match coarse.len() {
+                0 => {}
+                1 => {
+                    let coarse = coarse.into_iter().next();
+                    sorted
+                        .inside
+                        .entry(coarse.unwrap_or_else(|| ChunkCoord::new(Vec::new())))
+                        .or_default()
+                        .push(cell);
+                }
+                _ => {
+                    for chunk in &coarse {
+                        sorted.touching.entry(chunk.clone()).or_default().push(cell);
+                    }
+                    let key: Vec<ChunkCoord> = coarse.into_iter().collect();
+                    sorted.between.entry(key).or_default().push(cell);
+                }
+            }
+        }
+        sorted
+    }
+}
+
+/// Cells of links by the chunks of the coarser level.
+#[derive(Default)]
+pub(super) struct SortedLinks {
+    pub(super) inside: BTreeMap<ChunkCoord, Vec<usize>>,
+    pub(super) touching: BTreeMap<ChunkCoord, Vec<usize>>,
+    pub(super) between: BTreeMap<Vec<ChunkCoord>, Vec<usize>>,
+}
+
+/// Whether links of the store say more than the order of vertices does.
+fn is_linked(dataset: &Dataset) -> bool {
+    let kinds = &dataset.root().geometry_kinds;
+    let linked = |kind: &GeometryKind| {
+        matches!(
+            kind,
+            GeometryKind::Skeleton | GeometryKind::Graph | GeometryKind::Mesh
+        )
+    };
+    kinds.iter().any(linked)
+}
+
+async fn attributes(
+    session: &Session<'_, CellReader>,
+    id: LevelId,
+    scope: Scope,
+) -> Result<Vec<Attribute>, Error> {
+    let mut attributes = Vec::new();
+    for name in session.attribute_list(id, scope).await?.iter() {
+        let part = match scope {
+            Scope::Fragment => Part::FragmentAttribute(name),
+            _ => Part::VertexAttribute(name),
+        };
+        let Some(part) = session.stored_part(id, &part).await? else {
+            continue;
+        };
+        attributes.push(Attribute {
+            name: name.clone(),
+            metadata: CellAttribute::parse(part.node(), part.attributes())?.value,
+            part,
+        });
+    }
+    Ok(attributes)
+}
+
+async fn attribute_cells(
+    source: &Source<'_>,
+    attributes: &[Attribute],
+    chunks: &[ChunkCoord],
+) -> Result<Vec<Vec<Option<Bytes>>>, Error> {
+    let session = source.session();
+    let all = attributes
+        .iter()
+        .map(|attribute| cells(&session, &attribute.part, chunks));
+    join_all(all).await.into_iter().collect()
+}
+
+/// The cells of a part, none where it has none.
+async fn cells(
+    session: &Session<'_, CellReader>,
+    part: &StoredPart<CellArray>,
+    chunks: &[ChunkCoord],
+) -> Result<Vec<Option<Bytes>>, Error> {
+    let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();
+    let there: Vec<ChunkCoord> = chunks.iter().filter(has).cloned().collect();
+    let mut read = session.stored_cells(part, &there).await.into_iter();
+    let mut cells = Vec::with_capacity(chunks.len());
+    for chunk in chunks {
+        cells.push(match has(&chunk) {
+            true => read
+                .next()
+                .transpose()
+                .map_err(zvf_query::QueryError::from)?,
+            false => None,
+        });
+    }
+    Ok(cells)
+}
+
+/// What a node says.
+pub(super) async fn of_node(
+    dataset: &Dataset,
+    key: &zvf_model::key::Key,
+) -> Result<Attributes, Error> {
+    let node = nodes::read_one(dataset.store(), key).await?;
+    Ok(node
+        .map(|node| node.attributes().clone())
+        .unwrap_or_default())
+}

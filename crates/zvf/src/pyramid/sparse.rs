@@ -1,0 +1,177 @@
+//! Which objects a level keeps.
+
+use std::collections::{BTreeMap, HashMap};
+
+use zvf_build::coarsen::{Named, ObjectFacts, Strategy};
+use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
+use zvf_model::grid::ChunkCoord;
+use zvf_query::{Rows, Values};
+
+use super::{coarse::Kept, source::Source};
+use crate::error::Error;
+
+/// Chunks that are read at a time.
+const AT_ONCE: usize = 256;
+
+/// Which objects stay, by row; all when there are none.
+pub(super) async fn kept(
+    source: &Source<'_>,
+    wanted: &Kept,
+    scale: &[i64],
+) -> Result<Option<Vec<bool>>, Error> {
+    let sparsity = &wanted.sparsity;
+    let Some(objects) = &source.objects else {
+        return Ok(None);
+    };
+    let rows = usize::try_from(
+        objects
+            .row(objects.len().saturating_sub(1))
+            .map_or(0, |row| row + 1),
+    );
+    let rows = rows.unwrap_or(usize::MAX);
+    let mut facts = vec![ObjectFacts::default(); rows];
+    let mut numbers: HashMap<ChunkCoord, u32> = HashMap::new();
+    for place in 0..objects.len() {
+        let row = objects.row(place).and_then(|row| usize::try_from(row).ok());
+        let Some(own) = row.and_then(|row| facts.get_mut(row)) else {
+            continue;
+        };
+        own.id = objects.id(place).unwrap_or_default();
+        let mut chunks: Vec<u32> = Vec::new();
+        for piece in objects.pieces(place) {
+            let Some(chunk) = objects.chunk(piece.chunk) else {
+                continue;
+            };
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            chunks.push(*numbers.entry(source.chunk_of(chunk, scale)).or_insert(next));
+        }
+        own.is_present = !chunks.is_empty();
+        chunks.sort_unstable();
+        chunks.dedup();
+        own.chunks = chunks;
+    }
+    if matches!(sparsity.strategy, Strategy::Length | Strategy::Coverage) {
+        lengths(source, &mut facts).await?;
+    }
+    if matches!(sparsity.strategy, Strategy::Attribute { .. }) {
+        let name = wanted.attribute.as_deref().ok_or(Error::NoPyramid {
+            why: "objects are to be kept by an attribute, and none is named",
+        })?;
+        let column = source
+            .session()
+            .object_values(source.id, name, None)
+            .await?;
+        let Values::Numbers(numbers) = &column.values else {
+            return Err(Error::NoPyramid {
+                why: "objects are kept by an attribute that is text",
+            });
+        };
+        let missing = column.missing.as_deref().unwrap_or_default();
+        for (row, own) in facts.iter_mut().enumerate() {
+            own.value = match missing.get(row) {
+                Some(true) => None,
+                _ => number(numbers, row),
+            };
+        }
+    }
+    if matches!(sparsity.strategy, Strategy::PerGroup { .. }) {
+        let by_id: BTreeMap<i64, usize> = facts
+            .iter()
+            .enumerate()
+            .map(|(row, own)| (own.id, row))
+            .collect();
+        if let Some(groups) = source.session().group_list(source.id).await? {
+            for group in 0..groups.len() {
+                let number = u32::try_from(group).unwrap_or(u32::MAX);
+                for id in groups
+                    .members(group)
+                    .into_iter()
+                    .flat_map(|members| members.iter())
+                {
+                    if let Some(own) = by_id.get(&id).and_then(|row| facts.get_mut(*row)) {
+                        own.groups.push(number);
+                    }
+                }
+            }
+        }
+    }
+    Ok(Some(sparsity.kept(&facts)?))
+}
+
+/// A piece of an object, and where it starts and ends.
+struct Run {
+    object: u32,
+    fragment: u32,
+    at: u32,
+    first: Vec<f64>,
+    last: Vec<f64>,
+}
+
+/// Lengths and vertices of objects: those of their pieces, and of paths the ways between
+/// them.
+async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), Error> {
+    let mut named = source.named();
+    let chunks = source.chunks();
+    let mut runs: Vec<Run> = Vec::new();
+    for batch in chunks.chunks(AT_ONCE) {
+        let payloads = source.read(batch).await?;
+        for (chunk, own) in batch.iter().zip(payloads) {
+            let named = named.remove(chunk).unwrap_or_default();
+            let (from, mut todo) = (runs.len(), named.iter());
+            source.places(chunk, &own, &named, &mut |object, fragment, place| {
+                let Some(facts) = facts.get_mut(object as usize) else {
+                    return;
+                };
+                facts.vertices += 1;
+                match runs[from..].last_mut() {
+                    Some(run) if (run.object, run.fragment) == (object, fragment) => {
+                        facts.length += distance(&run.last, place);
+                        run.last.copy_from_slice(place);
+                    }
+                    _ => {
+                        let is_it = |own: &&Named| (own.object, own.fragment) == (object, fragment);
+                        let own = todo.find(is_it);
+                        runs.push(Run {
+                            object,
+                            fragment,
+                            at: own.map_or(u32::MAX, |own| own.at),
+                            first: place.to_vec(),
+                            last: place.to_vec(),
+                        });
+                    }
+                }
+            })?;
+        }
+    }
+    if source.is_paths() || source.is_shared {
+        runs.sort_by_key(|run| (run.object, run.at));
+        for pair in runs
+            .windows(2)
+            .filter(|pair| pair[0].object == pair[1].object)
+        {
+            if let Some(facts) = facts.get_mut(pair[0].object as usize) {
+                facts.length += distance(&pair[0].last, &pair[1].first);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let squares = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b));
+    squares.sum::<f64>().sqrt()
+}
+
+/// The first number of a row.
+fn number(rows: &Rows, row: usize) -> Option<f64> {
+    let dtype = Dtype::new(rows.kind, ByteOrder::Little);
+    let columns = core::num::NonZeroU32::new(rows.columns)?;
+    let rows = NumericRows::parse(&rows.bytes, dtype, columns).ok()?;
+    Some(match rows.value(row, 0)? {
+        Value::Bool(value) => f64::from(u8::from(value)),
+        Value::Int(value) => value as f64,
+        Value::UInt(value) => value as f64,
+        Value::Float(value) => value,
+        Value::Complex { re, .. } => re,
+    })
+}

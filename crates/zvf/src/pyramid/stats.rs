@@ -1,0 +1,250 @@
+//! What a level says of how it was made, and how the store is compressed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use zvf_build::{
+    Compression,
+    coarsen::{Amount, Method, Placing, Rule, Sparsity, Strategy},
+};
+use zvf_model::{key::Key, zarr::Node};
+
+use super::{Kept, LevelDesign, build::Build};
+use crate::{dataset::Dataset, error::Error, nodes};
+
+/// How a level was made, so that it can be made again.
+pub(super) fn describe(build: &Build<'_>) -> Value {
+    let mut says = method(&build.design.method);
+    says["chunk_scale"] = json!(build.design.chunk_scale);
+    if let Some(error) = build.tally.error {
+        says["error"] = json!(error);
+    }
+    if build.design.additive {
+        says["additive"] = json!(true);
+    }
+    if let Some(kept) = &build.design.sparsity {
+        says["sparsity"] = sparsity(kept);
+    }
+    let rules: Map<String, Value> = build
+        .options
+        .rules
+        .iter()
+        .map(|(name, rule)| (name.clone(), json!(rule.name())))
+        .collect();
+    if !rules.is_empty() {
+        says["attributes"] = Value::Object(rules);
+    }
+    says
+}
+
+fn method(method: &Method) -> Value {
+    let mut says = json!({"method": method.name()});
+    match method {
+        Method::Bins {
+            cell,
+            placing,
+            share,
+        } => {
+            says["cell"] = json!(cell);
+            says["placing"] = json!(format!("{placing:?}").to_lowercase());
+            says["share"] = json!(share);
+        }
+        Method::Subset {
+            cell,
+            keep,
+            seed,
+            without,
+        } => {
+            if let Some(without) = without {
+                says["without"] = json!(without);
+            }
+            says["cell"] = json!(cell);
+            says["keep"] = json!(keep);
+            says["seed"] = json!(seed);
+        }
+        Method::Simplify { tolerance } => says["tolerance"] = json!(tolerance),
+        Method::Stride { step } => says["step"] = json!(step),
+        Method::Collapse {
+            keep,
+            tolerance,
+            cull,
+        } => {
+            says["keep"] = json!(keep);
+            if tolerance.is_finite() {
+                says["tolerance"] = json!(tolerance);
+            }
+            says["cull"] = json!(cull);
+        }
+    }
+    says
+}
+
+/// How cells of vertices are compressed, and whether they have checksums.
+pub(super) async fn codecs(dataset: &Dataset) -> Result<(Compression, bool), Error> {
+    let vertices = nodes::named(Key::parse("0/vertices"), "0/vertices")?;
+    let mut node = nodes::read_one(dataset.store(), &vertices).await?;
+    if let Some(Node::Group(_)) = &node {
+        // Before 0.9 every chunk is an array.
+        let children = nodes::children(dataset.store(), &vertices).await?;
+        if let Some(child) = children.folders.first() {
+            let key = nodes::child(&vertices, child)?;
+            node = nodes::read_one(dataset.store(), &key).await?;
+        }
+    }
+    let mut chain: Vec<(String, Value)> = Vec::new();
+    if let Some(Node::Array(array)) = &node {
+        let codecs = match array.codecs.sharding() {
+            Some(sharding) => &sharding.codecs,
+            None => &array.codecs,
+        };
+        chain = codecs
+            .iter()
+            .map(|codec| {
+                (
+                    codec.name.clone(),
+                    Value::Object(codec.configuration.clone()),
+                )
+            })
+            .collect();
+    }
+    let mut compression = Compression::None;
+    for (name, configuration) in &chain {
+        let level = configuration.get("level").and_then(Value::as_i64);
+        match name.as_str() {
+            "zstd" => {
+                compression = Compression::Zstd(
+                    level
+                        .and_then(|level| i32::try_from(level).ok())
+                        .unwrap_or(1),
+                );
+            }
+            "gzip" => {
+                compression = Compression::Gzip(
+                    level
+                        .and_then(|level| u32::try_from(level).ok())
+                        .unwrap_or(5),
+                );
+            }
+            "blosc" => compression = Compression::Blosc,
+            _ => {}
+        }
+    }
+    let checksum = chain.iter().any(|(name, _)| name == "crc32c");
+    Ok((compression, checksum))
+}
+
+/// Which objects are kept.
+fn sparsity(kept: &Kept) -> Value {
+    let mut says = match &kept.sparsity.strategy {
+        Strategy::Random { seed } => json!({"by": "random", "seed": seed}),
+        Strategy::Length => json!({"by": "length"}),
+        Strategy::Coverage => json!({"by": "coverage"}),
+        Strategy::Attribute { descending } => {
+            json!({"by": "attribute", "name": kept.attribute, "greatest": descending})
+        }
+        Strategy::PerGroup { seed } => json!({"by": "group", "seed": seed}),
+        Strategy::Ids(ids) => json!({"by": "ids", "ids": ids}),
+    };
+    match kept.sparsity.amount {
+        Amount::Share(share) => says["share"] = json!(share),
+        Amount::Count(count) => says["count"] = json!(count),
+    }
+    says
+}
+
+/// How a level was made.
+pub(super) struct Recipe {
+    pub(super) design: LevelDesign,
+    pub(super) rules: BTreeMap<String, Rule>,
+}
+
+/// What the attributes of a level say of how it was made; `None` when they do not, or
+/// say what nobody here knows.
+pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
+    let says = level.get("zvf_pyramid")?;
+    let number = |name: &str| says.get(name).and_then(Value::as_f64);
+    let count = |name: &str| says.get(name).and_then(Value::as_u64);
+    let flag = |name: &str| says.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let small = |name: &str| count(name).and_then(|count| u32::try_from(count).ok());
+    let extents = |name: &str| {
+        let cell = says.get(name)?.as_array()?;
+        cell.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>()
+    };
+    let cell = || extents("cell");
+    let method = match says.get("method")?.as_str()? {
+        "per_object" => Method::Bins {
+            cell: cell()?,
+            placing: match says.get("placing")?.as_str()? {
+                "medoid" => Placing::Medoid,
+                _ => Placing::Mean,
+            },
+            share: flag("share"),
+        },
+        "subset" => Method::Subset {
+            cell: cell()?,
+            keep: small("keep")?,
+            seed: count("seed")?,
+            without: extents("without"),
+        },
+        "simplify" => Method::Simplify {
+            tolerance: number("tolerance")?,
+        },
+        "stride" => Method::Stride {
+            step: small("step")?,
+        },
+        "collapse" => Method::Collapse {
+            keep: number("keep")?,
+            tolerance: number("tolerance").unwrap_or(f64::INFINITY),
+            cull: small("cull")?,
+        },
+        _ => return None,
+    };
+    let scale = says.get("chunk_scale")?.as_array()?.iter();
+    let scale = scale.map(|scale| u32::try_from(scale.as_u64()?).ok());
+    let rules = says.get("attributes").and_then(Value::as_object);
+    let rules = rules
+        .into_iter()
+        .flatten()
+        .map(|(name, rule)| Some((name.clone(), rule.as_str()?.parse().ok()?)));
+    Some(Recipe {
+        design: LevelDesign {
+            method,
+            chunk_scale: scale.collect::<Option<_>>()?,
+            sparsity: match says.get("sparsity") {
+                Some(says) => Some(kept(says)?),
+                None => None,
+            },
+            additive: flag("additive"),
+        },
+        rules: rules.collect::<Option<_>>()?,
+    })
+}
+
+fn kept(says: &Value) -> Option<Kept> {
+    let seed = || says.get("seed").and_then(Value::as_u64);
+    let mut attribute = None;
+    let strategy = match says.get("by")?.as_str()? {
+        "random" => Strategy::Random { seed: seed()? },
+        "length" => Strategy::Length,
+        "coverage" => Strategy::Coverage,
+        "attribute" => {
+            attribute = Some(says.get("name")?.as_str()?.to_owned());
+            let descending = says.get("greatest")?.as_bool()?;
+            Strategy::Attribute { descending }
+        }
+        "group" => Strategy::PerGroup { seed: seed()? },
+        "ids" => {
+            let ids = says.get("ids")?.as_array()?.iter();
+            Strategy::Ids(ids.map(Value::as_i64).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    };
+    let amount = match says.get("count").and_then(Value::as_u64) {
+        Some(count) => Amount::Count(count),
+        None => Amount::Share(says.get("share")?.as_f64()?),
+    };
+    Some(Kept {
+        sparsity: Sparsity { amount, strategy },
+        attribute,
+    })
+}

@@ -1,0 +1,326 @@
+//! As fine as so many vertices can be: what is chosen, against the rule gone through
+//! plainly, and what is given, against what was put in.
+
+mod additive;
+mod asked;
+mod costs;
+mod recorded;
+mod rule;
+mod single;
+mod stale;
+
+use core::ops::ControlFlow;
+
+use proptest::prelude::*;
+use zvf::{Dataset, Error};
+use zvf_query::{
+    Answer, Budget, Query, QueryError, Rows,
+    geometry::{Bbox, Position},
+};
+use zvf_testkit::stores::{Kind, Layers, Profile, Random, Recipe, Truth, layers};
+
+use crate::{
+    block_on,
+    stores::{open, recipes},
+};
+
+const POINTS: [Kind; 3] = [Kind::Points, Kind::BinnedPoints, Kind::ObjectPoints];
+
+fn any_layers(kinds: &'static [Kind]) -> impl Strategy<Value = (Recipe, u32, bool)> {
+    let kind = proptest::sample::select(kinds);
+    (recipes(Profile::V09), kind, 1_u32..4, any::<bool>()).prop_map(
+        |(recipe, kind, levels, additive)| {
+            let recipe = Recipe {
+                kind,
+                chunked: false,
+                axes: recipe.axes.min(3),
+                ..recipe
+            };
+            (recipe.possible(), levels, additive)
+        },
+    )
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(cases),
+    }
+}
+
+fn ask(dataset: &Dataset, query: &Query) -> Answer {
+    block_on(dataset.query(query)).unwrap_or_else(|error| panic!("{error:?}\n{query:?}"))
+}
+
+/// Rows as f64.
+fn numbers(rows: &Rows) -> Vec<Vec<f64>> {
+    let view = rows.view().unwrap();
+    let row = |row: usize| {
+        let value = |column| match view.value(row, column) {
+            Some(zvf_format::numeric::Value::Float(value)) => value,
+            other => panic!("{other:?}"),
+        };
+        (0..rows.columns).map(value).collect()
+    };
+    (0..rows.len()).map(row).collect()
+}
+
+/// The vertices of chunks of a level, in their order.
+fn vertices<'t>(
+    truth: &'t Truth,
+    is_in: impl Fn(&[i64]) -> bool + 't,
+    region: Option<&'t Bbox>,
+) -> impl Iterator<Item = usize> + 't {
+    let inside = move |at: &usize| {
+        let vertex = &truth.vertices[*at];
+        let point = zvf_query::geometry::Primitive::Point(&vertex.position);
+        is_in(&vertex.chunk) && region.is_none_or(|region| region.contains(point))
+    };
+    (0..truth.vertices.len()).filter(inside)
+}
+
+/// What is given of each level is what is in its chunks and the region, each vertex once.
+fn check_rows(made: &Layers, answer: &Answer, region: Option<&Bbox>) {
+    let found = numbers(&answer.positions);
+    let mut rows = 0;
+    for used in &answer.levels {
+        let truth = rule::level(made, used.level.number());
+        let is_whole = used.chunks.is_empty();
+        let is_in =
+            |chunk: &[i64]| is_whole || used.chunks.iter().any(|(own, _)| own.coords() == chunk);
+        let expected: Vec<usize> = vertices(truth, is_in, region).collect();
+        assert_eq!(used.vertices, expected.len() as u64, "{:?}", answer.levels);
+        for vertex in expected {
+            assert_eq!(found[rows], truth.vertices[vertex].position);
+            check_attributes(truth, vertex, answer, rows);
+            rows += 1;
+        }
+    }
+    assert_eq!(rows, found.len());
+    let finest = answer.levels.iter().map(|used| used.level).min();
+    assert_eq!(Some(answer.level), finest);
+}
+
+/// Coarse levels have none.
+fn check_attributes(truth: &Truth, vertex: usize, answer: &Answer, row: usize) {
+    for column in &answer.vertex {
+        let own = truth
+            .vertex_attributes
+            .iter()
+            .find(|own| own.name == column.name);
+        let missing = own.is_none_or(|own| own.missing[vertex]);
+        assert_eq!(column.is_missing(row), missing, "{} {row}", column.name);
+        if let (Some(own), zvf_query::Values::Numbers(rows)) = (own, &column.values) {
+            let size = rows.row_size();
+            let found = &rows.bytes[row * size..(row + 1) * size];
+            assert!(missing || own.row(vertex) == found, "{} {row}", column.name);
+        }
+    }
+    if let Some(ids) = &answer.object_ids {
+        let own = truth.vertices[vertex]
+            .object
+            .unwrap_or(zvf_query::NO_OBJECT);
+        assert_eq!(ids[row], own);
+    }
+}
+
+/// The same answer counted, in batches, and only the first of it.
+fn check_ways(dataset: &Dataset, query: &Query, answer: &Answer) {
+    let counts = block_on(dataset.count(query)).unwrap();
+    assert_eq!(counts.vertices, answer.positions.len() as u64);
+    assert_eq!(counts.levels, answer.levels);
+    assert_eq!(counts.notes, answer.notes);
+    let (mut rows, mut first_rows) = (Vec::new(), Vec::new());
+    let outcome = block_on(dataset.batches(query, |batch| {
+        first_rows.push((batch.first_row, rows.len() as u64));
+        rows.extend(numbers(&batch.positions));
+        ControlFlow::Continue(())
+    }));
+    assert_eq!(outcome.unwrap().levels, answer.levels);
+    assert_eq!(rows, numbers(&answer.positions));
+    assert!(first_rows.iter().all(|(said, found)| said == found));
+    let some = answer.positions.len() / 2;
+    let few = ask(dataset, &query.clone().limit(some as u64));
+    assert_eq!(numbers(&few.positions), rows[..some]);
+    let mut objects = answer.objects.clone();
+    objects.sort_unstable();
+    objects.dedup();
+    assert_eq!(objects.len(), answer.objects.len());
+}
+
+fn total(made: &Layers, number: u32, additive: bool) -> u64 {
+    let levels = rule::drawn_with(made, number, additive);
+    let sizes = levels
+        .iter()
+        .map(|n| rule::level(made, *n).vertices.len() as u64);
+    sizes.sum()
+}
+
+/// Budgets that are worth a look.
+fn budget(made: &Layers, additive: bool, random: &mut Random) -> u64 {
+    let top = u32::try_from(made.coarse.len()).unwrap();
+    let of = |level| total(made, level, additive);
+    let level = u32::try_from(random.below(made.coarse.len() + 1)).unwrap();
+    match random.below(4) {
+        0 => of(level),
+        1 => of(level).saturating_sub(1),
+        _ => {
+            let most = i64::try_from(of(0).max(of(top))).unwrap();
+            random.between(0, most).unsigned_abs()
+        }
+    }
+}
+
+fn place(truth: &Truth, random: &mut Random) -> Option<Vec<f64>> {
+    let vertex = truth.vertices.get(random.below(truth.vertices.len()))?;
+    Some(vertex.position.clone())
+}
+
+fn check_whole(made: &Layers, additive: bool, seed: u64) {
+    let mut random = Random::new(seed);
+    let most = budget(made, additive, &mut random);
+    let focus = place(&made.fine.truth, &mut random).filter(|_| random.chance(50));
+    let mut asked = Budget::new(most);
+    if let Some(focus) = &focus {
+        asked = asked.focus(Position::new(focus).unwrap());
+    }
+    let query = Query::new().level(asked);
+    let dataset = block_on(open(&made.fine));
+    let top = u32::try_from(made.coarse.len()).unwrap();
+    let found = block_on(dataset.query(&query));
+    if total(made, top, additive) > most {
+        let Err(Error::Query(QueryError::OverVertices {
+            level,
+            vertices,
+            budget,
+        })) = found
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!((level.number(), budget), (top, most));
+        assert_eq!(vertices, total(made, top, additive));
+        return;
+    }
+    let answer = found.unwrap_or_else(|error| panic!("{error:?}"));
+    assert!(answer.positions.len() as u64 <= most);
+    check_rows(made, &answer, None);
+    let used = answer.levels.iter().map(|used| {
+        let chunks = used.chunks.iter();
+        let chunks = chunks.map(|(chunk, count)| (chunk.coords().to_vec(), *count));
+        (used.level.number(), chunks.collect())
+    });
+    let mut used: rule::Drawn = used.collect();
+    // A level without vertices is named where it is all there is.
+    used.retain(|(_, chunks)| !chunks.is_empty());
+    assert_eq!(
+        used,
+        rule::drawn(made, additive, most, focus.as_deref()),
+        "{most}"
+    );
+    let explained = block_on(dataset.explain(&query)).unwrap();
+    assert!(explained.is_exact);
+    assert_eq!(explained.levels, answer.levels);
+    check_ways(&dataset, &query, &answer);
+}
+
+fn check_box(made: &Layers, additive: bool, seed: u64) {
+    let mut random = Random::new(seed);
+    let truth = &made.fine.truth;
+    let (Some(a), Some(b)) = (place(truth, &mut random), place(truth, &mut random)) else {
+        return;
+    };
+    let both = || a.iter().zip(&b);
+    let lo: Vec<f64> = both().map(|(a, b)| a.min(*b)).collect();
+    let hi: Vec<f64> = both().map(|(a, b)| a.max(*b)).collect();
+    let region = Bbox::new(&lo, &hi).unwrap();
+    let most = budget(made, additive, &mut random) / 2;
+    let query = Query::new().level(Budget::new(most)).region(region);
+    let dataset = block_on(open(&made.fine));
+    let top = u32::try_from(made.coarse.len()).unwrap();
+    match block_on(dataset.query(&query)) {
+        Err(Error::Query(QueryError::OverVertices { vertices, .. })) => {
+            let levels = rule::drawn_with(made, top, additive);
+            let inside = levels
+                .iter()
+                .map(|level| vertices_in(rule::level(made, *level), &region));
+            assert_eq!(vertices, inside.sum::<u64>());
+            assert!(vertices > most);
+        }
+        Err(error) => panic!("{error:?}"),
+        Ok(answer) => {
+            assert!(answer.positions.len() as u64 <= most, "{most}");
+            check_rows(made, &answer, Some(&region));
+            check_ways(&dataset, &query, &answer);
+        }
+    }
+}
+
+fn vertices_in(truth: &Truth, region: &Bbox) -> u64 {
+    vertices(truth, |_| true, Some(region)).count() as u64
+}
+
+proptest! {
+    #![proptest_config(config(96))]
+
+    #[test]
+    fn regions_are_as_fine_as_there_is_room((recipe, levels, additive) in any_layers(&POINTS),
+        seed in any::<u64>())
+    {
+        check_whole(&layers(&recipe, levels, additive), additive, seed);
+    }
+
+    #[test]
+    fn boxes_have_no_more_than_they_may((recipe, levels, additive) in any_layers(&POINTS),
+        seed in any::<u64>())
+    {
+        check_box(&layers(&recipe, levels, additive), additive, seed);
+    }
+}
+
+/// Tests of which all answers are of one level would find little.
+#[test]
+fn random_budgets_mix_levels() {
+    let mut mixed = 0;
+    for seed in 0..30 {
+        let recipe = Recipe {
+            seed,
+            size: 200,
+            ..Recipe::default()
+        };
+        let made = layers(&recipe, 2, false);
+        let most = u64::midpoint(total(&made, 1, false), total(&made, 2, false));
+        let drawn = rule::drawn(&made, false, most, None);
+        mixed += usize::from(drawn.len() > 1);
+    }
+    assert!(mixed > 15, "{mixed} of 30");
+}
+
+/// What fits as a whole is what is answered when the level is named.
+#[test]
+fn a_level_that_fits_is_the_plain_answer() {
+    for seed in 0..12 {
+        let kind = POINTS[usize::try_from(seed % 3).unwrap()];
+        let made = layers(
+            &Recipe {
+                seed,
+                kind,
+                ..Recipe::default()
+            },
+            2,
+            false,
+        );
+        let dataset = block_on(open(&made.fine));
+        for level in 0..3 {
+            let most = total(&made, level, false);
+            let mut answer = ask(&dataset, &Query::new().level(Budget::new(most)));
+            let number = answer.level;
+            assert!(number.number() <= level);
+            assert_eq!(answer.levels.len(), 1);
+            answer.levels.clear();
+            let plain = Query::new().level(zvf_query::LevelChoice::Number(number));
+            assert_eq!(answer, ask(&dataset, &plain));
+        }
+        let all = ask(&dataset, &Query::new().level(Budget::new(u64::MAX)));
+        assert_eq!(all.level.number(), 0);
+    }
+}

@@ -1,0 +1,121 @@
+//! Points that are on one level each.
+
+use std::collections::BTreeSet;
+
+use zvf::{Error, Query};
+use zvf_model::level::LevelId;
+use zvf_query::{Budget, LevelChoice, QueryError, Selection, Shape, geometry::Position};
+use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
+
+use super::{ask, numbers, rule};
+use crate::{block_on, stores::open};
+
+fn made(seed: u64, kind: Kind) -> Layers {
+    let recipe = Recipe {
+        seed,
+        kind,
+        ..Recipe::default()
+    };
+    layers(&recipe, 3, true)
+}
+
+fn number(level: u32) -> LevelChoice {
+    LevelChoice::Number(LevelId::new(level))
+}
+
+/// All of the level and the coarser ones, the coarsest first; level 0 is whole.
+#[test]
+fn a_level_is_given_with_all_coarser_ones() {
+    for (seed, kind) in (0..9).zip(super::POINTS.into_iter().cycle()) {
+        let made = made(seed, kind);
+        let dataset = block_on(open(&made.fine));
+        for level in 0..4 {
+            let answer = ask(&dataset, &Query::new().level(number(level)));
+            let drawn = rule::drawn_with(&made, level, true);
+            let all = drawn.iter().flat_map(|n| &rule::level(&made, *n).vertices);
+            let all: Vec<&Vec<f64>> = all.map(|vertex| &vertex.position).collect();
+            assert!(numbers(&answer.positions).iter().eq(all), "{level}");
+            assert_eq!(answer.level, LevelId::new(level));
+            let levels = answer.levels.iter().map(|used| used.level.number());
+            let levels: Vec<u32> = levels.collect();
+            let expected = if drawn.len() > 1 { drawn } else { Vec::new() };
+            assert_eq!(levels, expected);
+            super::check_ways(&dataset, &Query::new().level(number(level)), &answer);
+        }
+        // All levels but 0 hold what level 0 does.
+        let whole = ask(&dataset, &Query::new().level(number(1)))
+            .positions
+            .len();
+        assert_eq!(whole, made.fine.truth.vertices.len());
+    }
+}
+
+/// Each is given once, with the groups that were asked for.
+#[test]
+fn objects_on_several_levels_are_named_once() {
+    let made = made(13, Kind::ObjectPoints);
+    let dataset = block_on(open(&made.fine));
+    let objects = made.fine.truth.objects.as_ref().unwrap();
+    let ids: Vec<i64> = objects.iter().map(|object| object.id).take(3).collect();
+    let query = Query::new().level(number(1)).objects(ids.clone());
+    let answer = ask(&dataset, &query);
+    assert!(answer.levels.len() == 3 && answer.levels.iter().all(|used| used.vertices > 0));
+    let named: BTreeSet<i64> = answer.objects.iter().copied().collect();
+    assert_eq!(named.len(), answer.objects.len());
+    let level_0 = ask(&dataset, &Query::new().objects(ids));
+    assert_eq!(answer.positions.len(), level_0.positions.len());
+    assert_eq!(named, level_0.objects.into_iter().collect());
+}
+
+#[test]
+fn what_no_level_alone_can_say_is_refused() {
+    let made = made(2, Kind::Points);
+    let dataset = block_on(open(&made.fine));
+    let place = Position::new(&[0.0; 3]).unwrap();
+    let level = || Query::new().level(number(1));
+    let budget = || Query::new().level(Budget::new(1 << 20));
+    let queries = [
+        level().nearest(place, 2),
+        level().drill(-1),
+        budget().nearest(place, 2),
+        budget().drill(1),
+        budget().chunks([]),
+    ];
+    for query in queries {
+        let found = block_on(dataset.query(&query));
+        let refused = matches!(&found, Err(Error::Query(QueryError::Unsupported(_))));
+        assert!(refused, "{query:?}: {found:?}");
+    }
+    let focus = Position::new(&[0.0; 2]).unwrap();
+    let found = block_on(dataset.query(&Query::new().level(Budget::new(9).focus(focus))));
+    assert!(matches!(found, Err(Error::Query(QueryError::Axes { .. }))));
+}
+
+/// Declared counts are those of what is given.
+#[test]
+fn declared_vertices_are_those_of_all_levels_drawn() {
+    let made = made(6, Kind::Points);
+    let dataset = block_on(open(&made.fine));
+    for level in 1..4 {
+        let drawn = rule::drawn_with(&made, level, true);
+        let sizes = drawn.iter().map(|n| rule::level(&made, *n).vertices.len());
+        let most = sizes.sum::<usize>() as u64;
+        let query = Query::new().level(LevelChoice::Vertices(most));
+        let counts = block_on(dataset.count(&query)).unwrap();
+        assert!(counts.vertices <= most);
+        let finest = (0..4).find(|n| super::total(&made, *n, true) <= most);
+        assert_eq!(counts.level.number(), finest.unwrap());
+    }
+}
+
+/// It says nothing of paths.
+#[test]
+fn other_geometry_is_read_by_itself() {
+    let made = made(3, Kind::ObjectPoints);
+    let dataset = block_on(open(&made.fine));
+    let query = Query::new().level(number(1)).shape(Shape::Paths);
+    let answer = ask(&dataset, &query.columns(Selection::none()));
+    let own = rule::level(&made, 1).vertices.len();
+    assert_eq!(answer.positions.len(), own);
+    assert_eq!(answer.levels, []);
+}

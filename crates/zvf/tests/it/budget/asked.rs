@@ -1,0 +1,185 @@
+//! Budgets with everything else that can be asked for.
+
+use zvf::{Error, Query};
+use zvf_query::{
+    Answer, Budget, Fault, QueryError, Selection,
+    geometry::{Bbox, Sphere},
+    predicate::{Predicate, Scope},
+};
+use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
+
+use super::{ask, check_rows, check_ways, rule, total};
+use crate::{block_on, stores::open};
+
+/// A store in which a budget between its levels mixes them.
+fn made(kind: Kind) -> (Layers, u64) {
+    let recipe = Recipe {
+        seed: 9,
+        kind,
+        size: 300,
+        axes: 2,
+        ..Recipe::default()
+    };
+    let made = layers(&recipe, 2, false);
+    let most = u64::midpoint(total(&made, 0, false), total(&made, 1, false));
+    assert_eq!(rule::drawn(&made, false, most, None).len(), 2);
+    (made, most)
+}
+
+fn levels(answer: &Answer) -> Vec<u32> {
+    let levels = answer.levels.iter();
+    levels.map(|used| used.level.number()).collect()
+}
+
+/// Objects are counted by their own fragments; the whole of a few fits where the
+/// whole of the store does not.
+#[test]
+fn what_objects_have_is_counted() {
+    let (made, _) = made(Kind::ObjectPoints);
+    let truth = &made.fine.truth;
+    let objects = truth.objects.as_ref().unwrap();
+    let dataset = block_on(open(&made.fine));
+    for object in objects.iter().filter(|object| !object.fragments.is_empty()) {
+        let own = truth.vertices_of(object).count() as u64;
+        let of_object = Query::new().objects([object.id]);
+        let answer = ask(&dataset, &of_object.clone().level(Budget::new(own)));
+        assert_eq!(
+            (answer.level.number(), answer.positions.len() as u64),
+            (0, own)
+        );
+        let explained = block_on(dataset.explain(&of_object.clone().level(Budget::new(own))));
+        let told: u64 = explained
+            .unwrap()
+            .levels
+            .iter()
+            .map(|level| level.vertices)
+            .sum();
+        assert_eq!(told, own);
+        // Twice is twice as many.
+        let twice = Query::new().objects([object.id, object.id]);
+        let answer = block_on(dataset.query(&twice.level(Budget::new(2 * own - 1))));
+        match answer {
+            Ok(answer) => assert!((answer.positions.len() as u64) < 2 * own, "{answer:?}"),
+            Err(error) => assert!(format!("{error:?}").contains("OverVertices")),
+        }
+    }
+}
+
+/// A filter leaves some of what was counted.
+#[test]
+fn filters_leave_some_of_what_was_chosen() {
+    let (made, most) = made(Kind::Points);
+    let dataset = block_on(open(&made.fine));
+    let whole = ask(&dataset, &Query::new().level(Budget::new(most)));
+    let is_there = |query: &Query| ask(&dataset, query);
+    // Level 1 has no attribute: what is asked about it is refused, and not left out.
+    let attribute = &made.fine.truth.vertex_attributes[0].name;
+    let text = format!("vertex.\"{attribute}\" is not missing");
+    if let Ok(predicate) = Predicate::parse(&text) {
+        let query = Query::new().level(Budget::new(most)).filter(predicate);
+        let found = block_on(dataset.query(&query));
+        assert!(
+            matches!(found, Err(Error::Query(QueryError::NoAttribute { .. }))),
+            "{found:?}"
+        );
+    }
+    let named = Selection::Named(vec![(Some(Scope::Vertex), attribute.clone())]);
+    let query = Query::new().level(Budget::new(most)).columns(named);
+    let found = block_on(dataset.query(&query));
+    assert!(
+        matches!(found, Err(Error::Query(QueryError::NoAttribute { .. }))),
+        "{found:?}"
+    );
+    let query = Query::new()
+        .level(Budget::new(most))
+        .columns(Selection::none());
+    let bare = is_there(&query);
+    assert_eq!(bare.positions, whole.positions);
+    assert_eq!(levels(&bare), [1, 0]);
+}
+
+#[test]
+fn spheres_are_counted_too() {
+    let (made, _) = made(Kind::BinnedPoints);
+    let dataset = block_on(open(&made.fine));
+    let truth = &made.fine.truth;
+    let mut sizes = Vec::new();
+    for radius in [0.5, 2.0, 8.0, 64.0] {
+        let sphere = Sphere::new(&truth.vertices[40].position, radius).unwrap();
+        let plain = Query::new().region(sphere);
+        let all = ask(&dataset, &plain).positions.len() as u64;
+        for most in [all / 2, all, all * 2] {
+            let query = plain.clone().level(Budget::new(most));
+            match block_on(dataset.query(&query)) {
+                Ok(answer) => {
+                    assert!(answer.positions.len() as u64 <= most);
+                    check_ways(&dataset, &query, &answer);
+                    sizes.push(levels(&answer).len());
+                }
+                Err(error) => assert!(format!("{error:?}").contains("OverVertices")),
+            }
+        }
+    }
+    assert!(sizes.contains(&1) && sizes.contains(&2), "{sizes:?}");
+}
+
+/// A box in a chunk that has more than may be given has less than that itself.
+#[test]
+fn a_small_box_is_as_fine_as_can_be() {
+    let (made, _) = made(Kind::Points);
+    let dataset = block_on(open(&made.fine));
+    for vertex in made.fine.truth.vertices.iter().step_by(7) {
+        let at = &vertex.position;
+        let region = Bbox::new(at, at).unwrap();
+        let all = ask(&dataset, &Query::new().region(region)).positions.len() as u64;
+        let query = Query::new().region(region).level(Budget::new(all));
+        // As long as there is room for one of each chunk that it is at the border of.
+        if let Ok(answer) = block_on(dataset.query(&query)) {
+            check_rows(&made, &answer, Some(&region));
+        }
+        let query = Query::new().region(region).level(Budget::new(all + 16));
+        assert_eq!(ask(&dataset, &query).level.number(), 0);
+    }
+}
+
+/// An index that cannot be read stops a strict query, and is told of otherwise.
+#[test]
+fn damaged_counts_are_told_of() {
+    let (mut made, most) = made(Kind::Points);
+    for (key, bytes) in &mut made.fine.files {
+        if key.starts_with("0/vertex_fragments/c/") {
+            let last = bytes.len() - 1;
+            bytes[last] ^= 0xff;
+            bytes[last - 12] ^= 0xff;
+        }
+    }
+    let dataset = block_on(open(&made.fine));
+    let query = Query::new().level(Budget::new(most));
+    let found = block_on(dataset.query(&query));
+    let Err(Error::Query(QueryError::Damaged(damage))) = found else {
+        panic!("{found:?}")
+    };
+    assert_eq!(damage.key.as_str(), "0/vertex_fragments");
+    assert!(damage.chunk.is_some() && !matches!(damage.fault, Fault::Missing));
+    // What cannot be counted is not chosen.
+    let answer = ask(&dataset, &query.keep_going());
+    assert!(answer.missing.len() >= made.fine.truth.chunks().len());
+    assert_eq!(levels(&answer), [1]);
+    assert_eq!(answer.positions.len() as u64, total(&made, 1, false));
+}
+
+/// Of the coarsest level the rest is given.
+#[test]
+fn what_cannot_be_counted_of_the_coarsest_level_is_left_out() {
+    let (mut made, _) = made(Kind::Points);
+    let fragments = |(key, _): &(String, Vec<u8>)| key.starts_with("2/vertex_fragments/c/");
+    let at = made.fine.files.iter().position(fragments).unwrap();
+    made.fine.files.remove(at);
+    let dataset = block_on(open(&made.fine));
+    let query = Query::new().level(Budget::new(total(&made, 2, false)));
+    assert!(block_on(dataset.query(&query)).is_err());
+    let answer = ask(&dataset, &query.keep_going());
+    assert_eq!((levels(&answer), answer.missing.len()), (vec![2], 1));
+    assert!((answer.positions.len() as u64) < total(&made, 2, false));
+    assert!(!answer.positions.is_empty());
+}

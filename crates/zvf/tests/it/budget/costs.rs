@@ -1,0 +1,178 @@
+//! What counting costs.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use zvf::{Dataset, OpenOptions, Query};
+use zvf_query::{Budget, Selection, geometry::Bbox};
+use zvf_testkit::stores::{Cells, Kind, Layers, Recipe, layers};
+
+use super::total;
+use crate::block_on;
+
+fn made(cells: Cells) -> Layers {
+    let recipe = Recipe {
+        seed: 5,
+        kind: Kind::Points,
+        cells,
+        size: 400,
+        axes: 2,
+        ..Recipe::default()
+    };
+    layers(&recipe, 2, false)
+}
+
+fn open(made: &Layers) -> Dataset {
+    let files = made.fine.files.iter().cloned();
+    let options = OpenOptions::default().record(true);
+    let store = options.from_memory(files).unwrap();
+    let dataset = block_on(Dataset::from_store("counted", store)).unwrap();
+    dataset.store().take_log();
+    dataset
+}
+
+/// Requests of a query by level and part, but for metadata.
+fn requests(dataset: &Dataset, query: &Query) -> BTreeMap<String, usize> {
+    block_on(dataset.count(query)).unwrap();
+    let mut parts = BTreeMap::new();
+    for read in dataset.store().take_log() {
+        if let Some((part, _)) = read.key.as_str().split_once("/c/") {
+            *parts.entry(part.to_owned()).or_default() += 1;
+        }
+    }
+    parts
+}
+
+fn chunks(made: &Layers, level: u32) -> usize {
+    super::rule::level(made, level).chunks().len()
+}
+
+fn parts(parts: &[(&str, usize)]) -> BTreeMap<String, usize> {
+    let there = parts.iter().filter(|(_, count)| *count > 0);
+    there
+        .map(|(part, count)| ((*part).to_owned(), *count))
+        .collect()
+}
+
+/// A fragment index for each chunk of the level that fits and of the next, which does
+/// not; none of others, as what levels declare is right.
+#[test]
+fn counting_takes_a_fragment_index_a_chunk() {
+    let made = made(Cells::Plain);
+    let [fine, middle, top] = [0, 1, 2].map(|level| chunks(&made, level));
+    let query = |most| {
+        let query = Query::new().level(Budget::new(most));
+        query.columns(Selection::none()).without_objects()
+    };
+    // Level 1 is out of reach; what is read of level 2 is in all its chunks, each with
+    // its fragments again, as they do not say that they tile.
+    let little = total(&made, 2, false);
+    let drawn = super::rule::drawn(&made, false, little, None);
+    assert_eq!(drawn.len(), 1, "{drawn:?}");
+    let dataset = open(&made);
+    let expected = [
+        ("1/vertex_fragments", middle),
+        ("2/vertex_fragments", top + top),
+        ("2/vertices", top),
+    ];
+    assert_eq!(requests(&dataset, &query(little)), parts(&expected));
+    // What was counted is known.
+    let expected = [("2/vertex_fragments", top), ("2/vertices", top)];
+    assert_eq!(requests(&dataset, &query(little)), parts(&expected));
+    let all = requests(&open(&made), &query(u64::MAX));
+    assert_eq!(all["0/vertices"], fine);
+    let expected = [
+        ("0/vertex_fragments", all["0/vertex_fragments"]),
+        ("0/vertices", fine),
+    ];
+    assert_eq!(all, parts(&expected));
+}
+
+/// Counted are only the chunks that a box reaches.
+#[test]
+fn a_box_counts_the_chunks_it_reaches() {
+    let made = made(Cells::Plain);
+    let truth = &made.fine.truth;
+    let at = &truth.vertices[0].position;
+    let region = Bbox::new(at, at).unwrap();
+    let query = Query::new().level(Budget::new(u64::MAX)).region(region);
+    let requests = requests(&open(&made), &query.columns(Selection::none()));
+    let read: usize = requests.values().sum();
+    // At a border several chunks are reached; there are dozens.
+    assert!(read <= 4 * 4, "{requests:?}");
+    assert!(chunks(&made, 0) > 24);
+}
+
+/// Of a shard its index, and then what is wanted of it in one piece.
+#[test]
+fn indexes_in_a_shard_take_two_requests() {
+    let made = made(Cells::Sharded);
+    let dataset = open(&made);
+    let query = Query::new().level(Budget::new(0));
+    assert!(block_on(dataset.query(&query)).is_err());
+    let mut shards: BTreeMap<String, usize> = BTreeMap::new();
+    for read in dataset.store().take_log() {
+        if read.key.as_str().contains("vertex_fragments/c/") {
+            *shards.entry(read.key.to_string()).or_default() += 1;
+        }
+    }
+    assert!(shards.values().all(|requests| *requests == 2), "{shards:?}");
+    assert!(shards.len() < chunks(&made, 2));
+}
+
+/// Nothing but counts is read for an explanation, and all that is told.
+#[test]
+fn explaining_reads_what_counting_takes() {
+    let made = made(Cells::Plain);
+    let dataset = open(&made);
+    let most = total(&made, 1, false) + 1;
+    let query = Query::new()
+        .level(Budget::new(most))
+        .columns(Selection::none());
+    let explained = block_on(dataset.explain(&query)).unwrap();
+    let log = dataset.store().take_log();
+    let cells = log.iter().filter(|read| read.key.as_str().contains("/c/"));
+    let cells: Vec<&str> = cells.map(|read| read.key.as_str()).collect();
+    assert!(
+        cells.iter().all(|key| key.contains("/vertex_fragments/c/")),
+        "{cells:?}"
+    );
+    let counted: usize = (0..2).map(|level| chunks(&made, level)).sum();
+    assert_eq!(cells.len(), counted);
+    let told: usize = explained
+        .levels
+        .iter()
+        .map(|level| level.chunks.len())
+        .sum();
+    let vertices = explained
+        .first
+        .iter()
+        .filter(|reads| reads.array.as_str().ends_with("vertices"));
+    let vertices = vertices.map(|reads| reads.requests).sum::<u64>();
+    assert_eq!(vertices, told as u64);
+}
+
+/// What is declared only says where to begin.
+#[test]
+fn wrong_declarations_change_nothing() {
+    let mut made = made(Cells::Plain);
+    let most = [1, 2].map(|level| total(&made, level, false) + 7);
+    let queries = most.map(|most| Query::new().level(Budget::new(most)));
+    let answers = |made: &Layers| {
+        let dataset = open(made);
+        queries
+            .each_ref()
+            .map(|query| block_on(dataset.query(query)).unwrap())
+    };
+    let right = answers(&made);
+    for declared in [json!(0), json!(1_000_000), Json::Null] {
+        for (key, bytes) in &mut made.fine.files {
+            if ["0/zarr.json", "1/zarr.json", "2/zarr.json"].contains(&key.as_str()) {
+                let mut node: Json = serde_json::from_slice(bytes).unwrap();
+                node["attributes"]["zarr_vectors_level"]["vertex_count"] = declared.clone();
+                *bytes = serde_json::to_vec(&node).unwrap();
+            }
+        }
+        assert_eq!(answers(&made), right, "{declared}");
+    }
+}

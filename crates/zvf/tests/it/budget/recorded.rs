@@ -1,0 +1,72 @@
+//! Levels that the reference made.
+
+use zvf::{Error, Query};
+use zvf_model::root::GeometryKind;
+use zvf_query::{Budget, LevelChoice, QueryError};
+use zvf_testkit::golden::Golden;
+
+use super::ask;
+use crate::{
+    block_on,
+    golden::{open, stores},
+};
+
+/// For every budget the finest level that fits, or more of the next where points are
+/// on their own.
+#[test]
+fn recorded_levels_are_chosen() {
+    let (mut stores_asked, mut mixed) = (0, 0);
+    for archive in ["zvf-07", "zvf-08", "zvf-09", "zvf-examples"] {
+        let golden = Golden::open(archive);
+        for (store, _) in stores(&golden) {
+            if !store.contains("pyramid") && archive != "zvf-examples" {
+                continue;
+            }
+            let dataset = open(&golden, &store);
+            let levels = dataset.levels().to_vec();
+            if levels.len() < 2 {
+                continue;
+            }
+            stores_asked += 1;
+            let count = |level| {
+                let query = Query::new().level(LevelChoice::Number(level));
+                block_on(dataset.count(&query)).unwrap().vertices
+            };
+            let counts: Vec<u64> = levels.iter().map(|level| count(*level)).collect();
+            let fewest = counts.iter().rev();
+            // Finer levels have more; a budget stops where one has too many.
+            let most = *counts.iter().max().unwrap();
+            let step = usize::try_from(most / 24 + 1).unwrap();
+            for budget in (0..=most).step_by(step).chain(counts.clone()) {
+                let at = format!("{store}, {budget} of {counts:?}");
+                let query = Query::new().level(Budget::new(budget));
+                let fits = fewest.clone().take_while(|count| **count <= budget).count();
+                let found = block_on(dataset.query(&query));
+                let Some(level) = fits.checked_sub(1) else {
+                    let error = found.unwrap_err();
+                    let Error::Query(QueryError::OverVertices { vertices, .. }) = error else {
+                        panic!("{at}: {error:?}")
+                    };
+                    assert_eq!(vertices, *counts.last().unwrap(), "{at}");
+                    continue;
+                };
+                let level = levels[levels.len() - 1 - level];
+                let mut answer = found.unwrap_or_else(|error| panic!("{at}: {error:?}"));
+                assert!(answer.positions.len() as u64 <= budget, "{at}");
+                let kinds = &dataset.root().geometry_kinds;
+                if answer.levels.len() > 1 {
+                    mixed += 1;
+                    assert_eq!(kinds.first(), Some(&GeometryKind::PointCloud), "{at}");
+                    let used: Vec<_> = answer.levels.iter().map(|used| used.level).collect();
+                    assert_eq!(used[0], level, "{at}");
+                    assert!(answer.positions.len() as u64 > count(level), "{at}");
+                    continue;
+                }
+                answer.levels.clear();
+                let plain = ask(&dataset, &Query::new().level(LevelChoice::Number(level)));
+                assert_eq!(answer, plain, "{at}");
+            }
+        }
+    }
+    assert!(stores_asked > 6 && mixed > 0, "{stores_asked}, {mixed}");
+}

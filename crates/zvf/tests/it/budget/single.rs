@@ -1,0 +1,135 @@
+//! Paths, and vertices with their links: all of one level.
+
+use proptest::prelude::*;
+use zvf::{Error, Query};
+use zvf_model::level::LevelId;
+use zvf_query::{
+    Budget, Cut, LevelChoice, QueryError,
+    geometry::{Bbox, Mode},
+};
+use zvf_testkit::stores::{Kind, Layers, Random, layers};
+
+use super::{any_layers, ask, check_ways, config, place, rule};
+use crate::{block_on, stores::open};
+
+const KINDS: [Kind; 5] = [
+    Kind::Lines,
+    Kind::Polylines,
+    Kind::Graph,
+    Kind::Skeleton,
+    Kind::Triangles,
+];
+
+/// Vertices of a level as queries give them: of paths as often as paths have them.
+fn size(made: &Layers, number: u32) -> u64 {
+    let truth = rule::level(made, number);
+    let Some(objects) = truth
+        .objects
+        .as_ref()
+        .filter(|_| truth.recipe.kind.is_paths())
+    else {
+        return truth.vertices.len() as u64;
+    };
+    let sizes = objects
+        .iter()
+        .map(|object| truth.vertices_of(object).count() as u64);
+    sizes.sum()
+}
+
+fn check(made: &Layers, seed: u64) {
+    let mut random = Random::new(seed);
+    let top = u32::try_from(made.coarse.len()).unwrap();
+    let sizes: Vec<u64> = (0..=top).map(|level| size(made, level)).collect();
+    let most = i64::try_from(*sizes.iter().max().unwrap()).unwrap();
+    let most = match random.chance(50) {
+        true => sizes[random.below(sizes.len())],
+        false => random.between(0, most).unsigned_abs(),
+    };
+    let dataset = block_on(open(&made.fine));
+    let query = Query::new().level(Budget::new(most));
+    let fits = (0..=top)
+        .rev()
+        .take_while(|level| sizes[*level as usize] <= most);
+    let found = block_on(dataset.query(&query));
+    let Some(level) = fits.last() else {
+        let over = matches!(found, Err(Error::Query(QueryError::OverVertices { .. })));
+        assert!(over, "{found:?}");
+        return;
+    };
+    let mut answer = found.unwrap_or_else(|error| panic!("{error:?}"));
+    assert_eq!(answer.level.number(), level);
+    check_ways_of(&dataset, &query, &answer);
+    assert_eq!(answer.levels.len(), 1);
+    assert_eq!(answer.levels[0].vertices, sizes[level as usize]);
+    answer.levels.clear();
+    let plain = Query::new().level(LevelChoice::Number(LevelId::new(level)));
+    assert_eq!(answer, ask(&dataset, &plain));
+}
+
+/// Limits count paths and links here.
+fn check_ways_of(dataset: &zvf::Dataset, query: &Query, answer: &zvf::Answer) {
+    if answer.positions.is_empty() {
+        check_ways(dataset, query, answer);
+    }
+    let counts = block_on(dataset.count(query)).unwrap();
+    assert_eq!(counts.vertices, answer.positions.len() as u64);
+    assert_eq!(counts.levels, answer.levels);
+}
+
+/// What comes in beyond the chunks of a box counts as well.
+fn check_box(made: &Layers, seed: u64) {
+    let mut random = Random::new(seed);
+    let truth = &made.fine.truth;
+    let (Some(a), Some(b)) = (place(truth, &mut random), place(truth, &mut random)) else {
+        return;
+    };
+    let both = || a.iter().zip(&b);
+    let lo: Vec<f64> = both().map(|(a, b)| a.min(*b)).collect();
+    let hi: Vec<f64> = both().map(|(a, b)| a.max(*b)).collect();
+    let mode = *random.pick(&[Mode::Touch, Mode::Within, Mode::Clip]);
+    let mut plain = Query::new().region(Bbox::new(&lo, &hi).unwrap()).mode(mode);
+    if random.chance(50) {
+        plain = plain.cut(Cut::Drop);
+    }
+    let most = random.below(truth.vertices.len() + 1) as u64;
+    let dataset = block_on(open(&made.fine));
+    let query = plain.clone().level(Budget::new(most));
+    let top = u32::try_from(made.coarse.len()).unwrap();
+    match block_on(dataset.query(&query)) {
+        Err(Error::Query(QueryError::OverVertices {
+            vertices, level, ..
+        })) => {
+            assert_eq!(level.number(), top);
+            let coarsest = plain.level(LevelChoice::Number(level));
+            let counts = block_on(dataset.count(&coarsest)).unwrap();
+            assert_eq!(counts.vertices, vertices);
+            assert!(vertices > most);
+        }
+        Err(error) => panic!("{error:?}\n{query:?}"),
+        Ok(mut answer) => {
+            assert!(answer.positions.len() as u64 <= most);
+            check_ways_of(&dataset, &query, &answer);
+            answer.levels.clear();
+            let plain = plain.level(LevelChoice::Number(answer.level));
+            assert_eq!(answer, ask(&dataset, &plain), "{query:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(64))]
+
+    #[test]
+    fn the_finest_level_that_fits_is_given((recipe, levels, _) in any_layers(&KINDS),
+        seed in any::<u64>())
+    {
+        check(&layers(&recipe, levels, false), seed);
+    }
+
+    #[test]
+    fn what_leaves_a_box_is_counted((recipe, levels, _) in any_layers(&KINDS),
+        seed in any::<u64>())
+    {
+        check_box(&layers(&recipe, levels, false), seed);
+    }
+}

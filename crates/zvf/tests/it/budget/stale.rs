@@ -1,0 +1,114 @@
+//! Levels that are behind what was changed since they were made.
+
+use serde_json::{Value as Json, json};
+use zvf::Query;
+use zvf_model::level::LevelId;
+use zvf_query::{Budget, LevelChoice};
+use zvf_testkit::stores::{Kind, Layers, Recipe, layers};
+
+use super::ask;
+use crate::{block_on, stores::open};
+
+/// The same with levels that are behind.
+fn behind(mut made: Layers, levels: &Json) -> Layers {
+    for (key, bytes) in &mut made.fine.files {
+        if key == "zarr.json" {
+            let mut root: Json = serde_json::from_slice(bytes).unwrap();
+            root["attributes"]["zvf_stale_levels"] = levels.clone();
+            *bytes = serde_json::to_vec(&root).unwrap();
+        }
+    }
+    made
+}
+
+fn made(kind: Kind, additive: bool, levels: &Json) -> Layers {
+    let recipe = Recipe {
+        seed: 1,
+        kind,
+        ..Recipe::default()
+    };
+    behind(layers(&recipe, 3, additive), levels)
+}
+
+/// The level that is read, and what is said.
+fn read(made: &Layers, choice: impl Into<LevelChoice>) -> (u32, Vec<String>) {
+    let dataset = block_on(open(&made.fine));
+    let query = Query::new().level(choice);
+    let answer = ask(&dataset, &query);
+    let explained = block_on(dataset.explain(&query)).unwrap();
+    assert_eq!(explained.notes, answer.notes);
+    (answer.level.number(), answer.notes)
+}
+
+fn passed(level: u32) -> String {
+    format!("level {level} is behind what was changed since it was made, and was passed over")
+}
+
+#[test]
+fn levels_that_are_behind_are_passed_over() {
+    for kind in [Kind::Points, Kind::Polylines] {
+        let made = made(kind, false, &json!([1, 2]));
+        let top = super::total(&made, 3, false);
+        let [one, two] = [1, 2].map(|level| super::total(&made, level, false));
+        let notes = vec![passed(1), passed(2)];
+        if kind == Kind::Points {
+            assert_eq!(read(&made, Budget::new(top)).1, notes);
+            let dataset = block_on(open(&made.fine));
+            let answer = ask(&dataset, &Query::new().level(Budget::new(one.max(two))));
+            let levels = answer.levels.iter().map(|used| used.level.number());
+            assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
+        }
+        assert_eq!(read(&made, Budget::new(u64::MAX)), (0, notes));
+        assert_eq!(read(&made, LevelChoice::Scale(4.0)), (0, vec![passed(2)]));
+        assert_eq!(read(&made, LevelChoice::Scale(9.0)), (3, Vec::new()));
+        let one = rule_size(&made, 1);
+        assert_eq!(
+            read(&made, LevelChoice::Vertices(one)),
+            (3, vec![passed(1)])
+        );
+    }
+}
+
+/// As levels declare them.
+fn rule_size(made: &Layers, level: u32) -> u64 {
+    super::rule::level(made, level).vertices.len() as u64
+}
+
+#[test]
+fn one_that_is_named_is_read_with_a_note() {
+    let made = made(Kind::Points, false, &json!([2]));
+    let named = |level| read(&made, LevelChoice::Number(LevelId::new(level)));
+    let note = "level 2 is behind: what was changed since it was made is not in it";
+    assert_eq!(named(2), (2, vec![note.to_owned()]));
+    assert_eq!(named(3), (3, Vec::new()));
+    assert_eq!(named(0), (0, Vec::new()));
+}
+
+/// What is given with a level that is behind is behind.
+#[test]
+fn additive_levels_are_no_better_than_the_worst_of_them() {
+    let made = made(Kind::Points, true, &json!([2]));
+    let (level, notes) = read(&made, LevelChoice::Number(LevelId::new(1)));
+    let note = "level 2 is behind: what was changed since it was made is not in it";
+    assert_eq!((level, notes), (1, vec![note.to_owned()]));
+    let level = |budget| read(&made, Budget::new(budget)).0;
+    assert_eq!(level(super::total(&made, 1, true)), 0);
+    let few = block_on(open(&made.fine));
+    let most = super::total(&made, 3, true);
+    let answer = ask(&few, &Query::new().level(Budget::new(most)));
+    let levels = answer.levels.iter().map(|used| used.level.number());
+    assert!(levels.into_iter().all(|level| [0, 3].contains(&level)));
+}
+
+/// What is no list of levels says nothing.
+#[test]
+fn what_is_no_level_is_not_looked_at() {
+    for levels in [
+        json!("1"),
+        json!({"1": true}),
+        json!([-1, "1", 1.5, null, 5_000_000_000_u64]),
+    ] {
+        let made = made(Kind::Points, false, &levels);
+        assert_eq!(read(&made, LevelChoice::Scale(9.0)), (3, Vec::new()));
+    }
+}

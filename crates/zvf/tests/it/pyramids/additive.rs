@@ -1,0 +1,101 @@
+//! Levels that hold each point once.
+
+use std::collections::BTreeSet;
+
+use zvf::{
+    Automatic, CreateOptions, Dataset, Levels, PyramidOptions, Query, Store,
+    build::{Attribute, Design, Geometry, GeometryKind, Numbers, Plan, Values},
+    pyramid_in,
+    query::LevelChoice,
+};
+use zvf_model::{key::Key, level::LevelId};
+use zvf_testkit::stores::Random;
+
+use crate::{block_on, validated::own::is_sound};
+
+/// Numbers of points, which are an attribute too.
+async fn numbers(dataset: &Dataset, level: u32) -> BTreeSet<u32> {
+    let mut query = Query::new();
+    query.level = LevelChoice::Number(LevelId::new(level));
+    let answer = dataset.query(&query).await.unwrap();
+    let zvf::query::Values::Numbers(rows) = &answer.vertex[0].values else {
+        panic!("numbers are numbers")
+    };
+    let numbers = rows.bytes.chunks_exact(4);
+    let numbers: Vec<u32> = numbers
+        .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    let each: BTreeSet<u32> = numbers.iter().copied().collect();
+    assert_eq!(each.len(), numbers.len(), "each point once");
+    each
+}
+
+async fn stored(store: &Store, dataset: &Dataset, level: u32) -> u64 {
+    assert!(
+        !store
+            .list_all(&Key::root(), 1 << 20)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let info = dataset.info().await.unwrap();
+    info.levels[level as usize].vertices.unwrap()
+}
+
+#[test]
+fn each_point_is_on_one_level_and_all_are_seen() {
+    let mut random = Random::new(5);
+    let count = 6000;
+    let positions =
+        (0..count * 3).map(|_| f32::from(u16::try_from(random.below(16_000)).unwrap()) / 100.0);
+    let mut geometry = Geometry::new(Numbers::float32(3, positions.collect::<Vec<f32>>()));
+    let bytes = (0..u32::try_from(count).unwrap()).flat_map(u32::to_le_bytes);
+    let mut own = Numbers::new(zvf::format::numeric::Kind::UInt32, 1);
+    own.bytes = bytes.collect();
+    geometry.vertex.push(Attribute {
+        name: "number".to_owned(),
+        values: Values::Numbers(own),
+    });
+    let mut design = Design::new(GeometryKind::Points);
+    design.chunk_shape = Some(vec![40.0; 3]);
+    block_on(async {
+        let none: [(&str, &[u8]); 0] = [];
+        let store = Store::from_memory(none).unwrap();
+        let plan = Plan::new(geometry, design).unwrap();
+        zvf::create_in(&store, plan, &CreateOptions::default())
+            .await
+            .unwrap();
+        let mut automatic = Automatic::default();
+        automatic.additive = true;
+        automatic.levels = Some(3);
+        automatic.cell = Some(vec![10.0; 3]);
+        let mut options = PyramidOptions::default();
+        options.levels = Levels::Automatic(automatic.clone());
+        pyramid_in(&store, "memory:", &options).await.unwrap();
+        is_sound(&store, "additive").await;
+        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        let mut union = Vec::new();
+        for level in 1..4 {
+            union.push(numbers(&dataset, level).await);
+        }
+        let mut left = 0;
+        for level in (1..4).rev() {
+            left += stored(&store, &dataset, level).await;
+            assert_eq!(
+                union[level as usize - 1].len() as u64,
+                left,
+                "level {level} and coarser"
+            );
+        }
+        // The same as levels that replace each other.
+        automatic.additive = false;
+        options.levels = Levels::Automatic(automatic);
+        options.replace = true;
+        pyramid_in(&store, "memory:", &options).await.unwrap();
+        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        for level in 1..4 {
+            let own = numbers(&dataset, level).await;
+            assert_eq!(own, union[level as usize - 1], "level {level}");
+        }
+    });
+}

@@ -1,0 +1,145 @@
+//! Recorded pyramids, made again with the same options.
+
+use std::collections::BTreeMap;
+
+use zvf::{
+    CrossLevel, Dataset, LevelDesign, Levels, PyramidOptions, Query, Store,
+    build::coarsen::{Method, Placing},
+    pyramid_in,
+    query::LevelChoice,
+};
+use zvf_model::{level::LevelId, root::GeometryKind};
+use zvf_testkit::golden::Golden;
+
+use crate::{block_on, golden::open, validated::own::is_sound};
+
+/// How a recorded pyramid was made.
+struct Recorded {
+    store: &'static str,
+    /// Bins of each level, and how many chunks make one.
+    levels: &'static [(f64, u32)],
+    cross_level: CrossLevel,
+    depth: u32,
+}
+
+const RECORDED: [Recorded; 5] = [
+    Recorded {
+        store: "pyramid_polylines_depth2",
+        levels: &[(4.0, 1), (8.0, 1)],
+        cross_level: CrossLevel::Explicit,
+        depth: 2,
+    },
+    Recorded {
+        store: "pyramid_plain",
+        levels: &[(4.0, 1)],
+        cross_level: CrossLevel::None,
+        depth: 1,
+    },
+    Recorded {
+        store: "pyramid_implicit",
+        levels: &[(4.0, 1)],
+        cross_level: CrossLevel::Implicit,
+        depth: 1,
+    },
+    Recorded {
+        store: "pyramid_chunk_scale",
+        levels: &[(4.0, 2), (8.0, 2)],
+        cross_level: CrossLevel::Explicit,
+        depth: 1,
+    },
+    Recorded {
+        store: "pyramid_mesh",
+        levels: &[(4.0, 1)],
+        cross_level: CrossLevel::Explicit,
+        depth: 1,
+    },
+];
+
+/// The bits of positions, row by row.
+type Places = Vec<Vec<u8>>;
+
+async fn places(dataset: &Dataset, level: u32, object: Option<i64>) -> Places {
+    let mut query = Query::new();
+    query.level = LevelChoice::Number(LevelId::new(level));
+    if let Some(object) = object {
+        query = query.objects([object]);
+    }
+    let answer = dataset.query(&query).await.unwrap();
+    let size = answer.positions.row_size();
+    answer
+        .positions
+        .bytes
+        .chunks(size)
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+/// What is in a level: the vertices of each object in their order, or all of them.
+async fn contents(dataset: &Dataset, level: u32) -> BTreeMap<Option<i64>, Places> {
+    let session = dataset.session();
+    let objects = session.object_list(LevelId::new(level)).await.unwrap();
+    let mut all = BTreeMap::new();
+    let mut everything = places(dataset, level, None).await;
+    everything.sort_unstable();
+    if let Some(objects) = objects {
+        for place in 0..objects.len() {
+            let id = objects.id(place).unwrap();
+            let mut own = places(dataset, level, Some(id)).await;
+            // The order of what is no path is nobody's.
+            if dataset.root().geometry_kinds.contains(&GeometryKind::Mesh) {
+                own.sort_unstable();
+            }
+            all.insert(Some(id), own);
+        }
+        // A vertex of several objects comes with each.
+        everything.dedup();
+    }
+    all.insert(None, everything);
+    all
+}
+
+#[test]
+fn recorded_pyramids_are_made_again() {
+    let golden = Golden::open("zvf-09");
+    for recorded in RECORDED {
+        let path = format!("{}/store.zarrvectors", recorded.store);
+        let reference = open(&golden, &path);
+        let axes = reference.root().axes.len();
+        let prefix = format!("{path}/");
+        let files = golden.files().filter_map(|(path, bytes)| {
+            Some((path.strip_prefix(&prefix)?.to_owned(), bytes.to_vec()))
+        });
+        let store = Store::from_memory(files).unwrap();
+        let levels = recorded.levels.iter().map(|(cell, scale)| LevelDesign {
+            method: Method::Bins {
+                cell: vec![*cell; axes],
+                placing: Placing::Mean,
+                share: true,
+            },
+            chunk_scale: vec![*scale; axes],
+            sparsity: None,
+            additive: false,
+        });
+        let mut options = PyramidOptions::default();
+        options.levels = Levels::Given(levels.collect());
+        options.cross_level = recorded.cross_level;
+        options.depth = Some(recorded.depth);
+        options.replace = true;
+        block_on(async {
+            let made = pyramid_in(&store, recorded.store, &options).await;
+            let made = made.unwrap_or_else(|error| panic!("{}: {error:?}", recorded.store));
+            let dataset = Dataset::from_store(recorded.store, store.clone())
+                .await
+                .unwrap();
+            assert_eq!(made.levels.len(), recorded.levels.len());
+            for level in 1..=u32::try_from(recorded.levels.len()).unwrap() {
+                let (ours, theirs) = (
+                    contents(&dataset, level).await,
+                    contents(&reference, level).await,
+                );
+                assert_eq!(ours, theirs, "{} level {level}", recorded.store);
+            }
+            is_sound(&store, recorded.store).await;
+        });
+    }
+}

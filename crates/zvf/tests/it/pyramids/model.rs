@@ -1,0 +1,275 @@
+//! A level as it is stored, row by row, read without what makes levels.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf::{Dataset, Query, query::LevelChoice};
+use zvf_build::{Design, GeometryKind};
+use zvf_format::{fragment::FragmentIndex, numeric::Kind, path::Delta};
+use zvf_model::{
+    array::{CellAttribute, Vertices},
+    grid::ChunkCoord,
+    layout::Part,
+    level::LevelId,
+};
+use zvf_query::{Values, predicate::Scope};
+
+/// A row of a chunk.
+pub(super) type At = (ChunkCoord, u64);
+
+/// A vertex that is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Vertex {
+    pub(super) at: At,
+    pub(super) place: Vec<f64>,
+    /// Its coordinates as they are stored.
+    pub(super) bits: Vec<u8>,
+    /// Values of its attributes as they are stored; those of chunks without any are
+    /// not there.
+    pub(super) values: BTreeMap<String, Vec<u8>>,
+}
+
+/// What an attribute is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct About {
+    pub(super) kind: Kind,
+    /// The code of a missing word, where values are codes.
+    pub(super) missing: Option<i64>,
+    pub(super) is_coded: bool,
+    /// Values of a row, where the node says.
+    pub(super) columns: Option<u64>,
+}
+
+/// A link, and its values.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Link {
+    pub(super) ends: Vec<usize>,
+    pub(super) values: BTreeMap<String, Vec<u8>>,
+}
+
+/// All of a level.
+#[derive(Debug, Default)]
+pub(super) struct Level {
+    pub(super) number: u32,
+    pub(super) axes: usize,
+    /// Extents of a chunk.
+    pub(super) chunk: Vec<f64>,
+    /// By chunk and row.
+    pub(super) vertices: Vec<Vertex>,
+    pub(super) index: BTreeMap<At, usize>,
+    pub(super) about: BTreeMap<String, About>,
+    /// Ids in their order, and the vertices that each names.
+    pub(super) objects: Option<Vec<(i64, Vec<usize>)>>,
+    /// Vertices of fragments.
+    pub(super) fragments: BTreeMap<(ChunkCoord, u32), Vec<usize>>,
+    pub(super) links: Vec<Link>,
+    pub(super) link_about: BTreeMap<String, Kind>,
+    /// Whether objects name vertices in an order, and may share them.
+    pub(super) is_named: bool,
+    pub(super) kind: Option<GeometryKind>,
+    /// Whether the order of ends is data.
+    pub(super) is_directed: bool,
+}
+
+impl Level {
+    /// What is stored.
+    pub(super) async fn read(dataset: &Dataset, number: u32, design: &Design) -> Self {
+        let kind = design.kind;
+        let (session, id) = (dataset.session(), LevelId::new(number));
+        let metadata = dataset.level(id).await.unwrap();
+        let mut level = Self {
+            number,
+            axes: dataset.root().axes.len(),
+            chunk: metadata
+                .effective_chunk_shape(dataset.root())
+                .extents()
+                .to_vec(),
+            is_named: kind.is_paths() || metadata.shared_fragments,
+            kind: Some(kind),
+            is_directed: design.directed,
+            ..Self::default()
+        };
+        level.vertices_of(dataset, id).await;
+        let part = session.stored_part(id, &Part::VertexFragments).await;
+        let part = part.unwrap().unwrap();
+        let cells = session.stored_cells(&part, part.chunks()).await;
+        for (chunk, cell) in part.chunks().iter().zip(cells) {
+            let cell = cell.unwrap();
+            let index = FragmentIndex::parse(&cell).unwrap();
+            for fragment in 0..index.len() {
+                let rows = index.rows(fragment).unwrap();
+                let rows = rows.iter().map(|row| level.index[&(chunk.clone(), row)]);
+                let rows = rows.collect();
+                level.fragments.insert((chunk.clone(), fragment), rows);
+            }
+        }
+        if let Some(objects) = session.object_list(id).await.unwrap() {
+            let all = (0..objects.len()).map(|place| {
+                let pieces = objects.pieces(place).iter().map(|piece| {
+                    let chunk = objects.chunk(piece.chunk).unwrap().clone();
+                    level.fragments[&(chunk, piece.fragment)].as_slice()
+                });
+                (
+                    objects.id(place).unwrap(),
+                    pieces.collect::<Vec<_>>().concat(),
+                )
+            });
+            level.objects = Some(all.collect());
+        }
+        if kind.is_linked() {
+            level.links_of(dataset, id).await;
+        }
+        level
+    }
+
+    async fn vertices_of(&mut self, dataset: &Dataset, id: LevelId) {
+        let session = dataset.session();
+        let part = session.stored_part(id, &Part::Vertices).await;
+        let Some(part) = part.unwrap() else { return };
+        let says = Vertices::parse(part.node(), part.attributes()).unwrap();
+        let kind = says.value.dtype.kind();
+        let size = kind.size() * self.axes;
+        let cells = session.stored_cells(&part, part.chunks()).await;
+        for (chunk, cell) in part.chunks().iter().zip(cells) {
+            for (row, bits) in (0..).zip(cell.unwrap().chunks_exact(size)) {
+                let at = (chunk.clone(), row);
+                self.index.insert(at.clone(), self.vertices.len());
+                self.vertices.push(Vertex {
+                    at,
+                    place: bits.chunks_exact(kind.size()).map(float).collect(),
+                    bits: bits.to_vec(),
+                    values: BTreeMap::new(),
+                });
+            }
+        }
+        let names = session.attribute_list(id, Scope::Vertex).await.unwrap();
+        for name in names.iter() {
+            let part = session.stored_part(id, &Part::VertexAttribute(name)).await;
+            let part = part.unwrap().unwrap();
+            let says = CellAttribute::parse(part.node(), part.attributes()).unwrap();
+            let dictionary = says.value.dictionary;
+            let about = About {
+                kind: says.value.dtype.kind(),
+                missing: dictionary.as_ref().and_then(|words| words.fill),
+                is_coded: dictionary.is_some(),
+                columns: says.value.row_shape.map(|shape| shape.iter().product()),
+            };
+            let cells = session.stored_cells(&part, part.chunks()).await;
+            for (chunk, cell) in part.chunks().iter().zip(cells) {
+                let own: Vec<usize> = self.of_chunk(chunk).collect();
+                let cell = cell.unwrap();
+                let size = cell.len() / own.len();
+                assert_eq!(size * own.len(), cell.len(), "{name} {chunk}");
+                assert_eq!(size % about.kind.size(), 0, "{name} {chunk}: {about:?}");
+                for (vertex, value) in own.into_iter().zip(cell.chunks_exact(size)) {
+                    let values = &mut self.vertices[vertex].values;
+                    values.insert(name.clone(), value.to_vec());
+                }
+            }
+            self.about.insert(name.clone(), about);
+        }
+    }
+
+    fn of_chunk(&self, chunk: &ChunkCoord) -> impl Iterator<Item = usize> {
+        let from = (chunk.clone(), 0);
+        let own = self.index.range(from..);
+        let own = own.take_while(move |((at, _), _)| at == chunk);
+        own.map(|(_, vertex)| *vertex)
+    }
+
+    /// Links as a query has them, also those that only the order of rows implies.
+    async fn links_of(&mut self, dataset: &Dataset, id: LevelId) {
+        let query = Query::new().level(LevelChoice::Number(id));
+        let answer = dataset.query(&query).await.unwrap();
+        // By chunk, then by fragment, then as the fragment has them.
+        let rows: Vec<usize> = self.fragments.values().flatten().copied().collect();
+        assert_eq!(rows.len(), answer.positions.len());
+        let size = answer.positions.row_size();
+        for (row, bits) in rows.iter().zip(answer.positions.bytes.chunks_exact(size)) {
+            assert_eq!(self.vertices[*row].bits, bits);
+        }
+        let Some(links) = &answer.links else { return };
+        let width = links.width as usize;
+        for (at, ends) in links.ends.chunks_exact(width).enumerate() {
+            let mut values = BTreeMap::new();
+            for column in answer.link.iter().filter(|column| !column.is_missing(at)) {
+                let Values::Numbers(numbers) = &column.values else {
+                    continue;
+                };
+                let size = numbers.row_size();
+                let value = numbers.bytes[at * size..(at + 1) * size].to_vec();
+                self.link_about.insert(column.name.clone(), numbers.kind);
+                values.insert(column.name.clone(), value);
+            }
+            let ends = ends.iter().map(|end| rows[*end as usize]).collect();
+            self.links.push(Link { ends, values });
+        }
+    }
+
+    /// The object of each vertex, where one has none or one.
+    pub(super) fn owners(&self) -> Vec<Option<i64>> {
+        let mut owners = vec![None; self.vertices.len()];
+        for (id, own) in self.objects.iter().flatten() {
+            for vertex in own {
+                owners[*vertex] = Some(*id);
+            }
+        }
+        owners
+    }
+
+    /// Objects that have vertices.
+    pub(super) fn present(&self) -> BTreeSet<i64> {
+        let objects = self.objects.iter().flatten();
+        let present = objects.filter(|(_, own)| !own.is_empty());
+        present.map(|(id, _)| *id).collect()
+    }
+
+    /// The vertices that an object names.
+    pub(super) fn of(&self, id: i64) -> &[usize] {
+        let mut objects = self.objects.iter().flatten();
+        objects
+            .find(|(own, _)| *own == id)
+            .map_or(&[], |own| &own.1)
+    }
+
+    /// The cell of this extent that a vertex is in.
+    pub(super) fn cell(&self, vertex: usize, extent: &[f64]) -> Vec<i64> {
+        let place = self.vertices[vertex].place.iter().zip(extent);
+        place
+            .map(|(at, extent)| (at / extent).floor() as i64)
+            .collect()
+    }
+
+    pub(super) fn place(&self, vertex: usize) -> &[f64] {
+        &self.vertices[vertex].place
+    }
+}
+
+/// Links from the vertices of a level to those of another, as they are stored at the
+/// first; `None` where there are none of this kind.
+pub(super) async fn between(
+    dataset: &Dataset,
+    from: &Level,
+    to: &Level,
+) -> Option<BTreeSet<(usize, usize)>> {
+    let session = dataset.session();
+    let delta = Delta::new(to.number as i32 - from.number as i32);
+    let cells = session.all_link_cells(LevelId::new(from.number), delta);
+    let cells = cells.await.unwrap()?;
+    let wanted: Vec<usize> = (0..cells.len()).collect();
+    let mut pairs = BTreeSet::new();
+    for links in session.read_links(&cells, &wanted).await.unwrap() {
+        for ends in links.ends.chunks_exact(2) {
+            let at = |end: &(u32, u64)| (links.chunks[end.0 as usize].clone(), end.1);
+            let pair = (from.index[&at(&ends[0])], to.index[&at(&ends[1])]);
+            assert!(pairs.insert(pair), "{pair:?} are linked twice");
+        }
+    }
+    Some(pairs)
+}
+
+fn float(bytes: &[u8]) -> f64 {
+    match bytes.len() {
+        4 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+        _ => f64::from_le_bytes(bytes.try_into().unwrap()),
+    }
+}

@@ -1,0 +1,371 @@
+//! Levels of random stores, beside what they should be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf::{
+    CreateOptions, CrossLevel, Dataset, Kept, LevelDesign, Levels, Pyramid, PyramidOptions, Query,
+    Store,
+    build::coarsen::{Amount, Method, Placing, Rule, Sparsity, Strategy},
+    pyramid_in,
+    query::{LevelChoice, Selection},
+};
+use zvf_build::{Design, GeometryKind, Plan, Profile};
+use zvf_model::level::LevelId;
+use zvf_query::predicate::Scope;
+use zvf_testkit::stores::Random;
+
+use super::{
+    model::{Level, between},
+    step::Step,
+};
+use crate::{
+    block_on,
+    validated::own::is_sound,
+    written::random::{self, Case},
+};
+
+/// A store of one level, and how more are to be made.
+pub(super) struct Wanted {
+    pub(super) store: Store,
+    pub(super) design: Design,
+    pub(super) options: PyramidOptions,
+    pub(super) about: String,
+}
+
+/// Makes a store.
+pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> Store {
+    let plan = Plan::new(geometry, design).unwrap();
+    let none: [(&str, &[u8]); 0] = [];
+    let store = Store::from_memory(none).unwrap();
+    let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
+    written.unwrap();
+    store
+}
+
+/// Something random of everything.
+pub(super) async fn wanted(seed: u64, kind: GeometryKind, profile: Profile) -> Wanted {
+    let Case {
+        geometry, design, ..
+    } = random::case(seed, kind, profile);
+    let has_objects = design.kind.is_paths() || geometry.object_ids.is_some();
+    let is_rich = geometry.vertex.len() > 1;
+    let has_weight = geometry.link.iter().any(|own| own.name == "weight");
+    let store = store_of(geometry, design.clone()).await;
+    let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+    let mut chunk = dataset.root().chunk_shape.extents().to_vec();
+    let mut random = Random::new(seed ^ 0x7079_7261);
+    let mut levels = Vec::new();
+    for _ in 0..=random.below(3) {
+        let scale: Vec<u32> = chunk.iter().map(|_| 1 + random.below(2) as u32).collect();
+        for (extent, scale) in chunk.iter_mut().zip(&scale) {
+            *extent *= f64::from(*scale);
+        }
+        let method = method(&mut random, kind, &chunk, has_objects);
+        let is_subset = matches!(method, Method::Subset { .. });
+        levels.push(LevelDesign {
+            method,
+            chunk_scale: scale,
+            sparsity: (has_objects && !is_subset && random.chance(30)).then(|| kept(&mut random)),
+            additive: false,
+        });
+    }
+    let mut options = PyramidOptions::default();
+    options.levels = Levels::Given(levels);
+    options.cross_level = *random.pick(&[
+        CrossLevel::Implicit,
+        CrossLevel::Explicit,
+        CrossLevel::Explicit,
+    ]);
+    options.depth = *random.pick(&[Some(1), Some(2), None]);
+    if is_rich && random.chance(60) {
+        let rules = Rule::ALL;
+        let mut put = |name: &str, rule: Rule| options.rules.insert(name.to_owned(), rule);
+        put("any", *random.pick(&rules));
+        put("flag", *random.pick(&rules));
+        put("word", *random.pick(&[Rule::Mode, Rule::Own, Rule::Count]));
+        let rule = *random.pick(&rules);
+        if has_weight {
+            put("weight", rule);
+        }
+    }
+    let about = format!("seed {seed}, {kind:?}, {profile:?}, {options:?}, {design:?}");
+    Wanted {
+        store,
+        design,
+        options,
+        about,
+    }
+}
+
+fn method(random: &mut Random, kind: GeometryKind, chunk: &[f64], has_objects: bool) -> Method {
+    let cell: Vec<f64> = chunk
+        .iter()
+        .map(|at| at / *random.pick(&[1.0, 2.0, 4.0]))
+        .collect();
+    let bins = |random: &mut Random, share: bool| Method::Bins {
+        cell: cell.clone(),
+        placing: *random.pick(&[Placing::Mean, Placing::Medoid]),
+        share,
+    };
+    match (kind, random.below(3)) {
+        (GeometryKind::Points, 0) => {
+            let share = has_objects && random.chance(50);
+            bins(random, share)
+        }
+        (GeometryKind::Points, _) => Method::Subset {
+            without: None,
+            keep: 1 + random.below(3) as u32,
+            seed: random.any(),
+            cell,
+        },
+        (GeometryKind::Mesh, _) | (_, 0) => bins(random, false),
+        (_, 1) => Method::Simplify {
+            tolerance: 0.5 + random.unit() * 6.0,
+        },
+        _ => Method::Stride {
+            step: 1 + random.below(4) as u32,
+        },
+    }
+}
+
+fn kept(random: &mut Random) -> Kept {
+    let strategies = [
+        Strategy::Random { seed: 7 },
+        Strategy::Length,
+        Strategy::Coverage,
+        Strategy::PerGroup { seed: 8 },
+    ];
+    Kept {
+        sparsity: Sparsity {
+            amount: *random.pick(&[Amount::Share(0.4), Amount::Count(1), Amount::Count(3)]),
+            strategy: random.pick(&strategies).clone(),
+        },
+        attribute: None,
+    }
+}
+
+impl Wanted {
+    /// Makes the levels, and holds them to everything.
+    pub(super) async fn check(&self) {
+        let about = &self.about;
+        let made = pyramid_in(&self.store, "memory:", &self.options).await;
+        let made = made.unwrap_or_else(|error| panic!("{error:?}: {about}"));
+        is_sound(&self.store, about).await;
+        let dataset = Dataset::from_store("memory:", self.store.clone()).await;
+        let dataset = dataset.unwrap();
+        let mut levels = Vec::new();
+        for number in 0..=made.levels.len() as u32 {
+            levels.push(Level::read(&dataset, number, &self.design).await);
+        }
+        self.counts(&levels, &made);
+        self.steps(&dataset, &levels, &made).await;
+        tables(&dataset, &levels, about).await;
+    }
+
+    /// What is said of levels is what is there.
+    fn counts(&self, levels: &[Level], made: &Pyramid) {
+        let about = &self.about;
+        for (level, made) in levels[1..].iter().zip(&made.levels) {
+            assert_eq!(made.level, LevelId::new(level.number), "{about}");
+            assert_eq!(made.vertices, level.vertices.len() as u64, "{about}");
+            let chunks: BTreeSet<_> = level.vertices.iter().map(|vertex| &vertex.at.0).collect();
+            assert_eq!(made.chunks, chunks.len() as u64, "{about}");
+            let present = level.objects.as_ref().map(|_| level.present().len() as u64);
+            assert_eq!(made.objects, present, "{about}");
+            let objects = level.objects.iter().flatten();
+            let named: usize = objects.map(|(_, own)| own.len()).sum();
+            let named = if level.is_named {
+                named
+            } else {
+                level.vertices.len()
+            };
+            assert_eq!(made.named, named as u64, "{about}");
+        }
+    }
+
+    /// Every level beside the one before it, and beside those before that.
+    async fn steps(&self, dataset: &Dataset, levels: &[Level], made: &Pyramid) {
+        let Levels::Given(designs) = &self.options.levels else {
+            panic!("levels are given")
+        };
+        let about = &self.about;
+        let is_explicit = self.options.cross_level == CrossLevel::Explicit;
+        let depth = self.options.depth.unwrap_or(u32::MAX);
+        // From each level to all that come after it.
+        let mut known: BTreeMap<(u32, u32), BTreeSet<(usize, usize)>> = BTreeMap::new();
+        for (coarse, design) in levels[1..].iter().zip(designs) {
+            let fine = &levels[coarse.number as usize - 1];
+            let up = between(dataset, fine, coarse).await;
+            let up = up.unwrap_or_else(|| panic!("no links, {about}"));
+            let error = made.levels[fine.number as usize].error;
+            let title = format!("level {}, {about}", coarse.number);
+            let rules = &self.options.rules;
+            Step::new((fine, coarse), &up, design, rules, error, title).check();
+            for start in &levels[..fine.number as usize] {
+                let before = &known[&(start.number, fine.number)];
+                let far = before.iter().flat_map(|(from, middle)| {
+                    let next = up.range((*middle, 0)..(*middle + 1, 0));
+                    next.map(move |(_, to)| (*from, *to))
+                });
+                known.insert((start.number, coarse.number), far.collect());
+            }
+            known.insert((fine.number, coarse.number), up);
+        }
+        for ((start, end), pairs) in &known {
+            let (from, to) = (&levels[*start as usize], &levels[*end as usize]);
+            let is_stored = end - start <= depth;
+            let up = between(dataset, from, to).await;
+            assert_eq!(
+                up.as_ref(),
+                is_stored.then_some(pairs),
+                "{start} to {end}, {about}"
+            );
+            let down = between(dataset, to, from).await;
+            let back: BTreeSet<_> = pairs.iter().map(|(from, to)| (*to, *from)).collect();
+            let is_stored = is_stored && is_explicit;
+            assert_eq!(down, is_stored.then_some(back), "{end} to {start}, {about}");
+            self.drill(dataset, (from, to), pairs).await;
+        }
+    }
+
+    /// A query that goes from level to level goes along these links.
+    async fn drill(
+        &self,
+        dataset: &Dataset,
+        (from, to): (&Level, &Level),
+        pairs: &BTreeSet<(usize, usize)>,
+    ) {
+        let mut object = from
+            .objects
+            .iter()
+            .flatten()
+            .filter(|(_, own)| !own.is_empty());
+        let object = object.next();
+        for (id, own) in object
+            .map(|(id, own)| (Some(*id), Some(own)))
+            .into_iter()
+            .chain([(None, None)])
+        {
+            let mut query = Query::new();
+            query.level = LevelChoice::Number(LevelId::new(from.number));
+            query.drill = Some(to.number as i32 - from.number as i32);
+            query.columns = Selection::none();
+            query.objects = id.map(|id| vec![id]);
+            let answer = dataset.query(&query).await;
+            let answer = answer.unwrap_or_else(|error| panic!("{error:?}, {}", self.about));
+            let reached = pairs
+                .iter()
+                .filter(|(at, _)| own.is_none_or(|own| own.contains(at)));
+            let reached: BTreeSet<usize> = reached.map(|(_, parent)| *parent).collect();
+            let mut expected: Vec<&[u8]> = reached
+                .iter()
+                .map(|vertex| to.vertices[*vertex].bits.as_slice())
+                .collect();
+            let size = answer.positions.row_size();
+            let mut found: Vec<&[u8]> = answer.positions.bytes.chunks_exact(size).collect();
+            expected.sort_unstable();
+            found.sort_unstable();
+            assert_eq!(expected, found, "drill {query:?}, {}", self.about);
+        }
+    }
+}
+
+/// Objects and groups are on all levels what they are on the finest.
+async fn tables(dataset: &Dataset, levels: &[Level], about: &str) {
+    let session = dataset.session();
+    let full = LevelId::FULL;
+    for level in &levels[1..] {
+        let id = LevelId::new(level.number);
+        let names = session.attribute_list(full, Scope::Object).await.unwrap();
+        assert_eq!(
+            names,
+            session.attribute_list(id, Scope::Object).await.unwrap(),
+            "{about}"
+        );
+        for name in names.iter() {
+            let expected = session.object_values(full, name, None).await.unwrap();
+            let found = session.object_values(id, name, None).await.unwrap();
+            // NaN is not equal to itself.
+            assert_eq!(
+                format!("{expected:?}"),
+                format!("{found:?}"),
+                "{name}, {about}"
+            );
+        }
+        let names = session.attribute_list(full, Scope::Group).await.unwrap();
+        assert_eq!(
+            names,
+            session.attribute_list(id, Scope::Group).await.unwrap(),
+            "{about}"
+        );
+        for name in names.iter() {
+            let expected = session.group_values(full, name, None).await.unwrap();
+            let found = session.group_values(id, name, None).await.unwrap();
+            assert_eq!(
+                format!("{expected:?}"),
+                format!("{found:?}"),
+                "{name}, {about}"
+            );
+        }
+        let expected = session.group_list(full).await.unwrap();
+        let found = session.group_list(id).await.unwrap();
+        assert_eq!(expected.is_some(), found.is_some(), "{about}");
+        let (Some(expected), Some(found)) = (expected, found) else {
+            continue;
+        };
+        assert_eq!(expected.len(), found.len(), "{about}");
+        for group in 0..expected.len() {
+            let members = |list: &zvf_query::GroupList| {
+                let members = list.members(group);
+                members.map(|members| members.iter().collect::<Vec<i64>>())
+            };
+            assert_eq!(members(&expected), members(&found), "{about}");
+        }
+    }
+}
+
+fn check_all(kind: GeometryKind) {
+    for profile in [Profile::V09, Profile::V08] {
+        for seed in 0..6 {
+            block_on(async {
+                let wanted = wanted(seed, kind, profile).await;
+                Box::pin(wanted.check()).await;
+            });
+        }
+    }
+}
+
+#[test]
+fn levels_of_points_are_what_they_should_be() {
+    check_all(GeometryKind::Points);
+}
+
+#[test]
+fn levels_of_lines_are_what_they_should_be() {
+    check_all(GeometryKind::Lines);
+}
+
+#[test]
+fn levels_of_polylines_are_what_they_should_be() {
+    check_all(GeometryKind::Polylines);
+}
+
+#[test]
+fn levels_of_streamlines_are_what_they_should_be() {
+    check_all(GeometryKind::Streamlines);
+}
+
+#[test]
+fn levels_of_skeletons_are_what_they_should_be() {
+    check_all(GeometryKind::Skeletons);
+}
+
+#[test]
+fn levels_of_graphs_are_what_they_should_be() {
+    check_all(GeometryKind::Graphs);
+}
+
+#[test]
+fn levels_of_meshes_are_what_they_should_be() {
+    check_all(GeometryKind::Mesh);
+}

@@ -1,0 +1,212 @@
+//! Levels that are refreshed after changes are those that are made anew as a whole.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use zvf::{
+    CrossLevel, Dataset, Editor, Kept, LevelDesign, Levels, PyramidOptions, Store,
+    build::{
+        GeometryKind, Profile,
+        coarsen::{Amount, Method, Placing, Sparsity, Strategy},
+    },
+    pyramid_in, refresh_in,
+};
+use zvf_model::key::Key;
+use zvf_store::Read;
+use zvf_testkit::stores::Random;
+
+use crate::{
+    block_on,
+    validated::own::is_sound,
+    written::{
+        content::Content,
+        edits::{change, store},
+        random,
+    },
+};
+
+/// All files of a store, but those of its transactions.
+async fn files(store: &Store) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for file in store.list_all(&Key::root(), 1 << 20).await.unwrap() {
+        let key = Key::parse(&file.name).unwrap();
+        let bytes = store.read_one(Read::full(key)).await.unwrap().unwrap();
+        files.insert(file.name, bytes.to_vec());
+    }
+    files.retain(|name, _| !name.starts_with(".zvf"));
+    files
+}
+
+/// What may differ: numbers of transactions, and how far chunks moved that stayed.
+fn comparable(files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, String> {
+    let text = |(name, bytes): (String, Vec<u8>)| {
+        let json: Option<Value> = name
+            .ends_with("zarr.json")
+            .then(|| serde_json::from_slice(&bytes).unwrap());
+        let text = match json {
+            None => format!("{bytes:?}"),
+            Some(mut json) => {
+                if let Some(attributes) = json.get_mut("attributes").and_then(Value::as_object_mut)
+                {
+                    attributes.remove("zvf");
+                    if let Some(says) = attributes
+                        .get_mut("zvf_pyramid")
+                        .and_then(Value::as_object_mut)
+                    {
+                        says.remove("error");
+                    }
+                }
+                sorted(&mut json);
+                json.to_string()
+            }
+        };
+        (name, text)
+    };
+    files.into_iter().map(text).collect()
+}
+
+/// The order of what is said says nothing.
+fn sorted(json: &mut Value) {
+    match json {
+        Value::Object(map) => {
+            map.sort_keys();
+            map.values_mut().for_each(sorted);
+        }
+        Value::Array(items) => items.iter_mut().for_each(sorted),
+        _ => {}
+    }
+}
+
+fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign {
+    let scale = 1 + u32::try_from(random.below(2)).unwrap();
+    let cells = [1.0, 2.0, 3.0, 4.0][random.below(4)];
+    let cell: Vec<f64> = chunk
+        .iter()
+        .map(|extent| extent * f64::from(scale) / cells)
+        .collect();
+    let bins = Method::Bins {
+        cell: cell.clone(),
+        placing: if random.chance(50) {
+            Placing::Mean
+        } else {
+            Placing::Medoid
+        },
+        share: random.chance(30),
+    };
+    let method = match kind {
+        GeometryKind::Points if random.chance(50) => Method::Subset {
+            cell,
+            keep: 1,
+            seed: 7,
+            without: None,
+        },
+        GeometryKind::Polylines | GeometryKind::Streamlines | GeometryKind::Skeletons
+            if random.chance(50) =>
+        {
+            match random.chance(50) {
+                true => Method::Simplify { tolerance: 2.0 },
+                false => Method::Stride { step: 3 },
+            }
+        }
+        _ => bins,
+    };
+    LevelDesign {
+        method,
+        chunk_scale: vec![scale; chunk.len()],
+        sparsity: random.chance(40).then_some(Kept {
+            sparsity: Sparsity {
+                amount: Amount::Share(0.5),
+                strategy: Strategy::Random { seed: 3 },
+            },
+            attribute: None,
+        }),
+        additive: false,
+    }
+}
+
+fn check(seed: u64, kind: GeometryKind) {
+    let mut case = random::case(seed, kind, Profile::V09);
+    let mut random = Random::new(seed ^ 0xbeef);
+    let mut expected = Content::of(&case.geometry, &case.design);
+    block_on(async {
+        let store = store(&mut case).await;
+        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        let mut chunk = dataset.root().chunk_shape.extents().to_vec();
+        let mut levels = Vec::new();
+        for _ in 0..2 {
+            let level = design(&mut random, kind, &chunk);
+            for extent in &mut chunk {
+                *extent *= f64::from(level.chunk_scale[0]);
+            }
+            levels.push(level);
+        }
+        let mut options = PyramidOptions::default();
+        options.levels = Levels::Given(levels);
+        options.cross_level =
+            [CrossLevel::None, CrossLevel::Implicit, CrossLevel::Explicit][random.below(3)];
+        options.depth = [Some(1), None][random.below(2)];
+        let about = format!("seed {seed}, {kind:?}, {options:?}, {:?}", case.design);
+        let built = pyramid_in(&store, "memory:", &options).await;
+        built.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+        is_sound(&store, &format!("built: {about}")).await;
+        let editor = Editor::of(store.clone()).await.unwrap();
+        for step in 0..2 {
+            let what = change(&editor, &mut case, &mut random, &mut expected).await;
+            let about = format!("step {step}, {what}, {about}");
+            let twin = Store::from_memory(files(&store).await).unwrap();
+            let refreshed = refresh_in(&store, "memory:", &PyramidOptions::default()).await;
+            refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
+            options.replace = true;
+            pyramid_in(&twin, "memory:", &options).await.unwrap();
+            let (ours, whole) = (
+                comparable(files(&store).await),
+                comparable(files(&twin).await),
+            );
+            let names =
+                |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
+            let (own, all) = (names(&ours), names(&whole));
+            let more: Vec<&String> = own.iter().filter(|name| !all.contains(name)).collect();
+            let less: Vec<&String> = all.iter().filter(|name| !own.contains(name)).collect();
+            assert!(
+                more.is_empty() && less.is_empty(),
+                "{more:?} {less:?}: {about}"
+            );
+            for (name, text) in &ours {
+                assert_eq!(text, &whole[name], "{name}: {about}");
+            }
+            is_sound(&store, &about).await;
+        }
+    });
+}
+
+fn check_kind(kind: GeometryKind) {
+    for seed in 0..6 {
+        check(seed, kind);
+    }
+}
+
+#[test]
+fn refreshed_points() {
+    check_kind(GeometryKind::Points);
+}
+
+#[test]
+fn refreshed_paths() {
+    check_kind(GeometryKind::Streamlines);
+    check_kind(GeometryKind::Lines);
+}
+
+#[test]
+fn refreshed_skeletons() {
+    check_kind(GeometryKind::Skeletons);
+}
+
+#[test]
+fn refreshed_graphs() {
+    check_kind(GeometryKind::Graphs);
+}
+
+#[test]
+fn refreshed_meshes() {
+    check_kind(GeometryKind::Mesh);
+}

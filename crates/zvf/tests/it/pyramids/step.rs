@@ -1,0 +1,179 @@
+//! A level beside the one that it was made of: what holds whatever the method.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf::{
+    LevelDesign,
+    build::coarsen::{Method, Rule},
+};
+
+use super::{
+    bins, lines,
+    model::{Level, Link},
+    subset, values,
+};
+
+/// Two levels, and what vertices of the first became.
+pub(super) struct Step<'a> {
+    pub(super) fine: &'a Level,
+    pub(super) coarse: &'a Level,
+    /// By vertex of the finer level.
+    pub(super) into: Vec<Option<usize>>,
+    /// By vertex of the coarser one.
+    pub(super) members: Vec<Vec<usize>>,
+    pub(super) design: &'a LevelDesign,
+    pub(super) rules: &'a BTreeMap<String, Rule>,
+    pub(super) error: Option<f64>,
+    pub(super) about: String,
+}
+
+impl<'a> Step<'a> {
+    /// With the links from one to the other that are stored.
+    pub(super) fn new(
+        (fine, coarse): (&'a Level, &'a Level),
+        links: &BTreeSet<(usize, usize)>,
+        design: &'a LevelDesign,
+        rules: &'a BTreeMap<String, Rule>,
+        error: Option<f64>,
+        about: String,
+    ) -> Self {
+        let mut into = vec![None; fine.vertices.len()];
+        let mut members = vec![Vec::new(); coarse.vertices.len()];
+        for (vertex, parent) in links {
+            let before = into[*vertex].replace(*parent);
+            assert_eq!(before, None, "vertex {vertex} has two parents, {about}");
+            members[*parent].push(*vertex);
+        }
+        Self {
+            fine,
+            coarse,
+            into,
+            members,
+            design,
+            rules,
+            error,
+            about,
+        }
+    }
+
+    pub(super) fn check(&self) {
+        self.chunks();
+        self.objects();
+        self.links();
+        values::check(self);
+        match &self.design.method {
+            Method::Bins { cell, .. } => bins::check(self, cell),
+            Method::Subset { cell, keep, .. } => subset::check(self, cell, *keep as usize),
+            Method::Simplify { tolerance } => lines::check(self, Some(*tolerance)),
+            Method::Stride { .. } => lines::check(self, None),
+            Method::Collapse { .. } => {}
+        }
+    }
+
+    /// Vertices lie in the chunk of those they stand for.
+    fn chunks(&self) {
+        let about = &self.about;
+        let axes = self.fine.axes;
+        for (parent, members) in self.coarse.vertices.iter().zip(&self.members) {
+            assert!(!members.is_empty(), "one stands for nothing, {about}");
+            let own = parent.at.0.coords();
+            let leading = own.len() - axes;
+            for member in members {
+                let fine = self.fine.vertices[*member].at.0.coords();
+                let scaled =
+                    fine.iter()
+                        .enumerate()
+                        .map(|(axis, at)| match axis.checked_sub(leading) {
+                            None => *at,
+                            Some(axis) => at.div_euclid(self.design.chunk_scale[axis].into()),
+                        });
+                assert!(scaled.eq(own.iter().copied()), "{about}");
+            }
+            for (axis, place) in parent.place.iter().enumerate() {
+                let at = (place / self.coarse.chunk[axis]).floor() as i64;
+                assert_eq!(at, own[leading + axis], "outside its chunk, {about}");
+            }
+        }
+    }
+
+    /// Objects are those there were; each that is kept has what its vertices became, in
+    /// their order where they have one.
+    fn objects(&self) {
+        let about = &self.about;
+        let (Some(fine), Some(coarse)) = (&self.fine.objects, &self.coarse.objects) else {
+            assert_eq!(self.fine.objects.is_some(), self.coarse.objects.is_some());
+            let lost = self.into.iter().filter(|parent| parent.is_none()).count();
+            assert_eq!(lost, 0, "are lost, {about}");
+            return;
+        };
+        let mut kept: BTreeSet<usize> = BTreeSet::new();
+        assert_eq!(fine.len(), coarse.len(), "{about}");
+        for ((id, own), (same, found)) in fine.iter().zip(coarse) {
+            assert_eq!(id, same, "{about}");
+            if found.is_empty() {
+                continue;
+            }
+            kept.extend(own);
+            let images = own.iter().map(|at| self.into[*at]);
+            let images: Option<Vec<usize>> = images.collect();
+            let mut images = images.unwrap_or_else(|| panic!("some of {id} are lost, {about}"));
+            let mut found = found.clone();
+            if self.coarse.is_named && self.fine.is_named {
+                images.dedup();
+            } else {
+                images.sort_unstable();
+                images.dedup();
+                found.sort_unstable();
+            }
+            assert_eq!(images, found, "object {id}, {about}");
+        }
+        for (vertex, parent) in self.into.iter().enumerate() {
+            let is_kept = kept.contains(&vertex) || parent.is_none();
+            assert!(is_kept, "{vertex} is of no object that is kept, {about}");
+        }
+        if self.design.sparsity.is_none() {
+            assert_eq!(self.fine.present(), self.coarse.present(), "{about}");
+        }
+    }
+
+    /// Links are those there were between what their ends became.
+    fn links(&self) {
+        let about = &self.about;
+        let mut expected: BTreeMap<Vec<usize>, Vec<&Link>> = BTreeMap::new();
+        for link in &self.fine.links {
+            let ends: Option<Vec<usize>> = link.ends.iter().map(|end| self.into[*end]).collect();
+            let Some(ends) = ends else { continue };
+            let distinct: BTreeSet<&usize> = ends.iter().collect();
+            if distinct.len() == ends.len() {
+                expected.entry(self.same(ends)).or_default().push(link);
+            }
+        }
+        let mut found: BTreeMap<Vec<usize>, &Link> = BTreeMap::new();
+        for link in &self.coarse.links {
+            let before = found.insert(self.same(link.ends.clone()), link);
+            assert!(before.is_none(), "{link:?} is there twice, {about}");
+        }
+        assert_eq!(keys_of(&expected), keys_of(&found), "{about}");
+        for (ends, of) in expected {
+            values::check_link(self, &of, found[&ends]);
+        }
+    }
+
+    /// Ends as they are the same for links that are.
+    fn same(&self, mut ends: Vec<usize>) -> Vec<usize> {
+        use zvf_build::GeometryKind::{Graphs, Mesh};
+        match self.fine.kind {
+            Some(Mesh) => {
+                let least = (0..ends.len()).min_by_key(|at| ends[*at]).unwrap();
+                ends.rotate_left(least);
+            }
+            Some(Graphs) if !self.fine.is_directed => ends.sort_unstable(),
+            _ => {}
+        }
+        ends
+    }
+}
+
+fn keys_of<V>(map: &BTreeMap<Vec<usize>, V>) -> Vec<Vec<usize>> {
+    map.keys().cloned().collect()
+}

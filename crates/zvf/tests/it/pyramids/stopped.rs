@@ -1,0 +1,105 @@
+//! Builds that fail leave the levels that were complete. Those that are killed are among
+//! the kills of all verbs.
+
+use zvf::{
+    CreateOptions, CrossLevel, LevelDesign, Levels, OpenOptions, PyramidOptions,
+    build::coarsen::{Method, Placing},
+    pyramid_in,
+};
+use zvf_build::{GeometryKind, Plan, Profile};
+
+use super::equal::files;
+use crate::{
+    block_on,
+    validated::own::is_sound,
+    written::random::{self, Case},
+};
+
+fn bins(cell: f64) -> LevelDesign {
+    LevelDesign {
+        method: Method::Bins {
+            cell: vec![cell; 3],
+            placing: Placing::Mean,
+            share: false,
+        },
+        chunk_scale: vec![1; 3],
+        sparsity: None,
+        additive: false,
+    }
+}
+
+/// A store in chunks of 8, written and read with these options.
+async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
+    let mut cases = (0..).map(|seed| random::case(seed, kind, Profile::V09));
+    let is_one =
+        |case: &Case| case.geometry.positions.columns == 3 && case.geometry.vertices() > 60;
+    let Case {
+        geometry,
+        mut design,
+        ..
+    } = cases.find(is_one).unwrap();
+    (design.chunk_shape, design.bin_shape) = (Some(vec![8.0; 3]), None);
+    let none: [(&str, &[u8]); 0] = [];
+    let store = open.from_memory(none).unwrap();
+    let plan = Plan::new(geometry, design).unwrap();
+    let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
+    written.unwrap();
+    store
+}
+
+/// The second level has chunks of fewer axes.
+#[test]
+fn a_level_that_cannot_be_made_leaves_those_before() {
+    for kind in GeometryKind::ALL {
+        block_on(async {
+            let open = OpenOptions::default();
+            let [one, two] = [store(kind, &open).await, store(kind, &open).await];
+            let mut options = PyramidOptions::default();
+            options.cross_level = CrossLevel::Explicit;
+            options.levels = Levels::Given(vec![bins(4.0)]);
+            pyramid_in(&one, "memory:", &options).await.unwrap();
+            let mut two_axes = bins(8.0);
+            two_axes.chunk_scale.pop();
+            options.levels = Levels::Given(vec![bins(4.0), two_axes]);
+            let made = pyramid_in(&two, "memory:", &options).await;
+            assert!(made.is_err(), "{made:?}");
+            is_sound(&two, kind.name()).await;
+            assert!(files(&one).await == files(&two).await, "{kind:?}");
+            // What is there is not replaced unless that is said.
+            options.levels = Levels::Given(vec![bins(8.0)]);
+            let made = pyramid_in(&two, "memory:", &options).await;
+            assert!(
+                matches!(made, Err(zvf::Error::NoPyramid { .. })),
+                "{made:?}"
+            );
+            assert!(files(&one).await == files(&two).await, "{kind:?}");
+        });
+    }
+}
+
+/// A cell that was lost is told of, and nothing is written.
+#[test]
+fn a_damaged_level_gets_none() {
+    for kind in GeometryKind::ALL {
+        block_on(async {
+            let open = OpenOptions::default();
+            let whole = files(&store(kind, &open).await).await;
+            let is_cell =
+                |name: &&String| name.starts_with("0/vertices/") && !name.ends_with("zarr.json");
+            let last = whole.keys().rfind(is_cell).unwrap().clone();
+            let mut damaged = whole.clone();
+            let cell = damaged.get_mut(&last).unwrap();
+            cell.truncate(cell.len() - 1);
+            let damaged_store = open.from_memory(damaged.clone()).unwrap();
+            let mut options = PyramidOptions::default();
+            options.levels = Levels::Given(vec![bins(4.0)]);
+            let made = pyramid_in(&damaged_store, "memory:", &options).await;
+            assert!(made.is_err(), "{kind:?} {last}");
+            assert!(files(&damaged_store).await == files(&damaged_store_of(&open, damaged)).await);
+        });
+    }
+}
+
+fn damaged_store_of(open: &OpenOptions, files: super::equal::Files) -> zvf::Store {
+    open.from_memory(files).unwrap()
+}

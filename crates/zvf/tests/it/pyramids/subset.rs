@@ -1,0 +1,51 @@
+//! Some points of each cell stay as they are.
+
+use std::collections::BTreeMap;
+
+use super::{bins::distance, step::Step};
+
+pub(super) fn check(step: &Step<'_>, cell: &[f64], keep: usize) {
+    let about = &step.about;
+    let (fine, coarse) = (step.fine, step.coarse);
+    let owners = fine.owners();
+    // Those that stay are the ones that became what lies where they are.
+    let stays = |vertex: usize| {
+        step.into[vertex]
+            .filter(|parent| coarse.vertices[*parent].bits == fine.vertices[vertex].bits)
+    };
+    let coarse_owners = coarse.owners();
+    let mut found: BTreeMap<(Option<i64>, Vec<i64>), usize> = BTreeMap::new();
+    for (vertex, owner) in coarse_owners.iter().enumerate() {
+        let key = (*owner, coarse.cell(vertex, cell));
+        *found.entry(key).or_default() += 1;
+    }
+    let mut there: BTreeMap<(Option<i64>, Vec<i64>), usize> = BTreeMap::new();
+    for (vertex, owner) in owners.iter().enumerate() {
+        let key = (*owner, fine.cell(vertex, cell));
+        *there.entry(key).or_default() += 1;
+    }
+    // A cell in which an object has any keeps so many of it, or all.
+    for (cell, count) in &mut there {
+        *count = (*count).min(keep);
+        assert_eq!(Some(&*count), found.get(cell), "{cell:?}, {about}");
+    }
+    assert_eq!(there.len(), found.len(), "{about}");
+    let kept: Vec<Option<usize>> = (0..fine.vertices.len()).map(stays).collect();
+    for members in &step.members {
+        assert!(
+            members.iter().any(|at| kept[*at].is_some()),
+            "moved, {about}"
+        );
+    }
+    for (vertex, parent) in step.into.iter().enumerate() {
+        let own = fine.cell(vertex, cell);
+        let others = (0..coarse.vertices.len()).filter(|other| coarse.cell(*other, cell) == own);
+        let others = others.filter(|other| coarse_owners[*other] == owners[vertex]);
+        let off = |other: usize| distance(fine.place(vertex), coarse.place(other));
+        let least = others.map(off).fold(f64::INFINITY, f64::min);
+        match parent {
+            Some(parent) => assert!(off(*parent) <= least, "{vertex}: not the nearest, {about}"),
+            None => panic!("{vertex} is lost, {about}"),
+        }
+    }
+}
