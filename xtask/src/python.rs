@@ -1,7 +1,7 @@
 //! Python packages, in virtual environments of their own.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
 };
 
@@ -60,7 +60,26 @@ pub(crate) fn blosc2() -> Result<Option<PathBuf>> {
 
 /// The Python that has caterva, or `None` without Python 3.9.
 pub(crate) fn caterva() -> Result<Option<PathBuf>> {
-    environment_of("python3.9", CATERVA)
+    let base = if runs("python3.9") {
+        PathBuf::from("python3.9")
+    } else {
+        let Some(installed) = pyenv("3.9.") else {
+            return Ok(None);
+        };
+        installed
+    };
+    environment_of(&base, CATERVA)
+}
+
+/// A Python that pyenv has installed, whether or not it is chosen: its shims fail for others.
+fn pyenv(version: &str) -> Option<PathBuf> {
+    let root = env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let root = root.or_else(|| Some(env::home_dir()?.join(".pyenv")))?;
+    let installed = fs::read_dir(root.join("versions")).ok()?.flatten();
+    let fitting =
+        installed.filter(|entry| entry.file_name().to_string_lossy().starts_with(version));
+    let mut programs = fitting.map(|entry| entry.path().join("bin/python"));
+    programs.find(|program| runs(program))
 }
 
 /// A Python running a script of ours.
@@ -76,11 +95,11 @@ pub(crate) const MISSING: &str = "python3 (3.11 or newer) is missing";
 
 /// An environment of the Python that is there.
 fn environment(list: &'static str) -> Result<Option<PathBuf>> {
-    environment_of("python3", list)
+    environment_of(Path::new("python3"), list)
 }
 
 /// Makes the environment, or finds the one made from the same requirements.
-fn environment_of(base: &str, list: &'static str) -> Result<Option<PathBuf>> {
+fn environment_of(base: &Path, list: &'static str) -> Result<Option<PathBuf>> {
     let requirements = workspace::root().join(list);
     let text = fs::read(&requirements).context(list)?;
     let mut name = hex::encode(&Sha256::digest(&text));
@@ -100,12 +119,13 @@ fn environment_of(base: &str, list: &'static str) -> Result<Option<PathBuf>> {
         .words("-m venv --clear")
         .arg(&venv)
         .run()
-        .with_context(|| format!("{base} cannot make a virtual environment"))?;
+        .with_context(|| format!("{} cannot make a virtual environment", base.display()))?;
     program(&python)
         .words("-m pip install --quiet --disable-pip-version-check --requirement")
         .arg(&requirements)
         .run()
         .with_context(|| {
+            let base = base.display();
             format!("cannot install {list}; it needs PyPI, and Python 3.11 or newer where {base} is python3")
         })?;
     fs::write(complete, text)?;

@@ -41,7 +41,7 @@ pub(crate) fn exists(name: &str) -> bool {
 
 /// Whether a program starts and is well: that of a version manager may stand
 /// for none.
-pub(crate) fn runs(name: &str) -> bool {
+pub(crate) fn runs(name: impl AsRef<OsStr>) -> bool {
     let probe = Command::new(name)
         .arg("--version")
         .stdout(Stdio::null())

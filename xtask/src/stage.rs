@@ -15,11 +15,14 @@ pub(crate) enum Done {
     Passed,
     /// It could not run for want of the tool named here.
     Skipped(String),
+    /// A part that is asked for only where there is a tool for it did not run.
+    InPart(String),
 }
 
 #[derive(Debug)]
 enum Outcome {
     Passed,
+    InPart(String),
     Skipped(String),
     Failed(String),
 }
@@ -41,6 +44,9 @@ impl Stages {
         let took = start.elapsed();
         match &outcome {
             Outcome::Passed => println!("--- {name}: passed, {took:.1?}"),
+            Outcome::InPart(missing) => {
+                println!("--- {name}: passed, {took:.1?}; SKIPPED a part: {missing}")
+            }
             Outcome::Skipped(missing) => println!("--- {name}: SKIPPED, {missing}"),
             Outcome::Failed(why) => {
                 println!("--- {name}: FAILED, {took:.1?}: {why}");
@@ -64,6 +70,7 @@ impl Stages {
 fn outcome(done: Result<Done>, in_ci: bool) -> Outcome {
     match done {
         Ok(Done::Passed) => Outcome::Passed,
+        Ok(Done::InPart(missing)) => Outcome::InPart(missing),
         Ok(Done::Skipped(missing)) if in_ci => {
             Outcome::Failed(format!("{missing}; nothing may skip in CI"))
         }
@@ -80,11 +87,17 @@ impl fmt::Display for Stages {
             let took = took.as_secs_f64();
             match outcome {
                 Outcome::Passed => writeln!(f, "passed  {took:>7.1} s  {name}")?,
+                Outcome::InPart(missing) => {
+                    writeln!(
+                        f,
+                        "passed  {took:>7.1} s  {name}; SKIPPED a part: {missing}"
+                    )?;
+                }
                 Outcome::Skipped(missing) => writeln!(f, "SKIPPED            {name}: {missing}")?,
                 Outcome::Failed(why) => writeln!(f, "FAILED  {took:>7.1} s  {name}: {why}")?,
             }
         }
-        let passed = self.count(|outcome| matches!(outcome, Outcome::Passed));
+        let passed = self.count(|outcome| matches!(outcome, Outcome::Passed | Outcome::InPart(_)));
         write!(f, "{passed} passed, {} failed", self.failed())
     }
 }

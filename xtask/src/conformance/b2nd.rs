@@ -33,6 +33,7 @@ pub(crate) fn both_ways(cases: Option<u64>, seed: Option<u64>) -> Result<Done> {
     seeded(script, seed).run()?;
     Ok(match caterva {
         Some(_) => Done::Passed,
-        None => Done::Skipped("caterva 0.7.3 was not asked: python3.9 is missing".to_owned()),
+        // Its last wheels are for Python 3.10, which a machine need not have.
+        None => Done::InPart("caterva 0.7.3 was not asked, python3.9 is missing".to_owned()),
     })
 }
