@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::Value;
 use zvf_dense::{
-    DenseArray, DenseSink, Dtype, MappedFile, Selection,
+    Buffer, DenseArray, DenseSink, Dtype, MappedFile, Selection,
     b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter, DEFAULT_BUDGET},
     blosc::{Codec, Filter, Split},
 };
@@ -64,9 +64,10 @@ fn time(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
         let selection = selection(request, array.shape())?;
         // Memory that is there already, or new one.
         let mut room = match request["into"] == true {
-            true => vec![1; array.byte_len(&selection)?],
-            false => Vec::new(),
+            true => Buffer::zeros(array.byte_len(&selection)?).ok_or("no memory")?,
+            false => Vec::new().into(),
         };
+        room.fill(1);
         let start = Instant::now();
         if room.is_empty() {
             room = array.slice(&selection)?;
