@@ -27,9 +27,18 @@ impl MemoryArray {
         name: impl Into<String>,
         dtype: Dtype,
         shape: Vec<u64>,
-        bytes: impl Into<Buffer>,
+        bytes: Vec<u8>,
     ) -> Result<Self, DenseError> {
-        let (name, bytes) = (name.into(), bytes.into());
+        Self::of_result(name.into(), dtype, shape, bytes.into())
+    }
+
+    /// [`new`](Self::new) of what was read.
+    pub(crate) fn of_result(
+        name: String,
+        dtype: Dtype,
+        shape: Vec<u64>,
+        bytes: Buffer,
+    ) -> Result<Self, DenseError> {
         let needed = Selection::whole(&shape).byte_len(dtype.size());
         let needed = needed.and_then(|needed| usize::try_from(needed).ok());
         if needed != Some(bytes.len()) {

@@ -110,7 +110,9 @@ impl Place<'_> {
             let Some(copy) = self.copy(piece, &window)? else {
                 continue;
             };
-            let continues = row.first().is_none_or(|(first, _)| copy.continues_rows(first));
+            let continues = row
+                .first()
+                .is_none_or(|(first, _)| copy.continues_rows(first));
             if !continues || row.len() >= STRANDS {
                 put_row(&mut row, into)?;
             }

@@ -216,7 +216,7 @@ fn copy_items<const N: usize>(line: Axis, strands: &[Strand<'_>], to: &mut [u8])
     })
 }
 
-#[inline(always)]
+#[inline]
 fn each_item(
     line: Axis,
     strands: &[Strand<'_>],
@@ -233,9 +233,9 @@ fn each_item(
         return Some(());
     }
     for at in 0..line.count {
-        let (row, to_row) = (at, at.checked_mul(line.to)?);
+        let to_row = at.checked_mul(line.to)?;
         for strand in strands {
-            let from = strand.at.checked_add(row.checked_mul(strand.line)?)?;
+            let from = strand.at.checked_add(at.checked_mul(strand.line)?)?;
             let place = strand.to.checked_add(to_row)?;
             copy(strand.from.get(from..)?, to.get_mut(place..)?)?;
         }

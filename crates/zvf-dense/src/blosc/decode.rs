@@ -124,7 +124,8 @@ impl Decoder {
             let coded = Stream::take(&mut rest, part.len());
             let streams = &mut self.streams;
             let whole = part.len();
-            let done = coded.and_then(|s| s.decode(streams, codec, context.dictionary, whole, part));
+            let done =
+                coded.and_then(|s| s.decode(streams, codec, context.dictionary, whole, part));
             done.map_err(|fault| E::Stream {
                 block,
                 stream,

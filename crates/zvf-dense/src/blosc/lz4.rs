@@ -134,7 +134,11 @@ mod tests {
     fn sequences() {
         check(&[0x30, 1, 2, 3], Some(&[1, 2, 3]), 3);
         // Five bytes from two back: they overlap.
-        check(&[0x21, 7, 8, 2, 0, 0x10, 9], Some(&[7, 8, 7, 8, 7, 8, 7, 9]), 8);
+        check(
+            &[0x21, 7, 8, 2, 0, 0x10, 9],
+            Some(&[7, 8, 7, 8, 7, 8, 7, 9]),
+            8,
+        );
         let mut long = vec![5; 300];
         long.push(6);
         check(&[0x1f, 5, 1, 0, 255, 25, 0x10, 6], Some(&long), 301);

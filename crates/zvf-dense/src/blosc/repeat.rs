@@ -10,6 +10,7 @@ pub(super) type Word = [u8; WORD];
 /// For each distance below a word: what the first bytes, as many as it says, are
 /// multiplied by to be repeated, and the most bytes of a word that are whole
 /// repetitions.
+#[expect(clippy::indexing_slicing, reason = "done by the compiler")]
 const REPEATS: [(u128, usize); WORD] = {
     let mut repeats = [(0, 0); WORD];
     let mut distance = 1;
