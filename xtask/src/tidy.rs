@@ -5,6 +5,7 @@ use anyhow::{Result, ensure};
 use crate::stage::Done;
 
 mod archives;
+mod book;
 mod docs;
 mod duplicates;
 mod files;
@@ -18,12 +19,13 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 8] = [
     ("layering", layers::findings),
     ("licences", licences::findings),
     ("duplicate and banned packages", duplicates::findings),
     ("module docs", docs::undocumented),
     ("file length", docs::too_long),
+    ("pages and their links", book::findings),
     ("golden manifest", archives::findings),
     ("text", text::findings),
 ];
