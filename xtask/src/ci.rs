@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::{
-    conformance, fixtures, fuzz, nostd,
+    api, conformance, fixtures, fuzz, nostd,
     run::cargo,
     servers,
     stage::{Done, Stages},
@@ -27,6 +27,7 @@ pub(crate) fn all() -> Stages {
         .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
+        .run("public items", api::check)
         .run("fixtures --check", fixtures::check)
         .run("conformance: golden data", conformance::golden)
         .run("conformance: Python reference", conformance::reference)

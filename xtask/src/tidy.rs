@@ -11,6 +11,7 @@ mod duplicates;
 mod files;
 mod layers;
 mod licences;
+mod packages;
 mod policy;
 mod spdx;
 mod text;
@@ -19,7 +20,7 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 8] = [
+const CHECKS: [(&str, Check); 9] = [
     ("layering", layers::findings),
     ("licences", licences::findings),
     ("duplicate and banned packages", duplicates::findings),
@@ -27,6 +28,7 @@ const CHECKS: [(&str, Check); 8] = [
     ("file length", docs::too_long),
     ("pages and their links", book::findings),
     ("golden manifest", archives::findings),
+    ("packages", packages::findings),
     ("text", text::findings),
 ];
 

@@ -14,7 +14,7 @@ use std::{
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
-use zvf::{Dataset, Query, query::Answer};
+use zvf::{Dataset, Query, format::numeric::Value, query::Answer};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -39,12 +39,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
 type Writer = StreamWriter<io::Stdout>;
 
 fn write(answer: &Answer, writer: &mut Option<Writer>) -> Result<(), arrow_schema::ArrowError> {
-    let columns = answer.axes.iter().enumerate().map(|(axis, name)| {
-        let values = (0..answer.positions.len()).map(|row| answer.positions.row(row)[axis]);
-        (
-            name,
-            Arc::new(Float64Array::from_iter_values(values)) as ArrayRef,
-        )
+    let rows = answer.positions.view();
+    let value = |row, axis| match rows.as_ref()?.value(row, axis)? {
+        Value::Float(value) => Some(value),
+        // Other types have their own arrays; one is enough to show how.
+        _ => None,
+    };
+    let columns = answer.axes.iter().zip(0..).map(|(name, axis)| {
+        let values = (0..answer.positions.len()).map(|row| value(row, axis));
+        (name, Arc::new(values.collect::<Float64Array>()) as ArrayRef)
     });
     let batch = RecordBatch::try_from_iter(columns)?;
     if writer.is_none() {

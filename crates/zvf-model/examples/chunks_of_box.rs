@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let json = fs::read(Path::new(store).join(key.as_str()))?;
     let root = RootMetadata::parse(&key, Node::parse(&key, &json)?.attributes())?;
     let bbox = Bounds::new(&corner(lower)?, &corner(upper)?)?;
-    for chunk in root.chunk_shape.chunks_touching(&bbox) {
+    for chunk in root.chunk_shape.chunks_touching(&bbox).within(10_000)? {
         println!("chunk {chunk}");
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! What of a path is in a box, and which rows a predicate selects: without a store.
 #![expect(clippy::print_stdout, reason = "an example shows what it finds")]
 
-use std::error::Error;
+use std::{error::Error, num::NonZeroU32};
 
 use zvf_format::numeric::{Dtype, NumericRows};
 use zvf_query::{
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .iter()
         .flat_map(|v| v.to_le_bytes())
         .collect();
-    let rows = NumericRows::parse(&radius, Dtype::parse("float32")?, 1)?;
+    let rows = NumericRows::parse(&radius, Dtype::parse("float32")?, NonZeroU32::MIN)?;
     let mut table = Table::default();
     table.add_numbers(Scope::Vertex, "radius", rows)?;
     let bound = Predicate::parse("vertex.radius between 1 and 3")?.bind(&table)?;
