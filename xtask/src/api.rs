@@ -31,11 +31,6 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     listed(options.flag("check"))
 }
 
-/// Compares the lists.
-pub(crate) fn check() -> Result<Done> {
-    listed(true)
-}
-
 fn listed(check: bool) -> Result<Done> {
     if !cfg!(unix) {
         return Ok(Done::Skipped(

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::{
-    api, conformance, fixtures, fuzz, nostd,
+    conformance, fixtures, fuzz, nostd,
     run::cargo,
     servers,
     stage::{Done, Stages},
@@ -27,7 +27,6 @@ pub(crate) fn all() -> Stages {
         .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
-        .run("public items", api::check)
         .run("fixtures --check", fixtures::check)
         .run("conformance: golden data", conformance::golden)
         .run("conformance: Python reference", conformance::reference)
