@@ -17,7 +17,8 @@ mod create;
 mod csv;
 mod doctor;
 mod files;
-#[cfg(unix)]
+// Pages write Parquet, and their blocks are for sh.
+#[cfg(all(unix, feature = "parquet"))]
 mod guide;
 mod hand_made;
 mod info;
