@@ -15,7 +15,6 @@ use crate::{
     python,
     run::{self, Run, cargo},
     stage::Done,
-    workspace,
 };
 
 const MARK: &str = "conformance: ";
@@ -110,10 +109,6 @@ fn written(seed: Option<u64>) -> Result<Done> {
         .arg(ours)
         .arg(metadata::scratch("xtask")?.join("created"));
     seeded(script, seed).run()?;
-    // The guide sets tasks side by side with this release.
-    if let Some(script) = python::script("guide.py")? {
-        script.arg(workspace::root().join("docs/python.md")).run()?;
-    }
     Ok(Done::Passed)
 }
 

@@ -1,4 +1,5 @@
 //! The command line: what is asked for, done, and exited with.
+#![expect(clippy::print_stderr, reason = "a command line tool")]
 
 use std::{
     error::Error,
@@ -6,30 +7,18 @@ use std::{
     process::ExitCode,
 };
 
-use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{
-    advice::way_in, append, b2nd, compact, completions, create, delete, doctor, edit, info, man,
-    migrate, pyramid, query, sample, tet, validate,
+    append, b2nd, compact, completions, create, delete, edit, info, migrate, pyramid, query,
+    sample, tet, validate,
 };
-
-/// What clap paints its own errors with; nothing is painted into a file, or where `NO_COLOR` is set.
-const RED: Style = AnsiColor::Red.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+#[cfg(feature = "render")]
+use crate::{demo, render};
 
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
-#[command(
-    name = "zvf",
-    version,
-    after_help = "Examples:
-  zvf info tracts.zv
-  zvf query tracts.zv --bbox 0,0,0,10,10,10 -o near.csv
-
-`zvf COMMAND --help` has examples of each command. Commands exit with 0 when it is done, 1 when the
-answer is no, and 2 when it could not be done."
-)]
+#[command(name = "zvf", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -37,6 +26,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "render")]
+    Demo(demo::Arguments),
     Info(info::Arguments),
     Query(Box<query::Arguments>),
     Validate(validate::Arguments),
@@ -54,11 +45,11 @@ enum Command {
     Migrate(migrate::Arguments),
     Pyramid(Box<pyramid::Arguments>),
     Sample(Box<sample::Arguments>),
+    #[cfg(feature = "render")]
+    Render(Box<render::Arguments>),
     Tet(Box<tet::Arguments>),
     B2nd(Box<b2nd::Arguments>),
-    Doctor(doctor::Arguments),
     Completions(completions::Arguments),
-    Man(man::Arguments),
 }
 
 /// What a command has to say when it is done.
@@ -89,6 +80,8 @@ pub fn run() -> ExitCode {
     // Wrong usage exits with 2 here.
     let Arguments { command } = Arguments::parse();
     let done = match command {
+        #[cfg(feature = "render")]
+        Command::Demo(arguments) => block_on(demo::run(&arguments)),
         Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
         Command::Query(arguments) => block_on(query::run(&arguments)),
         Command::Validate(arguments) => block_on(validate::run(&arguments)),
@@ -101,10 +94,10 @@ pub fn run() -> ExitCode {
         Command::Migrate(arguments) => block_on(migrate::run(&arguments)),
         Command::Pyramid(arguments) => block_on(pyramid::run(&arguments)),
         Command::Sample(arguments) => block_on(sample::run(&arguments)),
+        #[cfg(feature = "render")]
+        Command::Render(arguments) => block_on(render::run(&arguments)),
         Command::Tet(arguments) => tet::run(&arguments),
         Command::B2nd(arguments) => b2nd::run(&arguments),
-        Command::Doctor(arguments) => block_on(doctor::run(&arguments)),
-        Command::Man(arguments) => man::run(&arguments, Arguments::command()),
         Command::Completions(arguments) => {
             let script = completions::script(&arguments, &mut Arguments::command());
             Ok(Done::from(script))
@@ -112,7 +105,7 @@ pub fn run() -> ExitCode {
     };
     let printed = done.and_then(|done| {
         for warning in &done.warnings {
-            anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {warning}");
+            eprintln!("warning: {warning}");
         }
         print(&done.text)?;
         Ok(done.is_no)
@@ -121,15 +114,10 @@ pub fn run() -> ExitCode {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(1),
         Err(error) => {
-            anstream::eprintln!("{RED}error:{RED:#} {}", hinted(&*error));
+            eprintln!("error: {}", sentence(&*error));
             ExitCode::from(2)
         }
     }
-}
-
-/// The command line, for what is made of it: pages, scripts.
-pub fn command() -> clap::Command {
-    Arguments::command()
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<T, Box<dyn Error>> {
@@ -148,15 +136,6 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
     match writeln!(io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
-    }
-}
-
-/// An error with what to do about it, where nothing else says so.
-fn hinted(error: &(dyn Error + 'static)) -> String {
-    let said = sentence(error);
-    match error.downcast_ref().and_then(way_in) {
-        Some(way_out) => format!("{said}; {way_out}"),
-        None => said,
     }
 }
 

@@ -1,5 +1,8 @@
 //! `zvf info`.
 
+#[cfg(feature = "render")]
+mod plot;
+
 use std::{error::Error, fmt::Write};
 
 use serde_json::{Value, json};
@@ -7,17 +10,20 @@ use zvf::{Dataset, Info, LevelInfo, OpenOptions, model::root::GeometryKind};
 
 use crate::{grid, number::grouped};
 
-/// Shows what is in a store: generation, kinds of geometry, bounds, and what each level holds
+/// Shows what is in a store: generation, kinds of geometry, bounds, and for
+/// each level what is counted there.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  zvf info tracts.zv
-  zvf info tracts.zv --json")]
 pub(crate) struct Arguments {
     /// A folder, a .zip file, or an address of a kind this build knows.
     store: String,
     /// Sign no request: for public buckets.
     #[arg(long)]
     anonymous: bool,
+    /// Draws the sizes of levels, and how many vertices chunks and fragments have: a .png or
+    /// .svg file.
+    #[cfg(feature = "render")]
+    #[arg(long, value_name = "FILE", value_parser = plot::file)]
+    plot: Option<std::path::PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -27,6 +33,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>>
     let options = OpenOptions::default().anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let info = dataset.info().await?;
+    #[cfg(feature = "render")]
+    if let Some(file) = &arguments.plot {
+        plot::draw(&dataset, &info, file).await?;
+    }
     if arguments.json {
         Ok(serde_json::to_string_pretty(&object(&info))?)
     } else {
