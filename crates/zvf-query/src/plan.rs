@@ -160,12 +160,20 @@ impl<'s, F: Fetch> Session<'s, F> {
 impl<F: Fetch> Plan<'_, F> {
     /// Chunks that have vertices and are not excluded, ascending.
     pub(crate) fn chunks(&self, schema: &Schema<F::Array>) -> Result<Vec<ChunkCoord>, QueryError> {
-        let listed = schema.vertices.chunks();
-        let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks());
-        let mut chunks = listed.unwrap_or_default();
+        self.chunks_where(schema, |_| true)
+    }
+
+    /// Those of them for which `is_wanted` holds.
+    pub(crate) fn chunks_where(
+        &self,
+        schema: &Schema<F::Array>,
+        is_wanted: impl Fn(&ChunkCoord) -> bool,
+    ) -> Result<Vec<ChunkCoord>, QueryError> {
         let allowed = self.allowed()?;
-        chunks.retain(|chunk| allowed.allows(chunk));
-        Ok(chunks)
+        let is_wanted = |chunk: &ChunkCoord| is_wanted(chunk) && allowed.allows(chunk);
+        let listed = schema.vertices.chunks_where(is_wanted);
+        let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks_where(is_wanted));
+        Ok(listed.unwrap_or_default())
     }
 
     /// Which chunks are not excluded by the query's lists.
