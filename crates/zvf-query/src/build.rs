@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
+use zvf_format::numeric::{ByteOrder, Dtype, Element, Kind, NumericRows, Value};
 use zvf_model::array::CellAttribute;
 
 use crate::{
@@ -499,6 +499,42 @@ impl ColumnView for CellView<'_> {
         let code = value.and_then(|value| code_of(value, fill, count).ok().flatten());
         code.map_or(Cell::Missing, Cell::Category)
     }
+
+    fn exact_floats(&self, channel: u32, rows: usize) -> Option<Vec<f64>> {
+        let cell = self.cell.filter(|_| self.words.is_none())?;
+        let channel = (channel < cell.columns).then_some(channel)?;
+        let channel = usize::try_from(channel).ok()?;
+        let places = self.places.get(..rows)?;
+        let (dtype, columns) = (self.metadata.dtype, cell.columns.try_into().ok()?);
+        let rows = NumericRows::parse(&cell.bytes, dtype, columns).ok()?;
+        match dtype.kind() {
+            Kind::Float32 => floats::<f32>(rows, channel, places),
+            Kind::Float64 => floats::<f64>(rows, channel, places),
+            Kind::Int8 => floats::<i8>(rows, channel, places),
+            Kind::Int16 => floats::<i16>(rows, channel, places),
+            Kind::Int32 => floats::<i32>(rows, channel, places),
+            Kind::UInt8 => floats::<u8>(rows, channel, places),
+            Kind::UInt16 => floats::<u16>(rows, channel, places),
+            Kind::UInt32 => floats::<u32>(rows, channel, places),
+            _ => None,
+        }
+    }
+}
+
+/// A channel of rows at `places` as floats; `None` when one has no value.
+fn floats<T: Element>(
+    rows: NumericRows<'_>,
+    channel: usize,
+    places: &[Option<usize>],
+) -> Option<Vec<f64>>
+where
+    f64: From<T>,
+{
+    let elements = rows.elements::<T>()?;
+    let columns = usize::try_from(rows.columns().get()).ok()?;
+    let at = |place: usize| place.checked_mul(columns)?.checked_add(channel);
+    let value = |place: &Option<usize>| elements.get(at((*place)?)?).map(f64::from);
+    places.iter().map(value).collect()
 }
 
 /// The first value of a row.

@@ -132,10 +132,12 @@ impl Objects {
 
     /// Places of the objects with a piece in one of `near`, by number, or with pieces
     /// that follow each other in two chunks for which `may_meet` holds; ascending. The
-    /// first time takes as long as going through all pieces.
+    /// first time takes as long as going through all pieces. Where what is known then
+    /// would take more than so many bytes, all places.
     pub(crate) fn near(
         &self,
         near: &[u32],
+        most: u64,
         may_meet: impl Fn(&ChunkCoord, &ChunkCoord) -> bool,
     ) -> Vec<usize> {
         let between = |[from, to]: [u32; 2]| {
@@ -143,6 +145,10 @@ impl Objects {
             let chunks = self.chunk(from).zip(self.chunk(to));
             !is_near && chunks.is_some_and(|(from, to)| may_meet(from, to))
         };
+        let bytes = self.pieces.len().saturating_mul(Steps::PIECE);
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes > most) {
+            return (0..self.len()).collect();
+        }
         let steps = self.steps.get_or_init(|| Steps::of(self));
         let mut places: Vec<usize> = steps.places(between).collect();
         for chunk in near.iter().filter_map(|number| self.chunk(*number)) {

@@ -147,7 +147,8 @@ impl<F: Fetch> Plan<'_, F> {
         if let Some(area) = regional
             && self.shape == Shape::Paths
         {
-            places = objects.near(&near, |from, to| area.may_meet(&[], [from, to]));
+            let most = self.session.fetch.budget() / 4;
+            places = objects.near(&near, most, |from, to| area.may_meet(&[], [from, to]));
         }
         let mut paths = Vec::new();
         for place in places {

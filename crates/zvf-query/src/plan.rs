@@ -26,7 +26,7 @@ use crate::{
     links::{LinkRecords, LinkSet},
     missing::Ledger,
     objects::Objects,
-    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
+    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope, Truth},
     query::{Query, Shape},
     schema::{Names, Schema, nameless},
     vertices::{Entry, Owner, Owners, VertexBuilder},
@@ -507,10 +507,8 @@ impl VertexFilter<'_> {
         }
         let views = Views(views);
         let bound: BoundPredicate = predicate.bind(&views)?;
-        let rows = 0..entries.len();
-        Ok(rows
-            .map(|row| bound.evaluate(&views, row).is_true())
-            .collect())
+        let truths = bound.evaluate_all(&views, entries.len());
+        Ok(truths.into_iter().map(Truth::is_true).collect())
     }
 }
 

@@ -107,7 +107,7 @@ fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
         }
     };
     let metadata = file.metadata()?;
-    Ok((!metadata.is_dir()).then(|| (file, metadata.len())))
+    Ok((!metadata.is_dir()).then_some((file, metadata.len())))
 }
 
 fn part(mut file: File, start: u64, length: u64) -> io::Result<Vec<u8>> {

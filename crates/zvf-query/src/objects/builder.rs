@@ -24,8 +24,8 @@ pub(super) struct ObjectsBuilder {
 
 /// Bytes of a place: where it starts, in vectors that grow by doubling.
 const PLACE: u64 = 16;
-/// Bytes of a piece: itself, its owner, and its step to the next.
-const PIECE: u64 = 32;
+/// Bytes of a piece: itself, and its owner.
+const PIECE: u64 = 16;
 /// Bytes of a chunk apart from its coordinates.
 const CHUNK: u64 = 64;
 

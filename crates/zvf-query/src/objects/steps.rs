@@ -13,6 +13,9 @@ pub(super) struct Steps {
 }
 
 impl Steps {
+    /// Bytes that a piece takes at most while they are found.
+    pub(super) const PIECE: usize = size_of::<([u32; 2], u32)>();
+
     pub(super) fn of(objects: &Objects) -> Self {
         let mut all: Vec<([u32; 2], u32)> = Vec::new();
         for (number, place) in (0_u32..).zip(0..objects.len()) {

@@ -8,35 +8,51 @@ use crate::{
     vertices::Run,
 };
 
-/// Chunks that were read, by their number among those of the objects. Inside, `None`
-/// is one that could not be.
+/// Chunks that were read, by their number among those of the objects.
 #[derive(Default)]
 pub(crate) struct Loaded {
-    chunks: Vec<Option<Option<Chunk>>>,
+    chunks: Vec<State>,
+    /// Those that were asked for.
     count: usize,
+}
+
+/// What is known of a chunk.
+#[derive(Default)]
+enum State {
+    /// It was not asked for.
+    #[default]
+    Unread,
+    /// It could not be read.
+    Lost,
+    Read(Box<Chunk>),
 }
 
 impl Loaded {
     pub(crate) fn get(&self, chunk: u32) -> Option<&Chunk> {
-        self.at(chunk)?.as_ref()
+        match self.at(chunk)? {
+            State::Read(chunk) => Some(chunk),
+            State::Unread | State::Lost => None,
+        }
     }
 
     pub(crate) fn knows(&self, chunk: u32) -> bool {
-        self.at(chunk).is_some()
+        !matches!(self.at(chunk), None | Some(State::Unread))
     }
 
-    fn at(&self, chunk: u32) -> Option<&Option<Chunk>> {
-        self.chunks.get(usize::try_from(chunk).ok()?)?.as_ref()
+    fn at(&self, chunk: u32) -> Option<&State> {
+        self.chunks.get(usize::try_from(chunk).ok()?)
     }
 
     pub(crate) fn add(&mut self, number: u32, chunk: Option<Chunk>) {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         if self.chunks.len() <= at {
-            self.chunks.resize_with(at.saturating_add(1), || None);
+            self.chunks
+                .resize_with(at.saturating_add(1), State::default);
         }
-        if let Some(place) = self.chunks.get_mut(at) {
-            self.count = self.count.saturating_add(usize::from(place.is_none()));
-            *place = Some(chunk);
+        if let Some(state) = self.chunks.get_mut(at) {
+            let is_new = matches!(state, State::Unread);
+            self.count = self.count.saturating_add(usize::from(is_new));
+            *state = chunk.map_or(State::Lost, |chunk| State::Read(Box::new(chunk)));
         }
     }
 
@@ -75,8 +91,11 @@ impl Loaded {
             chunk.fragments.rows(piece.fragment).map(|rows| rows.len())
         });
         let rows = rows.fold(0, u64::saturating_add);
-        let read = self.chunks.iter().flatten().flatten();
-        let read = read.fold(0_u64, |sum, chunk| sum.saturating_add(chunk.rows));
+        let read = self.chunks.iter().map(|state| match state {
+            State::Read(chunk) => chunk.rows,
+            State::Unread | State::Lost => 0,
+        });
+        let read = read.fold(0, u64::saturating_add);
         let vertex = u64::try_from(size_of::<PathVertex>()).unwrap_or(u64::MAX);
         let bytes = rows.saturating_mul(vertex);
         if rows <= read.saturating_mul(2) || bytes <= budget {
@@ -96,9 +115,9 @@ impl Loaded {
         if self.count.saturating_add(new) <= most {
             return;
         }
-        for (number, place) in (0_u32..).zip(&mut self.chunks) {
-            if place.is_some() && !needed.contains(&number) {
-                *place = None;
+        for (number, state) in (0_u32..).zip(&mut self.chunks) {
+            if !matches!(state, State::Unread) && !needed.contains(&number) {
+                *state = State::Unread;
                 self.count = self.count.saturating_sub(1);
             }
         }

@@ -56,7 +56,7 @@ impl<F: Fetch> Plan<'_, F> {
         loaded: &Loaded,
     ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
         if self.takes_all() {
-            return Ok(whole([0..stretch.len]));
+            return Ok(whole(core::iter::once(0..stretch.len)));
         }
         let holds = self.filtered(work, path, stretch, loaded)?;
         let positions = loaded.positions(stretch.runs.iter().copied(), work.schema);
@@ -80,7 +80,7 @@ impl<F: Fetch> Plan<'_, F> {
         loaded: &Loaded,
     ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
         if self.takes_all() {
-            return Ok(whole([0..stretch.len]));
+            return Ok(whole(core::iter::once(0..stretch.len)));
         }
         let len = stretch.len;
         let holds = self.filtered(work, path, stretch, loaded)?;
@@ -92,7 +92,7 @@ impl<F: Fetch> Plan<'_, F> {
         let by_filter = match self.query.mode {
             Mode::Touch if !(0..len).any(is_true) => Vec::new(),
             Mode::Within if !(0..len).all(is_true) => Vec::new(),
-            Mode::Touch | Mode::Within => vec![0..len],
+            Mode::Touch | Mode::Within => core::iter::once(0..len).collect(),
             Mode::Clip => ranges(len, is_true),
         };
         let Some(area) = &self.area else {
