@@ -70,6 +70,9 @@ pub enum Output {
     },
 }
 
+/// Vertices of a task, about.
+const TASK: usize = 1 << 16;
+
 /// What a plan comes to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
@@ -214,9 +217,11 @@ impl Plan {
         nodes::root(&self.design, &self.space, &self.axes)
     }
 
-    /// Chunks that share objects go together; otherwise enough to keep a core busy.
+    /// Chunks that share objects go together; otherwise enough to keep a core busy, and
+    /// few enough to keep all of them so.
     pub(crate) fn share_out(&self) -> Vec<Vec<u32>> {
         let chunks = 0..self.arranged.chunks.len() as u32;
+        let mut rows = 0;
         let mut tasks: BTreeMap<Vec<u64>, Vec<u32>> = BTreeMap::new();
         for chunk in chunks {
             let key = match &self.shard {
@@ -228,7 +233,11 @@ impl Plan {
                         .map(|(at, extent)| at / extent)
                         .collect()
                 }
-                None => vec![u64::from(chunk) / 16],
+                None => {
+                    let before = rows / TASK;
+                    rows += self.arranged.vertices(chunk as usize).len();
+                    vec![before as u64]
+                }
             };
             tasks.entry(key).or_default().push(chunk);
         }
@@ -271,11 +280,7 @@ impl Plan {
 
     /// The coordinates of a chunk's vertices.
     pub(crate) fn positions(&self, chunk: u32) -> Vec<u8> {
-        let positions = &self.geometry.positions;
-        let rows = self.input(chunk);
-        let mut bytes = Vec::with_capacity(rows.len() * positions.row_size());
-        rows.for_each(|row| bytes.extend_from_slice(positions.row(row)));
-        bytes
+        self.geometry.positions.gathered(self.input(chunk))
     }
 
     /// Which arrays of links keep how their ends were put in order.

@@ -89,6 +89,7 @@ mod codec;
 mod encode;
 mod failure;
 mod fetch;
+mod files;
 mod list;
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod network;

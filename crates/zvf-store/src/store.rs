@@ -36,6 +36,8 @@ struct Inner {
     root: Path,
     /// Where it is on disk, when it is a folder there.
     folder: Option<PathBuf>,
+    /// Whether what is written waits for the disk.
+    durable: bool,
     tuning: Tuning,
     budget: u64,
     tries: Tries,
@@ -114,6 +116,7 @@ impl Store {
             backend,
             root,
             folder,
+            durable: options.durable,
             tuning: Tuning {
                 merge: options.merge.unwrap_or(tuning.merge),
                 concurrency: options.concurrency.unwrap_or(tuning.concurrency).max(1),
@@ -155,6 +158,10 @@ impl Store {
 
     pub(crate) fn folder(&self) -> Option<&FilePath> {
         self.inner.folder.as_deref()
+    }
+
+    pub(crate) fn is_durable(&self) -> bool {
+        self.inner.durable
     }
 
     /// What the store did since it was opened.
