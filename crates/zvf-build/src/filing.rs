@@ -263,6 +263,12 @@ impl Cell {
         self.ends.append(&mut other.ends);
     }
 
+    /// The rows of links inside a chunk: nothing but their ends.
+    pub(crate) fn plain(&self) -> Vec<u8> {
+        let ends = self.ends.iter().map(|end| i64::from(*end).to_le_bytes());
+        ends.collect::<Vec<[u8; 8]>>().into_flattened()
+    }
+
     /// The rows, with a column for the order in `Permuted` form.
     pub(crate) fn rows(&self, width: LinkWidth, form: RowForm) -> Result<LinkRowsBuilder, Refusal> {
         let mut builder = LinkRowsBuilder::new(width, form);
@@ -270,14 +276,12 @@ impl Cell {
         for (at, ends) in self.ends.chunks_exact(width.get()).enumerate() {
             stored.clear();
             stored.extend(ends.iter().map(|end| u64::from(*end)));
-            let code = self.codes.get(at).copied().unwrap_or(0);
-            let order = Permutation::from_code(width, code);
-            let order = order.unwrap_or(Permutation::identity(width));
             // Rows are below 2^32 and orders are put where the form has a place.
-            let order = match form {
-                RowForm::Plain => Permutation::identity(width),
-                RowForm::Permuted => order,
+            let order = match (form, self.codes.get(at)) {
+                (RowForm::Permuted, Some(code)) => Permutation::from_code(width, *code),
+                _ => Ok(Permutation::identity(width)),
             };
+            let order = order.unwrap_or(Permutation::identity(width));
             builder
                 .push(order, &stored)
                 .map_err(|_| Refusal::LinkEnds {

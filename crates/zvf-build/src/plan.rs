@@ -108,7 +108,9 @@ impl Plan {
         let binned = objects.is_none();
         let vertices = geometry.vertices() as u64;
         let space = Space::of(&design, &geometry.positions, bounds, !binned, vertices)?;
-        let assigned = space::assign(&geometry.positions, &space, binned)?;
+        let found = (space.lower.as_slice(), space.upper.as_slice());
+        let within = design.bounds.is_none().then_some(found);
+        let assigned = space::assign(&geometry.positions, &space, binned, within)?;
         let grid = space.grid(binned)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
         let trees = match (is_tree(design.kind), &objects) {
@@ -168,6 +170,22 @@ impl Plan {
         plan.tasks = plan.share_out();
         layout::check_cells(&plan)?;
         Ok(plan)
+    }
+
+    /// Lets go of what the cells of a new store do not need: links and attributes as they
+    /// were given, which columns and cells of links have.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        let geometry = &mut self.geometry;
+        geometry.links = Vec::new();
+        geometry.part_offsets = None;
+        geometry.part_objects = None;
+        geometry.object_ids = None;
+        geometry.vertex = Vec::new();
+        geometry.link = Vec::new();
+        geometry.fragment = Vec::new();
+        self.arranged.chunk_of = Vec::new();
+        self
     }
 
     /// How many tasks there are.

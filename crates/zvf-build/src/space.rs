@@ -150,28 +150,29 @@ pub(crate) struct Assigned {
     pub(crate) bin_of: Vec<u32>,
 }
 
-/// Finds the chunk of each vertex, and the bin where `bins` are asked for.
+/// Finds the chunk of each vertex, and the bin where `bins` are asked for; the least and
+/// the greatest of all positions are `within`, where they are known.
 pub(crate) fn assign(
     positions: &Numbers,
     space: &Space,
     binned: bool,
+    within: Option<(&[f64], &[f64])>,
 ) -> Result<Assigned, Refusal> {
     let axes = space.axes();
     let bins = space.bins.as_ref().filter(|_| binned);
     let rule = Rule::of(space, binned);
     let rows = positions.len();
     // What chunks there are, as a box around all.
-    let boxes: Vec<Option<(Vec<i64>, Vec<i64>)>> = coordinates::blocks(rows)
-        .map(|block| rule.around(positions, block))
-        .collect();
-    let (mut least, mut most) = (vec![i64::MAX; axes], vec![i64::MIN; axes]);
-    for found in boxes {
-        let (lower, upper) = found.ok_or(Refusal::Grid)?;
-        for axis in 0..axes {
-            least[axis] = least[axis].min(lower[axis]);
-            most[axis] = most[axis].max(upper[axis]);
+    let (least, most) = match within {
+        Some((lower, upper)) => (rule.corner(lower), rule.corner(upper)),
+        None => {
+            let (lower, upper) = coordinates::extent(positions)?;
+            (rule.corner(&lower), rule.corner(&upper))
         }
-    }
+    };
+    let (Some(least), Some(most)) = (least, most) else {
+        return Err(Refusal::Grid);
+    };
     let mut extents = Vec::with_capacity(axes);
     let mut cells = 1u64;
     for axis in 0..axes {
@@ -291,7 +292,7 @@ impl<'a> Rule<'a> {
     }
 
     /// The bin (or chunk) along an axis.
-    #[expect(clippy::cast_possible_truncation, reason = "checked by `around`")]
+    #[expect(clippy::cast_possible_truncation, reason = "checked by `corner`")]
     fn step(&self, axis: usize, value: f64) -> i64 {
         // Rounded down by hand: without SSE 4.1 it is a call.
         let step = value / self.extents[axis];
@@ -299,29 +300,14 @@ impl<'a> Rule<'a> {
         near.wrapping_sub(i64::from(near as f64 > step))
     }
 
-    /// The least and greatest chunks of a block; `None` when one does not fit.
-    fn around(&self, positions: &Numbers, rows: Range<usize>) -> Option<(Vec<i64>, Vec<i64>)> {
-        let axes = self.extents.len();
-        let mut values = Vec::new();
-        coordinates::block(positions, rows, &mut values);
-        let (mut least, mut most) = (vec![f64::INFINITY; axes], vec![f64::NEG_INFINITY; axes]);
-        for position in values.chunks_exact(axes) {
-            for (axis, value) in position.iter().enumerate() {
-                least[axis] = least[axis].min(*value);
-                most[axis] = most[axis].max(*value);
-            }
-        }
+    /// The chunk of a position; `None` when there is none.
+    fn corner(&self, position: &[f64]) -> Option<Vec<i64>> {
         let limit = 2f64.powi(62);
-        let mut found = (Vec::new(), Vec::new());
-        for axis in 0..axes {
-            for (value, into) in [(least[axis], &mut found.0), (most[axis], &mut found.1)] {
-                if (value / self.extents[axis]).abs() >= limit {
-                    return None;
-                }
-                into.push(self.step(axis, value).div_euclid(self.per_chunk[axis]));
-            }
-        }
-        Some(found)
+        let chunk = |(axis, value): (usize, &f64)| {
+            let fits = (value / self.extents[axis]).abs() < limit;
+            fits.then(|| self.step(axis, *value).div_euclid(self.per_chunk[axis]))
+        };
+        position.iter().enumerate().map(chunk).collect()
     }
 }
 
@@ -353,7 +339,7 @@ impl<'a> Steps<'a> {
         for axis in (0..extents.len()).rev() {
             let count = rule.per_chunk[axis];
             let mut steps = Axis {
-                // `around` keeps all steps far below 2^63.
+                // `corner` keeps all steps far below 2^63.
                 first: least[axis].wrapping_mul(count),
                 count,
                 weights,
