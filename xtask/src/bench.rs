@@ -4,6 +4,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::{options::Options, stage::Done};
 
+mod dense;
 mod format;
 mod pyramids;
 mod reads;
@@ -12,6 +13,7 @@ mod writes;
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let further = options.further_words();
     match options.word() {
+        Some("dense") => dense::run(further),
         Some("pyramids") => pyramids::run(further, options.flag("large")),
         Some("reads") => reads::run(further),
         Some("writes") => writes::run(further),
@@ -20,7 +22,9 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
             format::run()
         }
         Some(unknown) => {
-            bail!("no bench {unknown}; there are `format`, `pyramids`, `reads` and `writes`")
+            bail!(
+                "no bench {unknown}; there are `dense`, `format`, `pyramids`, `reads` and `writes`"
+            )
         }
     }
 }

@@ -63,6 +63,8 @@ cargo xtask COMMAND
     --list             print the targets
     --reproduce HEX    run one input
   bench [format]       speed beside the Python reference and memcpy
+  bench dense [N]…     slices of dense arrays, on so many threads, beside python-blosc2,
+                       Tetration and zarr-python
   bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
                        stores of a million vertices or some; makes them first
   bench pyramids [SIZE]… [--large]  time and memory of making levels beside the reference
