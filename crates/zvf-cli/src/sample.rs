@@ -27,12 +27,15 @@ use crate::{
 };
 
 /// Gives every vertex the value that a volume has where it is, as an attribute of level 0,
-/// or with --reduce every object what those of its vertices come to.
-///
-/// Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n
-/// is at n. Axes of the volume beyond those are values of each vertex. All is written
-/// in one transaction, or nothing.
+/// or with --reduce every object what those of its vertices come to
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n is at n. Axes of the volume
+beyond those are values of each vertex. All is written in one transaction, or nothing.
+
+Examples:
+  zvf sample tracts.zv volume.npy --into t1 --outside edge"
+)]
 pub(crate) struct Arguments {
     /// The store, of format 0.9.
     store: String,

@@ -16,11 +16,16 @@ mod columnar;
 mod completions;
 mod create;
 mod csv;
+mod doctor;
 mod files;
+#[cfg(unix)]
+mod guide;
 mod hand_made;
 mod info;
 mod made;
+mod man;
 mod migrate;
+mod misspelt;
 mod npz;
 mod obj;
 mod ply;
