@@ -20,7 +20,7 @@ use std::{
 use crate::{command::Done, progress::Progress};
 
 use report::Report;
-use sample::SAMPLES;
+use sample::{SAMPLES, Ways};
 
 /// Writes sample stores into a folder and shows what can be done with them: streamlines of a
 /// brain, neurons, cells in layers, and a folded surface. Makes their levels, validates them,
@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
     /// and nothing else.
     #[arg(long)]
     overwrite: bool,
+    /// A twelfth of it all, and small pictures: for slow machines and tests.
+    #[arg(long)]
+    small: bool,
     /// Prints one JSON object.
     #[arg(long)]
     json: bool,
@@ -75,6 +78,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let begun = Instant::now();
     let folder = &arguments.folder;
     prepare(folder, arguments.overwrite)?;
+    let ways = Ways {
+        seed: arguments.seed,
+        fewer: if arguments.small { 12 } else { 1 },
+        overwrite: arguments.overwrite,
+    };
     let now = Now::default();
     let progress = {
         let now = now.clone();
@@ -83,9 +91,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let mut report = Report::new(folder);
     for sample in SAMPLES {
         now.say(format!("writing {}", sample.file));
-        let made = sample
-            .make(folder, arguments.seed, arguments.overwrite)
-            .await?;
+        let made = sample.make(folder, ways).await?;
         report.stores.push(made);
     }
     for (at, step) in tour::steps().into_iter().enumerate() {
@@ -94,7 +100,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     }
     for sample in SAMPLES {
         now.say(format!("drawing {}", sample.picture));
-        report.pictures.push(sample.draw(folder).await?);
+        report.pictures.push(sample.draw(folder, ways.fewer).await?);
     }
     drop(progress);
     report.seconds = begun.elapsed().as_secs_f64();

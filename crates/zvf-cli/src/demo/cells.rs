@@ -20,11 +20,11 @@ const LAYERS: [(&str, f64, f64, f64); 6] = [
 const THICKNESS: f64 = 1100.0;
 
 /// All cells, with their layer and how much of a gene they show.
-pub(super) fn geometry(seed: u64) -> Geometry {
+pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut random = Random::new(seed);
     let (mut positions, mut layers, mut expression) = (Vec::new(), Vec::new(), Vec::new());
     let mut made = 0;
-    while made < CELLS {
+    while made < CELLS / fewer {
         let depth = random.between(0.0, 1.30);
         let (x, y) = (random.between(-1500.0, 1500.0), random.between(0.0, 900.0));
         // Borders of layers are not sharp, and waver.

@@ -60,6 +60,7 @@ impl Report {
             "stores": stores.collect::<Vec<_>>(),
             "queries": queries.collect::<Vec<_>>(),
             "pictures": pictures.collect::<Vec<_>>(),
+            "draws": SAMPLES.iter().map(|sample| sample.words(&self.folder)).collect::<Vec<_>>(),
             "next": self.next(),
             "seconds": self.seconds,
         })
@@ -150,7 +151,15 @@ impl Report {
         let mut next = vec![format!(
             "zvf info {folder}/tracts.zv --plot {folder}/plot.svg"
         )];
-        next.extend(SAMPLES.first().map(|sample| sample.command(folder)));
+        let quoted = |word: String| match word.contains(' ') {
+            true => format!("\"{word}\""),
+            false => word,
+        };
+        let draws = SAMPLES.first().map(|sample| {
+            let words = sample.words(folder).into_iter().map(quoted);
+            words.collect::<Vec<_>>().join(" ")
+        });
+        next.extend(draws.map(|draws| format!("zvf {draws}")));
         next.extend([
             format!("zvf render {folder}/tracts.zv -o {folder}/fa.png --color fa --view sagittal"),
             format!("zvf query {folder}/tracts.zv --bbox -10,-30,0,10,20,30 --mode clip -o {folder}/middle.ply"),

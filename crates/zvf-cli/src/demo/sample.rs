@@ -19,11 +19,20 @@ pub(super) struct Sample {
     title: &'static str,
     kind: GeometryKind,
     unit: &'static str,
-    geometry: fn(u64) -> Geometry,
+    geometry: fn(u64, u32) -> Geometry,
     levels: u32,
     color: &'static str,
     ramp: Ramp,
     view: View,
+}
+
+/// How stores are made.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) seed: u64,
+    /// How many times less there is of everything.
+    pub(super) fewer: u32,
+    pub(super) overwrite: bool,
 }
 
 /// What was written.
@@ -100,8 +109,11 @@ impl Sample {
     pub(super) async fn make(
         &self,
         folder: &Path,
-        seed: u64,
-        overwrite: bool,
+        Ways {
+            seed,
+            fewer,
+            overwrite,
+        }: Ways,
     ) -> Result<Made, Box<dyn Error>> {
         let begun = Instant::now();
         let address = folder.join(self.file).display().to_string();
@@ -117,7 +129,7 @@ impl Sample {
         if overwrite {
             options.existing = Existing::Replace;
         }
-        zvf::create(&address, (self.geometry)(seed), design, &options).await?;
+        zvf::create(&address, (self.geometry)(seed, fewer), design, &options).await?;
         let mut automatic = Automatic::default();
         automatic.levels = Some(self.levels);
         let mut options = PyramidOptions::default();
@@ -138,13 +150,16 @@ impl Sample {
     }
 
     /// Draws the store.
-    pub(super) async fn draw(&self, folder: &Path) -> Result<Drawn, Box<dyn Error>> {
+    pub(super) async fn draw(&self, folder: &Path, fewer: u32) -> Result<Drawn, Box<dyn Error>> {
         let begun = Instant::now();
         let dataset = Dataset::open(&folder.join(self.file).display().to_string()).await?;
         let mut options = RenderOptions::default();
         let Ok(color) = self.color.parse::<ColorBy>();
         options.color = color;
         options.ramp = self.ramp;
+        if fewer > 1 {
+            (options.width, options.height) = (480, 360);
+        }
         options.view = Some(self.view);
         options.title = Some(self.title.to_owned());
         let png = render(&dataset, &options).await?.picture.png();
@@ -156,14 +171,27 @@ impl Sample {
         })
     }
 
-    /// As the command that draws the same.
-    pub(super) fn command(&self, folder: &str) -> String {
+    /// The arguments of `zvf` that draw the same.
+    pub(super) fn words(&self, folder: &str) -> Vec<String> {
         let View {
             azimuth, elevation, ..
         } = self.view;
-        format!(
-            "zvf render {folder}/{} -o picture.png --color {} --view {azimuth},{elevation}",
-            self.file, self.color
-        )
+        let (store, view) = (
+            format!("{folder}/{}", self.file),
+            format!("{azimuth},{elevation}"),
+        );
+        let words = [
+            "render",
+            &store,
+            "-o",
+            "picture.png",
+            "--color",
+            self.color,
+            "--view",
+            &view,
+            "--title",
+            self.title,
+        ];
+        words.map(str::to_owned).to_vec()
     }
 }

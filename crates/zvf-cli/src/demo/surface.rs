@@ -12,8 +12,8 @@ type Place = [f64; 3];
 const CUTS: u32 = 6;
 
 /// The surface, with how high it is above the ground of its furrows.
-pub(super) fn geometry(seed: u64) -> Geometry {
-    let (places, faces) = ball();
+pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
+    let (places, faces) = ball(if fewer > 1 { CUTS - 2 } else { CUTS });
     let (mut positions, mut heights) = (Vec::new(), Vec::new());
     for place in places {
         let (at, height) = fold(place, seed);
@@ -60,7 +60,7 @@ fn fold([x, y, z]: Place, seed: u64) -> (Place, f64) {
 }
 
 /// A ball of triangles, winding outward.
-fn ball() -> (Vec<Place>, Vec<[usize; 3]>) {
+fn ball(cuts: u32) -> (Vec<Place>, Vec<[usize; 3]>) {
     let golden = f64::midpoint(1.0, 5.0_f64.sqrt());
     let mut places: Vec<Place> = Vec::new();
     for (a, b) in [
@@ -87,7 +87,7 @@ fn ball() -> (Vec<Place>, Vec<[usize; 3]>) {
             }
         }
     }
-    for _ in 0..CUTS {
+    for _ in 0..cuts {
         let mut halves = HashMap::new();
         let mut cut = Vec::with_capacity(faces.len() * 4);
         for [a, b, c] in faces {

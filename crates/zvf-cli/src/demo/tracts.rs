@@ -157,7 +157,7 @@ const ARCS: u32 = 1100;
 const STEP: f64 = 1.6;
 
 /// All bundles, a group each.
-pub(super) fn geometry(seed: u64) -> Geometry {
+pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
     let mut random = Random::new(seed);
     let mut made = Made::default();
     for bundle in BUNDLES {
@@ -167,14 +167,14 @@ pub(super) fn geometry(seed: u64) -> Geometry {
             &[1.0]
         };
         for side in sides {
-            for _ in 0..bundle.streamlines {
+            for _ in 0..bundle.streamlines / fewer {
                 let middle = bundle.middle.iter().map(|[x, y, z]| [x * side, *y, *z]);
                 let middle: Vec<Place> = middle.collect();
                 made.add(bundle.name, &middle, bundle.spread, &mut random);
             }
         }
     }
-    for _ in 0..ARCS {
+    for _ in 0..ARCS / fewer {
         let along = random.between(-1.0, 1.0);
         let y = -4.0 + 33.0 * along;
         // Where an arc ends on the cortex: from the side up to beside the middle.
