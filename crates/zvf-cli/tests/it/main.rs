@@ -17,6 +17,8 @@ mod completions;
 mod create;
 mod csv;
 mod doctor;
+#[cfg(feature = "render")]
+mod drawn;
 mod files;
 #[cfg(unix)]
 mod guide;
