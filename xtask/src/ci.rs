@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::{
+    bench::kernels,
     conformance, fixtures, fuzz, nostd,
     run::cargo,
     servers,
@@ -37,7 +38,8 @@ pub(crate) fn all() -> Stages {
         .run("conformance: migrated stores", conformance::migrated)
         .run("conformance: arrays of Blosc2", conformance::arrays)
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))
-        .run("benches compile", benches);
+        .run("benches compile", benches)
+        .run("instructions of kernels", kernels::check);
     stages
 }
 
