@@ -146,12 +146,7 @@ fn queries(data: &Data) -> Result<Vec<Asked>> {
             continue;
         };
         for mode in modes {
-            let query = |bbox: &Bbox| {
-                Query::new()
-                    .region(bbox.clone())
-                    .mode(*mode)
-                    .without_objects()
-            };
+            let query = |bbox: &Bbox| Query::new().region(*bbox).mode(*mode).without_objects();
             ask(&format!("box {name} %, {mode}"), None, query(first));
             if name == "0.1" {
                 let warm = format!("box {name} %, {mode}, warm");
@@ -306,4 +301,70 @@ pub(crate) fn bounds(costs: &[Cost], kind: Kind, form: Form) -> Vec<Bound> {
         }
     }
     bounds
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, env, fs};
+
+    use super::*;
+
+    /// What queries cost, by kind, form and query: requests, round trips and bytes.
+    const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/costs.json");
+
+    /// Requests, bytes and round trips are the same each time, so none may grow unseen.
+    /// Bytes may by 2 %, as compression is not ours.
+    #[test]
+    fn queries_cost_no_more_than_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut now = BTreeMap::new();
+        for kind in Kind::ALL {
+            let data = Data::new(kind, 20_000);
+            for form in [Form::Plain, Form::Sharded] {
+                for cost in measure(&data, form, folder.path()).unwrap() {
+                    let name = format!("{} {} {}", kind.name(), form.name(), cost.query);
+                    now.insert(name, [cost.requests, cost.rounds, cost.bytes]);
+                }
+            }
+        }
+        if env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
+            fs::write(KEPT, format!("{:#}\n", json!(now))).unwrap();
+        }
+        let kept: Value = serde_json::from_str(&fs::read_to_string(KEPT).unwrap()).unwrap();
+        assert_eq!(kept.as_object().unwrap().len(), now.len());
+        for (name, [requests, rounds, bytes]) in now {
+            let [most_requests, most_rounds, most_bytes] =
+                [0, 1, 2].map(|at| kept[&name][at].as_u64().unwrap());
+            assert!(
+                requests <= most_requests,
+                "{name}: {requests} requests, not {most_requests}"
+            );
+            assert!(
+                rounds <= most_rounds,
+                "{name}: {rounds} round trips, not {most_rounds}"
+            );
+            let most = most_bytes + most_bytes / 50;
+            assert!(bytes <= most, "{name}: {bytes} bytes, not {most_bytes}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_met_by_what_is_below_them() {
+        let cost = |requests, bytes, rounds| Cost {
+            query: "one object".to_owned(),
+            requests,
+            bytes,
+            answer: 2000,
+            vertices: 100,
+            chunks: 2,
+            rounds,
+            seconds: 0.1,
+        };
+        let met = |cost: Cost| -> Vec<bool> {
+            let bounds = bounds(&[cost], Kind::Streamlines, Form::Plain);
+            bounds.iter().map(Bound::is_met).collect()
+        };
+        assert_eq!(met(cost(12, 150_000, 5)), [true, true, true]);
+        assert_eq!(met(cost(13, 150_001, 6)), [false, false, false]);
+    }
 }

@@ -11,10 +11,8 @@
     clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    clippy::cast_lossless,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    clippy::many_single_char_names,
     reason = "made data and figures that nothing depends on, told on the standard streams"
 )]
 

@@ -22,9 +22,8 @@ pub(crate) fn print(data: Data, words: &[&str]) -> Result<()> {
         match *word {
             "--json" => is_json = true,
             "--keep" => {
-                keep = Some(PathBuf::from(
-                    words.next().context("--keep takes a folder")?,
-                ))
+                let folder = words.next().context("--keep takes a folder")?;
+                keep = Some(PathBuf::from(folder));
             }
             word => match word.parse() {
                 Ok(parsed) => form = parsed,

@@ -148,7 +148,7 @@ impl Worker {
             }
             "stream" => self.stream(),
             "floor" => self.floor(),
-            "filter" => self.query(Query::new().filter(Predicate::parse(FILTER)?)),
+            "filter" => self.query(&Query::new().filter(Predicate::parse(FILTER)?)),
             "one" => {
                 let open = self.dataset()?;
                 self.repeat(|worker| {
@@ -159,7 +159,7 @@ impl Worker {
                     Ok((took, answer.positions.len()))
                 })
             }
-            "hundred" => self.query(Query::new().objects(self.hundred.clone())),
+            "hundred" => self.query(&Query::new().objects(self.hundred.clone())),
             "validate" => self.validate(),
             unknown => bail!("no step {unknown}"),
         }
@@ -198,10 +198,10 @@ impl Worker {
     }
 
     /// One query of the open store.
-    fn query(&mut self, query: Query) -> Result<Sample> {
+    fn query(&mut self, query: &Query) -> Result<Sample> {
         let open = self.dataset()?;
         self.repeat(|worker| {
-            let (took, answer) = timed(|| worker.answer(&open, &query))?;
+            let (took, answer) = timed(|| worker.answer(&open, query))?;
             Ok((took, answer.positions.len()))
         })
     }
@@ -269,7 +269,7 @@ impl Worker {
         let address = self.address()?;
         let mut options = PyramidOptions::default();
         options.replace = true;
-        options.levels = Levels::Automatic(like_the_reference());
+        options.levels = Levels::Automatic(like_the_reference(&self.data));
         let memory = Memory::watch();
         let pyramid = zvf::pyramid(&address, &options);
         let (took, made) = timed(|| Ok(self.runtime.block_on(pyramid)?))?;
@@ -357,13 +357,20 @@ impl Worker {
     }
 }
 
-/// Two levels as the reference makes them: a vertex for each bin, bins and chunks twice as
-/// long each time.
-fn like_the_reference() -> Automatic {
+/// Two levels of bins that are as long as those the reference makes, twice as long as the
+/// bins it stores with, and twice as long again.
+fn like_the_reference(data: &Data) -> Automatic {
+    let along = match data.kind {
+        Kind::Mesh => 10.0,
+        _ if data.positions.len() < 3_000_000 => 8.0,
+        Kind::Streamlines => 12.0,
+        _ => 16.0,
+    };
     let mut levels = Automatic::default();
     levels.way = Some(Way::Bins);
     levels.levels = Some(2);
-    levels.factors = vec![2.0, 2.0];
+    levels.cell = Some(vec![data.side / along; 3]);
+    levels.factors = vec![2.0];
     levels.chunk_scale = Some(2);
     levels
 }

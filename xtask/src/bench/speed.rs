@@ -1,4 +1,8 @@
 //! Speed beside everybody else: times in the process, costs in a bucket, scaling.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "sizes and counts of figures that are shown with three digits"
+)]
 
 use std::{
     fs,
@@ -149,9 +153,10 @@ impl Set<'_> {
         if let Some(python) = python {
             sides.extend(peers::started(python, self.kind, &data, &stores, versions)?);
         }
+        let rounds = if extent.quick { 3 } else { ROUNDS };
         let mut steps = Map::new();
         for step in self.steps() {
-            let times = in_turns(&mut sides, &step, self.rounds(extent), |side| {
+            let times = in_turns(&mut sides, &step, rounds, |side| {
                 self.asks(side, &step)
             });
             steps.insert(step, times);
@@ -187,10 +192,6 @@ impl Set<'_> {
         let steps = first.iter().chain(&boxes).chain(of_objects);
         let steps = steps.chain(&["validate", "pyramid"]);
         steps.map(ToString::to_string).collect()
-    }
-
-    fn rounds(&self, extent: Extent) -> usize {
-        if extent.quick { 3 } else { ROUNDS }
     }
 
     /// Whether a side is asked for a step: what takes minutes, once.

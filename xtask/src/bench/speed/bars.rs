@@ -34,7 +34,7 @@ pub(super) fn of(set: &Value) -> Vec<Bar> {
     let mut bars = Bars {
         set,
         name: format!("{kind}, {}", set["vertices"]),
-        bars: Vec::new(),
+        found: Vec::new(),
     };
     bars.whole(kind);
     bars.boxes(kind);
@@ -67,18 +67,18 @@ pub(super) fn of(set: &Value) -> Vec<Bar> {
     for step in ["write", "pyramid"] {
         bars.memory(step);
     }
-    bars.bars
+    bars.found
 }
 
 struct Bars<'a> {
     set: &'a Value,
     name: String,
-    bars: Vec<Bar>,
+    found: Vec<Bar>,
 }
 
 impl Bars<'_> {
     fn add(&mut self, what: &str, is: f64, must: f64, least: bool, unit: &'static str) {
-        self.bars.push(Bar {
+        self.found.push(Bar {
             what: what.to_owned(),
             set: self.name.clone(),
             is,
