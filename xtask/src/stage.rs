@@ -45,7 +45,7 @@ impl Stages {
         match &outcome {
             Outcome::Passed => println!("--- {name}: passed, {took:.1?}"),
             Outcome::InPart(missing) => {
-                println!("--- {name}: passed, {took:.1?}; SKIPPED a part: {missing}")
+                println!("--- {name}: passed, {took:.1?}; SKIPPED a part: {missing}");
             }
             Outcome::Skipped(missing) => println!("--- {name}: SKIPPED, {missing}"),
             Outcome::Failed(why) => {

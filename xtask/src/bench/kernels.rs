@@ -118,15 +118,8 @@ impl Counts {
     }
 
     fn count() -> Result<Self> {
-        let benches = cargo("bench --quiet --locked --workspace --bench * --no-run");
-        let built = run::built_all(benches)?;
-        let name = |path: &&std::path::PathBuf| {
-            let name = path
-                .file_name()
-                .map(|name| name.to_string_lossy().into_owned());
-            name.is_some_and(|name| name.starts_with("kernels-"))
-        };
-        let binary = built.iter().find(name).context("no bench called kernels")?;
+        let benches = cargo("bench --quiet --locked --package zvf-bench --bench kernels --no-run");
+        let binary = run::built(benches)?;
         let folder = metadata::scratch("xtask/callgrind")?;
         fs::remove_dir_all(&folder)?;
         fs::create_dir_all(&folder)?;

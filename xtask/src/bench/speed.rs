@@ -156,9 +156,7 @@ impl Set<'_> {
         let rounds = if extent.quick { 3 } else { ROUNDS };
         let mut steps = Map::new();
         for step in self.steps() {
-            let times = in_turns(&mut sides, &step, rounds, |side| {
-                self.asks(side, &step)
-            });
+            let times = in_turns(&mut sides, &step, rounds, |side| self.asks(side, &step));
             steps.insert(step, times);
         }
         let sizes = sides.iter_mut().map(|side| {
