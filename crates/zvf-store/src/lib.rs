@@ -86,6 +86,7 @@ mod array;
 mod cell;
 mod coalesce;
 mod codec;
+mod distance;
 mod encode;
 mod failure;
 mod fetch;
@@ -113,6 +114,8 @@ pub use array::{CellArray, CellArrayError};
 pub use cell::{Cell, CellError, CellReader};
 pub use coalesce::{MergeLimits, Merged, coalesce};
 pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError};
+#[doc(hidden)]
+pub use distance::Distance;
 pub use list::{ListError, ListedFile, Listing};
 pub use off_thread::beside;
 pub use open::{OpenError, OpenOptions};
