@@ -76,9 +76,7 @@ fn every_page_with_blocks_is_run() {
     }
 }
 
-/// Where arrow and parquet are left out, pages that write them cannot run.
 #[test]
-#[cfg(all(unix, feature = "parquet"))]
 fn blocks_do_what_they_say() {
     let folder = tempfile::tempdir().unwrap();
     let (samples, programs) = (folder.path().join("samples"), folder.path().join("bin"));

@@ -20,7 +20,8 @@ mod doctor;
 #[cfg(feature = "render")]
 mod drawn;
 mod files;
-#[cfg(unix)]
+// Pages write Parquet, and their blocks are for sh.
+#[cfg(all(unix, feature = "parquet"))]
 mod guide;
 mod hand_made;
 mod info;
