@@ -240,10 +240,12 @@ async fn make(
         })?;
         let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
             made.there += 1;
-            let info = crate::level::count(&dataset, &dataset.level(target).await?).await?;
+            let there = dataset.level(target).await?;
+            let info = Box::pin(crate::level::count(&dataset, &there)).await?;
             (info.vertices.unwrap_or(0), info.chunks)
         } else {
-            let level = level_at(&source, target, &design, &coarsening, options).await?;
+            let making = level_at(&source, target, &design, &coarsening, options);
+            let level = Box::pin(making).await?;
             let counts = (level.vertices, level.chunks);
             made.levels.push(level);
             counts

@@ -160,18 +160,7 @@ impl Automatic {
             .get(step as usize)
             .or(self.factors.last())
             .copied();
-        let is_first = match way {
-            Way::Bins | Way::Subset => {
-                let is_said = factor.is_some() || self.cell.is_some();
-                !is_said && before.and_then(|design| design.method.cell()).is_none()
-            }
-            Way::Simplify => {
-                let known = before.and_then(|design| design.method.tolerance());
-                self.tolerance.is_none() && known.is_none()
-            }
-            Way::Stride | Way::Collapse => false,
-        };
-        let sample = match is_first {
+        let sample = match self.samples(way, factor, before) {
             true => Sample::of(source).await?,
             false => Sample::default(),
         };
@@ -245,6 +234,21 @@ impl Automatic {
             sparsity,
             additive: false,
         }))
+    }
+
+    /// Whether how large cells or tolerances are depends on what is in the level.
+    fn samples(&self, way: Way, factor: Option<f64>, before: Option<&LevelDesign>) -> bool {
+        let before = before.map(|design| &design.method);
+        match way {
+            Way::Bins | Way::Subset => {
+                let is_said = factor.is_some() || self.cell.is_some();
+                !is_said && before.and_then(Method::cell).is_none()
+            }
+            Way::Simplify => {
+                self.tolerance.is_none() && before.and_then(Method::tolerance).is_none()
+            }
+            Way::Stride | Way::Collapse => false,
+        }
     }
 
     /// Where objects have hardly more than a point each, that some of them stay.

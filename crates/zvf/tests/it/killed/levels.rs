@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Kills of a store, spread evenly over its operations.
-const KILLS: usize = 30;
+const KILLS: usize = 16;
 
 /// A random store of a kind, and the levels that it gets.
 struct Build {
@@ -117,12 +117,13 @@ fn a_build_that_is_killed_leaves_whole_levels_and_goes_on() {
             let levels =
                 levels.unwrap_or_else(|| panic!("half of a level: {about}, killed at {at}"));
             seen[levels] += 1;
+            let options = build.options();
             let again = block_on(async {
                 let store = Store::open(&place.address()).unwrap();
                 if kill % 5 == 0 {
                     is_sound(&store, &about).await;
                 }
-                pyramid(&place.address(), &build.options()).await.unwrap()
+                pyramid(&place.address(), &options).await.unwrap()
             });
             assert_eq!(again.there as usize, levels, "{about}, killed at {at}");
             assert!(block_on(files(&place)) == states[2], "{about}, at {at}");
