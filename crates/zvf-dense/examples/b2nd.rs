@@ -49,6 +49,13 @@ fn answer(request: &Value) -> Result<String, Box<dyn Error>> {
             let selection = selection(request, array.shape())?;
             fs::write(text(request, "raw")?, array.slice(&selection)?)?;
         }
+        "attributes" => {
+            let array = B2nd::open(path)?;
+            let expected = request["attributes"].as_object().ok_or("no attributes")?;
+            if array.attributes() != expected {
+                return Err(format!("attributes are {:?}", array.attributes()).into());
+            }
+        }
         "edit" => edit(request, path)?,
         "tet" => write_tet(request, path)?,
         "time" => return time(request, path),
@@ -182,6 +189,9 @@ fn write(request: &Value, path: &Path) -> Done {
     if let Some(layer) = request["layer"].as_str() {
         design = design.with_metalayer("fixed", layer.as_bytes());
         design = design.with_vlmetalayer("variable", layer.as_bytes());
+    }
+    for (name, value) in request["attributes"].as_object().into_iter().flatten() {
+        design = design.with_attribute(name, value)?;
     }
     let mut writer = Box::new(if request["sparse"] == true {
         B2ndWriter::create_directory(path, &design)?

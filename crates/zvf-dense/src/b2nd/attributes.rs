@@ -3,8 +3,28 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::layers::{self, Layer};
+
 /// How deep values may be in others.
 const DEPTH: usize = 64;
+/// Bytes that are decoded in all; values take more memory than their bytes.
+const MOST: usize = 1 << 20;
+
+/// What metalayers say, of which the first mebibyte is looked at.
+pub(super) fn of(layers: &[Layer]) -> Map<String, Value> {
+    let mut left = MOST;
+    let mut attributes = Map::new();
+    for (name, body) in layers::pairs(layers) {
+        let Some(rest) = left.checked_sub(body.len()) else {
+            break;
+        };
+        left = rest;
+        if let Some(value) = decode(body) {
+            attributes.insert(name.to_owned(), value);
+        }
+    }
+    attributes
+}
 
 /// The value that `body` is, and nothing more; `None` for other bytes, and for what
 /// attributes cannot be: binary data, extensions, maps of other keys than text, and
@@ -237,7 +257,10 @@ mod tests {
     fn values_are_what_python_writes() {
         check(&json!(null), b"\xc0");
         check(&json!([true, false]), b"\x92\xc3\xc2");
-        check(&json!([127, 128, 256, 65536]), b"\x94\x7f\xcc\x80\xcd\x01\0\xce\0\x01\0\0");
+        check(
+            &json!([127, 128, 256, 65536]),
+            b"\x94\x7f\xcc\x80\xcd\x01\0\xce\0\x01\0\0",
+        );
         check(&json!(u64::MAX), b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff");
         check(&json!([-32, -33, -129]), b"\x93\xe0\xd0\xdf\xd1\xff\x7f");
         check(&json!(i64::MIN), b"\xd3\x80\0\0\0\0\0\0\0");
