@@ -292,7 +292,11 @@ impl<'a> Rule<'a> {
     }
 
     /// The bin (or chunk) along an axis.
-    #[expect(clippy::cast_possible_truncation, reason = "checked by `corner`")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "checked by `corner`; a whole number comes back as it was"
+    )]
     fn step(&self, axis: usize, value: f64) -> i64 {
         // Rounded down by hand: without SSE 4.1 it is a call.
         let step = value / self.extents[axis];
