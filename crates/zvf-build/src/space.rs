@@ -190,7 +190,7 @@ pub(crate) fn assign(
             let mut chunk_of = vec![0u32; rows];
             let blocks = coordinates::blocks(rows).zip(chunk_of.par_chunks_mut(BLOCK));
             table.each(blocks, &mut bin_of, positions, |slot, cell| {
-                *slot = narrow(cell)
+                *slot = narrow(cell);
             });
             (number_small(&mut chunk_of, cells), chunk_of)
         }
