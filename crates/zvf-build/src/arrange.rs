@@ -429,9 +429,9 @@ impl Trees {
         }
         if sequence.len() < vertices {
             let mut seen = vec![false; vertices];
-            sequence
-                .iter()
-                .for_each(|vertex| seen[*vertex as usize] = true);
+            for vertex in &sequence {
+                seen[*vertex as usize] = true;
+            }
             let vertex = seen.iter().position(|seen| !seen).unwrap_or_default();
             return Err(Refusal::Cycle(vertex));
         }

@@ -190,7 +190,7 @@ pub(crate) fn assign(
             let mut chunk_of = vec![0u32; rows];
             let blocks = coordinates::blocks(rows).zip(chunk_of.par_chunks_mut(BLOCK));
             table.each(blocks, &mut bin_of, positions, |slot, cell| {
-                *slot = narrow(cell)
+                *slot = narrow(cell);
             });
             (number_small(&mut chunk_of, cells), chunk_of)
         }
@@ -292,7 +292,11 @@ impl<'a> Rule<'a> {
     }
 
     /// The bin (or chunk) along an axis.
-    #[expect(clippy::cast_possible_truncation, reason = "checked by `corner`")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "checked by `corner`; a whole number comes back as it was"
+    )]
     fn step(&self, axis: usize, value: f64) -> i64 {
         // Rounded down by hand: without SSE 4.1 it is a call.
         let step = value / self.extents[axis];
