@@ -24,7 +24,7 @@ def run(zvf, *arguments):
 
 
 def save(picture, path):
-    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(256, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
     if path.stat().st_size > MOST:
         sys.exit(f"{path} has {path.stat().st_size} bytes, more than {MOST}")
 

@@ -1,12 +1,33 @@
 //! `zvf demo`: sample stores, and what can be done with them.
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers of the demo are small"
+)]
 mod cells;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "numbers of the demo are small"
+)]
 mod neurons;
 mod random;
 mod report;
 mod sample;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "numbers of the demo are small"
+)]
 mod surface;
 mod tour;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "numbers of the demo are small"
+)]
 mod tracts;
 
 use std::{
@@ -26,6 +47,7 @@ use sample::{SAMPLES, Ways};
 /// brain, neurons, cells in layers, and a folded surface. Makes their levels, validates them,
 /// asks five queries and says what each costs, draws pictures, and says what to try next.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct Arguments {
     /// The folder. It is made, and has to be empty if it is there.
     #[arg(default_value = "zvf-demo")]
@@ -91,7 +113,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let mut report = Report::new(folder);
     for sample in SAMPLES {
         now.say(format!("writing {}", sample.file));
-        let made = sample.make(folder, ways).await?;
+        let made = Box::pin(sample.make(folder, ways)).await?;
         report.stores.push(made);
     }
     for (at, step) in tour::steps().into_iter().enumerate() {

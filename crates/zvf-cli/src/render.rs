@@ -26,6 +26,7 @@ use crate::{
 ///   zvf render cells.zv -o corner.png --color type --bbox 0,0,0,50,50,50 --background light
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct Arguments {
     /// A folder, a .zip file, or an address of a kind this build knows.
     store: String,

@@ -60,51 +60,14 @@ pub struct Rendered {
 /// too large.
 pub async fn render(dataset: &Dataset, options: &RenderOptions) -> Result<Rendered, RenderError> {
     let (width, height) = (options.width, options.height);
-    let dots = width.checked_mul(height).filter(|dots| *dots <= MOST_DOTS);
-    let is_size = SIDES.contains(&width) && SIDES.contains(&height);
-    let dots = dots
-        .filter(|_| is_size)
-        .ok_or(RenderError::Size { width, height })?;
-    let fine = (1..=3_usize)
-        .rev()
-        .find(|fine| fine * fine * dots <= MOST_SAMPLES)
-        .unwrap_or(1);
-
-    let kinds = &dataset.root().geometry_kinds;
-    let is = |kind: GeometryKind| kinds.contains(&kind);
-    let is_linked = is(GeometryKind::Skeleton) || is(GeometryKind::Graph);
-    let is_path =
-        is(GeometryKind::Line) || is(GeometryKind::Polyline) || is(GeometryKind::Streamline);
-    let source = Source::of(
-        &options.color,
-        is_linked,
-        is_path && !is(GeometryKind::Mesh),
-    );
-
+    let fine = samples_of_a_dot(width, height)?;
+    let source = source(dataset, options);
     let axes = drawn_axes(dataset);
     let is_flat = axes.iter().flatten().count() < 3;
     let view = options
         .view
         .unwrap_or(if is_flat { View::AXIAL } else { View::ISO });
-    let mut survey = Survey::new(Space::new(axes), source, view, options.most_kept);
-    let mut query = query(options, &survey.source);
-    let outcome = match survey.look(dataset, &query).await {
-        // No level has so few: the coarsest it is.
-        Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
-            if options.level.is_none() =>
-        {
-            survey = Survey::new(Space::new(axes), survey.source, view, options.most_kept);
-            query.level = LevelChoice::Vertices(BUDGET);
-            survey.look(dataset, &query).await?
-        }
-        looked => looked?,
-    };
-    if survey.extent.is_empty() {
-        return Err(RenderError::Nothing(match survey.vertices {
-            0 => "nothing was found",
-            _ => "no vertex has a place",
-        }));
-    }
+    let (mut survey, query, outcome) = survey(dataset, options, axes, source, view).await?;
     let paint = survey.tints.paint(&survey.source, options)?;
 
     let zoom = annotate::zoom(width, height);
@@ -161,7 +124,7 @@ pub async fn render(dataset: &Dataset, options: &RenderOptions) -> Result<Render
                 &paint,
                 stroke,
             )
-            .await?
+            .await?;
         }
     }
     let mut picture = frame.picture(&camera, options.background);
@@ -176,6 +139,55 @@ pub async fn render(dataset: &Dataset, options: &RenderOptions) -> Result<Render
         left_out: survey.left_out,
         notes: outcome.notes,
     })
+}
+
+/// How many samples a dot has along each side.
+fn samples_of_a_dot(width: usize, height: usize) -> Result<usize, RenderError> {
+    let is_size = SIDES.contains(&width) && SIDES.contains(&height);
+    let dots = width.checked_mul(height).filter(|dots| *dots <= MOST_DOTS);
+    let dots = dots.filter(|_| is_size);
+    let dots = dots.ok_or(RenderError::Size { width, height })?;
+    let fits = |fine: &usize| fine * fine * dots <= MOST_SAMPLES;
+    Ok((1..=3_usize).rev().find(fits).unwrap_or(1))
+}
+
+/// What gives colours, as is asked or by what the store has.
+fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
+    use GeometryKind::{Graph, Line, Mesh, Polyline, Skeleton, Streamline};
+    let kinds = &dataset.root().geometry_kinds;
+    let is_any = |these: &[GeometryKind]| these.iter().any(|kind| kinds.contains(kind));
+    let is_path = is_any(&[Line, Polyline, Streamline]) && !is_any(&[Mesh]);
+    Source::of(&options.color, is_any(&[Skeleton, Graph]), is_path)
+}
+
+/// Looks at all that is to be drawn.
+async fn survey(
+    dataset: &Dataset,
+    options: &RenderOptions,
+    axes: [Option<usize>; 3],
+    source: Source,
+    view: View,
+) -> Result<(Survey, Query, Outcome), RenderError> {
+    let mut survey = Survey::new(Space::new(axes), source, view, options.most_kept);
+    let mut query = query(options, &survey.source);
+    let outcome = match survey.look(dataset, &query).await {
+        // No level has so few: the coarsest it is.
+        Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
+            if options.level.is_none() =>
+        {
+            survey = Survey::new(Space::new(axes), survey.source, view, options.most_kept);
+            query.level = LevelChoice::Vertices(BUDGET);
+            survey.look(dataset, &query).await?
+        }
+        looked => looked?,
+    };
+    if survey.extent.is_empty() {
+        return Err(RenderError::Nothing(match survey.vertices {
+            0 => "nothing was found",
+            _ => "no vertex has a place",
+        }));
+    }
+    Ok((survey, query, outcome))
 }
 
 /// The first three axes of space.

@@ -93,10 +93,8 @@ pub(crate) fn bar(most: f64, unit: Option<&str>) -> (f64, String) {
         );
     };
     let fits = |(_, symbol, _): &&(&str, &str, f64)| ["nm", "µm", "mm", "m", "km"].contains(symbol);
-    let units = METRES.iter().filter(fits);
-    let best = units
-        .filter(|(_, _, size)| most * metres >= *size)
-        .next_back();
+    let mut units = METRES.iter().filter(fits);
+    let best = units.rfind(|(_, _, size)| most * metres >= *size);
     let (_, symbol, size) = best.unwrap_or(&METRES[1]);
     let length = round_below(most * metres / size);
     (

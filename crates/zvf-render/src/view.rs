@@ -313,7 +313,9 @@ mod tests {
                     [side(1, 3.0), side(2, 70.0), side(4, 20.0)]
                 })
                 .collect();
-            corners.iter().for_each(|at| extent.add(turn.apply(*at)));
+            for at in &corners {
+                extent.add(turn.apply(*at));
+            }
             let camera = Camera::fit(view, &extent, &window);
             let tight = camera.tightened(&corners, &window);
             let spots: Vec<Spot> = corners.iter().filter_map(|at| tight.spot(*at)).collect();

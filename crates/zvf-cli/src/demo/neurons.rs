@@ -130,7 +130,7 @@ impl Made {
                 tip.radius = (tip.radius * 0.995).max(0.35);
                 tip.node = self.node(object, tip.at, tip.radius, Some(tip.node));
                 tip.left -= STEP;
-                self.branch(&mut tips, &tip, random);
+                branch(&mut tips, &tip, random);
             }
             // The stem of a pyramidal cell ends in a crown.
             if tip.depth == 0 {
@@ -148,33 +148,34 @@ impl Made {
             }
         }
     }
+}
 
-    fn branch(&self, tips: &mut Vec<Tip>, tip: &Tip, random: &mut Random) {
-        let chance = match tip.depth {
-            0 => 0.07,
-            1 | 2 => 0.035,
-            3 => 0.022,
-            _ => 0.012,
-        };
-        if tip.left < 30.0 || random.share() > chance || tip.depth > 5 {
-            return;
-        }
-        let side = random.direction();
-        let mut toward = tip.toward;
-        for (part, side) in toward.iter_mut().zip(side) {
-            *part = *part * 0.5 + side;
-        }
-        let left = match tip.depth {
-            0 => random.between(50.0, 130.0),
-            _ => tip.left * random.between(0.5, 1.0),
-        };
-        tips.push(Tip {
-            toward,
-            radius: tip.radius * 0.65,
-            left,
-            pull: [toward[0] * 0.04, toward[1] * 0.04, toward[2] * 0.03],
-            depth: tip.depth.max(1) + 1,
-            ..*tip
-        });
+/// Lets a tip part in two, by chance.
+fn branch(tips: &mut Vec<Tip>, tip: &Tip, random: &mut Random) {
+    let chance = match tip.depth {
+        0 => 0.07,
+        1 | 2 => 0.035,
+        3 => 0.022,
+        _ => 0.012,
+    };
+    if tip.left < 30.0 || random.share() > chance || tip.depth > 5 {
+        return;
     }
+    let side = random.direction();
+    let mut toward = tip.toward;
+    for (part, side) in toward.iter_mut().zip(side) {
+        *part = *part * 0.5 + side;
+    }
+    let left = match tip.depth {
+        0 => random.between(50.0, 130.0),
+        _ => tip.left * random.between(0.5, 1.0),
+    };
+    tips.push(Tip {
+        toward,
+        radius: tip.radius * 0.65,
+        left,
+        pull: [toward[0] * 0.04, toward[1] * 0.04, toward[2] * 0.03],
+        depth: tip.depth.max(1) + 1,
+        ..*tip
+    });
 }
