@@ -46,8 +46,8 @@ pub(super) fn steps() -> Vec<Step> {
         Step {
             title: "objects by id",
             file: "tracts.zv",
-            arguments: "--object 17,1700",
-            query: || Ok(Query::new().objects([17, 1700])),
+            arguments: "--object 17,170",
+            query: || Ok(Query::new().objects([17, 170])),
         },
         Step {
             title: "attributes: long streamlines, where they are most ordered",
