@@ -212,7 +212,10 @@ impl Store {
             range,
             ..GetOptions::default()
         };
-        match objects.get_opts(&path, options).await {
+        let answer = objects.get_opts(&path, options).await;
+        let range = answer.as_ref().map_or(0..0, |answer| answer.range.clone());
+        self.wait(range.end.saturating_sub(range.start)).await;
+        match answer {
             Ok(answer) => Ok(Some(answer)),
             Err(Failure::NotFound { .. }) => Ok(None),
             Err(failure) if is_below_a_file(&failure) => Ok(None),
