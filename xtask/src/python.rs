@@ -26,6 +26,8 @@ const DENSE: &str = "xtask/python/requirements-dense.txt";
 const CATERVA: &str = "xtask/python/requirements-caterva.txt";
 /// What `cargo xtask servers` starts.
 const SERVERS: &str = "xtask/python/requirements-servers.txt";
+/// What `cargo xtask bench` compares with.
+const PEERS: &str = "xtask/python/requirements-peers.txt";
 /// What draws.
 const PICTURES: &str = "xtask/python/requirements-pictures.txt";
 
@@ -53,6 +55,11 @@ pub(crate) fn servers() -> Result<Option<PathBuf>> {
 /// The Python that draws, or `None` without python3.
 pub(crate) fn pictures() -> Result<Option<PathBuf>> {
     environment(PICTURES)
+}
+
+/// The Python that has the peers, or `None` without python3.
+pub(crate) fn peers() -> Result<Option<PathBuf>> {
+    environment(PEERS)
 }
 
 /// The Python that has python-blosc2, or `None` without python3.
