@@ -20,7 +20,7 @@ mod doctor;
 mod drawn;
 mod files;
 // Pages write Parquet, and their blocks are for sh.
-#[cfg(all(unix, feature = "parquet"))]
+#[cfg(unix)]
 mod guide;
 mod hand_made;
 mod info;
