@@ -20,7 +20,7 @@ mod doctor;
 mod drawn;
 mod files;
 // Pages write Parquet, and their blocks are for sh.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "parquet"))]
 mod guide;
 mod hand_made;
 mod info;
