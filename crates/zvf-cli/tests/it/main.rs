@@ -16,6 +16,8 @@ mod completions;
 mod create;
 mod csv;
 mod doctor;
+#[cfg(feature = "render")]
+mod drawn;
 mod files;
 // Pages write Parquet, and their blocks are for sh.
 #[cfg(all(unix, feature = "parquet"))]
