@@ -65,7 +65,16 @@ cargo xtask COMMAND
     --seconds N        for each target (default 60)
     --list             print the targets
     --reproduce HEX    run one input
-  bench [format]       speed beside the Python reference and memcpy
+  bench                speed beside everybody else, costs in a bucket, scaling; writes
+                       docs/performance.md
+    --quick            less of it, in three minutes, and leaves the page as it is
+    --huge             also stores of 10^8 vertices in a bucket
+    --compare FILE     only instructions of inner loops, which may be 3 % more than in FILE
+  bench kernels        the same beside xtask/kernels.json
+    --write            keeps what is counted there
+  bench format         speed of the format crate beside the Python reference and memcpy
+  bench dense [N]…     slices of dense arrays, on so many threads, beside python-blosc2,
+                       Tetration and zarr-python
   bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
                        stores of a million vertices or some; makes them first
   bench pyramids [SIZE]… [--large]  time and memory of making levels beside the reference

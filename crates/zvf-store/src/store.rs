@@ -12,6 +12,7 @@ use crate::{
     activity::{Activity, Recorder},
     address::{Address, Scheme},
     coalesce::MergeLimits,
+    distance::Distance,
     open::OpenOptions,
     overlay::Overlay,
     range::Read,
@@ -36,12 +37,15 @@ struct Inner {
     root: Path,
     /// Where it is on disk, when it is a folder there.
     folder: Option<PathBuf>,
+    /// Whether what is written waits for the disk.
+    durable: bool,
     tuning: Tuning,
     budget: u64,
     tries: Tries,
     recorder: Recorder,
     lacks: Lacks,
     hook: Hook,
+    distance: Option<Distance>,
 }
 
 /// What the bytes come from.
@@ -82,10 +86,10 @@ impl Tuning {
         },
         concurrency: 1,
     };
-    /// A request is opening a file on another thread: some 50 µs.
+    /// A request is opening a file and reading it: some 5 µs.
     pub(crate) const FILES: Self = Self {
         merge: MergeLimits {
-            gap: 64 * KIB,
+            gap: 16 * KIB,
             size: 4 * MIB,
         },
         concurrency: 16,
@@ -109,11 +113,17 @@ impl Store {
         tuning: Tuning,
         options: &OpenOptions,
     ) -> Self {
+        // What is far away is asked like a bucket, and nothing of it is known to be here.
+        let (folder, tuning) = match options.distance {
+            Some(_) => (None, Tuning::NETWORK),
+            None => (folder, tuning),
+        };
         let inner = Inner {
             name,
             backend,
             root,
             folder,
+            durable: options.durable,
             tuning: Tuning {
                 merge: options.merge.unwrap_or(tuning.merge),
                 concurrency: options.concurrency.unwrap_or(tuning.concurrency).max(1),
@@ -126,6 +136,7 @@ impl Store {
             recorder: Recorder::new(options.recording),
             lacks: Lacks::default(),
             hook: options.hook.clone(),
+            distance: options.distance,
         };
         Self {
             inner: Arc::new(inner),
@@ -157,6 +168,10 @@ impl Store {
         self.inner.folder.as_deref()
     }
 
+    pub(crate) fn is_durable(&self) -> bool {
+        self.inner.durable
+    }
+
     /// What the store did since it was opened.
     pub fn activity(&self) -> Activity {
         self.inner.recorder.activity()
@@ -176,6 +191,14 @@ impl Store {
     /// When ranges are merged.
     pub fn merge_limits(&self) -> MergeLimits {
         self.inner.tuning.merge
+    }
+
+    /// Waits as long as an answer of so many bytes takes, when the store is made to be far
+    /// away.
+    pub(crate) async fn wait(&self, bytes: u64) {
+        if let Some(distance) = self.inner.distance {
+            distance.wait(bytes).await;
+        }
     }
 
     pub(crate) fn concurrency(&self) -> usize {

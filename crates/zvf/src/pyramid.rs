@@ -502,7 +502,7 @@ fn counted(says: &Map<String, Value>, field: &Field) -> Map<String, Value> {
 }
 
 /// How the cells of a store are written: as those there are.
-async fn form(dataset: &Dataset) -> Result<Form, Error> {
+pub(crate) async fn form(dataset: &Dataset) -> Result<Form, Error> {
     let profile = match (dataset.layout().profile(), dataset.detection().generation) {
         ("0.9", _) => Profile::V09,
         (_, Generation::V0_8_0) => Profile::V08,

@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod asked;
+mod b2nd;
 mod budget;
 mod changed;
 #[cfg(feature = "arrow")]
