@@ -7,6 +7,7 @@
 
 use std::process::ExitCode;
 
+mod api;
 mod bench;
 mod ci;
 mod conformance;
@@ -55,6 +56,8 @@ cargo xtask COMMAND
     --migrated         only the recorded stores, migrated to 0.9 and read by the reference
   rules                rewrite docs/rules.md from the validator's code
     --check            compare instead of writing
+  api                  rewrite docs/api, the public items of every library
+    --check            compare instead of writing
   pictures [NAME]…     redraw docs/pictures: levels of a small store of each kind, or some
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         "fixtures" => single(fixtures::from_options(&options)),
         "conformance" => single(conformance::from_options(&options)),
         "rules" => single(rules::from_options(&options)),
+        "api" => single(api::from_options(&options)),
         "pictures" => single(pictures::from_options(&options)),
         "servers" => single(servers::all()),
         "nostd" => single(nostd::all()),

@@ -13,6 +13,11 @@ use crate::{
 /// Blosc2 .b2nd and Caterva .cat files, and sparse directories: dense arrays in chunks of
 /// blocks, beside vectors.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf b2nd create volume.npy volume.b2nd --chunks 16,16,16
+  zvf b2nd info volume.b2nd
+  zvf b2nd slice volume.b2nd --start 0,0,0 --stop 2,2,2 -o box.npy
+  zvf b2nd verify volume.b2nd")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

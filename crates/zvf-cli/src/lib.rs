@@ -13,6 +13,7 @@
 //! | [`validate`] | `zvf validate`: what was found, as text, JSON or SARIF |
 //! | `append`, `edit`, `delete`, `compact` | the verbs that change a store; `change` is what they share |
 //! | `sample` | `zvf sample`: volumes at vertices, as an attribute |
+//! | `doctor`, `completions`, `man` | what this build can do; scripts for shells, manual pages |
 //! | `tet` | `zvf tet`: Tetration files; `b2nd`: `zvf b2nd`, arrays of Blosc2 and Caterva; `dense` is what all dense arrays share |
 //! | `advice` | the way out of what the library refuses |
 
@@ -25,9 +26,11 @@ mod compact;
 mod completions;
 mod delete;
 mod dense;
+mod doctor;
 mod edit;
 mod grid;
 mod info;
+mod man;
 mod named;
 mod number;
 mod progress;
@@ -42,4 +45,4 @@ pub mod pyramid;
 pub mod query;
 pub mod validate;
 
-pub use command::run;
+pub use command::{command, run};

@@ -24,12 +24,15 @@ use crate::{
     number::{counted, grouped},
 };
 
-/// Gives every vertex the value that a volume has where it is, as an attribute of level 0.
-///
-/// Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n
-/// is at n. Axes of the volume beyond those are values of each vertex. All is written
-/// in one transaction, or nothing.
+/// Gives every vertex the value that a volume has where it is, as an attribute of level 0
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n is at n. Axes of the volume
+beyond those are values of each vertex. All is written in one transaction, or nothing.
+
+Examples:
+  zvf sample tracts.zv volume.npy --into t1 --outside edge"
+)]
 pub(crate) struct Arguments {
     /// The store, of format 0.9.
     store: String,

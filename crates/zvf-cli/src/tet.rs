@@ -13,6 +13,12 @@ use crate::{
 
 /// Tetration .tet files: dense arrays in tiles, beside vectors.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf tet create volume.tet --from t1=volume.npy --checksums
+  zvf tet info volume.tet
+  zvf tet slice volume.tet --start 0,0,0 --stop 2,2,2
+  zvf tet verify volume.tet --deep
+  zvf tet convert volume.tet volume.zarr")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

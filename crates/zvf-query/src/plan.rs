@@ -147,7 +147,14 @@ impl<'s, F: Fetch> Session<'s, F> {
             let mut found = found.map(|(scope, _)| *scope);
             let problem = match (found.next(), found.next()) {
                 (Some(scope), None) => return Ok(scope),
-                (None, _) => FindError::Absent,
+                (None, _) => {
+                    let there = having.iter().flat_map(|(_, names)| names.iter().cloned());
+                    return Err(QueryError::NoAttribute {
+                        scope: None,
+                        name: column.name.clone(),
+                        there: there.collect(),
+                    });
+                }
                 _ => FindError::Ambiguous,
             };
             let (column, source) = (column.clone(), problem);

@@ -61,3 +61,8 @@ pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
 pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Read, Store};
 pub use zvf_validate as validation;
+
+/// The guide's page on this library, whose programs have to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

@@ -15,11 +15,17 @@ mod columnar;
 mod completions;
 mod create;
 mod csv;
+mod doctor;
 mod files;
+// Pages write Parquet, and their blocks are for sh.
+#[cfg(all(unix, feature = "parquet"))]
+mod guide;
 mod hand_made;
 mod info;
 mod made;
+mod man;
 mod migrate;
+mod misspelt;
 mod npz;
 mod obj;
 mod ply;
