@@ -6,6 +6,7 @@ use anyhow::{Result, bail, ensure};
 
 use crate::{options::Options, stage::Done};
 
+mod dense;
 mod format;
 pub(crate) mod kernels;
 mod pyramids;
@@ -24,6 +25,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
             huge: options.flag("huge"),
         }),
         Some("kernels") => kernels::run(options.flag("write")),
+        Some("dense") => dense::run(further),
         Some("pyramids") => pyramids::run(further, options.flag("large")),
         Some("reads") => reads::run(further),
         Some("writes") => writes::run(further),
@@ -33,7 +35,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         }
         Some(unknown) => {
             bail!(
-                "no bench {unknown}; there are `format`, `kernels`, `pyramids`, `reads` and `writes`"
+                "no bench {unknown}; there are `dense`, `format`, `kernels`, `pyramids`, `reads` and `writes`"
             )
         }
     }

@@ -58,7 +58,7 @@ cargo xtask COMMAND
     --check            compare instead of writing
   api                  rewrite docs/api, the public items of every library
     --check            compare instead of writing
-  pictures [NAME]…     redraw docs/pictures: levels of a small store of each kind, or some
+  pictures [NAME]…     redraw docs/pictures: the demo, levels of a small store of each kind, or some
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one
@@ -73,6 +73,8 @@ cargo xtask COMMAND
   bench kernels        the same beside xtask/kernels.json
     --write            keeps what is counted there
   bench format         speed of the format crate beside the Python reference and memcpy
+  bench dense [N]…     slices of dense arrays, on so many threads, beside python-blosc2,
+                       Tetration and zarr-python
   bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
                        stores of a million vertices or some; makes them first
   bench pyramids [SIZE]… [--large]  time and memory of making levels beside the reference

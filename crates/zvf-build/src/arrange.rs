@@ -100,8 +100,8 @@ pub(crate) enum Grouping<'a> {
 /// Vertices of trees, parents before children and a child after its parent where
 /// that is possible.
 pub(crate) struct Trees {
-    /// Where each vertex comes.
-    pub(crate) rank: Vec<u32>,
+    /// All vertices in that order.
+    pub(crate) sequence: Vec<u32>,
     /// The parent of each vertex; itself for roots.
     pub(crate) parent: Vec<u32>,
 }
@@ -114,20 +114,29 @@ impl Arranged {
             chunk_of,
             bin_of,
         } = assigned;
-        let (starts, mut order) = by_chunk(chunks.len(), &chunk_of);
-        // Equal keys keep the order of the input.
-        let key: Option<Box<dyn Fn(u32) -> u32 + Sync>> = match grouping {
-            Grouping::Bins { count: 1, .. } | Grouping::Paths { .. } => None,
-            Grouping::Bins { .. } => Some(Box::new(|vertex| bin_of[vertex as usize])),
-            Grouping::Owners { rows, .. } => Some(Box::new(|vertex| rows[vertex as usize])),
-            Grouping::Trees { trees, .. } => Some(Box::new(|vertex| trees.rank[vertex as usize])),
+        // One stable sort by chunk, of vertices in the order they have in their chunks.
+        let (starts, order) = match grouping {
+            Grouping::Paths { .. } => by_chunk(chunks.len(), &chunk_of, None),
+            Grouping::Bins { count, .. } => {
+                let (starts, mut order) = by_chunk(chunks.len(), &chunk_of, None);
+                if *count > 1 {
+                    slices(&mut order, &starts).into_par_iter().for_each_init(
+                        Vec::new,
+                        |spare, vertices| {
+                            by_bin(vertices, &bin_of, *count, spare);
+                        },
+                    );
+                }
+                (starts, order)
+            }
+            Grouping::Owners { objects, rows } => {
+                let sequence = by_owner(*objects, rows);
+                by_chunk(chunks.len(), &chunk_of, sequence.as_deref())
+            }
+            Grouping::Trees { trees, .. } => {
+                by_chunk(chunks.len(), &chunk_of, Some(&trees.sequence))
+            }
         };
-        if let Some(key) = &key {
-            slices(&mut order, &starts)
-                .into_par_iter()
-                .for_each(|vertices| vertices.sort_by_key(|vertex| key(*vertex)));
-        }
-        drop(key);
         let parts = geometry.part_offsets.as_deref().unwrap_or_default();
         let part_of = part_starts(parts, geometry.vertices());
         let cut = |chunk: usize| {
@@ -236,8 +245,9 @@ impl Arranged {
     }
 }
 
-/// A counting sort: where chunks start, and vertices by chunk in input order.
-fn by_chunk(chunks: usize, chunk_of: &[u32]) -> (Vec<usize>, Vec<u32>) {
+/// A counting sort: where chunks start, and vertices by chunk in a sequence, or in that of
+/// the input.
+fn by_chunk(chunks: usize, chunk_of: &[u32], sequence: Option<&[u32]>) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0usize; chunks + 1];
     for chunk in chunk_of {
         starts[*chunk as usize + 1] += 1;
@@ -247,12 +257,47 @@ fn by_chunk(chunks: usize, chunk_of: &[u32]) -> (Vec<usize>, Vec<u32>) {
     }
     let mut next = starts.clone();
     let mut order = vec![0; chunk_of.len()];
-    for (vertex, chunk) in (0..).zip(chunk_of) {
-        let slot = &mut next[*chunk as usize];
+    let mut put = |vertex: u32, chunk: u32| {
+        let slot = &mut next[chunk as usize];
         order[*slot] = vertex;
         *slot += 1;
+    };
+    match sequence {
+        None => (0..)
+            .zip(chunk_of)
+            .for_each(|(vertex, chunk)| put(vertex, *chunk)),
+        Some(sequence) => sequence
+            .iter()
+            .for_each(|vertex| put(*vertex, chunk_of[*vertex as usize])),
     }
     (starts, order)
+}
+
+/// Vertices by the row of their object; `None` where they are in that order.
+fn by_owner(objects: usize, rows: &[u32]) -> Option<Vec<u32>> {
+    (!rows.is_sorted()).then(|| by_chunk(objects, rows, None).1)
+}
+
+/// Sorts vertices of a chunk by their bins, those of a bin in the order they are in.
+fn by_bin(vertices: &mut [u32], bin_of: &[u32], bins: u32, spare: &mut Vec<(u32, u32)>) {
+    spare.clear();
+    spare.extend(
+        vertices
+            .iter()
+            .map(|vertex| (bin_of[*vertex as usize], *vertex)),
+    );
+    let mut next = vec![0u32; bins as usize + 1];
+    for (bin, _) in &*spare {
+        next[*bin as usize + 1] += 1;
+    }
+    for at in 1..next.len() {
+        next[at] += next[at - 1];
+    }
+    for (bin, vertex) in &*spare {
+        let slot = &mut next[*bin as usize];
+        vertices[*slot as usize] = *vertex;
+        *slot += 1;
+    }
 }
 
 /// The part of `order` that belongs to each chunk.
@@ -367,26 +412,30 @@ impl Trees {
             list[*slot as usize] = link[0] as u32;
             *slot += 1;
         }
-        let mut rank = vec![u32::MAX; vertices];
+        let mut sequence = Vec::with_capacity(vertices);
         let mut roots: Vec<u32> = (0..vertices as u32)
             .filter(|vertex| parent[*vertex as usize] == *vertex)
             .collect();
         roots.sort_by_key(|root| rows[*root as usize]);
-        let (mut count, mut open) = (0u32, Vec::new());
+        let mut open = Vec::new();
         for root in roots {
             open.push(root);
             while let Some(vertex) = open.pop() {
-                rank[vertex as usize] = count;
-                count += 1;
+                sequence.push(vertex);
                 let at = vertex as usize;
                 let own = &list[children[at] as usize..children[at + 1] as usize];
                 open.extend(own.iter().rev());
             }
         }
-        match rank.iter().position(|rank| *rank == u32::MAX) {
-            Some(vertex) => Err(Refusal::Cycle(vertex)),
-            None => Ok(Self { rank, parent }),
+        if sequence.len() < vertices {
+            let mut seen = vec![false; vertices];
+            for vertex in &sequence {
+                seen[*vertex as usize] = true;
+            }
+            let vertex = seen.iter().position(|seen| !seen).unwrap_or_default();
+            return Err(Refusal::Cycle(vertex));
         }
+        Ok(Self { sequence, parent })
     }
 }
 

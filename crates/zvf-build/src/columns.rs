@@ -55,9 +55,7 @@ impl Column {
 
     /// Bytes of the rows, in this order.
     pub(crate) fn gather(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(rows.len() * self.numbers.row_size());
-        rows.for_each(|row| bytes.extend_from_slice(self.numbers.row(row)));
-        bytes
+        self.numbers.gathered(rows)
     }
 }
 

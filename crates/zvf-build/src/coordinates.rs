@@ -71,21 +71,25 @@ pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), Refusa
         block(positions, rows, &mut values);
         let mut lower = vec![f64::INFINITY; axes];
         let mut upper = vec![f64::NEG_INFINITY; axes];
-        for (row, values) in values.chunks_exact(axes).enumerate() {
-            for (axis, &value) in values.iter().enumerate() {
-                if !value.is_finite() {
-                    let vertex = first + row;
-                    return Err(Refusal::NotFinite {
-                        vertex,
-                        axis,
-                        value,
-                    });
-                }
-                lower[axis] = lower[axis].min(value);
-                upper[axis] = upper[axis].max(value);
+        let mut is_finite = true;
+        for values in values.chunks_exact(axes) {
+            for ((&value, lower), upper) in values.iter().zip(&mut lower).zip(&mut upper) {
+                is_finite &= value.is_finite();
+                // Not `min` and `max`, which take longer for numbers that there are none of.
+                *lower = if value < *lower { value } else { *lower };
+                *upper = if value > *upper { value } else { *upper };
             }
         }
-        Ok((lower, upper))
+        if is_finite {
+            return Ok((lower, upper));
+        }
+        let at = values.iter().position(|value| !value.is_finite());
+        let at = at.unwrap_or_default();
+        Err(Refusal::NotFinite {
+            vertex: first + at / axes,
+            axis: at % axes,
+            value: values[at],
+        })
     };
     // Collected first, so that the first refusal is named whatever runs first.
     let parts: Vec<_> = blocks(positions.len()).map(of).collect();

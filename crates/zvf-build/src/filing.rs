@@ -1,7 +1,8 @@
 //! Where links go: which array, which cell, in which order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use rayon::prelude::*;
 use zvf_format::{
     links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm, duplicates},
     path::OffsetCoords,
@@ -58,43 +59,38 @@ impl Filed {
         width: LinkWidth,
         links: &[i64],
         policy: Policy,
-        skip: impl Fn(usize, usize) -> bool,
+        skip: impl Fn(usize, usize) -> bool + Sync,
     ) -> Result<Self, Refusal> {
-        let mut filed = Self::none(width);
         let count = width.get();
-        let mut record: Vec<(u32, u64)> = Vec::with_capacity(count);
-        let mut slot: Option<(u32, Cell)> = None;
-        for (link, ends) in (0u32..).zip(links.chunks_exact(count)) {
-            if count == 2 && skip(ends[0] as usize, ends[1] as usize) {
-                continue;
-            }
-            filed.logical += 1;
-            record.clear();
-            record.extend(ends.iter().map(|end| {
-                let vertex = *end as usize;
-                (arranged.chunk_of[vertex], u64::from(rows[vertex]))
-            }));
-            let first = record[0].0;
-            if record.iter().all(|(chunk, _)| *chunk == first) {
-                // Links come chunk by chunk as a rule: the last cell is kept at hand.
-                if slot.as_ref().is_none_or(|(chunk, _)| *chunk != first) {
-                    if let Some((chunk, cell)) = slot.take() {
-                        filed.inside.insert(chunk, cell);
-                    }
-                    slot = Some((first, filed.inside.remove(&first).unwrap_or_default()));
+        // Ranges of links, each on a core of its own, and put behind each other.
+        let share = links.len() / count / rayon::current_num_threads().max(1);
+        let share = share.max(LEAST) * count;
+        let file = |(at, links): (usize, &[i64])| {
+            let mut sorter = Sorter::new(width, policy, arranged.chunks.len());
+            let first = (at * share / count) as u32;
+            let mut record = [(0u32, 0u64); MOST_ENDS];
+            for (link, ends) in (first..).zip(links.chunks_exact(count)) {
+                if count == 2 && skip(ends[0] as usize, ends[1] as usize) {
+                    continue;
                 }
-                if let Some((_, cell)) = &mut slot {
-                    cell.links.push(link);
-                    cell.ends.extend(record.iter().map(|(_, row)| *row as u32));
+                let record = &mut record[..count];
+                for (place, end) in record.iter_mut().zip(ends) {
+                    let vertex = *end as usize;
+                    *place = (arranged.chunk_of[vertex], u64::from(rows[vertex]));
                 }
-                continue;
+                sorter.file(link, record)?;
             }
-            filed.cross(link, &record, policy, |_| true)?;
-        }
-        if let Some((chunk, cell)) = slot {
-            filed.inside.insert(chunk, cell);
-        }
-        Ok(filed)
+            Ok(sorter)
+        };
+        let sorters: Result<Vec<Sorter>, Refusal> =
+            links.par_chunks(share).enumerate().map(file).collect();
+        let mut sorters = sorters?.into_iter();
+        let mut all = match sorters.next() {
+            Some(first) => first,
+            None => Sorter::new(width, policy, 0),
+        };
+        sorters.for_each(|other| all.append(other));
+        Ok(all.finish())
     }
 
     /// Files a link between chunks: the copies whose first end is in a chunk that is
@@ -106,32 +102,14 @@ impl Filed {
         policy: Policy,
         own: impl Fn(u32) -> bool,
     ) -> Result<(), Refusal> {
-        let mut put = |order: Permutation| {
-            let slots = order.slots().iter();
-            let placed: Vec<(u32, u64)> = slots.map(|slot| record[usize::from(*slot)]).collect();
-            let chunks: Vec<u32> = placed.iter().map(|(chunk, _)| *chunk).collect();
-            if !chunks.first().is_some_and(|chunk| own(*chunk)) {
-                return;
+        crossing(self.width, policy, record, |order| {
+            let mut key = [0; MOST_ENDS];
+            let chunks = placed(order, record, &mut key);
+            if chunks.first().is_some_and(|chunk| own(*chunk)) {
+                let cell = self.between.entry(chunks.to_vec()).or_default();
+                cell.put(link, order, record);
             }
-            let cell = self.between.entry(chunks).or_default();
-            cell.links.push(link);
-            cell.codes.push(order.code());
-            cell.ends.extend(placed.iter().map(|(_, row)| *row as u32));
-        };
-        // Numbers of chunks ascend as their coordinates do.
-        let wide = |_| Refusal::LinkWidth {
-            kind: "links",
-            expected: "1 to 8",
-            found: record.len(),
-        };
-        match policy {
-            Policy {
-                duplicate: true, ..
-            } => duplicates(record).map_err(wide)?.for_each(put),
-            Policy { directed: true, .. } => put(Permutation::identity(self.width)),
-            Policy { .. } => put(Permutation::sorting(record).map_err(wide)?),
-        }
-        Ok(())
+        })
     }
 
     /// Rows on disk.
@@ -141,7 +119,156 @@ impl Filed {
     }
 }
 
+/// Ends of a link at most.
+const MOST_ENDS: usize = 8;
+/// Links that are worth a core of their own.
+const LEAST: usize = 1 << 15;
+
+/// The orders in which copies of a link between chunks are stored.
+fn crossing(
+    width: LinkWidth,
+    policy: Policy,
+    record: &[(u32, u64)],
+    mut put: impl FnMut(Permutation),
+) -> Result<(), Refusal> {
+    // Numbers of chunks ascend as their coordinates do.
+    let wide = |_| Refusal::LinkWidth {
+        kind: "links",
+        expected: "1 to 8",
+        found: record.len(),
+    };
+    match policy {
+        Policy {
+            duplicate: true, ..
+        } => duplicates(record).map_err(wide)?.for_each(put),
+        Policy { directed: true, .. } => put(Permutation::identity(width)),
+        Policy { .. } => put(Permutation::sorting(record).map_err(wide)?),
+    }
+    Ok(())
+}
+
+/// The chunks of a link's ends in an order.
+fn placed<'a>(
+    order: Permutation,
+    record: &[(u32, u64)],
+    chunks: &'a mut [u32; MOST_ENDS],
+) -> &'a [u32] {
+    let slots = order.slots();
+    for (chunk, slot) in chunks.iter_mut().zip(slots) {
+        *chunk = record[usize::from(*slot)].0;
+    }
+    &chunks[..slots.len()]
+}
+
+/// Brings links together by cell, those of a cell in the order they come.
+struct Sorter {
+    width: LinkWidth,
+    policy: Policy,
+    logical: usize,
+    inside: Vec<Cell>,
+    /// Cells by their chunks, the rest of them zero.
+    numbers: HashMap<[u32; MOST_ENDS], usize>,
+    between: Vec<([u32; MOST_ENDS], Cell)>,
+    /// The cell that came last: many links that follow each other are in one.
+    last: usize,
+}
+
+impl Sorter {
+    fn new(width: LinkWidth, policy: Policy, chunks: usize) -> Self {
+        Self {
+            width,
+            policy,
+            logical: 0,
+            inside: vec![Cell::default(); chunks],
+            numbers: HashMap::new(),
+            between: Vec::new(),
+            last: 0,
+        }
+    }
+
+    fn file(&mut self, link: u32, record: &[(u32, u64)]) -> Result<(), Refusal> {
+        self.logical += 1;
+        let first = record[0].0;
+        if record.iter().all(|(chunk, _)| *chunk == first) {
+            let cell = &mut self.inside[first as usize];
+            cell.links.push(link);
+            cell.ends.extend(record.iter().map(|(_, row)| *row as u32));
+            return Ok(());
+        }
+        crossing(self.width, self.policy, record, |order| {
+            let mut key = [0; MOST_ENDS];
+            placed(order, record, &mut key);
+            self.cell(key).put(link, order, record);
+        })
+    }
+
+    fn cell(&mut self, key: [u32; MOST_ENDS]) -> &mut Cell {
+        if self
+            .between
+            .get(self.last)
+            .is_none_or(|(last, _)| *last != key)
+        {
+            let next = self.between.len();
+            self.last = *self.numbers.entry(key).or_insert(next);
+            if self.last == next {
+                self.between.push((key, Cell::default()));
+            }
+        }
+        &mut self.between[self.last].1
+    }
+
+    /// Puts links behind these.
+    fn append(&mut self, other: Self) {
+        self.logical += other.logical;
+        for (cell, other) in self.inside.iter_mut().zip(other.inside) {
+            cell.append(other);
+        }
+        for (key, other) in other.between {
+            self.cell(key).append(other);
+        }
+    }
+
+    fn finish(self) -> Filed {
+        let inside = (0u32..).zip(self.inside);
+        let inside = inside.filter(|(_, cell)| !cell.links.is_empty());
+        let width = self.width.get();
+        let between = self.between.into_iter();
+        Filed {
+            width: self.width,
+            inside: inside.collect(),
+            between: between
+                .map(|(key, cell)| (key[..width].to_vec(), cell))
+                .collect(),
+            logical: self.logical,
+        }
+    }
+}
+
 impl Cell {
+    fn put(&mut self, link: u32, order: Permutation, record: &[(u32, u64)]) {
+        self.links.push(link);
+        self.codes.push(order.code());
+        let slots = order.slots().iter();
+        self.ends
+            .extend(slots.map(|slot| record[usize::from(*slot)].1 as u32));
+    }
+
+    fn append(&mut self, mut other: Self) {
+        if self.links.is_empty() {
+            *self = other;
+            return;
+        }
+        self.links.append(&mut other.links);
+        self.codes.append(&mut other.codes);
+        self.ends.append(&mut other.ends);
+    }
+
+    /// The rows of links inside a chunk: nothing but their ends.
+    pub(crate) fn plain(&self) -> Vec<u8> {
+        let ends = self.ends.iter().map(|end| i64::from(*end).to_le_bytes());
+        ends.collect::<Vec<[u8; 8]>>().into_flattened()
+    }
+
     /// The rows, with a column for the order in `Permuted` form.
     pub(crate) fn rows(&self, width: LinkWidth, form: RowForm) -> Result<LinkRowsBuilder, Refusal> {
         let mut builder = LinkRowsBuilder::new(width, form);
@@ -149,14 +276,12 @@ impl Cell {
         for (at, ends) in self.ends.chunks_exact(width.get()).enumerate() {
             stored.clear();
             stored.extend(ends.iter().map(|end| u64::from(*end)));
-            let code = self.codes.get(at).copied().unwrap_or(0);
-            let order = Permutation::from_code(width, code);
-            let order = order.unwrap_or(Permutation::identity(width));
             // Rows are below 2^32 and orders are put where the form has a place.
-            let order = match form {
-                RowForm::Plain => Permutation::identity(width),
-                RowForm::Permuted => order,
+            let order = match (form, self.codes.get(at)) {
+                (RowForm::Permuted, Some(code)) => Permutation::from_code(width, *code),
+                _ => Ok(Permutation::identity(width)),
             };
+            let order = order.unwrap_or(Permutation::identity(width));
             builder
                 .push(order, &stored)
                 .map_err(|_| Refusal::LinkEnds {

@@ -144,6 +144,33 @@ impl Numbers {
             .get(row * size..(row + 1) * size)
             .unwrap_or_default()
     }
+
+    /// The bytes of these rows, one behind the other.
+    pub(crate) fn gathered(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
+        // Copies of a size that is known are a move or two.
+        match self.row_size() {
+            1 => self.gathered_of::<1>(rows),
+            2 => self.gathered_of::<2>(rows),
+            4 => self.gathered_of::<4>(rows),
+            8 => self.gathered_of::<8>(rows),
+            12 => self.gathered_of::<12>(rows),
+            16 => self.gathered_of::<16>(rows),
+            24 => self.gathered_of::<24>(rows),
+            size => {
+                let mut bytes = Vec::with_capacity(rows.len() * size);
+                rows.for_each(|row| bytes.extend_from_slice(self.row(row)));
+                bytes
+            }
+        }
+    }
+
+    fn gathered_of<const N: usize>(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
+        let (all, _) = self.bytes.as_chunks::<N>();
+        // All rows are there: what names them was checked.
+        let row = |row: usize| all.get(row).copied().unwrap_or([0; N]);
+        let rows: Vec<[u8; N]> = rows.map(row).collect();
+        rows.into_flattened()
+    }
 }
 
 /// The values of an attribute, a row for each thing it is of.

@@ -70,6 +70,9 @@ pub enum Output {
     },
 }
 
+/// Vertices of a task, about.
+const TASK: usize = 1 << 16;
+
 /// What a plan comes to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
@@ -105,7 +108,9 @@ impl Plan {
         let binned = objects.is_none();
         let vertices = geometry.vertices() as u64;
         let space = Space::of(&design, &geometry.positions, bounds, !binned, vertices)?;
-        let assigned = space::assign(&geometry.positions, &space, binned)?;
+        let found = (space.lower.as_slice(), space.upper.as_slice());
+        let within = design.bounds.is_none().then_some(found);
+        let assigned = space::assign(&geometry.positions, &space, binned, within)?;
         let grid = space.grid(binned)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
         let trees = match (is_tree(design.kind), &objects) {
@@ -167,6 +172,22 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Lets go of what the cells of a new store do not need: links and attributes as they
+    /// were given, which columns and cells of links have.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        let geometry = &mut self.geometry;
+        geometry.links = Vec::new();
+        geometry.part_offsets = None;
+        geometry.part_objects = None;
+        geometry.object_ids = None;
+        geometry.vertex = Vec::new();
+        geometry.link = Vec::new();
+        geometry.fragment = Vec::new();
+        self.arranged.chunk_of = Vec::new();
+        self
+    }
+
     /// How many tasks there are.
     pub fn tasks(&self) -> usize {
         self.tasks.len()
@@ -214,9 +235,11 @@ impl Plan {
         nodes::root(&self.design, &self.space, &self.axes)
     }
 
-    /// Chunks that share objects go together; otherwise enough to keep a core busy.
+    /// Chunks that share objects go together; otherwise enough to keep a core busy, and
+    /// few enough to keep all of them so.
     pub(crate) fn share_out(&self) -> Vec<Vec<u32>> {
         let chunks = 0..self.arranged.chunks.len() as u32;
+        let mut rows = 0;
         let mut tasks: BTreeMap<Vec<u64>, Vec<u32>> = BTreeMap::new();
         for chunk in chunks {
             let key = match &self.shard {
@@ -228,7 +251,11 @@ impl Plan {
                         .map(|(at, extent)| at / extent)
                         .collect()
                 }
-                None => vec![u64::from(chunk) / 16],
+                None => {
+                    let before = rows / TASK;
+                    rows += self.arranged.vertices(chunk as usize).len();
+                    vec![before as u64]
+                }
             };
             tasks.entry(key).or_default().push(chunk);
         }
@@ -271,11 +298,7 @@ impl Plan {
 
     /// The coordinates of a chunk's vertices.
     pub(crate) fn positions(&self, chunk: u32) -> Vec<u8> {
-        let positions = &self.geometry.positions;
-        let rows = self.input(chunk);
-        let mut bytes = Vec::with_capacity(rows.len() * positions.row_size());
-        rows.for_each(|row| bytes.extend_from_slice(positions.row(row)));
-        bytes
+        self.geometry.positions.gathered(self.input(chunk))
     }
 
     /// Which arrays of links keep how their ends were put in order.

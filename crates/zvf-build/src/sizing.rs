@@ -1,6 +1,9 @@
 //! How large chunks and bins become when nobody says.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
 
 use crate::{coordinates, design::Purpose, geometry::Numbers};
 
@@ -132,11 +135,13 @@ impl Sample {
     /// A few crowded chunks, which an average follows, do not decide alone, but none
     /// may have more than sixteen times as many as the middle.
     fn neighbours(&self, edge: f64) -> f64 {
-        let mut chunks: HashMap<Vec<i64>, usize> = HashMap::new();
+        let mut chunks: HashMap<u64, usize, BuildHasherDefault<Mixed>> = HashMap::default();
         for position in self.values.chunks_exact(self.axes) {
             #[expect(clippy::cast_possible_truncation, reason = "an estimate; it saturates")]
-            let chunk = position.iter().map(|x| (x / edge).floor() as i64);
-            *chunks.entry(chunk.collect()).or_default() += 1;
+            let steps = position.iter().map(|x| (x / edge).floor() as i64);
+            // Two chunks that share a number are a chance in 2^30, of an estimate.
+            let chunk = steps.fold(0u64, |mixed, step| mix(mixed ^ step.cast_unsigned()));
+            *chunks.entry(chunk).or_default() += 1;
         }
         let mut counts: Vec<usize> = chunks.into_values().collect();
         counts.sort_unstable();
@@ -149,6 +154,32 @@ impl Sample {
         let of = |count: usize| 1.0 + as_float(count.saturating_sub(1)) * self.scale;
         let most = counts.last().copied().unwrap_or(1);
         of(middle.copied().unwrap_or(1)).max(of(most) / 16.0)
+    }
+}
+
+/// Spreads bits over the whole number.
+fn mix(number: u64) -> u64 {
+    let product = u128::from(number ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
+    (product ^ (product >> 64)) as u64
+}
+
+/// Takes numbers that are mixed as they are.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = mix(self.0 ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
     }
 }
 

@@ -6,7 +6,13 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use zvf_model::grid::{Bins, ChunkShape};
 
-use crate::{coordinates, design::Design, geometry::Numbers, refusal::Refusal, sizing};
+use crate::{
+    coordinates::{self, BLOCK},
+    design::Design,
+    geometry::Numbers,
+    refusal::Refusal,
+    sizing,
+};
 
 /// Chunks, bins and bounds of a level.
 #[derive(Clone, Debug, PartialEq)]
@@ -144,28 +150,29 @@ pub(crate) struct Assigned {
     pub(crate) bin_of: Vec<u32>,
 }
 
-/// Finds the chunk of each vertex, and the bin where `bins` are asked for.
+/// Finds the chunk of each vertex, and the bin where `bins` are asked for; the least and
+/// the greatest of all positions are `within`, where they are known.
 pub(crate) fn assign(
     positions: &Numbers,
     space: &Space,
     binned: bool,
+    within: Option<(&[f64], &[f64])>,
 ) -> Result<Assigned, Refusal> {
     let axes = space.axes();
     let bins = space.bins.as_ref().filter(|_| binned);
     let rule = Rule::of(space, binned);
     let rows = positions.len();
     // What chunks there are, as a box around all.
-    let boxes: Vec<Option<(Vec<i64>, Vec<i64>)>> = coordinates::blocks(rows)
-        .map(|block| rule.around(positions, block))
-        .collect();
-    let (mut least, mut most) = (vec![i64::MAX; axes], vec![i64::MIN; axes]);
-    for found in boxes {
-        let (lower, upper) = found.ok_or(Refusal::Grid)?;
-        for axis in 0..axes {
-            least[axis] = least[axis].min(lower[axis]);
-            most[axis] = most[axis].max(upper[axis]);
+    let (least, most) = match within {
+        Some((lower, upper)) => (rule.corner(lower), rule.corner(upper)),
+        None => {
+            let (lower, upper) = coordinates::extent(positions)?;
+            (rule.corner(&lower), rule.corner(&upper))
         }
-    }
+    };
+    let (Some(least), Some(most)) = (least, most) else {
+        return Err(Refusal::Grid);
+    };
     let mut extents = Vec::with_capacity(axes);
     let mut cells = 1u64;
     for axis in 0..axes {
@@ -175,9 +182,25 @@ pub(crate) fn assign(
         cells = cells.checked_mul(extent).ok_or(Refusal::Grid)?;
         extents.push(extent);
     }
-    let place = |block: Range<usize>| rule.place(positions, block, &least, &extents);
-    let places: Vec<(Vec<u64>, Vec<u32>)> = coordinates::blocks(rows).map(place).collect();
-    let (numbers, chunk_of) = number(&places, cells);
+    let table = Steps::new(&rule, &least, &extents);
+    let mut bin_of = vec![0; if bins.is_some() { rows } else { 0 }];
+    let (numbers, chunk_of) = match small(cells, rows) {
+        Some(cells) => {
+            // Cells first, which become numbers of chunks where they are.
+            let mut chunk_of = vec![0u32; rows];
+            let blocks = coordinates::blocks(rows).zip(chunk_of.par_chunks_mut(BLOCK));
+            table.each(blocks, &mut bin_of, positions, |slot, cell| {
+                *slot = narrow(cell);
+            });
+            (number_small(&mut chunk_of, cells), chunk_of)
+        }
+        None => {
+            let mut found = vec![0u64; rows];
+            let blocks = coordinates::blocks(rows).zip(found.par_chunks_mut(BLOCK));
+            table.each(blocks, &mut bin_of, positions, |slot, cell| *slot = cell);
+            number(&found)
+        }
+    };
     let chunks = numbers.into_iter().map(|mut number| {
         let mut coords = vec![0; axes];
         for axis in (0..axes).rev() {
@@ -188,10 +211,6 @@ pub(crate) fn assign(
         coords
     });
     let chunks = chunks.collect();
-    let bin_of = match bins {
-        Some(_) => places.into_iter().flat_map(|(_, bins)| bins).collect(),
-        None => Vec::new(),
-    };
     Ok(Assigned {
         chunks,
         chunk_of,
@@ -199,31 +218,37 @@ pub(crate) fn assign(
     })
 }
 
-/// Numbers the cells that occur from 0 on, ascending.
-fn number(places: &[(Vec<u64>, Vec<u32>)], cells: u64) -> (Vec<u64>, Vec<u32>) {
-    let all = || places.iter().flat_map(|(cells, _)| cells);
-    let count: usize = places.iter().map(|(cells, _)| cells.len()).sum();
-    let small = usize::try_from(cells).ok();
-    // A table where it is no larger than what it is looked up for.
-    if let Some(cells) = small.filter(|cells| *cells <= count.saturating_mul(2).max(1 << 16)) {
-        let mut table = vec![u32::MAX; cells];
-        for &cell in all() {
-            table[index(cell)] = 0;
-        }
-        let mut numbers = Vec::new();
-        for (cell, slot) in (0u64..).zip(&mut table) {
-            if *slot == 0 {
-                *slot = narrow(numbers.len());
-                numbers.push(cell);
-            }
-        }
-        let chunk_of = places.par_iter().flat_map_iter(|(cells, _)| cells);
-        let chunk_of = chunk_of.map(|&cell| table[index(cell)]).collect();
-        return (numbers, chunk_of);
+/// How many cells there are, where a table of them is no larger than what is looked up.
+fn small(cells: u64, rows: usize) -> Option<usize> {
+    let cells = usize::try_from(cells).ok()?;
+    (cells <= rows.saturating_mul(2).max(1 << 16)).then_some(cells)
+}
+
+/// Numbers the cells that occur from 0 on, ascending, in a table of all there could be.
+fn number_small(chunk_of: &mut [u32], cells: usize) -> Vec<u64> {
+    let mut table = vec![u32::MAX; cells];
+    for &cell in &*chunk_of {
+        table[cell as usize] = 0;
     }
+    let mut numbers = Vec::new();
+    for (cell, slot) in (0u64..).zip(&mut table) {
+        if *slot == 0 {
+            *slot = narrow(numbers.len() as u64);
+            numbers.push(cell);
+        }
+    }
+    chunk_of
+        .par_iter_mut()
+        .with_min_len(BLOCK)
+        .for_each(|cell| *cell = table[*cell as usize]);
+    numbers
+}
+
+/// The same, of cells that are too many for a table.
+fn number(found: &[u64]) -> (Vec<u64>, Vec<u32>) {
     let mut numbers: Vec<u64> = Vec::new();
-    for (cells, _) in places {
-        let mut cells = cells.clone();
+    for cells in found.chunks(BLOCK) {
+        let mut cells = cells.to_vec();
         cells.sort_unstable();
         cells.dedup();
         numbers.extend(cells);
@@ -235,7 +260,7 @@ fn number(places: &[(Vec<u64>, Vec<u32>)], cells: u64) -> (Vec<u64>, Vec<u32>) {
     numbers.sort_unstable();
     numbers.dedup();
     let table: HashMap<u64, u32> = numbers.iter().copied().zip(0..).collect();
-    let chunk_of = places.par_iter().flat_map_iter(|(cells, _)| cells);
+    let chunk_of = found.par_iter().with_min_len(BLOCK);
     let chunk_of = chunk_of.map(|cell| table.get(cell).copied().unwrap_or_default());
     let chunk_of = chunk_of.collect();
     (numbers, chunk_of)
@@ -267,76 +292,137 @@ impl<'a> Rule<'a> {
     }
 
     /// The bin (or chunk) along an axis.
-    #[expect(clippy::cast_possible_truncation, reason = "checked by `around`")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        reason = "checked by `corner`; a whole number comes back as it was"
+    )]
     fn step(&self, axis: usize, value: f64) -> i64 {
-        (value / self.extents[axis]).floor() as i64
+        // Rounded down by hand: without SSE 4.1 it is a call.
+        let step = value / self.extents[axis];
+        let near = step as i64;
+        near.wrapping_sub(i64::from(near as f64 > step))
     }
 
-    /// The least and greatest chunks of a block; `None` when one does not fit.
-    fn around(&self, positions: &Numbers, rows: Range<usize>) -> Option<(Vec<i64>, Vec<i64>)> {
-        let axes = self.extents.len();
-        let mut values = Vec::new();
-        coordinates::block(positions, rows, &mut values);
-        let (mut least, mut most) = (vec![f64::INFINITY; axes], vec![f64::NEG_INFINITY; axes]);
-        for position in values.chunks_exact(axes) {
-            for (axis, value) in position.iter().enumerate() {
-                least[axis] = least[axis].min(*value);
-                most[axis] = most[axis].max(*value);
-            }
-        }
+    /// The chunk of a position; `None` when there is none.
+    fn corner(&self, position: &[f64]) -> Option<Vec<i64>> {
         let limit = 2f64.powi(62);
-        let mut found = (Vec::new(), Vec::new());
-        for axis in 0..axes {
-            for (value, into) in [(least[axis], &mut found.0), (most[axis], &mut found.1)] {
-                if (value / self.extents[axis]).abs() >= limit {
-                    return None;
-                }
-                into.push(self.step(axis, value).div_euclid(self.per_chunk[axis]));
+        let chunk = |(axis, value): (usize, &f64)| {
+            let fits = (value / self.extents[axis]).abs() < limit;
+            fits.then(|| self.step(axis, *value).div_euclid(self.per_chunk[axis]))
+        };
+        position.iter().enumerate().map(chunk).collect()
+    }
+}
+
+/// What each step along each axis adds to the number of a cell in a box, and to that of
+/// the bin in it: no division is left for each vertex.
+struct Steps<'a> {
+    rule: &'a Rule<'a>,
+    axes: Vec<Axis>,
+}
+
+struct Axis {
+    /// The first step of the box.
+    first: i64,
+    /// Bins of a chunk.
+    count: i64,
+    /// What a chunk adds to the cell, and how many bins there are before each of its.
+    weights: (u64, u32),
+    /// By step; empty where there are too many.
+    table: Vec<(u64, u32)>,
+}
+
+/// Steps of a table.
+const MOST_STEPS: u64 = 1 << 16;
+
+impl<'a> Steps<'a> {
+    fn new(rule: &'a Rule<'a>, least: &[i64], extents: &[u64]) -> Self {
+        let mut weights = (1u64, 1u32);
+        let mut axes = Vec::with_capacity(extents.len());
+        for axis in (0..extents.len()).rev() {
+            let count = rule.per_chunk[axis];
+            let mut steps = Axis {
+                // `corner` keeps all steps far below 2^63.
+                first: least[axis].wrapping_mul(count),
+                count,
+                weights,
+                table: Vec::new(),
+            };
+            let range = extents[axis].saturating_mul(count.unsigned_abs());
+            if range <= MOST_STEPS {
+                steps.table = (0..range).map(|step| steps.weigh(step)).collect();
             }
+            axes.push(steps);
+            weights.0 = weights.0.wrapping_mul(extents[axis]);
+            weights.1 = weights.1.wrapping_mul(narrow(count.unsigned_abs()));
         }
-        Some(found)
+        axes.reverse();
+        Self { rule, axes }
     }
 
-    /// Numbers of cells in the box, and of bins in them.
-    fn place(
+    /// Has each vertex of the blocks put in its cell, and its bin written down where bins
+    /// are asked for.
+    fn each<'b, T: Send + 'b>(
         &self,
+        blocks: impl IndexedParallelIterator<Item = (Range<usize>, &'b mut [T])>,
+        bin_of: &mut [u32],
         positions: &Numbers,
-        rows: Range<usize>,
-        least: &[i64],
-        extents: &[u64],
-    ) -> (Vec<u64>, Vec<u32>) {
-        let axes = self.extents.len();
-        let binned = self.per_chunk.iter().any(|n| *n != 1);
-        let mut values = Vec::new();
-        let mut cells = Vec::with_capacity(rows.len());
-        let mut bins = Vec::with_capacity(rows.len());
-        coordinates::block(positions, rows, &mut values);
-        for position in values.chunks_exact(axes) {
-            let (mut cell, mut bin) = (0u64, 0i64);
-            for (axis, value) in position.iter().enumerate() {
-                let step = self.step(axis, *value);
-                let chunk = if binned {
-                    let count = self.per_chunk[axis];
-                    bin = bin * count + step.rem_euclid(count);
-                    step.div_euclid(count)
-                } else {
-                    step
-                };
-                // Inside the box, which was found with the same numbers.
-                cell = cell * extents[axis] + chunk.wrapping_sub(least[axis]).unsigned_abs();
-            }
-            cells.push(cell);
-            bins.push(u32::try_from(bin).unwrap_or(u32::MAX));
+        put: impl Fn(&mut T, u64) + Sync,
+    ) {
+        let count = self.axes.len();
+        let place =
+            |values: &mut Vec<f64>, rows: Range<usize>, cells: &mut [T], bins: &mut [u32]| {
+                coordinates::block(positions, rows, values);
+                let mut bins = bins.iter_mut();
+                for (position, slot) in values.chunks_exact(count).zip(cells) {
+                    let (mut cell, mut bin) = (0u64, 0u32);
+                    for (axis, value) in position.iter().enumerate() {
+                        let step = self.rule.step(axis, *value);
+                        let (of_cell, of_bin) = self.axes[axis].at(step);
+                        cell = cell.wrapping_add(of_cell);
+                        bin = bin.wrapping_add(of_bin);
+                    }
+                    put(slot, cell);
+                    if let Some(slot) = bins.next() {
+                        *slot = bin;
+                    }
+                }
+            };
+        if bin_of.is_empty() {
+            blocks.for_each_init(Vec::new, |values, (rows, cells)| {
+                place(values, rows, cells, &mut []);
+            });
+        } else {
+            let bins = bin_of.par_chunks_mut(BLOCK);
+            blocks
+                .zip(bins)
+                .for_each_init(Vec::new, |values, ((rows, cells), bins)| {
+                    place(values, rows, cells, bins);
+                });
         }
-        (cells, bins)
     }
 }
 
-fn index(cell: u64) -> usize {
-    usize::try_from(cell).unwrap_or(usize::MAX)
+impl Axis {
+    fn at(&self, step: i64) -> (u64, u32) {
+        // Inside the box, which was found with the same numbers.
+        let step = step.wrapping_sub(self.first).unsigned_abs();
+        match usize::try_from(step).ok().and_then(|at| self.table.get(at)) {
+            Some(found) => *found,
+            None => self.weigh(step),
+        }
+    }
+
+    fn weigh(&self, step: u64) -> (u64, u32) {
+        let count = self.count.unsigned_abs();
+        let (chunk, bin) = (step / count, step % count);
+        let bin = narrow(bin).wrapping_mul(self.weights.1);
+        (chunk.wrapping_mul(self.weights.0), bin)
+    }
 }
 
-/// Chunks are as many as vertices at most, and those are below 2^32.
-fn narrow(number: usize) -> u32 {
+/// Cells that are numbers of chunks, or in a table, are below 2^32.
+fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

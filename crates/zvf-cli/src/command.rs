@@ -13,6 +13,8 @@ use crate::{
     advice::way_in, append, b2nd, compact, completions, create, delete, doctor, edit, info, man,
     migrate, pyramid, query, sample, tet, validate,
 };
+#[cfg(feature = "render")]
+use crate::{demo, render};
 
 /// What clap paints its own errors with; nothing is painted into a file, or where `NO_COLOR` is set.
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -37,6 +39,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "render")]
+    Demo(demo::Arguments),
     Info(info::Arguments),
     Query(Box<query::Arguments>),
     Validate(validate::Arguments),
@@ -54,6 +58,8 @@ enum Command {
     Migrate(migrate::Arguments),
     Pyramid(Box<pyramid::Arguments>),
     Sample(Box<sample::Arguments>),
+    #[cfg(feature = "render")]
+    Render(Box<render::Arguments>),
     Tet(Box<tet::Arguments>),
     B2nd(Box<b2nd::Arguments>),
     Doctor(doctor::Arguments),
@@ -89,6 +95,8 @@ pub fn run() -> ExitCode {
     // Wrong usage exits with 2 here.
     let Arguments { command } = Arguments::parse();
     let done = match command {
+        #[cfg(feature = "render")]
+        Command::Demo(arguments) => block_on(demo::run(&arguments)),
         Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
         Command::Query(arguments) => block_on(query::run(&arguments)),
         Command::Validate(arguments) => block_on(validate::run(&arguments)),
@@ -101,6 +109,8 @@ pub fn run() -> ExitCode {
         Command::Migrate(arguments) => block_on(migrate::run(&arguments)),
         Command::Pyramid(arguments) => block_on(pyramid::run(&arguments)),
         Command::Sample(arguments) => block_on(sample::run(&arguments)),
+        #[cfg(feature = "render")]
+        Command::Render(arguments) => block_on(render::run(&arguments)),
         Command::Tet(arguments) => tet::run(&arguments),
         Command::B2nd(arguments) => b2nd::run(&arguments),
         Command::Doctor(arguments) => block_on(doctor::run(&arguments)),

@@ -61,8 +61,8 @@
 //! | address | feature | ranges merged within | most of a merged request | requests at once |
 //! |---|---|---|---|---|
 //! | `memory:` | | 8 KiB | 4 MiB | 1 |
-//! | a path, `file:` | | 64 KiB | 4 MiB | 16 |
-//! | a path to a `.zip` | `zip`, on by default | 64 KiB | 4 MiB | 16 |
+//! | a path, `file:` | | 16 KiB | 4 MiB | 16 |
+//! | a path to a `.zip` | `zip`, on by default | 16 KiB | 4 MiB | 16 |
 //! | `http:`, `https:` | `http` | 1 MiB | 16 MiB | 64 |
 //! | `s3:` | `aws` | as `http` | | |
 //! | `gs:` | `gcp` | as `http` | | |
@@ -100,12 +100,14 @@ mod plan;
 mod port;
 mod range;
 mod read;
+mod read_files;
 mod shard;
 mod sizes;
 mod store;
 mod transaction;
 mod tries;
 mod write;
+mod write_files;
 
 pub use activity::Activity;
 pub use array::{CellArray, CellArrayError};

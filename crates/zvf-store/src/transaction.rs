@@ -165,7 +165,7 @@ impl Transaction {
             staged.push((put.staged.clone(), bytes));
             puts.push(put);
         }
-        self.store.put_each(staged).await?;
+        self.store.put_unseen(staged).await?;
         let mut replaced = Vec::new();
         for put in puts {
             self.deletes.remove(&put.key);

@@ -13,6 +13,7 @@ use zvf_model::key::Key;
 use crate::{
     failure::{self, Kind, gave_up_early, is_below_a_file, status},
     store::Store,
+    write_files::Appear,
 };
 
 /// Why an object cannot be put or deleted.
@@ -122,6 +123,17 @@ impl Store {
     ///
     /// The first [`WriteError`].
     pub async fn put_each(&self, objects: Vec<(Key, Bytes)>) -> Result<(), WriteError> {
+        self.put_all(objects, Appear::Whole).await
+    }
+
+    /// Puts objects that nobody looks at before something else is put: of those, a
+    /// process that dies may leave half of one.
+    pub(crate) async fn put_unseen(&self, objects: Vec<(Key, Bytes)>) -> Result<(), WriteError> {
+        self.put_all(objects, Appear::Unseen).await
+    }
+
+    async fn put_all(&self, objects: Vec<(Key, Bytes)>, appear: Appear) -> Result<(), WriteError> {
+        let objects = self.put_files(objects, appear).await?;
         let puts = objects.into_iter().map(|(key, bytes)| async move {
             self.put_if(&key, bytes, &Condition::Always).await.map(drop)
         });

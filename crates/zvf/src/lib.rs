@@ -39,7 +39,10 @@ mod repairing;
 mod validating;
 mod writing;
 
-pub use attribute::{AttributeSpec, AttributeWritten, Values, write_vertex_attribute};
+pub use attribute::{
+    AttributeSpec, AttributeWritten, Reduction, Values, write_object_attribute,
+    write_vertex_attribute,
+};
 pub use dataset::Dataset;
 pub use editing::{Changed, Editor};
 pub use error::Error;

@@ -18,7 +18,7 @@ use self::objects::{Arrays, encoded};
 pub use large::{Batches, Runner, create_from, run_task};
 
 /// Tasks that are encoded before what they made is put.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 4;
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -89,7 +89,7 @@ pub async fn create(
     options: &CreateOptions,
 ) -> Result<Written, Error> {
     let design = named(design, address);
-    let plan = run(move || Ok(Plan::new(geometry, design)?)).await?;
+    let plan = run(move || Ok(Plan::new(geometry, design)?.settled())).await?;
     let store = options.open.create(address)?;
     create_in(&store, plan, options).await
 }

@@ -45,6 +45,7 @@ const BENCH: &[&str] = &[
 const LAYERS_3_4: &[&str] = &[
     "zvf",
     "zvf-dense",
+    "zvf-render",
     "zvf-ingest",
     "zvf-python",
     "zvf-datafusion",
@@ -113,6 +114,11 @@ const RULES: &[Rule] = &[
     Rule {
         name: "zvf-dense",
         uses: &["zvf-format", "zvf"],
+        external: LIBRARY,
+    },
+    Rule {
+        name: "zvf-render",
+        uses: &["zvf"],
         external: LIBRARY,
     },
     Rule {

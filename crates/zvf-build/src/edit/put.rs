@@ -220,7 +220,7 @@ impl Image {
             outputs.push(crate::plan::group("0/object_index", says));
             let path = "0/object_index/manifests";
             let own = codecs(path, true, &self.nodes);
-            let most = layout_tables::MANIFESTS;
+            let most = layout_tables::at_once(&self.tables.manifests);
             layout_tables::strings(outputs, own, path, Map::new(), &self.tables.manifests, most)?;
             let path = "0/object_index/object_ids";
             let own = codecs(path, false, &self.nodes);

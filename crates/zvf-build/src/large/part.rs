@@ -175,7 +175,7 @@ impl Outline {
             geometry.part_offsets = Some(offsets);
         }
         let binned = !self.has_objects;
-        let mut assigned = space::assign(&geometry.positions, &self.space, binned)?;
+        let mut assigned = space::assign(&geometry.positions, &self.space, binned, None)?;
         let own: BTreeSet<Vec<i64>> = assigned.chunks.iter().cloned().collect();
         // Chunks that links go to are known by number too.
         let mut all = own.clone();

@@ -75,7 +75,7 @@ impl Splitter {
         };
         self.first += vertices;
         let binned = !self.outline.has_objects;
-        let assigned = space::assign(&batch.positions, &self.outline.space, binned)?;
+        let assigned = space::assign(&batch.positions, &self.outline.space, binned, None)?;
         let global: Vec<u32> = assigned
             .chunks
             .iter()

@@ -89,8 +89,7 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
         if let Some(cell) = links.inside.get(&chunk)
             && let Some(array) = inside(plan, links)
         {
-            let rows = cell.rows(links.width, RowForm::Plain)?;
-            put(format!("0/links/0/{}", array.segment), rows.finish_rows());
+            put(format!("0/links/0/{}", array.segment), cell.plain());
             put(
                 "0/link_fragments".to_owned(),
                 super::one_group(cell.links.len() as u64),

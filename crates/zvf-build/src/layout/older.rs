@@ -35,8 +35,8 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
         let own = plan
             .links
             .as_ref()
-            .and_then(|links| Some((links, links.inside.get(&chunk)?)));
-        if let Some((_, cell)) = own {
+            .and_then(|links| links.inside.get(&chunk));
+        if let Some(cell) = own {
             put("link_fragments", super::one_group(cell.links.len() as u64));
             for column in &plan.link {
                 let family = format!("link_attributes/{}/0", column.name);
@@ -49,9 +49,8 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
             let family = format!("vertex_attributes/{}", column.name);
             dense.push((family, column.gather(plan.input(chunk))));
         }
-        if let Some((links, cell)) = own {
-            let rows = cell.rows(links.width, RowForm::Plain)?;
-            dense.push(("links/0".to_owned(), rows.finish_rows()));
+        if let Some(cell) = own {
+            dense.push(("links/0".to_owned(), cell.plain()));
         }
         if plan.design.profile == Profile::Padded {
             for (family, payload) in dense {

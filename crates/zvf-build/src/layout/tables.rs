@@ -12,8 +12,11 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Manifests of a chunk of the index.
+/// Manifests of a chunk of the index at most, as other writers have them.
 pub(crate) const MANIFESTS: usize = 16_384;
+/// Bytes of a chunk of them, before compression, about: who looks one object up reads and
+/// decodes a chunk.
+const LOOKUP: usize = 64 << 10;
 /// Rows of a chunk of a table.
 const ROWS: usize = 65_536;
 
@@ -40,7 +43,7 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
         "0/object_index/manifests",
         Map::new(),
         &manifests,
-        MANIFESTS,
+        at_once(&manifests),
     )?;
     let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     let codecs = encoding.codecs(nodes::bytes(8), 8);
@@ -105,6 +108,15 @@ pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refu
         );
     }
     Ok(())
+}
+
+/// How many of these manifests go in a chunk of the index.
+pub(crate) fn at_once(manifests: &[Vec<u8>]) -> usize {
+    let bytes: usize = manifests.iter().map(|manifest| manifest.len() + 4).sum();
+    let rows = (LOOKUP * manifests.len()).checked_div(bytes).unwrap_or(0);
+    // Powers of two: little changes do not move all chunks.
+    let rows = (rows + 1).next_power_of_two() / 2;
+    rows.clamp(64, MANIFESTS)
 }
 
 /// The tables of 0.8: bytes in one piece.

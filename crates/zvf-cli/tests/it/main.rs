@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod asked;
+mod b2nd;
 mod budget;
 mod changed;
 #[cfg(feature = "arrow")]
@@ -16,6 +17,8 @@ mod completions;
 mod create;
 mod csv;
 mod doctor;
+#[cfg(feature = "render")]
+mod drawn;
 mod files;
 // Pages write Parquet, and their blocks are for sh.
 #[cfg(all(unix, feature = "parquet"))]

@@ -1,8 +1,9 @@
 //! Applying codecs, and why that fails.
 
 use core::error::Error;
-use std::{borrow::Cow, io::Write, sync::Arc};
+use std::{borrow::Cow, cell::RefCell, io::Write, sync::Arc};
 
+use zstd::bulk::Compressor;
 use zvf_format::vlen::{VlenFrameError, VlenFrameLimit};
 
 use super::{
@@ -101,16 +102,33 @@ fn known<T>(codec: &'static str, settings: Settings<T>) -> Result<T, EncodeError
 /// The bytes, and their checksum after them.
 pub(crate) fn crc32c(mut bytes: Vec<u8>) -> Vec<u8> {
     let checksum = ::crc32c::crc32c(&bytes);
+    // Four bytes, and not twice as many as there are.
+    bytes.reserve_exact(4);
     bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes
 }
 
 /// One frame that says its size.
 fn zstd(bytes: &[u8], settings: Zstd) -> Result<Vec<u8>, EncodeError> {
+    thread_local! {
+        /// Its tables take longer to make than a small cell to compress.
+        static ENCODER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    }
     let fail = |source: std::io::Error| failed("zstd", source.into());
-    let mut encoder = zstd::bulk::Compressor::new(settings.level).map_err(fail)?;
-    encoder.include_checksum(settings.checksum).map_err(fail)?;
-    encoder.compress(bytes).map_err(fail)
+    ENCODER.with_borrow_mut(|kept| {
+        let mut encoder = match kept.take() {
+            Some(encoder) => encoder,
+            None => Compressor::new(settings.level).map_err(fail)?,
+        };
+        encoder
+            .set_compression_level(settings.level)
+            .map_err(fail)?;
+        encoder.include_checksum(settings.checksum).map_err(fail)?;
+        let encoded = encoder.compress(bytes).map_err(fail);
+        // One that failed is not used again.
+        *kept = encoded.is_ok().then_some(encoder);
+        encoded
+    })
 }
 
 /// One member without a time, so that equal payloads are equal chunks.

@@ -146,7 +146,8 @@ impl Store {
 }
 
 impl Creation {
-    /// Puts objects at their place, as [`Store::put_each`].
+    /// Puts objects at their place, as [`Store::put_each`]; but of one that was under way
+    /// when a process dies, a folder may have half. Whoever creates there next deletes it.
     ///
     /// # Errors
     ///
@@ -156,7 +157,7 @@ impl Creation {
         for (key, _) in &objects {
             check_key(key)?;
         }
-        Ok(self.store.put_each(objects).await?)
+        Ok(self.store.put_unseen(objects).await?)
     }
 
     /// Puts the root's `zarr.json`: from then on there is a store. A member

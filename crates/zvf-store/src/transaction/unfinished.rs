@@ -1,7 +1,7 @@
 //! Files that a killed process was writing.
 //!
-//! `object_store` writes a file beside its place, under its name with `#` and a number,
-//! and moves it there when it is whole. Nobody reads such a file, and no listing has it;
+//! A file is written beside its place, under its name with `#` and a number,
+//! and moved there when it is whole. Nobody reads such a file, and no listing has it;
 //! that of a dead process stays until this deletes it.
 
 use core::time::Duration;

@@ -1,0 +1,154 @@
+//! Objects as files of a folder, many at a time.
+//!
+//! `object_store` gives every file to a thread of its own, and asks what it became for a
+//! tag. Where nobody wants the tag, that takes longer than the file.
+
+use std::{
+    fs, io,
+    io::Write,
+    panic::resume_unwind,
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use zvf_model::key::Key;
+
+use crate::{off_thread::off_thread, store::Store, write::WriteError};
+
+/// Files that one thread writes at least: starting it takes as long as a few of them.
+const EACH: usize = 32;
+
+/// How often folders are made for one file.
+const TRIES: usize = 8;
+
+/// How an object comes to its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Appear {
+    /// Whole or not at all, whoever looks.
+    Whole,
+    /// Bit by bit: something else, put later, says that it is there.
+    Unseen,
+}
+
+impl Store {
+    /// Puts objects as files; gives back those that are no files here.
+    pub(crate) async fn put_files(
+        &self,
+        objects: Vec<(Key, Bytes)>,
+        appear: Appear,
+    ) -> Result<Vec<(Key, Bytes)>, WriteError> {
+        let Some(root) = self.folder().filter(|_| !self.is_durable()) else {
+            return Ok(objects);
+        };
+        let (mut files, others): (Vec<_>, Vec<_>) =
+            objects.into_iter().partition(|(key, _)| is_plain(key));
+        let share = files.len().div_ceil(self.concurrency()).max(EACH);
+        let mut writing = Vec::new();
+        while !files.is_empty() {
+            let rest = files.split_off(share.min(files.len()));
+            let share = core::mem::replace(&mut files, rest);
+            let (store, root) = (self.clone(), root.to_owned());
+            writing.push(async move {
+                let write = move || store.write_files(&root, &share, appear);
+                let written = off_thread(true, write).await;
+                written.unwrap_or_else(|error| match error.try_into_panic() {
+                    Ok(panic) => resume_unwind(panic),
+                    Err(error) => {
+                        let (key, source) = (Key::root(), Box::new(error));
+                        Err(WriteError::Io { key, source })
+                    }
+                })
+            });
+        }
+        self.side_by_side(writing.into_iter()).await?;
+        Ok(others)
+    }
+
+    fn write_files(
+        &self,
+        root: &Path,
+        objects: &[(Key, Bytes)],
+        appear: Appear,
+    ) -> Result<(), WriteError> {
+        for (key, bytes) in objects {
+            self.hook().call("put", key);
+            self.recorder().write(bytes.len());
+            let path = root.join(key.as_str());
+            let written = match appear {
+                Appear::Whole => write_beside(&path, bytes),
+                Appear::Unseen => write_to(&path, bytes, |path| fs::File::create(path)),
+            };
+            written.map_err(|source| failed(key, source))?;
+            self.hook().call("put", key);
+        }
+        Ok(())
+    }
+}
+
+/// Whether `object_store` calls the file of an object as the object is called; it has rules
+/// of its own for other letters.
+fn is_plain(key: &Key) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+,;=/".contains(&byte);
+    key.as_str().bytes().all(is_plain)
+}
+
+/// Writes a file beside its place, under a name that no object has, and moves it there.
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut number = 1u64;
+    let beside = loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!("#{number}"));
+        let beside = PathBuf::from(name);
+        match write_to(&beside, bytes, |path| fs::File::create_new(path)) {
+            Ok(()) => break beside,
+            // Of somebody else, who is at it or died.
+            Err(source) if source.kind() == io::ErrorKind::AlreadyExists => {
+                number = number.saturating_add(1);
+            }
+            Err(source) => return Err(source),
+        }
+    };
+    let moved = fs::rename(&beside, path);
+    if moved.is_err() {
+        drop(fs::remove_file(&beside));
+    }
+    moved
+}
+
+/// Writes a file that `create` makes, and the folders above it where there are none.
+fn write_to(
+    path: &Path,
+    bytes: &[u8],
+    create: impl Fn(&Path) -> io::Result<fs::File>,
+) -> io::Result<()> {
+    let mut tries = TRIES;
+    let mut file = loop {
+        match (create(path), path.parent()) {
+            // Others remove folders that they leave empty: perhaps this one, just now.
+            (Err(source), Some(folder))
+                if source.kind() == io::ErrorKind::NotFound && tries > 0 =>
+            {
+                fs::create_dir_all(folder)?;
+                tries = tries.saturating_sub(1);
+            }
+            (created, _) => break created?,
+        }
+    };
+    let written = file.write_all(bytes);
+    if written.is_err() {
+        drop(fs::remove_file(path));
+    }
+    written
+}
+
+fn failed(key: &Key, source: io::Error) -> WriteError {
+    let (key, denied) = (
+        key.clone(),
+        source.kind() == io::ErrorKind::PermissionDenied,
+    );
+    let source = Box::new(source);
+    match denied {
+        true => WriteError::Forbidden { key, source },
+        false => WriteError::Io { key, source },
+    }
+}
