@@ -55,7 +55,7 @@ cargo xtask COMMAND
     --migrated         only the recorded stores, migrated to 0.9 and read by the reference
   rules                rewrite docs/rules.md from the validator's code
     --check            compare instead of writing
-  pictures [NAME]…     redraw docs/pictures: levels of a small store of each kind, or some
+  pictures [NAME]…     redraw docs/pictures: the demo, levels of a small store of each kind, or some
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
   fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one

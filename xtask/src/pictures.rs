@@ -12,6 +12,8 @@ use crate::{
 };
 
 const FOLDER: &str = "docs/pictures";
+/// The picture of README.md, which has a script of its own.
+const DEMO: &str = "demo";
 
 /// Draws those of these names, or all.
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
@@ -21,10 +23,19 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let zvf = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
     let out = workspace::root().join(FOLDER);
     std::fs::create_dir_all(&out).context(FOLDER)?;
-    let script = python::running(&python, "draw_levels.py").arg(zvf);
-    let script = script.arg(metadata::scratch("xtask/pictures")?).arg(out);
     let names = options.word().into_iter();
     let names = names.chain(options.further_words().iter().map(String::as_str));
-    names.fold(script, Run::arg).run()?;
+    let names: Vec<&str> = names.collect();
+    let (levels, demo): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| **name != DEMO);
+    if names.is_empty() || !demo.is_empty() {
+        let script = python::running(&python, "draw_demo.py").arg(&zvf);
+        let folder = metadata::scratch("xtask/pictures-demo")?;
+        script.arg(folder).arg(&out).run()?;
+    }
+    if names.is_empty() || !levels.is_empty() {
+        let script = python::running(&python, "draw_levels.py").arg(&zvf);
+        let script = script.arg(metadata::scratch("xtask/pictures")?).arg(&out);
+        levels.into_iter().fold(script, Run::arg).run()?;
+    }
     Ok(Done::Passed)
 }

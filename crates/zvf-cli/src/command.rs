@@ -13,6 +13,8 @@ use crate::{
     append, b2nd, compact, completions, create, delete, edit, info, migrate, pyramid, query,
     sample, tet, validate,
 };
+#[cfg(feature = "render")]
+use crate::{demo, render};
 
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
@@ -24,6 +26,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "render")]
+    Demo(demo::Arguments),
     Info(info::Arguments),
     Query(Box<query::Arguments>),
     Validate(validate::Arguments),
@@ -41,6 +45,8 @@ enum Command {
     Migrate(migrate::Arguments),
     Pyramid(Box<pyramid::Arguments>),
     Sample(Box<sample::Arguments>),
+    #[cfg(feature = "render")]
+    Render(Box<render::Arguments>),
     Tet(Box<tet::Arguments>),
     B2nd(Box<b2nd::Arguments>),
     Completions(completions::Arguments),
@@ -74,6 +80,8 @@ pub fn run() -> ExitCode {
     // Wrong usage exits with 2 here.
     let Arguments { command } = Arguments::parse();
     let done = match command {
+        #[cfg(feature = "render")]
+        Command::Demo(arguments) => block_on(demo::run(&arguments)),
         Command::Info(arguments) => block_on(info::run(&arguments)).map(Done::from),
         Command::Query(arguments) => block_on(query::run(&arguments)),
         Command::Validate(arguments) => block_on(validate::run(&arguments)),
@@ -86,6 +94,8 @@ pub fn run() -> ExitCode {
         Command::Migrate(arguments) => block_on(migrate::run(&arguments)),
         Command::Pyramid(arguments) => block_on(pyramid::run(&arguments)),
         Command::Sample(arguments) => block_on(sample::run(&arguments)),
+        #[cfg(feature = "render")]
+        Command::Render(arguments) => block_on(render::run(&arguments)),
         Command::Tet(arguments) => tet::run(&arguments),
         Command::B2nd(arguments) => b2nd::run(&arguments),
         Command::Completions(arguments) => {

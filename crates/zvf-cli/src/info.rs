@@ -1,5 +1,8 @@
 //! `zvf info`.
 
+#[cfg(feature = "render")]
+mod plot;
+
 use std::{error::Error, fmt::Write};
 
 use serde_json::{Value, json};
@@ -16,6 +19,11 @@ pub(crate) struct Arguments {
     /// Sign no request: for public buckets.
     #[arg(long)]
     anonymous: bool,
+    /// Draws the sizes of levels, and how many vertices chunks and fragments have: a .png or
+    /// .svg file.
+    #[cfg(feature = "render")]
+    #[arg(long, value_name = "FILE", value_parser = plot::file)]
+    plot: Option<std::path::PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -25,6 +33,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>>
     let options = OpenOptions::default().anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let info = dataset.info().await?;
+    #[cfg(feature = "render")]
+    if let Some(file) = &arguments.plot {
+        plot::draw(&dataset, &info, file).await?;
+    }
     if arguments.json {
         Ok(serde_json::to_string_pretty(&object(&info))?)
     } else {

@@ -12,6 +12,8 @@
 //! | [`migrate`] | `zvf migrate`: a store written anew as one of another generation, and what was repaired and lost |
 //! | [`validate`] | `zvf validate`: what was found, as text, JSON or SARIF |
 //! | `append`, `edit`, `delete`, `compact` | the verbs that change a store; `change` is what they share |
+//! | `demo` | `zvf demo`: sample stores, and what can be done with them |
+//! | `render` | `zvf render`: a store as a picture |
 //! | `sample` | `zvf sample`: volumes at vertices, as an attribute |
 //! | `tet` | `zvf tet`: Tetration files; `b2nd`: `zvf b2nd`, arrays of Blosc2 and Caterva; `dense` is what all dense arrays share |
 //! | `advice` | the way out of what the library refuses |
@@ -24,6 +26,8 @@ mod command;
 mod compact;
 mod completions;
 mod delete;
+#[cfg(feature = "render")]
+mod demo;
 mod dense;
 mod edit;
 mod grid;
@@ -31,6 +35,8 @@ mod info;
 mod named;
 mod number;
 mod progress;
+#[cfg(feature = "render")]
+mod render;
 mod sample;
 mod tet;
 

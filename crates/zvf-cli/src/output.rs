@@ -46,7 +46,10 @@ mod staged;
 mod table;
 mod target;
 
-use std::path::PathBuf;
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use zvf::query::Answer;
 
@@ -101,6 +104,13 @@ pub fn write(answer: &Answer, geometry: &str, target: &Target) -> Result<Written
         files: staged.publish()?,
         left_out,
     })
+}
+
+/// Writes one file of these bytes, which appears when it is complete.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    let mut staged = Staged::new(path);
+    staged.write(|sink| Ok(sink.write_all(bytes)?))?;
+    staged.publish().map(|_| ())
 }
 
 /// The level of an answer, or all it has rows of, as they follow each other.

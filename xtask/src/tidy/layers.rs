@@ -34,6 +34,7 @@ const LAYERS_0_2: &[&str] = &[
 const LAYERS_3_4: &[&str] = &[
     "zvf",
     "zvf-dense",
+    "zvf-render",
     "zvf-ingest",
     "zvf-python",
     "zvf-datafusion",
@@ -102,6 +103,11 @@ const RULES: &[Rule] = &[
     Rule {
         name: "zvf-dense",
         uses: &["zvf-format", "zvf"],
+        external: LIBRARY,
+    },
+    Rule {
+        name: "zvf-render",
+        uses: &["zvf"],
         external: LIBRARY,
     },
     Rule {

@@ -15,6 +15,8 @@ mod columnar;
 mod completions;
 mod create;
 mod csv;
+#[cfg(feature = "render")]
+mod drawn;
 mod files;
 mod hand_made;
 mod info;

@@ -1,0 +1,181 @@
+//! Neurons as trees that grow: a stem with a crown, roots around the body, an axon; in micrometres.
+
+use zvf::build::{Attribute, Geometry, Numbers, Values};
+
+use super::random::Random;
+
+type Place = [f64; 3];
+
+const NEURONS: u32 = 9;
+/// Between vertices.
+const STEP: f64 = 3.0;
+
+/// A tip that still grows.
+struct Tip {
+    node: i64,
+    at: Place,
+    toward: Place,
+    radius: f64,
+    left: f64,
+    /// What pulls it, and how much.
+    pull: Place,
+    depth: u32,
+}
+
+#[derive(Default)]
+struct Made {
+    positions: Vec<f32>,
+    radii: Vec<f32>,
+    objects: Vec<i64>,
+    links: Vec<i64>,
+    kinds: Vec<Option<String>>,
+}
+
+/// All neurons, an object each.
+pub(super) fn geometry(seed: u64, fewer: u32) -> Geometry {
+    let mut random = Random::new(seed);
+    let mut made = Made::default();
+    for neuron in 0..NEURONS.div_ceil(fewer) {
+        // Bodies stand in three rows, none before another.
+        let row = f64::from(neuron % 3);
+        let column = f64::from(neuron / 3);
+        let body = [
+            column * 330.0 + row * 110.0 + random.between(-25.0, 25.0),
+            row * 120.0 + random.between(-30.0, 30.0),
+            -row * 70.0 + random.between(-40.0, 40.0),
+        ];
+        let is_pyramidal = neuron % 4 != 3;
+        made.kinds.push(Some(
+            if is_pyramidal { "pyramidal" } else { "basket" }.to_owned(),
+        ));
+        made.grow(i64::from(neuron), body, is_pyramidal, &mut random);
+    }
+    let attribute = |name: &str, values| Attribute {
+        name: name.to_owned(),
+        values,
+    };
+    let mut geometry = Geometry::new(Numbers::float32(3, made.positions));
+    geometry.object_ids = Some(made.objects);
+    geometry.links = made.links;
+    geometry.vertex = vec![attribute(
+        "radius",
+        Values::Numbers(Numbers::float32(1, made.radii)),
+    )];
+    geometry.object = vec![attribute("kind", Values::Text(made.kinds))];
+    geometry
+}
+
+impl Made {
+    fn node(&mut self, object: i64, at: Place, radius: f64, parent: Option<i64>) -> i64 {
+        let node = self.objects.len() as i64;
+        self.positions.extend(at.map(|part| part as f32));
+        self.radii.push(radius as f32);
+        self.objects.push(object);
+        if let Some(parent) = parent {
+            self.links.extend([node, parent]);
+        }
+        node
+    }
+
+    fn grow(&mut self, object: i64, body: Place, is_pyramidal: bool, random: &mut Random) {
+        let root = self.node(object, body, 7.0, None);
+        let mut tips = Vec::new();
+        let tip = |toward: Place, radius: f64, left: f64, pull: Place, depth: u32| Tip {
+            node: root,
+            at: body,
+            toward,
+            radius,
+            left,
+            pull,
+            depth,
+        };
+        if is_pyramidal {
+            let height = random.between(300.0, 400.0);
+            tips.push(tip([0.0, 0.0, 1.0], 3.2, height, [0.0, 0.0, 0.5], 0));
+            tips.push(tip([0.0, 0.0, -1.0], 1.0, 420.0, [0.0, 0.0, -0.16], 3));
+        } else {
+            tips.push(tip([0.3, 0.2, -1.0], 1.0, 300.0, [0.0, 0.0, 0.0], 2));
+        }
+        for _ in 0..(if is_pyramidal { 6 } else { 9 }) {
+            let mut toward = random.direction();
+            if is_pyramidal {
+                toward[2] = -toward[2].abs() * 0.6;
+            }
+            let left = random.between(110.0, 190.0);
+            tips.push(tip(
+                toward,
+                1.7,
+                left,
+                [toward[0] * 0.08, toward[1] * 0.08, toward[2] * 0.05],
+                2,
+            ));
+        }
+        while let Some(mut tip) = tips.pop() {
+            while tip.left > 0.0 {
+                let jitter = random.direction();
+                for (axis, part) in tip.toward.iter_mut().enumerate() {
+                    *part += 0.24 * jitter[axis] + tip.pull[axis];
+                }
+                let length = tip
+                    .toward
+                    .iter()
+                    .map(|part| part * part)
+                    .sum::<f64>()
+                    .sqrt()
+                    .max(1e-9);
+                tip.toward = tip.toward.map(|part| part / length);
+                for (at, toward) in tip.at.iter_mut().zip(tip.toward) {
+                    *at += STEP * toward;
+                }
+                tip.radius = (tip.radius * 0.995).max(0.35);
+                tip.node = self.node(object, tip.at, tip.radius, Some(tip.node));
+                tip.left -= STEP;
+                branch(&mut tips, &tip, random);
+            }
+            // The stem of a pyramidal cell ends in a crown.
+            if tip.depth == 0 {
+                for _ in 0..7 {
+                    let side = random.direction();
+                    tips.push(Tip {
+                        toward: [side[0], side[1], 0.7 + 0.3 * side[2]],
+                        radius: tip.radius * 0.7,
+                        left: random.between(90.0, 170.0),
+                        pull: [side[0] * 0.07, side[1] * 0.07, 0.03],
+                        depth: 2,
+                        ..tip
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Lets a tip part in two, by chance.
+fn branch(tips: &mut Vec<Tip>, tip: &Tip, random: &mut Random) {
+    let chance = match tip.depth {
+        0 => 0.07,
+        1 | 2 => 0.035,
+        3 => 0.022,
+        _ => 0.012,
+    };
+    if tip.left < 30.0 || random.share() > chance || tip.depth > 5 {
+        return;
+    }
+    let side = random.direction();
+    let mut toward = tip.toward;
+    for (part, side) in toward.iter_mut().zip(side) {
+        *part = *part * 0.5 + side;
+    }
+    let left = match tip.depth {
+        0 => random.between(50.0, 130.0),
+        _ => tip.left * random.between(0.5, 1.0),
+    };
+    tips.push(Tip {
+        toward,
+        radius: tip.radius * 0.65,
+        left,
+        pull: [toward[0] * 0.04, toward[1] * 0.04, toward[2] * 0.03],
+        depth: tip.depth.max(1) + 1,
+        ..*tip
+    });
+}

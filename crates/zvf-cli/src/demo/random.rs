@@ -1,0 +1,98 @@
+//! Numbers that look random and are the same every time.
+
+use std::f64::consts::TAU;
+
+/// Steele, Lea and Flood's generator of 64-bit numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// From 0 up to and without 1.
+    pub(super) fn share(&mut self) -> f64 {
+        let [.., a, b, c, d] = self.next().to_be_bytes();
+        f64::from(u32::from_be_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
+    }
+
+    pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.share()
+    }
+
+    /// Of mean 0 and deviation 1.
+    pub(super) fn normal(&mut self) -> f64 {
+        let size = (-2.0 * (1.0 - self.share()).ln()).sqrt();
+        size * (TAU * self.share()).cos()
+    }
+
+    /// On a sphere of radius 1.
+    pub(super) fn direction(&mut self) -> [f64; 3] {
+        let z = self.between(-1.0, 1.0);
+        let (sine, cosine) = (TAU * self.share()).sin_cos();
+        let flat = (1.0 - z * z).sqrt();
+        [flat * cosine, flat * sine, z]
+    }
+}
+
+/// A number between -1 and 1 for each place in space, that changes evenly over a unit.
+pub(super) fn noise(at: [f64; 3], seed: u64) -> f64 {
+    let cell = at.map(f64::floor);
+    let inside = [at[0] - cell[0], at[1] - cell[1], at[2] - cell[2]];
+    let ease = inside.map(|part| part * part * part * (part * (part * 6.0 - 15.0) + 10.0));
+    let mut sum = 0.0;
+    for corner in 0..8_u8 {
+        let side = [corner & 1, corner >> 1 & 1, corner >> 2 & 1].map(f64::from);
+        let mut weight = 1.0;
+        let mut key = seed;
+        let mut slope = 0.0;
+        for axis in 0..3_usize {
+            weight *= if side[axis] > 0.5 {
+                ease[axis]
+            } else {
+                1.0 - ease[axis]
+            };
+            key = Random(key ^ (cell[axis] + side[axis]).to_bits()).next();
+        }
+        let direction = Random(key).direction();
+        for axis in 0..3_usize {
+            slope += direction[axis] * (inside[axis] - side[axis]);
+        }
+        sum += weight * slope;
+    }
+    (sum * 1.6).clamp(-1.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_even_and_bounded() {
+        let mut last = noise([0.0, 0.3, 0.7], 1);
+        for step in 1..=2000_u32 {
+            let next = noise([f64::from(step) * 0.01, 0.3, 0.7], 1);
+            assert!((next - last).abs() < 0.1 && next.abs() <= 1.0);
+            last = next;
+        }
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_numbers() {
+        let mut numbers = Random::new(7);
+        let first: Vec<f64> = (0..3).map(|_| numbers.share()).collect();
+        let mut numbers = Random::new(7);
+        let again: Vec<f64> = (0..3).map(|_| numbers.share()).collect();
+        assert_eq!(first, again);
+        assert!(first.iter().all(|share| (0.0..1.0).contains(share)));
+    }
+}

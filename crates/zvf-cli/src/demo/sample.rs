@@ -1,0 +1,197 @@
+//! The stores of the demo.
+
+use std::{error::Error, path::Path, time::Instant};
+
+use zvf::{
+    Automatic, CreateOptions, Dataset, Existing, Levels, OpenOptions, PyramidOptions,
+    build::{Axis, Compression, Design, Geometry, GeometryKind},
+    validation,
+};
+use zvf_render::{ColorBy, Ramp, RenderOptions, View, render};
+
+use super::{cells, neurons, surface, tracts};
+use crate::output;
+
+/// A store, how it is made, and how it is drawn.
+pub(super) struct Sample {
+    pub(super) file: &'static str,
+    pub(super) picture: &'static str,
+    title: &'static str,
+    kind: GeometryKind,
+    unit: &'static str,
+    geometry: fn(u64, u32) -> Geometry,
+    levels: u32,
+    color: &'static str,
+    ramp: Ramp,
+    view: View,
+}
+
+/// How stores are made.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) seed: u64,
+    /// How many times less there is of everything.
+    pub(super) fewer: u32,
+    pub(super) overwrite: bool,
+}
+
+/// What was written.
+pub(super) struct Made {
+    pub(super) file: &'static str,
+    pub(super) title: &'static str,
+    /// Vertices of each level, the finest first.
+    pub(super) vertices: Vec<u64>,
+    pub(super) bytes: u64,
+    pub(super) errors: u64,
+    pub(super) seconds: f64,
+}
+
+/// What was drawn.
+pub(super) struct Drawn {
+    pub(super) file: &'static str,
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+}
+
+pub(super) const SAMPLES: &[Sample] = &[
+    Sample {
+        file: "tracts.zv",
+        picture: "tracts.png",
+        title: "Streamlines of a brain",
+        kind: GeometryKind::Streamlines,
+        unit: "millimeter",
+        geometry: tracts::geometry,
+        levels: 2,
+        color: "orientation",
+        ramp: Ramp::Viridis,
+        view: View::new(66.0, 18.0),
+    },
+    Sample {
+        file: "neurons.zv",
+        picture: "neurons.png",
+        title: "Neurons",
+        kind: GeometryKind::Skeletons,
+        unit: "micrometer",
+        geometry: neurons::geometry,
+        levels: 1,
+        color: "object",
+        ramp: Ramp::Viridis,
+        view: View::new(18.0, 10.0),
+    },
+    Sample {
+        file: "cells.zv",
+        picture: "cells.png",
+        title: "Cells of a piece of cortex",
+        kind: GeometryKind::Points,
+        unit: "micrometer",
+        geometry: cells::geometry,
+        levels: 2,
+        color: "layer",
+        ramp: Ramp::Viridis,
+        view: View::new(24.0, 24.0),
+    },
+    Sample {
+        file: "surface.zv",
+        picture: "surface.png",
+        title: "A folded surface",
+        kind: GeometryKind::Mesh,
+        unit: "millimeter",
+        geometry: surface::geometry,
+        levels: 2,
+        color: "height",
+        ramp: Ramp::Viridis,
+        view: View::new(60.0, 26.0),
+    },
+];
+
+impl Sample {
+    /// Writes the store and its levels, and validates it.
+    pub(super) async fn make(
+        &self,
+        folder: &Path,
+        Ways {
+            seed,
+            fewer,
+            overwrite,
+        }: Ways,
+    ) -> Result<Made, Box<dyn Error>> {
+        let begun = Instant::now();
+        let address = folder.join(self.file).display().to_string();
+        let mut design = Design::new(self.kind);
+        design.compression = Compression::Zstd(1);
+        let axes = ["x", "y", "z"].map(|name| Axis {
+            name: name.to_owned(),
+            kind: "space".to_owned(),
+            unit: Some(self.unit.to_owned()),
+        });
+        design.axes = Some(axes.to_vec());
+        let mut options = CreateOptions::default();
+        if overwrite {
+            options.existing = Existing::Replace;
+        }
+        zvf::create(&address, (self.geometry)(seed, fewer), design, &options).await?;
+        let mut automatic = Automatic::default();
+        automatic.levels = Some(self.levels);
+        let mut options = PyramidOptions::default();
+        options.levels = Levels::Automatic(automatic);
+        zvf::pyramid(&address, &options).await?;
+        let open = OpenOptions::default();
+        let report = zvf::validate(&address, &open, &validation::Options::default()).await?;
+        let info = Dataset::open(&address).await?.info().await?;
+        let vertices = info.levels.iter().map(|level| level.vertices.unwrap_or(0));
+        Ok(Made {
+            file: self.file,
+            title: self.title,
+            vertices: vertices.collect(),
+            bytes: info.levels.iter().map(|level| level.bytes).sum(),
+            errors: report.count(validation::Severity::Error),
+            seconds: begun.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Draws the store.
+    pub(super) async fn draw(&self, folder: &Path, fewer: u32) -> Result<Drawn, Box<dyn Error>> {
+        let begun = Instant::now();
+        let dataset = Dataset::open(&folder.join(self.file).display().to_string()).await?;
+        let mut options = RenderOptions::default();
+        let Ok(color) = self.color.parse::<ColorBy>();
+        options.color = color;
+        options.ramp = self.ramp;
+        if fewer > 1 {
+            (options.width, options.height) = (480, 360);
+        }
+        options.view = Some(self.view);
+        options.title = Some(self.title.to_owned());
+        let png = render(&dataset, &options).await?.picture.png();
+        output::write_file(&folder.join(self.picture), &png)?;
+        Ok(Drawn {
+            file: self.picture,
+            bytes: png.len() as u64,
+            seconds: begun.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// The arguments of `zvf` that draw the same.
+    pub(super) fn words(&self, folder: &str) -> Vec<String> {
+        let View {
+            azimuth, elevation, ..
+        } = self.view;
+        let (store, view) = (
+            format!("{folder}/{}", self.file),
+            format!("{azimuth},{elevation}"),
+        );
+        let words = [
+            "render",
+            &store,
+            "-o",
+            "picture.png",
+            "--color",
+            self.color,
+            "--view",
+            &view,
+            "--title",
+            self.title,
+        ];
+        words.map(str::to_owned).to_vec()
+    }
+}

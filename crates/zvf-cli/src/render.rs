@@ -1,0 +1,246 @@
+//! `zvf render`.
+
+use std::{error::Error, path::PathBuf};
+
+use serde_json::{Value, json};
+use zvf::{
+    Dataset, OpenOptions,
+    model::level::LevelId,
+    query::{Budget, LevelChoice, geometry::Bbox},
+};
+use zvf_render::{Background, ColorBy, Ramp, RenderOptions, Rendered, View, render};
+
+use crate::{
+    command::Done,
+    number::{counted, grouped},
+    output,
+    progress::Progress,
+};
+
+/// Draws a store as a picture: points, lines, skeletons, graphs and meshes, with what
+/// colours mean, a scale bar and the axes.
+///
+/// Examples:
+///   zvf render tracts.zv -o tracts.png
+///   zvf render tracts.zv -o fa.png --color fa --view sagittal
+///   zvf render cells.zv -o corner.png --color type --bbox 0,0,0,50,50,50 --background light
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+pub(crate) struct Arguments {
+    /// A folder, a .zip file, or an address of a kind this build knows.
+    store: String,
+    /// The picture, a .png file.
+    #[arg(short, long, value_name = "FILE", value_parser = png)]
+    output: PathBuf,
+
+    /// What gives colours: an attribute, as fa or object.length; orientation, red along the
+    /// first axis, green along the second, blue along the third; object; or #rrggbb. Without,
+    /// directions of paths, objects of skeletons and graphs.
+    #[arg(
+        long,
+        value_name = "ATTR|orientation|object|#rrggbb",
+        help_heading = "Look"
+    )]
+    color: Option<ColorBy>,
+    /// From where: axial, coronal, sagittal, iso, or azimuth,elevation in degrees.
+    #[arg(
+        long,
+        value_name = "VIEW",
+        help_heading = "Look",
+        allow_hyphen_values = true
+    )]
+    view: Option<View>,
+    /// Draws what is nearer larger.
+    #[arg(long, help_heading = "Look")]
+    perspective: bool,
+    /// Colours of numbers.
+    #[arg(long, value_enum, default_value = "viridis", help_heading = "Look")]
+    palette: Palette,
+    /// The numbers at both ends of the colours.
+    #[arg(long, value_name = "LOW,HIGH", value_parser = range, help_heading = "Look", allow_hyphen_values = true)]
+    range: Option<(f64, f64)>,
+    /// What is drawn on.
+    #[arg(long, value_enum, default_value = "dark", help_heading = "Look")]
+    background: Ground,
+    /// Width of lines, and of points across, in dots.
+    #[arg(long, value_name = "DOTS", value_parser = stroke, help_heading = "Look")]
+    stroke: Option<f32>,
+    /// Dots of a row, and rows.
+    #[arg(long, value_name = "WxH", default_value = "1200x900", value_parser = size, help_heading = "Look")]
+    size: (usize, usize),
+    /// What stands above; the name of the store without.
+    #[arg(long, value_name = "TEXT", help_heading = "Look")]
+    title: Option<String>,
+    /// Draws nothing but what is in the store: no title, legend, scale or axes.
+    #[arg(long, help_heading = "Look", conflicts_with = "title")]
+    bare: bool,
+
+    /// The level of this number. Without it and --budget, the finest of at most 3 000 000
+    /// vertices, or the coarsest.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "What")]
+    level: Option<u32>,
+    /// As fine as so many vertices can be.
+    #[arg(long, value_name = "N", group = "of_level", help_heading = "What")]
+    budget: Option<u64>,
+    /// Only what is in a box, cut at its sides: the lower bound of each axis, then the upper.
+    #[arg(long, value_name = "x0,y0,z0,x1,y1,z1", value_parser = Bbox::parse,
+        help_heading = "What", allow_hyphen_values = true)]
+    bbox: Option<Bbox>,
+    /// A further geometry of a composite store.
+    #[arg(long, value_name = "NAME", help_heading = "What")]
+    geometry: Option<String>,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Shows no progress, and prints nothing but what is wrong.
+    #[arg(long)]
+    quiet: bool,
+    /// Sign no request: for public buckets.
+    #[arg(long)]
+    anonymous: bool,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Palette {
+    Viridis,
+    Cividis,
+    Inferno,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Ground {
+    Dark,
+    Light,
+}
+
+fn png(text: &str) -> Result<PathBuf, &'static str> {
+    let path = PathBuf::from(text);
+    let is_png = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("png"));
+    is_png.then_some(path).ok_or("pictures are written as .png")
+}
+
+fn range(text: &str) -> Result<(f64, f64), &'static str> {
+    let wrong = "a range is two numbers with a comma between, the lower first";
+    let (low, high) = text.split_once(',').ok_or(wrong)?;
+    let number = |text: &str| {
+        text.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+    };
+    let range = number(low).zip(number(high));
+    range.filter(|(low, high)| low < high).ok_or(wrong)
+}
+
+fn stroke(text: &str) -> Result<f32, &'static str> {
+    let dots = text.parse::<f32>().ok();
+    dots.filter(|dots| (0.1..=200.0).contains(dots))
+        .ok_or("a stroke has 0.1 to 200 dots")
+}
+
+fn size(text: &str) -> Result<(usize, usize), &'static str> {
+    let sides = text.split_once('x');
+    let sides = sides.and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    sides.ok_or("a size is written 1200x900")
+}
+
+impl Arguments {
+    fn options(&self) -> RenderOptions {
+        let mut options = RenderOptions::default();
+        (options.width, options.height) = self.size;
+        options.view = self.view;
+        if self.perspective {
+            options.view = Some(self.view.unwrap_or(View::ISO).perspective());
+        }
+        options.color = self.color.clone().unwrap_or_default();
+        options.ramp = match self.palette {
+            Palette::Viridis => Ramp::Viridis,
+            Palette::Cividis => Ramp::Cividis,
+            Palette::Inferno => Ramp::Inferno,
+        };
+        options.range = self.range;
+        options.background = match self.background {
+            Ground::Dark => Background::Dark,
+            Ground::Light => Background::Light,
+        };
+        options.level = match (self.level, self.budget) {
+            (Some(level), _) => Some(LevelChoice::Number(LevelId::new(level))),
+            (None, Some(budget)) => Some(Budget::new(budget).into()),
+            (None, None) => None,
+        };
+        options.bbox = self.bbox;
+        options.geometry.clone_from(&self.geometry);
+        options.stroke = self.stroke;
+        options.title = Some(self.title.clone().unwrap_or_else(|| name(&self.store)));
+        options.is_bare = self.bare;
+        options
+    }
+}
+
+/// The last part of an address.
+fn name(address: &str) -> String {
+    let parts = address.split(['/', '\\']);
+    let mut parts = parts.rev().filter(|part| !part.is_empty());
+    parts.next().unwrap_or(address).to_owned()
+}
+
+/// Draws the picture.
+pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
+    let options = OpenOptions::default().anonymous(arguments.anonymous);
+    let dataset = Dataset::open_with(&arguments.store, &options).await?;
+    let progress = Progress::of(&dataset, arguments.quiet);
+    let rendered = render(&dataset, &arguments.options()).await?;
+    output::write_file(&arguments.output, &rendered.picture.png())?;
+    drop(progress);
+    let mut done = Done::from(match (arguments.json, arguments.quiet) {
+        (true, _) => serde_json::to_string_pretty(&object(arguments, &dataset, &rendered))?,
+        (false, true) => String::new(),
+        (false, false) => sentence(arguments, &dataset, &rendered),
+    });
+    if !arguments.json {
+        done.warnings.clone_from(&rendered.notes);
+        if rendered.left_out > 0 {
+            let left_out = counted(rendered.left_out, ["vertex", "vertices"]);
+            done.warnings
+                .push(format!("{left_out} without a place left out"));
+        }
+    }
+    Ok(done)
+}
+
+fn object(arguments: &Arguments, dataset: &Dataset, rendered: &Rendered) -> Value {
+    let activity = dataset.store().activity();
+    let levels: Vec<u32> = rendered.levels.iter().map(|level| level.number()).collect();
+    json!({
+        "file": arguments.output,
+        "width": rendered.picture.width(),
+        "height": rendered.picture.height(),
+        "levels": levels,
+        "vertices": rendered.vertices,
+        "items": rendered.items,
+        "left_out": rendered.left_out,
+        "requests": activity.requests.saturating_add(activity.lists),
+        "bytes_read": activity.bytes_read,
+        "notes": rendered.notes,
+    })
+}
+
+fn sentence(arguments: &Arguments, dataset: &Dataset, rendered: &Rendered) -> String {
+    let activity = dataset.store().activity();
+    let levels: Vec<String> = rendered.levels.iter().map(LevelId::to_string).collect();
+    format!(
+        "{}: {} of level {}; {}, {} bytes",
+        arguments.output.display(),
+        counted(rendered.vertices, ["vertex", "vertices"]),
+        levels.join(", "),
+        counted(
+            activity.requests.saturating_add(activity.lists),
+            ["request", "requests"]
+        ),
+        grouped(activity.bytes_read),
+    )
+}

@@ -1,0 +1,160 @@
+//! Round numbers, and how they are written.
+
+/// The units of lengths that are known, by their full names, in metres.
+const METRES: [(&str, &str, f64); 9] = [
+    ("angstrom", "Å", 1e-10),
+    ("nanometer", "nm", 1e-9),
+    ("micrometer", "µm", 1e-6),
+    ("micron", "µm", 1e-6),
+    ("millimeter", "mm", 1e-3),
+    ("centimeter", "cm", 1e-2),
+    ("meter", "m", 1.0),
+    ("metre", "m", 1.0),
+    ("kilometer", "km", 1e3),
+];
+
+/// 1, 2 or 5 times a power of ten, at most `most`.
+pub(crate) fn round_below(most: f64) -> f64 {
+    if !most.is_finite() || most <= 0.0 {
+        return 1.0;
+    }
+    let power = 10_f64.powf(most.log10().floor());
+    // A power may be off by one where logarithms are not exact.
+    let steps = [5.0, 2.0, 1.0, 0.5].map(|step| step * power);
+    steps
+        .into_iter()
+        .find(|step| *step <= most * (1.0 + 1e-9))
+        .unwrap_or(power)
+}
+
+/// Round numbers between two, about so many, each with its text.
+pub(crate) fn ticks(low: f64, high: f64, about: u32) -> Vec<(f64, String)> {
+    let span = high - low;
+    if !span.is_finite() || span <= 0.0 {
+        return Vec::new();
+    }
+    let rough = span / f64::from(about.max(1));
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * power);
+    let step = step
+        .into_iter()
+        .find(|step| *step >= rough * (1.0 - 1e-9))
+        .unwrap_or(power);
+    let first = (low / step - 1e-6).ceil();
+    let last = (high / step + 1e-6).floor();
+    let count = (last - first).clamp(-1.0, 50.0);
+    let mut ticks = Vec::new();
+    let mut at = 0.0;
+    while at <= count {
+        let value = (first + at) * step;
+        ticks.push((value, written(value, step)));
+        at += 1.0;
+    }
+    ticks
+}
+
+/// A number with no more places than its step has.
+pub(crate) fn written(value: f64, step: f64) -> String {
+    let size = value.abs().max(step.abs());
+    if size >= 1e6 || size > 0.0 && size < 1e-3 {
+        let text = format!("{value:.2e}");
+        // 5.00e-4 says no more than 5e-4.
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        let digits = digits.trim_end_matches('0').trim_end_matches('.');
+        return if value == 0.0 {
+            "0".to_owned()
+        } else {
+            format!("{digits}e{power}")
+        };
+    }
+    let places = (0..7_usize).find(|places| {
+        let scaled = step * 10_f64.powi(i32::try_from(*places).unwrap_or(0));
+        (scaled - scaled.round()).abs() < 1e-6 * scaled.abs().max(1e-9)
+    });
+    let places = places.unwrap_or(6);
+    let text = format!("{value:.places$}");
+    if text.trim_start_matches(['-', '0', '.']).is_empty() {
+        "0".to_owned()
+    } else {
+        text
+    }
+}
+
+/// A round length of at most `most` in a unit, and how it is written.
+pub(crate) fn bar(most: f64, unit: Option<&str>) -> (f64, String) {
+    let metres = METRES
+        .iter()
+        .find(|(name, symbol, _)| unit.is_some_and(|unit| *name == unit || *symbol == unit));
+    let Some((_, _, metres)) = metres else {
+        let length = round_below(most);
+        return (
+            length,
+            format!("{} {}", written(length, length), unit.unwrap_or("units")),
+        );
+    };
+    let fits = |(_, symbol, _): &&(&str, &str, f64)| ["nm", "µm", "mm", "m", "km"].contains(symbol);
+    let mut units = METRES.iter().filter(fits);
+    let best = units.rfind(|(_, _, size)| most * metres >= *size);
+    let (_, symbol, size) = best.unwrap_or(&METRES[1]);
+    let length = round_below(most * metres / size);
+    (
+        length * size / metres,
+        format!("{} {symbol}", written(length, length)),
+    )
+}
+
+/// A count with blanks between thousands.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_ticks(low: f64, high: f64, want: &[&str]) {
+        let found: Vec<String> = ticks(low, high, 4)
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect();
+        assert_eq!(found, want);
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        check_ticks(0.0, 1.0, &["0", "0.25", "0.50", "0.75", "1.00"]);
+        check_ticks(0.13, 0.87, &["0.2", "0.4", "0.6", "0.8"]);
+        check_ticks(-3.0, 17.0, &["0", "5", "10", "15"]);
+        check_ticks(0.0, 4e7, &["0", "1e7", "2e7", "3e7", "4e7"]);
+        check_ticks(1.0, 1.0, &[]);
+        check_ticks(f64::NAN, 1.0, &[]);
+        check_ticks(f64::NEG_INFINITY, f64::INFINITY, &[]);
+    }
+
+    #[test]
+    fn scale_bars_are_in_the_unit_that_fits() {
+        assert_eq!(bar(37.0, Some("millimeter")).1, "20 mm");
+        assert_eq!(bar(3700.0, Some("micrometer")).1, "2 mm");
+        assert_eq!(bar(0.37, Some("µm")).1, "200 nm");
+        assert_eq!(bar(37.0, None).1, "20 units");
+        assert_eq!(bar(0.004, Some("parsec")).1, "0.002 parsec");
+        assert!((bar(3700.0, Some("micrometer")).0 - 2000.0).abs() < 1e-6);
+        assert!((bar(f64::NAN, None).0 - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn counts_have_blanks_between_thousands() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(1234), "1 234");
+        assert_eq!(grouped(100_000_000), "100 000 000");
+    }
+}

@@ -1,0 +1,126 @@
+//! How a store is cut up: how many vertices are in its chunks and fragments.
+
+use zvf::{
+    Dataset, Info,
+    format::fragment::FragmentIndex,
+    model::{layout::Part, level::LevelId},
+};
+
+use crate::error::RenderError;
+
+/// Chunks whose fragments are read at once.
+const AT_ONCE: usize = 256;
+
+/// How often numbers occur, by powers of two: class n counts those of 2ⁿ⁻¹ to 2ⁿ - 1, class 0
+/// zeros.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Counts by class; as long as it takes.
+    pub classes: Vec<u64>,
+    /// How many numbers there are.
+    pub count: u64,
+    /// The sum of all.
+    pub sum: u64,
+    /// The greatest.
+    pub most: u64,
+}
+
+impl Histogram {
+    fn add(&mut self, number: u64) {
+        let class = usize::try_from(u64::BITS - number.leading_zeros()).unwrap_or(0);
+        if self.classes.len() <= class {
+            self.classes.resize(class + 1, 0);
+        }
+        if let Some(count) = self.classes.get_mut(class) {
+            *count += 1;
+        }
+        self.count += 1;
+        self.sum = self.sum.saturating_add(number);
+        self.most = self.most.max(number);
+    }
+
+    /// The mean of all numbers.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+}
+
+/// How a level is cut up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LevelShape {
+    /// Its number.
+    pub level: LevelId,
+    /// Vertices, when they can be counted.
+    pub vertices: Option<u64>,
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// Vertices of chunks.
+    pub chunks: Histogram,
+    /// Vertices of fragments.
+    pub fragments: Histogram,
+    /// Chunks whose fragments cannot be read.
+    pub unread: u64,
+}
+
+/// Counts what is in chunks and fragments. Reads the fragment index of every chunk, and no
+/// vertices.
+///
+/// # Errors
+///
+/// [`RenderError`] when a level cannot be opened. Chunks that cannot be read are counted.
+pub async fn shape(dataset: &Dataset, info: &Info) -> Result<Vec<LevelShape>, RenderError> {
+    let session = dataset.session();
+    let mut levels = Vec::with_capacity(info.levels.len());
+    for level in &info.levels {
+        let mut shape = LevelShape {
+            level: level.level,
+            vertices: level.vertices,
+            bytes: level.bytes,
+            chunks: Histogram::default(),
+            fragments: Histogram::default(),
+            unread: 0,
+        };
+        let part = session
+            .stored_part(level.level, &Part::VertexFragments)
+            .await;
+        if let Some(part) = part.map_err(zvf::Error::from)? {
+            for chunks in part.chunks().chunks(AT_ONCE) {
+                for cell in session.stored_cells(&part, chunks).await {
+                    match cell.ok().as_deref().map(FragmentIndex::parse) {
+                        Some(Ok(index)) => shape.add(&index),
+                        _ => shape.unread += 1,
+                    }
+                }
+            }
+        }
+        levels.push(shape);
+    }
+    Ok(levels)
+}
+
+impl LevelShape {
+    fn add(&mut self, index: &FragmentIndex<'_>) {
+        for rows in index {
+            self.fragments.add(rows.len());
+        }
+        // Fragments may share rows.
+        self.chunks.add(index.extent());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_powers_of_two() {
+        let mut histogram = Histogram::default();
+        for number in [0, 1, 2, 3, 4, 7, 8, u64::MAX] {
+            histogram.add(number);
+        }
+        assert_eq!(histogram.classes.get(..5), Some(&[1, 1, 2, 2, 1][..]));
+        assert_eq!(histogram.classes.len(), 65);
+        assert_eq!((histogram.count, histogram.most), (8, u64::MAX));
+    }
+}

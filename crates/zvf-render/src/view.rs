@@ -1,0 +1,343 @@
+//! Where a picture is looked at from.
+
+use core::str::FromStr;
+
+/// Three numbers in space.
+pub(crate) type Vector = [f32; 3];
+
+/// Where a picture is looked at from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct View {
+    /// Degrees around the third axis; 0 looks along the second, 90 against the first.
+    pub azimuth: f64,
+    /// Degrees above the plane of the first two axes.
+    pub elevation: f64,
+    /// Whether what is nearer is larger.
+    pub is_perspective: bool,
+}
+
+/// Why text is no view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a view is axial, coronal, sagittal, iso, or azimuth,elevation in degrees")]
+pub struct ViewError;
+
+impl View {
+    /// From such a side, without perspective.
+    pub const fn new(azimuth: f64, elevation: f64) -> Self {
+        Self {
+            azimuth,
+            elevation,
+            is_perspective: false,
+        }
+    }
+
+    /// With what is nearer larger.
+    #[must_use]
+    pub const fn perspective(mut self) -> Self {
+        self.is_perspective = true;
+        self
+    }
+
+    /// Along the third axis: the first is to the right, the second up.
+    pub const AXIAL: Self = Self::new(0.0, 90.0);
+    /// Along the second axis: the first is to the right, the third up.
+    pub const CORONAL: Self = Self::new(0.0, 0.0);
+    /// Along the first axis: the second is to the right, the third up.
+    pub const SAGITTAL: Self = Self::new(90.0, 0.0);
+    /// From a corner.
+    pub const ISO: Self = Self::new(35.0, 24.0);
+}
+
+impl FromStr for View {
+    type Err = ViewError;
+
+    fn from_str(text: &str) -> Result<Self, ViewError> {
+        match text {
+            "axial" => Ok(Self::AXIAL),
+            "coronal" => Ok(Self::CORONAL),
+            "sagittal" => Ok(Self::SAGITTAL),
+            "iso" => Ok(Self::ISO),
+            _ => {
+                let (azimuth, elevation) = text.split_once(',').ok_or(ViewError)?;
+                let degrees = |text: &str| {
+                    let number = text.trim().parse::<f64>().ok();
+                    number
+                        .filter(|number| number.abs() <= 360.0)
+                        .ok_or(ViewError)
+                };
+                Ok(Self::new(degrees(azimuth)?, degrees(elevation)?))
+            }
+        }
+    }
+}
+
+/// The directions of a picture in the space of a store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    right: Vector,
+    up: Vector,
+    toward: Vector,
+}
+
+impl Turn {
+    pub(crate) fn of(view: View) -> Self {
+        let (azimuth, elevation) = (view.azimuth.to_radians(), view.elevation.to_radians());
+        let (sine, cosine) = (azimuth.sin(), azimuth.cos());
+        let (high, flat) = (elevation.sin(), elevation.cos());
+        Self {
+            right: [cosine as f32, sine as f32, 0.0],
+            up: [(-sine * high) as f32, (cosine * high) as f32, flat as f32],
+            toward: [(sine * flat) as f32, (-cosine * flat) as f32, high as f32],
+        }
+    }
+
+    /// Right, up and toward who looks.
+    pub(crate) fn apply(&self, at: Vector) -> Vector {
+        [dot(self.right, at), dot(self.up, at), dot(self.toward, at)]
+    }
+}
+
+pub(crate) fn dot(a: Vector, b: Vector) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+pub(crate) fn minus(a: Vector, b: Vector) -> Vector {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+pub(crate) fn cross(a: Vector, b: Vector) -> Vector {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
+
+/// In the same direction, as long as 1; `None` where there is no direction.
+pub(crate) fn unit(a: Vector) -> Option<Vector> {
+    // Far from the limits of floats first: squares of coordinates overflow.
+    let most = a.iter().fold(0.0_f32, |most, part| most.max(part.abs()));
+    let scaled = a.map(|part| part / most);
+    let length = dot(scaled, scaled).sqrt();
+    (length.is_finite() && length > 0.0).then(|| scaled.map(|part| part / length))
+}
+
+/// A box in the directions of a picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Extent {
+    pub(crate) low: Vector,
+    pub(crate) high: Vector,
+}
+
+impl Extent {
+    pub(crate) const EMPTY: Self = Self {
+        low: [f32::INFINITY; 3],
+        high: [f32::NEG_INFINITY; 3],
+    };
+
+    pub(crate) fn add(&mut self, at: Vector) {
+        for ((low, high), at) in self.low.iter_mut().zip(&mut self.high).zip(at) {
+            *low = low.min(at);
+            *high = high.max(at);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.low[0] > self.high[0]
+    }
+
+    fn centre(&self) -> Vector {
+        [0, 1, 2].map(|axis: usize| self.low[axis] / 2.0 + self.high[axis] / 2.0)
+    }
+
+    fn size(&self) -> Vector {
+        [0, 1, 2].map(|axis: usize| self.high[axis] - self.low[axis])
+    }
+}
+
+/// A place on a picture: dots to the right and down, and how near it is, in units of the store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spot {
+    pub(crate) x: f32,
+    pub(crate) y: f32,
+    pub(crate) near: f32,
+    /// How much larger it is than what is at the centre.
+    pub(crate) zoom: f32,
+}
+
+/// From places in space to places on a picture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Camera {
+    turn: Turn,
+    centre: Vector,
+    /// Dots of a unit at the centre.
+    pub(crate) scale: f32,
+    middle: [f32; 2],
+    /// From the centre to the eye; without perspective it is nowhere.
+    distance: Option<f32>,
+    /// From the centre to the nearest and the farthest.
+    pub(crate) depth: f32,
+}
+
+/// A part of a picture, in dots.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Window {
+    pub(crate) from: [f32; 2],
+    pub(crate) size: [f32; 2],
+}
+
+impl Camera {
+    /// Fits what is in `extent` into `window`.
+    pub(crate) fn fit(view: View, extent: &Extent, window: &Window) -> Self {
+        let centre = extent.centre();
+        let size = extent.size();
+        let most = size.iter().fold(0.0_f32, |most, side| most.max(*side));
+        // A single place is shown as if it were a unit wide.
+        let most = if most > 0.0 && most.is_finite() {
+            most
+        } else {
+            1.0
+        };
+        let [width, height, _] = size.map(|side| side.max(most * 1e-3));
+        let depth = (size[2] / 2.0).max(most * 1e-3);
+        let distance = view.is_perspective.then_some(most * 1.6 + depth);
+        // The nearest is the largest.
+        let zoom = distance.map_or(1.0, |distance| distance / (distance - depth));
+        let scale = (window.size[0] / width).min(window.size[1] / height) / zoom;
+        Self {
+            turn: Turn::of(view),
+            centre,
+            scale,
+            middle: [0, 1].map(|axis: usize| window.from[axis] + window.size[axis] / 2.0),
+            distance,
+            depth,
+        }
+    }
+
+    /// The same view of these places, as large as the window takes. With perspective, what is
+    /// nearest need not be what is widest.
+    pub(crate) fn tightened(mut self, places: &[Vector], window: &Window) -> Self {
+        let mut seen = Extent::EMPTY;
+        for spot in places.iter().filter_map(|at| self.spot(*at)) {
+            seen.add([spot.x, spot.y, 0.0]);
+        }
+        let [width, height, _] = seen.size();
+        let share = (window.size[0] / width.max(1.0)).min(window.size[1] / height.max(1.0));
+        if seen.is_empty() || !share.is_finite() {
+            return self;
+        }
+        let middle = seen.centre();
+        for (axis, (own, from)) in self.middle.iter_mut().zip(window.from).enumerate() {
+            *own = from + window.size[axis] / 2.0 + (*own - middle[axis]) * share;
+        }
+        self.scale *= share;
+        self
+    }
+
+    pub(crate) fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    /// Where a place is seen; `None` behind the eye.
+    pub(crate) fn spot(&self, at: Vector) -> Option<Spot> {
+        let [x, y, near] = minus(self.turn.apply(at), self.centre);
+        let zoom = match self.distance {
+            None => 1.0,
+            Some(distance) => distance / (distance - near),
+        };
+        let scale = self.scale * zoom;
+        let spot = Spot {
+            x: self.middle[0] + x * scale,
+            y: self.middle[1] - y * scale,
+            near,
+            zoom,
+        };
+        (zoom > 0.0 && spot.x.is_finite() && spot.y.is_finite()).then_some(spot)
+    }
+
+    /// How near something is that is seen so much larger; for faces, whose dots share lines of
+    /// sight and not steps in space.
+    pub(crate) fn near(&self, zoom: f32, near: f32) -> f32 {
+        match self.distance {
+            None => near,
+            Some(distance) => distance - distance / zoom,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(view: View, right: Vector, up: Vector) {
+        let turn = Turn::of(view);
+        let is_near = |a: Vector, b: Vector| minus(a, b).iter().all(|part| part.abs() < 1e-6);
+        assert!(is_near(turn.apply(right), [1.0, 0.0, 0.0]), "{turn:?}");
+        assert!(is_near(turn.apply(up), [0.0, 1.0, 0.0]), "{turn:?}");
+        assert!(is_near(cross(turn.right, turn.up), turn.toward), "{turn:?}");
+    }
+
+    #[test]
+    fn views_have_axes_where_they_say() {
+        let [x, y, z] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        check(View::AXIAL, x, y);
+        check(View::CORONAL, x, z);
+        check(View::SAGITTAL, y, z);
+        check("0,90".parse().unwrap(), x, y);
+    }
+
+    #[test]
+    fn what_is_no_view_is_refused() {
+        for text in ["", "up", "1", "1,2,3", "nan,0", "inf,0", "1e9,0"] {
+            assert_eq!(text.parse::<View>(), Err(ViewError), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_comes_into_the_window() {
+        let window = Window {
+            from: [10.0, 20.0],
+            size: [300.0, 200.0],
+        };
+        for view in [
+            View::ISO,
+            View::ISO.perspective(),
+            View::AXIAL.perspective(),
+        ] {
+            let turn = Turn::of(view);
+            let mut extent = Extent::EMPTY;
+            let corners: Vec<Vector> = (0..8_u8)
+                .map(|at| {
+                    let side = |bit: u8, size: f32| if at & bit > 0 { size } else { 0.0 };
+                    [side(1, 3.0), side(2, 70.0), side(4, 20.0)]
+                })
+                .collect();
+            for at in &corners {
+                extent.add(turn.apply(*at));
+            }
+            let camera = Camera::fit(view, &extent, &window);
+            let tight = camera.tightened(&corners, &window);
+            let spots: Vec<Spot> = corners.iter().filter_map(|at| tight.spot(*at)).collect();
+            let wide = spots
+                .iter()
+                .fold((f32::MAX, f32::MIN), |(a, b), s| (a.min(s.x), b.max(s.x)));
+            let tall = spots
+                .iter()
+                .fold((f32::MAX, f32::MIN), |(a, b), s| (a.min(s.y), b.max(s.y)));
+            let is_filled = wide.1 - wide.0 > 299.0 || tall.1 - tall.0 > 199.0;
+            assert!(
+                is_filled && wide.0 > 9.0 && tall.1 < 221.0,
+                "{wide:?} {tall:?}"
+            );
+            for corner in corners {
+                let spot = camera.spot(corner).unwrap();
+                assert!(
+                    (9.9..=310.1).contains(&spot.x) && (19.9..=220.1).contains(&spot.y),
+                    "{spot:?}"
+                );
+                assert!((camera.near(spot.zoom, spot.near) - spot.near).abs() < 1e-3);
+            }
+        }
+    }
+}

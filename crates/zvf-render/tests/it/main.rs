@@ -1,0 +1,25 @@
+//! Pictures of small stores, compared with those that were looked at.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a panic is how a test fails"
+)]
+
+mod hostile;
+mod pictures;
+mod png;
+mod stores;
+
+use zvf::Dataset;
+use zvf_render::{RenderError, RenderOptions, Rendered, render};
+
+fn small() -> RenderOptions {
+    let mut options = RenderOptions::default();
+    (options.width, options.height) = (320, 240);
+    options
+}
+
+async fn drawn(store: &stores::Made, options: &RenderOptions) -> Result<Rendered, RenderError> {
+    let dataset = Dataset::open(&store.address()).await.unwrap();
+    render(&dataset, options).await
+}

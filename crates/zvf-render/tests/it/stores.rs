@@ -1,0 +1,173 @@
+//! Small stores of every kind, made of formulas.
+
+use std::f32::consts::TAU;
+
+use tempfile::TempDir;
+use zvf::{
+    CreateOptions,
+    build::{Attribute, Axis, Design, Geometry, GeometryKind, Numbers, Values},
+};
+
+pub(crate) struct Made(TempDir);
+
+impl Made {
+    pub(crate) fn address(&self) -> String {
+        self.0.path().join("store.zv").display().to_string()
+    }
+}
+
+pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
+    let made = Made(tempfile::tempdir().unwrap());
+    let mut design = Design::new(kind);
+    let axes = ["x", "y", "z"].map(|name| Axis {
+        name: name.to_owned(),
+        kind: "space".to_owned(),
+        unit: Some("micrometer".to_owned()),
+    });
+    design.axes = Some(axes[..geometry.axes()].to_vec());
+    let options = CreateOptions::default();
+    zvf::create(&made.address(), geometry, design, &options)
+        .await
+        .unwrap();
+    made
+}
+
+fn numbers(name: &str, values: Vec<f32>) -> Attribute {
+    let values = Values::Numbers(Numbers::float32(1, values));
+    Attribute {
+        name: name.to_owned(),
+        values,
+    }
+}
+
+fn steps(count: u16) -> impl Iterator<Item = f32> {
+    (0..count).map(move |step| f32::from(step) / f32::from(count))
+}
+
+/// A winding band of points, with words and numbers.
+pub(crate) async fn points() -> Made {
+    let (mut positions, mut words, mut heights) = (Vec::new(), Vec::new(), Vec::new());
+    for turn in steps(60) {
+        for lane in steps(12) {
+            let (sine, cosine) = (turn * TAU * 2.0).sin_cos();
+            let radius = 20.0 + 14.0 * lane;
+            positions.extend([radius * cosine, radius * sine, 50.0 * turn]);
+            words.push(Some(
+                ["inner", "middle", "outer"][if lane < 0.3 {
+                    0
+                } else if lane < 0.7 {
+                    1
+                } else {
+                    2
+                }]
+                .to_owned(),
+            ));
+            heights.push(turn * 5.0);
+        }
+    }
+    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    geometry.vertex = vec![
+        Attribute {
+            name: "lane".to_owned(),
+            values: Values::Text(words),
+        },
+        numbers("height", heights),
+    ];
+    made(GeometryKind::Points, geometry).await
+}
+
+/// Arches beside each other.
+pub(crate) async fn paths() -> Made {
+    let (mut positions, mut offsets, mut fa, mut lengths) =
+        (Vec::new(), vec![0], Vec::new(), Vec::new());
+    for arch in steps(24) {
+        for at in steps(40) {
+            let (sine, cosine) = (at * TAU * 0.5).sin_cos();
+            positions.extend([
+                40.0 * cosine,
+                90.0 * arch - 45.0,
+                (18.0 + 14.0 * arch) * sine,
+            ]);
+            fa.push(sine * 0.8);
+        }
+        offsets.push(u64::try_from(fa.len()).unwrap());
+        lengths.push(100.0 + arch * 40.0);
+    }
+    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    geometry.part_offsets = Some(offsets);
+    geometry.vertex = vec![numbers("fa", fa)];
+    geometry.object = vec![numbers("length", lengths)];
+    made(GeometryKind::Streamlines, geometry).await
+}
+
+/// Three trees.
+pub(crate) async fn trees() -> Made {
+    let (mut positions, mut objects, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for tree in 0..3_i64 {
+        let mut tips = vec![(
+            f32::from(u8::try_from(tree).unwrap()) * 60.0,
+            0.0,
+            0.0,
+            1.57,
+            26.0,
+            None,
+        )];
+        while let Some((x, y, z, angle, length, parent)) = tips.pop() {
+            let node = i64::try_from(objects.len()).unwrap();
+            positions.extend([x, y, z]);
+            objects.push(tree);
+            if let Some(parent) = parent {
+                links.extend([node, parent]);
+            }
+            if length > 6.0 {
+                for turn in [-0.5_f32, 0.45] {
+                    let angle: f32 = angle + turn;
+                    let (x, z) = (x + length * angle.cos(), z + length * angle.sin());
+                    tips.push((
+                        x,
+                        y + turn * length * 0.6,
+                        z,
+                        angle,
+                        length * 0.74,
+                        Some(node),
+                    ));
+                }
+            }
+        }
+    }
+    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    geometry.object_ids = Some(objects);
+    geometry.links = links;
+    made(GeometryKind::Skeletons, geometry).await
+}
+
+/// A ring with waves on it.
+pub(crate) async fn ring() -> Made {
+    let (around, across) = (72_u16, 30_u16);
+    let (mut positions, mut height, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, u) in (0_i64..).zip(steps(around)) {
+        for (j, v) in (0_i64..).zip(steps(across)) {
+            let wave = 1.0 + 0.12 * (u * TAU * 9.0).sin() * (v * TAU * 2.0).sin();
+            let (sine, cosine) = (v * TAU).sin_cos();
+            let radius = 40.0 + 15.0 * wave * cosine;
+            positions.extend([
+                radius * (u * TAU).cos(),
+                radius * (u * TAU).sin(),
+                15.0 * wave * sine,
+            ]);
+            height.push(15.0 * wave * sine);
+            let row = |i: i64, j: i64| {
+                i.rem_euclid(around.into()) * i64::from(across) + j.rem_euclid(across.into())
+            };
+            let corners = [row(i, j), row(i + 1, j), row(i + 1, j + 1), row(i, j + 1)];
+            links.extend([
+                corners[0], corners[1], corners[2], corners[0], corners[2], corners[3],
+            ]);
+        }
+    }
+    let mut geometry = Geometry::new(Numbers::float32(3, positions));
+    geometry.link_width = 3;
+    geometry.links = links;
+    geometry.vertex = vec![numbers("height", height)];
+    made(GeometryKind::Mesh, geometry).await
+}
