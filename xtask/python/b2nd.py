@@ -38,6 +38,11 @@ NUMBERS = {
 }
 # Both are one value of MessagePack.
 LAYER, LATER = "A", "B"
+# What attributes may be; text and lists past the borders of MessagePack's short forms.
+ATTRIBUTES = [
+    None, True, 0, 127, 128, 65536, 2**63, -1, -33, -(2**40), 1.5, 1e300, "", "é" * 20, "x" * 300, "y" * 70000,
+    [], [1, [2, "three"]], list(range(20)), {}, {"a": {"b": [None, False]}}, {str(n): n for n in range(20)},
+]
 
 
 class Ours:
@@ -121,6 +126,7 @@ class Case:
         self.filters = random.pick(FILTERS)
         self.split = random.pick(["always", "never", "auto"])
         self.sparse = random.chance(30)
+        self.attributes = {f"a{n}": random.pick(ATTRIBUTES) for n in range(random.below(4))}
         self.data = values(random, self.shape, self.dtype)
         self.raw = folder / "values.bin"
         self.path = folder / "array.b2nd"
@@ -139,7 +145,7 @@ class Case:
             do="write", path=str(path or self.path), raw=self.put(self.data), shape=self.shape,
             chunks=self.chunks, blocks=self.blocks, dtype=self.text, codec=self.codec,
             level=self.level, filters=self.filters, split=self.split, form=form,
-            sparse=self.sparse and form == "b2nd", layer=LAYER,
+            sparse=self.sparse and form == "b2nd", layer=LAYER, attributes=self.attributes,
         )
 
     def read(self, **selection):
@@ -186,6 +192,8 @@ class Case:
         assert array.dtype == self.dtype, f"{array.dtype} for {self.dtype}"
         assert array.schunk.meta["fixed"] == ord(LAYER), "metalayer"
         assert array.schunk.vlmeta["variable"] == ord(LAYER), "vlmetalayer"
+        for name, value in self.attributes.items():
+            assert array.schunk.vlmeta[name] == value, f"attribute {name}: {value}"
         self.check_theirs(array, "written by ours")
         if can_change and "delta" not in self.filters:
             start, stop = part(self.random, self.shape)
@@ -207,6 +215,11 @@ class Case:
             self.data, chunks=self.chunks, blocks=self.blocks, cparams=cparams,
             urlpath=str(self.path), contiguous=not self.sparse, mode="w",
         )
+        array = blosc2.open(str(self.path), mode="a")
+        for name, value in self.attributes.items():
+            array.schunk.vlmeta[name] = value
+        del array
+        self.ours.ask(do="attributes", path=str(self.path), attributes=self.attributes)
         self.check_ours("written by theirs")
         if can_change:
             shape, self.data = self.grown()

@@ -1,26 +1,42 @@
-//! Measurements beside the Python reference.
+//! Measurements beside others.
+
+use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
 
 use crate::{options::Options, stage::Done};
 
+mod dense;
 mod format;
+pub(crate) mod kernels;
 mod pyramids;
 mod reads;
+mod speed;
 mod writes;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let further = options.further_words();
+    if let Some(base) = options.text("compare") {
+        return kernels::compare(Path::new(base));
+    }
     match options.word() {
+        None => speed::run(speed::Extent {
+            quick: options.flag("quick"),
+            huge: options.flag("huge"),
+        }),
+        Some("kernels") => kernels::run(options.flag("write")),
+        Some("dense") => dense::run(further),
         Some("pyramids") => pyramids::run(further, options.flag("large")),
         Some("reads") => reads::run(further),
         Some("writes") => writes::run(further),
-        None | Some("format") => {
+        Some("format") => {
             ensure!(further.is_empty(), "`bench format` takes nothing more");
             format::run()
         }
         Some(unknown) => {
-            bail!("no bench {unknown}; there are `format`, `pyramids`, `reads` and `writes`")
+            bail!(
+                "no bench {unknown}; there are `dense`, `format`, `kernels`, `pyramids`, `reads` and `writes`"
+            )
         }
     }
 }

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::{
+    bench::kernels,
     conformance, fixtures, fuzz, nostd,
     run::cargo,
     servers,
@@ -36,7 +37,8 @@ pub(crate) fn all() -> Stages {
         .run("conformance: random stores", conformance::random::few)
         .run("conformance: migrated stores", conformance::migrated)
         .run("conformance: arrays of Blosc2", conformance::arrays)
-        .run("fuzz", || fuzz::each(FUZZ_SECONDS));
+        .run("fuzz", || fuzz::each(FUZZ_SECONDS))
+        .run("instructions of kernels", kernels::check);
     stages
 }
 

@@ -15,6 +15,7 @@ use crate::{
     python,
     run::{self, Run, cargo},
     stage::Done,
+    workspace,
 };
 
 const MARK: &str = "conformance: ";
@@ -109,6 +110,10 @@ fn written(seed: Option<u64>) -> Result<Done> {
         .arg(ours)
         .arg(metadata::scratch("xtask")?.join("created"));
     seeded(script, seed).run()?;
+    // The guide sets tasks side by side with this release.
+    if let Some(script) = python::script("guide.py")? {
+        script.arg(workspace::root().join("docs/python.md")).run()?;
+    }
     Ok(Done::Passed)
 }
 

@@ -7,6 +7,7 @@
 
 use std::process::ExitCode;
 
+mod api;
 mod bench;
 mod ci;
 mod conformance;
@@ -55,6 +56,8 @@ cargo xtask COMMAND
     --migrated         only the recorded stores, migrated to 0.9 and read by the reference
   rules                rewrite docs/rules.md from the validator's code
     --check            compare instead of writing
+  api                  rewrite docs/api, the public items of every library
+    --check            compare instead of writing
   pictures [NAME]…     redraw docs/pictures: the demo, levels of a small store of each kind, or some
   servers              stores read from an S3 server, Azurite and a web server, with faults between
   nostd                no_std and no-panic probes, cross builds of the format crate
@@ -62,7 +65,16 @@ cargo xtask COMMAND
     --seconds N        for each target (default 60)
     --list             print the targets
     --reproduce HEX    run one input
-  bench [format]       speed beside the Python reference and memcpy
+  bench                speed beside everybody else, costs in a bucket, scaling; writes
+                       docs/performance.md
+    --quick            less of it, in three minutes, and leaves the page as it is
+    --huge             also stores of 10^8 vertices in a bucket
+    --compare FILE     only instructions of inner loops, which may be 3 % more than in FILE
+  bench kernels        the same beside xtask/kernels.json
+    --write            keeps what is counted there
+  bench format         speed of the format crate beside the Python reference and memcpy
+  bench dense [N]…     slices of dense arrays, on so many threads, beside python-blosc2,
+                       Tetration and zarr-python
   bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
                        stores of a million vertices or some; makes them first
   bench pyramids [SIZE]… [--large]  time and memory of making levels beside the reference
@@ -91,6 +103,7 @@ fn main() -> ExitCode {
         "fixtures" => single(fixtures::from_options(&options)),
         "conformance" => single(conformance::from_options(&options)),
         "rules" => single(rules::from_options(&options)),
+        "api" => single(api::from_options(&options)),
         "pictures" => single(pictures::from_options(&options)),
         "servers" => single(servers::all()),
         "nostd" => single(nostd::all()),

@@ -23,6 +23,8 @@ mod symbols;
 pub(crate) const EXCLUDED: [&str; 2] = ["probe/Cargo.toml", "fuzz/Cargo.toml"];
 /// A microcontroller without an operating system, and the browser.
 const TARGETS: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
+/// What shows that the decoders serve there.
+const EXAMPLE: &str = "crates/zvf-format/examples/microcontroller.rs";
 /// The one function the probe exports.
 const ENTRY: &str = "zvf_walk";
 
@@ -94,8 +96,31 @@ fn cross(target: &str) -> Result<()> {
             .arg(target)
             .words(features)
             .run()?;
+        if features.is_empty() {
+            example(target)?;
+        }
     }
     Ok(())
+}
+
+/// Compiles the example for `target`; cargo would build what the tests need for it too.
+fn example(target: &str) -> Result<()> {
+    let built = metadata::scratch(target)?.join("debug");
+    println!("{EXAMPLE} for {target}");
+    program("rustc")
+        .words("--edition 2024 --crate-type lib --emit metadata --target")
+        .arg(target)
+        .arg("--extern")
+        .arg(format!(
+            "zvf_format={}",
+            built.join("libzvf_format.rlib").display()
+        ))
+        .arg("-L")
+        .arg(format!("dependency={}", built.join("deps").display()))
+        .arg("-o")
+        .arg(metadata::scratch("xtask")?.join("microcontroller.rmeta"))
+        .arg(workspace::root().join(EXAMPLE))
+        .run()
 }
 
 fn has_target(target: &str) -> bool {

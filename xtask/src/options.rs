@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 10] = [
-    "b2nd", "check", "large", "list", "manifest", "migrated", "pyramids", "random", "runners",
-    "stores",
+const FLAGS: [&str; 13] = [
+    "b2nd", "check", "huge", "large", "list", "quick", "write", "manifest", "migrated", "pyramids",
+    "random", "runners", "stores",
 ];
-const VALUES: [&str; 5] = ["seconds", "seed", "cases", "reproduce", "runner"];
+const VALUES: [&str; 6] = ["compare", "seconds", "seed", "cases", "reproduce", "runner"];
 
 /// A command's arguments.
 #[derive(Debug, Default)]

@@ -20,10 +20,14 @@ const REFERENCE: &str = "xtask/python/requirements.txt";
 const OLDER: &str = "xtask/python/requirements-020.txt";
 /// Blosc2's own reader and writer.
 const BLOSC2: &str = "xtask/python/requirements-blosc2.txt";
+/// All libraries of dense arrays, to be timed.
+const DENSE: &str = "xtask/python/requirements-dense.txt";
 /// The library before it, which has wheels up to Python 3.10.
 const CATERVA: &str = "xtask/python/requirements-caterva.txt";
 /// What `cargo xtask servers` starts.
 const SERVERS: &str = "xtask/python/requirements-servers.txt";
+/// What `cargo xtask bench` compares with.
+const PEERS: &str = "xtask/python/requirements-peers.txt";
 /// What draws.
 const PICTURES: &str = "xtask/python/requirements-pictures.txt";
 
@@ -53,9 +57,19 @@ pub(crate) fn pictures() -> Result<Option<PathBuf>> {
     environment(PICTURES)
 }
 
+/// The Python that has the peers, or `None` without python3.
+pub(crate) fn peers() -> Result<Option<PathBuf>> {
+    environment(PEERS)
+}
+
 /// The Python that has python-blosc2, or `None` without python3.
 pub(crate) fn blosc2() -> Result<Option<PathBuf>> {
     environment(BLOSC2)
+}
+
+/// The Python that has the libraries of dense arrays, or `None` without python3.
+pub(crate) fn dense() -> Result<Option<PathBuf>> {
+    environment(DENSE)
 }
 
 /// The Python that has caterva, or `None` without Python 3.9.

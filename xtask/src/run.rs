@@ -85,6 +85,12 @@ impl Run {
         self.0.spawn().with_context(|| self.cannot_start())
     }
 
+    /// Starts it, with its input and output to us and its errors where ours go.
+    pub(crate) fn spoken_to(mut self) -> Result<Child> {
+        self.0.stdin(Stdio::piped()).stdout(Stdio::piped());
+        self.0.spawn().with_context(|| self.cannot_start())
+    }
+
     /// Runs it with our own streams.
     pub(crate) fn run(mut self) -> Result<()> {
         let status = self.0.status().with_context(|| self.cannot_start())?;

@@ -5,11 +5,13 @@ use anyhow::{Result, ensure};
 use crate::stage::Done;
 
 mod archives;
+mod book;
 mod docs;
 mod duplicates;
 mod files;
 mod layers;
 mod licences;
+mod packages;
 mod policy;
 mod spdx;
 mod text;
@@ -18,13 +20,15 @@ pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 9] = [
     ("layering", layers::findings),
     ("licences", licences::findings),
     ("duplicate and banned packages", duplicates::findings),
     ("module docs", docs::undocumented),
     ("file length", docs::too_long),
+    ("pages and their links", book::findings),
     ("golden manifest", archives::findings),
+    ("packages", packages::findings),
     ("text", text::findings),
 ];
 

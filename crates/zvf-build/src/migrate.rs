@@ -111,7 +111,8 @@ impl Form {
         self.profile
     }
 
-    fn is_current(&self) -> bool {
+    /// Whether it is of 0.9, whose arrays have a cell for each chunk.
+    pub fn is_current(&self) -> bool {
         self.profile == Profile::V09
     }
 }

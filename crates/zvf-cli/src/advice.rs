@@ -137,6 +137,22 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
     }
 }
 
+/// What lets a store be opened that is refused.
+pub(crate) fn way_in(error: &zvf::Error) -> Option<String> {
+    Some(match error {
+        zvf::Error::Open(OpenError::Feature { feature, .. }) => {
+            format!("build zvf with it: cargo install --path crates/zvf-cli --features {feature}")
+        }
+        zvf::Error::Open(OpenError::NotFound(_)) => {
+            "give the folder that holds the store's zarr.json".to_owned()
+        }
+        zvf::Error::NoStore { .. } => {
+            "the root of a store is the folder whose zarr.json names zarr_vectors".to_owned()
+        }
+        _ => return None,
+    })
+}
+
 fn of_create(error: &CreateError) -> Option<&'static str> {
     match error {
         CreateError::AlreadyThere => Some("--overwrite replaces it, zvf append adds to it"),

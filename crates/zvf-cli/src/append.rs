@@ -8,9 +8,13 @@ use crate::{
     command::Done,
 };
 
-/// Adds the geometry in a file to a store that is there. Objects without ids get new
-/// ones, above all others.
+/// Adds the geometry in a file to a store that is there
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Objects without ids get new ones, above all others.
+
+Examples:
+  zvf append tracts.zv --from more.csv
+  zvf append tracts.zv --from more.csv --out-of-bounds expand")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     work: Work,

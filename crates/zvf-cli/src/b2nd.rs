@@ -7,12 +7,17 @@ use std::{error::Error, path::PathBuf};
 
 use crate::{
     command::Done,
-    dense::{self, Conversion, Memory, Ranges, Slice, Target},
+    dense::{self, Conversion, Slice},
 };
 
 /// Blosc2 .b2nd and Caterva .cat files, and sparse directories: dense arrays in chunks of
 /// blocks, beside vectors.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf b2nd create volume.npy volume.b2nd --chunks 16,16,16
+  zvf b2nd info volume.b2nd
+  zvf b2nd slice volume.b2nd --start 0,0,0 --stop 2,2,2 -o box.npy
+  zvf b2nd verify volume.b2nd")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -34,20 +39,7 @@ struct SliceArguments {
     /// The file or sparse directory.
     file: PathBuf,
     #[command(flatten)]
-    ranges: Ranges,
-    /// Where to write the box: .npy, .b2nd, .tet or .zarr.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    target: Target,
-    #[command(flatten)]
-    memory: Memory,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    quiet: bool,
+    slice: Slice,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
@@ -57,15 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
         Verb::Create(asked) => dense::create_b2nd(asked),
         Verb::Convert(asked) => dense::convert(asked),
         Verb::Slice(asked) => {
-            let array = dense::b2nd(&asked.file, asked.memory)?;
-            let slice = Slice {
-                ranges: &asked.ranges,
-                out: asked.output.as_deref(),
-                target: &asked.target,
-                json: asked.json,
-                quiet: asked.quiet,
-            };
-            dense::slice(&array, &slice)
+            let array = dense::b2nd(&asked.file, asked.slice.memory)?;
+            dense::slice(&array, &asked.slice)
         }
     }
 }

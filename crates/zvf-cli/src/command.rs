@@ -1,5 +1,4 @@
 //! The command line: what is asked for, done, and exited with.
-#![expect(clippy::print_stderr, reason = "a command line tool")]
 
 use std::{
     error::Error,
@@ -7,18 +6,32 @@ use std::{
     process::ExitCode,
 };
 
+use anstyle::{AnsiColor, Style};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{
-    append, b2nd, compact, completions, create, delete, edit, info, migrate, pyramid, query,
-    sample, tet, validate,
+    advice::way_in, append, b2nd, compact, completions, create, delete, doctor, edit, info, man,
+    migrate, pyramid, query, sample, tet, validate,
 };
 #[cfg(feature = "render")]
 use crate::{demo, render};
 
+/// What clap paints its own errors with; nothing is painted into a file, or where `NO_COLOR` is set.
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+
 /// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
 #[derive(Debug, Parser)]
-#[command(name = "zvf", version)]
+#[command(
+    name = "zvf",
+    version,
+    after_help = "Examples:
+  zvf info tracts.zv
+  zvf query tracts.zv --bbox 0,0,0,10,10,10 -o near.csv
+
+`zvf COMMAND --help` has examples of each command. Commands exit with 0 when it is done, 1 when the
+answer is no, and 2 when it could not be done."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -49,7 +62,9 @@ enum Command {
     Render(Box<render::Arguments>),
     Tet(Box<tet::Arguments>),
     B2nd(Box<b2nd::Arguments>),
+    Doctor(doctor::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// What a command has to say when it is done.
@@ -98,6 +113,8 @@ pub fn run() -> ExitCode {
         Command::Render(arguments) => block_on(render::run(&arguments)),
         Command::Tet(arguments) => tet::run(&arguments),
         Command::B2nd(arguments) => b2nd::run(&arguments),
+        Command::Doctor(arguments) => block_on(doctor::run(&arguments)),
+        Command::Man(arguments) => man::run(&arguments, Arguments::command()),
         Command::Completions(arguments) => {
             let script = completions::script(&arguments, &mut Arguments::command());
             Ok(Done::from(script))
@@ -105,7 +122,7 @@ pub fn run() -> ExitCode {
     };
     let printed = done.and_then(|done| {
         for warning in &done.warnings {
-            eprintln!("warning: {warning}");
+            anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {warning}");
         }
         print(&done.text)?;
         Ok(done.is_no)
@@ -114,10 +131,15 @@ pub fn run() -> ExitCode {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("error: {}", sentence(&*error));
+            anstream::eprintln!("{RED}error:{RED:#} {}", hinted(&*error));
             ExitCode::from(2)
         }
     }
+}
+
+/// The command line, for what is made of it: pages, scripts.
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<T, Box<dyn Error>> {
@@ -136,6 +158,15 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
     match writeln!(io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
+    }
+}
+
+/// An error with what to do about it, where nothing else says so.
+fn hinted(error: &(dyn Error + 'static)) -> String {
+    let said = sentence(error);
+    match error.downcast_ref().and_then(way_in) {
+        Some(way_out) => format!("{said}; {way_out}"),
+        None => said,
     }
 }
 

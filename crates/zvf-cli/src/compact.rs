@@ -8,9 +8,14 @@ use crate::{
     command::Done,
 };
 
-/// Tidies a store up after many changes: what objects that went left behind goes,
-/// fragments and links are written in one piece, and objects are sorted.
+/// Tidies a store up after many changes
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "What objects that went left behind goes, fragments and links are written in one piece, and objects are sorted.
+
+Examples:
+  zvf compact tracts.zv"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     work: Work,

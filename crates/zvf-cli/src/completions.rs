@@ -2,8 +2,10 @@
 
 use clap_complete::Shell;
 
-/// Prints what makes a shell complete `zvf`: the script to source.
+/// Prints what makes a shell complete `zvf`: the script to source
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf completions bash > zvf.bash")]
 pub(crate) struct Arguments {
     /// The shell.
     #[arg(value_enum)]

@@ -16,9 +16,16 @@ use crate::{
     query::Selecting,
 };
 
-/// Deletes objects, and links to them: those of these ids, or those of which a query
-/// finds anything. They go whole.
+/// Deletes objects, and links to them
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Objects go whole: those of these ids, or those of which a query finds anything.
+
+Examples:
+  zvf delete tracts.zv --where \"object.length < 5\" --dry-run
+  zvf delete tracts.zv --object 3,4
+  zvf delete tracts.zv --bbox 0,0,0,9,9,9 --mode within"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     work: Work,

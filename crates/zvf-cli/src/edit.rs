@@ -10,9 +10,16 @@ use crate::{
     command::Done,
 };
 
-/// Puts the objects in a file in the place of those of the same ids. They stay in
-/// their groups, and keep attributes of objects that the file does not give.
+/// Puts the objects in a file in the place of those of the same ids
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "They stay in their groups, and keep attributes of objects that the file does not give.
+
+Examples:
+  zvf query tracts.zv --object 7 -o seven.csv
+  zvf edit tracts.zv --from seven.csv
+  zvf edit tracts.zv --from seven.csv --remove 7,8"
+)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     work: Work,

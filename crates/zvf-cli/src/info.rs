@@ -10,9 +10,11 @@ use zvf::{Dataset, Info, LevelInfo, OpenOptions, model::root::GeometryKind};
 
 use crate::{grid, number::grouped};
 
-/// Shows what is in a store: generation, kinds of geometry, bounds, and for
-/// each level what is counted there.
+/// Shows what is in a store: generation, kinds of geometry, bounds, and what each level holds
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf info tracts.zv
+  zvf info tracts.zv --json")]
 pub(crate) struct Arguments {
     /// A folder, a .zip file, or an address of a kind this build knows.
     store: String,

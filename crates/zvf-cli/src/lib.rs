@@ -15,6 +15,7 @@
 //! | `demo` | `zvf demo`: sample stores, and what can be done with them |
 //! | `render` | `zvf render`: a store as a picture |
 //! | `sample` | `zvf sample`: volumes at vertices, as an attribute |
+//! | `doctor`, `completions`, `man` | what this build can do; scripts for shells, manual pages |
 //! | `tet` | `zvf tet`: Tetration files; `b2nd`: `zvf b2nd`, arrays of Blosc2 and Caterva; `dense` is what all dense arrays share |
 //! | `advice` | the way out of what the library refuses |
 
@@ -29,9 +30,11 @@ mod delete;
 #[cfg(feature = "render")]
 mod demo;
 mod dense;
+mod doctor;
 mod edit;
 mod grid;
 mod info;
+mod man;
 mod named;
 mod number;
 mod progress;
@@ -48,4 +51,4 @@ pub mod pyramid;
 pub mod query;
 pub mod validate;
 
-pub use command::run;
+pub use command::{command, run};

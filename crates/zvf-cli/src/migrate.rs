@@ -22,10 +22,16 @@ pub use report::Report;
 /// What stores are migrated to.
 const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
 
-/// Writes a store of 0.6 to 0.9 anew, as one of 0.9 or 0.8. What is there stays as it
-/// is. Cells keep their bytes wherever both generations have the same; known mistakes
-/// of old writers are put right, and what the new store cannot hold is listed.
+/// Writes a store of 0.6 to 0.9 anew, as one of 0.9 or 0.8
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "What is there stays as it is. Cells keep their bytes wherever both generations have the same; known mistakes
+of old writers are put right, and what the new store cannot hold is listed.
+
+Examples:
+  zvf migrate old.zv new.zv
+  zvf migrate new.zv older.zv --profile 0.8"
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct Arguments {
     /// The store: a folder, a .zip file or an address.

@@ -22,11 +22,17 @@ use crate::{
 
 pub use report::Report;
 
-/// Makes coarser levels of a store, which are what large stores are looked at with.
-/// Without options it chooses how, and makes levels until the coarsest has less than
-/// 100 000 vertices or one chunk. Objects keep their ids, and all attributes and groups
-/// come along. Each level is there when all of it is.
+/// Makes coarser levels of a store, which are what large stores are looked at with
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Without options it chooses how, and makes levels until the coarsest has less than 100 000 vertices or one chunk.
+Objects keep their ids, and all attributes and groups come along. Each level is there when all of it is.
+
+Examples:
+  zvf pyramid tracts.zv
+  zvf pyramid tracts.zv --levels 2 --method bins --attribute fa=max
+  zvf pyramid tracts.zv --refresh"
+)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 pub struct Arguments {
     /// The store: a folder or an address.

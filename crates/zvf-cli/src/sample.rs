@@ -10,7 +10,9 @@ use std::{
 };
 
 use serde_json::json;
-use zvf::{AttributeSpec, Dataset, OpenOptions, write_vertex_attribute};
+use zvf::{
+    AttributeSpec, Dataset, OpenOptions, Reduction, write_object_attribute, write_vertex_attribute,
+};
 use zvf_dense::{
     DenseArray, ReadPlan,
     npy::NpyArray,
@@ -24,12 +26,16 @@ use crate::{
     number::{counted, grouped},
 };
 
-/// Gives every vertex the value that a volume has where it is, as an attribute of level 0.
-///
-/// Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n
-/// is at n. Axes of the volume beyond those are values of each vertex. All is written
-/// in one transaction, or nothing.
+/// Gives every vertex the value that a volume has where it is, as an attribute of level 0, or every object what those of its vertices come to
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Axis i of the store, after --affine, is axis i of the volume; the centre of voxel n is at n. Axes of the volume
+beyond those are values of each vertex. All is written in one transaction, or nothing.
+
+Examples:
+  zvf sample tracts.zv volume.npy --into t1 --outside edge
+  zvf sample tracts.zv volume.npy --into mean_t1 --reduce object:mean"
+)]
 pub(crate) struct Arguments {
     /// The store, of format 0.9.
     store: String,
@@ -52,6 +58,10 @@ pub(crate) struct Arguments {
     /// Which dataset of a .tet; not needed when it has one.
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
+    /// Give objects an attribute instead, of what the values of their vertices come to: object:
+    /// and one of mean, sum, min and max. Values that are NaN are left out.
+    #[arg(long, value_name = "OF:HOW")]
+    reduce: Option<Reduced>,
     /// Replace an attribute of that name.
     #[arg(long)]
     overwrite: bool,
@@ -81,6 +91,23 @@ impl core::str::FromStr for Beyond {
         Ok(Self(match text {
             "edge" => Outside::Edge,
             number => Outside::Fill(number.parse()?),
+        }))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reduced(Reduction);
+
+impl core::str::FromStr for Reduced {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(match text {
+            "object:mean" => Reduction::Mean,
+            "object:sum" => Reduction::Sum,
+            "object:min" => Reduction::Min,
+            "object:max" => Reduction::Max,
+            _ => return Err("there are object:mean, object:sum, object:min and object:max"),
         }))
     }
 }
@@ -122,15 +149,25 @@ pub(crate) async fn run(asked: &Arguments) -> Result<Done, Box<dyn Error>> {
         }
     };
     let open = OpenOptions::default();
-    let written = write_vertex_attribute(&asked.store, &open, &spec, Arc::new(values)).await;
+    let (store, values) = (&asked.store, Arc::new(values));
+    let written = match asked.reduce {
+        None => write_vertex_attribute(store, &open, &spec, values).await,
+        Some(Reduced(reduction)) => {
+            write_object_attribute(store, &open, &spec, reduction, values).await
+        }
+    };
     let written = written.map_err(|error| advised(Verb::Sample, error))?;
     let outside = outside.load(Ordering::Relaxed);
     let reads = *reads.lock().unwrap_or_else(PoisonError::into_inner);
+    let dtype = match asked.reduce {
+        None => spec.kind.name(),
+        Some(_) => "float64",
+    };
     let text = match asked.json {
         true => serde_json::to_string_pretty(&json!({
             "store": asked.store,
             "attribute": asked.into,
-            "dtype": spec.kind.name(),
+            "dtype": dtype,
             "row_shape": spec.row_shape,
             "vertices": written.vertices,
             "outside": outside,
@@ -144,7 +181,7 @@ pub(crate) async fn run(asked: &Arguments) -> Result<Done, Box<dyn Error>> {
         false => format!(
             "{}: {} of {}, {} of them outside; {} bytes written",
             asked.into,
-            spec.kind.name(),
+            dtype,
             counted(written.vertices, ["vertex", "vertices"]),
             grouped(outside),
             grouped(written.bytes),

@@ -8,11 +8,17 @@ use std::{error::Error, path::PathBuf};
 
 use crate::{
     command::Done,
-    dense::{self, Conversion, Memory, Ranges, Slice, Target},
+    dense::{self, Conversion, Slice},
 };
 
 /// Tetration .tet files: dense arrays in tiles, beside vectors.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf tet create volume.tet --from t1=volume.npy --checksums
+  zvf tet info volume.tet
+  zvf tet slice volume.tet --start 0,0,0 --stop 2,2,2
+  zvf tet verify volume.tet --deep
+  zvf tet convert volume.tet volume.zarr")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     verb: Verb,
@@ -35,20 +41,7 @@ struct SliceArguments {
     /// The dataset; not needed when there is one.
     dataset: Option<String>,
     #[command(flatten)]
-    ranges: Ranges,
-    /// Where to write the box: .npy, .tet or .zarr.
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    target: Target,
-    #[command(flatten)]
-    memory: Memory,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-    /// Show no progress.
-    #[arg(long, short)]
-    quiet: bool,
+    slice: Slice,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
@@ -58,15 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
         Verb::Create(asked) => create::run(asked),
         Verb::Convert(asked) => dense::convert(asked),
         Verb::Slice(asked) => {
-            let array = dense::open(&asked.file, asked.dataset.as_deref(), asked.memory)?;
-            let slice = Slice {
-                ranges: &asked.ranges,
-                out: asked.output.as_deref(),
-                target: &asked.target,
-                json: asked.json,
-                quiet: asked.quiet,
-            };
-            dense::slice(&*array, &slice)
+            let array = dense::open(&asked.file, asked.dataset.as_deref(), asked.slice.memory)?;
+            dense::slice(&*array, &asked.slice)
         }
     }
 }

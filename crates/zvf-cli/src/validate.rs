@@ -20,10 +20,18 @@ pub use shown::{object, table};
 /// Findings of one rule that are shown to people, who see what is wrong by then.
 const SHOWN: usize = 10;
 
-/// Checks a store: nodes (L1), what they say (L2), every cell and what cells say of
-/// each other (L3), and whether it is the geometry that it says it is (L4). Exits with
-/// 1 when something is an error.
+/// Says whether a store can be trusted, and what is wrong with it
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "L1 looks at nodes, L2 at what they say, L3 at every cell and at what cells say of each other, L4 at whether
+it is the geometry that it says it is. Exits with 1 when something is an error.
+
+Examples:
+  zvf validate tracts.zv
+  zvf validate tracts.zv --level 2 --json
+  zvf validate tracts.zv --repair
+  zvf validate --rules"
+)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"

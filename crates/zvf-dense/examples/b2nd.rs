@@ -1,5 +1,5 @@
 //! Does with arrays of Blosc2 what is asked in JSON, a line each: how
-//! `cargo xtask conformance` drives this crate from Python.
+//! `cargo xtask conformance` and `cargo xtask bench dense` drive this crate from Python.
 //!
 //! Each request has `do`, a `path`, and what that needs; values go through files
 //! of raw bytes. The answer is `ok`, or `error` and why.
@@ -16,12 +16,16 @@ use std::{
 
 use serde_json::Value;
 use zvf_dense::{
-    DenseArray, DenseSink, Dtype, MappedFile, Selection,
-    b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter, DEFAULT_BUDGET},
+    Buffer, DenseArray, DenseSink, Dtype, MappedFile, Selection,
+    b2nd::{B2nd, B2ndDesign, B2ndEditor, B2ndWriter},
     blosc::{Codec, Filter, Split},
+    sample::{SampleOptions, Sampler},
+    tet::{Compression, DatasetSpec, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions},
 };
 
 type Done = Result<(), Box<dyn Error>>;
+#[cfg(feature = "zarr")]
+use zvf_dense::zarr::ZarrArray;
 
 fn main() -> Done {
     let mut out = io::stdout().lock();
@@ -45,28 +49,113 @@ fn answer(request: &Value) -> Result<String, Box<dyn Error>> {
             let selection = selection(request, array.shape())?;
             fs::write(text(request, "raw")?, array.slice(&selection)?)?;
         }
+        "attributes" => {
+            let array = B2nd::open(path)?;
+            let expected = request["attributes"].as_object().ok_or("no attributes")?;
+            if array.attributes() != expected {
+                return Err(format!("attributes are {:?}", array.attributes()).into());
+            }
+        }
         "edit" => edit(request, path)?,
+        "tet" => write_tet(request, path)?,
         "time" => return time(request, path),
+        "copy" => return copy(request),
+        "sample" => return sample(request, path),
         other => return Err(format!("{other} is not known").into()),
     }
     Ok(String::new())
 }
 
+/// An array, by what it is called.
+fn open(path: &Path) -> Result<Box<dyn DenseArray>, Box<dyn Error>> {
+    let extension = path.extension().and_then(|end| end.to_str());
+    Ok(match extension {
+        Some("tet") => {
+            let source = Arc::new(MappedFile::open(path)?);
+            Box::new(TetFile::open(source, TetOptions::default())?.dataset("a")?)
+        }
+        #[cfg(feature = "zarr")]
+        Some("zarr") => Box::new(ZarrArray::open(path, None)?),
+        _ => Box::new(B2nd::open(path)?),
+    })
+}
+
+/// Writes a dataset of `<f4`.
+fn write_tet(request: &Value, path: &Path) -> Done {
+    let compression = match request["zstd"] == true {
+        true => Compression::Zstd(1),
+        false => Compression::Raw,
+    };
+    let (shape, chunks) = (numbers(request, "shape")?, numbers(request, "chunks")?);
+    let spec = DatasetSpec::new("a", TetDtype::F32, &shape, &chunks).compressed(compression);
+    let mut writer = TetWriter::create(path, vec![spec], WriteOptions::default())?;
+    writer.put_array(0, &fs::read(text(request, "raw")?)?)?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// How many microseconds copying memory takes.
+fn copy(request: &Value) -> Result<String, Box<dyn Error>> {
+    let len = usize::try_from(request["bytes"].as_u64().ok_or("no bytes")?)?;
+    let mut from = Buffer::zeros(len).ok_or("no memory")?;
+    let mut to = Buffer::zeros(len).ok_or("no memory")?;
+    from.fill(1);
+    to.fill(2);
+    timed(request, || {
+        to.copy_from_slice(std::hint::black_box(&from));
+        std::hint::black_box(&to);
+        Ok(())
+    })
+}
+
+/// How many microseconds sampling random positions takes, reading included.
+fn sample(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
+    let array = open(path)?;
+    let count = usize::try_from(request["count"].as_u64().ok_or("no count")?)?;
+    let extents = array.shape().iter().map(|extent| u32::try_from(*extent));
+    let extents: Vec<f64> = extents
+        .map(|extent| extent.map(f64::from))
+        .collect::<Result<_, _>>()?;
+    let mut state = 1_u64;
+    let coordinates = extents.iter().cycle().take(count * extents.len());
+    let positions: Vec<f64> = coordinates
+        .map(|extent| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let part = u32::try_from(state >> 32).unwrap_or(0);
+            f64::from(part) / f64::from(u32::MAX) * (extent - 1.0)
+        })
+        .collect();
+    timed(request, || {
+        let sampler = Sampler::new(&*array, extents.len(), &SampleOptions::default())?;
+        std::hint::black_box(sampler.sample(&positions)?);
+        Ok(())
+    })
+}
+
+fn timed(request: &Value, mut act: impl FnMut() -> Done) -> Result<String, Box<dyn Error>> {
+    let mut times = String::new();
+    for _ in 0..request["rounds"].as_u64().ok_or("no rounds")? {
+        let start = Instant::now();
+        act()?;
+        write!(times, " {}", start.elapsed().as_secs_f64() * 1e6)?;
+    }
+    Ok(times)
+}
+
 /// How many microseconds reading each of the selections takes.
 fn time(request: &Value, path: &Path) -> Result<String, Box<dyn Error>> {
-    let array = if request["mapped"] == true {
-        B2nd::from_source(Arc::new(MappedFile::open(path)?), 0, DEFAULT_BUDGET)?
-    } else {
-        B2nd::open(path)?
-    };
+    let array = open(path)?;
     let mut times = String::new();
     for request in request["selections"].as_array().ok_or("no selections")? {
         let selection = selection(request, array.shape())?;
         // Memory that is there already, or new one.
         let mut room = match request["into"] == true {
-            true => vec![1; array.byte_len(&selection)?],
-            false => Vec::new(),
+            true => Buffer::zeros(array.byte_len(&selection)?).ok_or("no memory")?,
+            false => Vec::new().into(),
         };
+        room.fill(1);
         let start = Instant::now();
         if room.is_empty() {
             room = array.slice(&selection)?;
@@ -100,6 +189,9 @@ fn write(request: &Value, path: &Path) -> Done {
     if let Some(layer) = request["layer"].as_str() {
         design = design.with_metalayer("fixed", layer.as_bytes());
         design = design.with_vlmetalayer("variable", layer.as_bytes());
+    }
+    for (name, value) in request["attributes"].as_object().into_iter().flatten() {
+        design = design.with_attribute(name, value)?;
     }
     let mut writer = Box::new(if request["sparse"] == true {
         B2ndWriter::create_directory(path, &design)?

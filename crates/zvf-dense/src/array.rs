@@ -4,7 +4,7 @@ use core::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{DenseError, Dtype, Grid, ReadPlan, Selection};
+use crate::{Buffer, DenseError, Dtype, Grid, ReadPlan, Selection};
 
 /// Memory for a chunk at a time, whatever the budget: it is about results that
 /// are in memory whole, and a file may ask for one of a few bytes.
@@ -76,7 +76,7 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// As [`slice_into`](Self::slice_into), and when it is more than the budget.
-    fn slice(&self, selection: &Selection) -> Result<Vec<u8>, DenseError> {
+    fn slice(&self, selection: &Selection) -> Result<Buffer, DenseError> {
         self.slice_within(selection, self.budget())
     }
 
@@ -85,15 +85,13 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     /// # Errors
     ///
     /// As [`slice_into`](Self::slice_into), and when it is more than that.
-    fn slice_within(&self, selection: &Selection, budget: u64) -> Result<Vec<u8>, DenseError> {
+    fn slice_within(&self, selection: &Selection, budget: u64) -> Result<Buffer, DenseError> {
         let len = self.byte_len(selection)?;
         let needed = u64::try_from(len).unwrap_or(u64::MAX);
-        let is_within = needed <= budget && Vec::<u8>::new().try_reserve_exact(len).is_ok();
-        if !is_within {
-            return Err(DenseError::Budget { needed, budget });
-        }
-        // Zeros of the system's, which nobody has to write.
-        let mut bytes = vec![0; len];
+        let room = Some(len).filter(|_| needed <= budget);
+        let mut bytes = room
+            .and_then(Buffer::zeros)
+            .ok_or(DenseError::Budget { needed, budget })?;
         self.slice_into(selection, &mut bytes)?;
         Ok(bytes)
     }

@@ -8,14 +8,15 @@
 //! lie side by side together. The bytes of the frame around the chunks are
 //! described in [`zvf_format::b2nd`].
 //!
-//! Metalayers of users are given as the bytes they are; an array has no
-//! attributes beside them.
+//! Metalayers of users are given as the bytes they are. Those of variable length
+//! that are a value of MessagePack, as Python's `vlmeta` are, are the attributes.
 //!
 //! Chunks in which nothing was put read as zeros. The filter NDCELL and those of
 //! plugins are refused, as are codecs of plugins.
 //!
 //! [`Selection`]: crate::Selection
 
+mod attributes;
 mod design;
 mod edit;
 mod error;

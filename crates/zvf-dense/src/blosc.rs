@@ -48,6 +48,8 @@ mod encode;
 mod error;
 mod filter;
 mod header;
+mod lz4;
+mod repeat;
 
 pub use chunk::{Blocks, Chunk, Special};
 pub use codec::Codec;

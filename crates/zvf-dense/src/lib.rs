@@ -11,6 +11,7 @@
 mod array;
 pub mod b2nd;
 pub mod blosc;
+mod buffer;
 mod dtype;
 mod error;
 mod grid;
@@ -32,6 +33,7 @@ pub mod tet;
 pub mod zarr;
 
 pub use array::{ChunkVisitor, DenseArray};
+pub use buffer::Buffer;
 pub use dtype::{Dtype, DtypeError, Field};
 pub use error::DenseError;
 pub use grid::{Cells, Grid, GridError, Part, Parts};

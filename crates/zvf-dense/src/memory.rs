@@ -3,17 +3,17 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    DenseArray, DenseError, Dtype, Grid, Part, ReadPlan, Selection,
+    Buffer, DenseArray, DenseError, Dtype, Grid, Part, ReadPlan, Selection,
     scatter::{Piece, scatter},
 };
 
 /// An array in memory, row-major, of one chunk.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct MemoryArray {
     name: String,
     dtype: Dtype,
     grid: Grid,
-    bytes: Vec<u8>,
+    bytes: Buffer,
     attributes: Map<String, Value>,
 }
 
@@ -29,7 +29,16 @@ impl MemoryArray {
         shape: Vec<u64>,
         bytes: Vec<u8>,
     ) -> Result<Self, DenseError> {
-        let name = name.into();
+        Self::of_result(name.into(), dtype, shape, bytes.into())
+    }
+
+    /// [`new`](Self::new) of what was read.
+    pub(crate) fn of_result(
+        name: String,
+        dtype: Dtype,
+        shape: Vec<u64>,
+        bytes: Buffer,
+    ) -> Result<Self, DenseError> {
         let needed = Selection::whole(&shape).byte_len(dtype.size());
         let needed = needed.and_then(|needed| usize::try_from(needed).ok());
         if needed != Some(bytes.len()) {

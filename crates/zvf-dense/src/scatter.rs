@@ -7,11 +7,13 @@ use rayon::prelude::*;
 use crate::{
     grid::Part,
     selection::Selection,
-    strided::{BoxCopy, strides},
+    strided::{BoxCopy, strides, weave},
 };
 
 /// Below so many bytes another thread costs more than it brings.
 const ALONE: usize = 1 << 20;
+/// So many pieces are read from at a time: processors follow about as many.
+const STRANDS: usize = 16;
 
 /// A decoded cell and what the selection has of it.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +80,13 @@ pub(crate) fn scatter(
     done.collect::<Option<()>>()
 }
 
+fn put_row(row: &mut Vec<(BoxCopy, &[u8])>, into: &mut [u8]) -> Option<()> {
+    let copies: Vec<(&BoxCopy, &[u8])> = row.iter().map(|(copy, from)| (copy, *from)).collect();
+    weave(&copies, into)?;
+    row.clear();
+    Some(())
+}
+
 struct Place<'a> {
     selection: &'a Selection,
     strides: &'a [usize],
@@ -88,17 +97,28 @@ struct Place<'a> {
 impl Place<'_> {
     /// Puts what belongs to elements `window` of the axis that is split.
     fn put(&self, pieces: &[Piece<'_>], window: Range<u64>, into: &mut [u8]) -> Option<()> {
-        pieces.iter().try_for_each(|piece| {
+        // Pieces side by side along the last axis are put there together.
+        let mut row: Vec<(BoxCopy, &[u8])> = Vec::new();
+        for piece in pieces {
             let part = self.split.and_then(|axis| piece.parts.get(axis));
             let is_outside = |part: &Part| {
                 part.at >= window.end || part.at.saturating_add(part.count) <= window.start
             };
             if part.is_some_and(is_outside) {
-                return Some(());
+                continue;
             }
-            let copy = self.copy(piece, &window)?;
-            copy.map_or(Some(()), |copy| copy.run(piece.bytes, into))
-        })
+            let Some(copy) = self.copy(piece, &window)? else {
+                continue;
+            };
+            let continues = row
+                .first()
+                .is_none_or(|(first, _)| copy.continues_rows(first));
+            if !continues || row.len() >= STRANDS {
+                put_row(&mut row, into)?;
+            }
+            row.push((copy, piece.bytes));
+        }
+        put_row(&mut row, into)
     }
 
     /// The copy of one piece's elements in a window; nothing when it has none.

@@ -36,6 +36,12 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 
+    /// How many bytes of what is wanted are best read at once: few enough to stay
+    /// in a processor's cache, many enough that the effort of asking is little.
+    fn run(&self) -> u64 {
+        256 << 10
+    }
+
     /// Whether there is no byte.
     fn is_empty(&self) -> bool {
         self.len() == 0

@@ -13,6 +13,15 @@ struct Axis {
     to: usize,
 }
 
+impl Axis {
+    /// Nothing but what the axes within it have.
+    const ONE: Self = Self {
+        count: 1,
+        from: 0,
+        to: 0,
+    };
+}
+
 /// A box of elements to copy: axes that continue each other are one, so that
 /// what lies side by side in both is copied at once.
 #[derive(Clone, Debug)]
@@ -94,63 +103,142 @@ impl BoxCopy {
 
     /// Copies. `None` when the box reaches past either end.
     pub(crate) fn run(&self, from: &[u8], to: &mut [u8]) -> Option<()> {
-        if self.axes.iter().any(|axis| axis.count == 0) {
-            return Some(());
-        }
-        let from = from.get(self.from..)?;
-        let to = to.get_mut(self.to..)?;
-        match self.axes.as_slice() {
-            [run] => {
-                let to = to.get_mut(..run.count)?;
-                to.copy_from_slice(from.get(..run.count)?);
-                Some(())
-            }
-            [outer @ .., line, run] => walk(outer, *line, run.count, from, to),
-            [] => None,
-        }
+        weave(&[(self, from)], to)
+    }
+
+    /// Whether it goes to the same rows as `other`, behind it.
+    pub(crate) fn continues_rows(&self, other: &Self) -> bool {
+        let ([outer @ .., run], [others @ .., other_run]) = (&*self.axes, &*other.axes) else {
+            return false;
+        };
+        let row = outer.last().map_or(0, |line| line.to);
+        let mut axes = outer.iter().zip(others);
+        outer.len() == others.len()
+            && axes.all(|(axis, other)| axis.count == other.count && axis.to == other.to)
+            && run.count == other_run.count
+            && self.to.checked_sub(other.to).is_some_and(|gap| gap < row)
     }
 }
 
-/// Walks the outer axes and copies a line at each step.
-fn walk(outer: &[Axis], line: Axis, run: usize, from: &[u8], to: &mut [u8]) -> Option<()> {
-    let Some((axis, inner)) = outer.split_first() else {
-        return copy_line(line, run, from, to);
+/// Copies boxes that each [continue](BoxCopy::continues_rows) the rows of the
+/// first, row by row: what is written then follows each other, and what is read
+/// does in each source, which memory likes better than the other way round.
+/// `None` when one reaches past either end.
+pub(crate) fn weave(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Option<()> {
+    let Some((first, _)) = copies.first() else {
+        return Some(());
     };
-    for at in 0..axis.count {
-        let from = from.get(at.checked_mul(axis.from)?..)?;
-        let to = to.get_mut(at.checked_mul(axis.to)?..)?;
-        walk(inner, line, run, from, to)?;
+    if first.axes.iter().any(|axis| axis.count == 0) {
+        return Some(());
+    }
+    let (outer, line, run) = match first.axes.as_slice() {
+        [run] => (&[][..], Axis::ONE, run.count),
+        [outer @ .., line, run] => (outer, *line, run.count),
+        [] => return None,
+    };
+    let strands = copies.iter().map(|(copy, from)| {
+        let outer = copy.axes.iter().take(outer.len()).map(|axis| axis.from);
+        let line = copy.axes.get(outer.len()).filter(|_| copy.axes.len() > 1);
+        Strand {
+            from,
+            outer: outer.collect(),
+            line: line.map_or(0, |line| line.from),
+            at: copy.from,
+            to: copy.to,
+        }
+    });
+    let mut strands: Vec<Strand<'_>> = strands.collect();
+    walk(outer, 0, line, run, &mut strands, to)
+}
+
+/// A source of a copy, and where it has come to.
+struct Strand<'a> {
+    from: &'a [u8],
+    /// Bytes to the next element along the outer axes, and along a line.
+    outer: Vec<usize>,
+    line: usize,
+    at: usize,
+    to: usize,
+}
+
+/// Walks the outer axes, this one and those below it, and copies a line of each
+/// strand at each step.
+fn walk(
+    outer: &[Axis],
+    depth: usize,
+    line: Axis,
+    run: usize,
+    strands: &mut [Strand<'_>],
+    to: &mut [u8],
+) -> Option<()> {
+    let Some((axis, inner)) = outer.split_first() else {
+        return copy_lines(line, run, strands, to);
+    };
+    for _ in 0..axis.count {
+        walk(inner, depth + 1, line, run, strands, to)?;
+        for strand in &mut *strands {
+            strand.at = strand.at.checked_add(*strand.outer.get(depth)?)?;
+            strand.to = strand.to.checked_add(axis.to)?;
+        }
+    }
+    // Back to where this axis began, for the next step of the one above.
+    for strand in strands {
+        let back = strand.outer.get(depth)?.checked_mul(axis.count)?;
+        strand.at = strand.at.checked_sub(back)?;
+        strand.to = strand.to.checked_sub(axis.to.checked_mul(axis.count)?)?;
     }
     Some(())
 }
 
-fn copy_line(line: Axis, run: usize, from: &[u8], to: &mut [u8]) -> Option<()> {
+fn copy_lines(line: Axis, run: usize, strands: &[Strand<'_>], to: &mut [u8]) -> Option<()> {
     match run {
-        1 => copy_items::<1>(line, from, to),
-        2 => copy_items::<2>(line, from, to),
-        4 => copy_items::<4>(line, from, to),
-        8 => copy_items::<8>(line, from, to),
-        16 => copy_items::<16>(line, from, to),
-        32 => copy_items::<32>(line, from, to),
-        64 => copy_items::<64>(line, from, to),
-        128 => copy_items::<128>(line, from, to),
-        _ => {
-            for at in 0..line.count {
-                let from = from.get(at.checked_mul(line.from)?..)?.get(..run)?;
-                let to = to.get_mut(at.checked_mul(line.to)?..)?.get_mut(..run)?;
-                to.copy_from_slice(from);
-            }
+        1 => copy_items::<1>(line, strands, to),
+        2 => copy_items::<2>(line, strands, to),
+        4 => copy_items::<4>(line, strands, to),
+        8 => copy_items::<8>(line, strands, to),
+        16 => copy_items::<16>(line, strands, to),
+        32 => copy_items::<32>(line, strands, to),
+        64 => copy_items::<64>(line, strands, to),
+        128 => copy_items::<128>(line, strands, to),
+        256 => copy_items::<256>(line, strands, to),
+        _ => each_item(line, strands, to, |from, to| {
+            to.get_mut(..run)?.copy_from_slice(from.get(..run)?);
             Some(())
-        }
+        }),
     }
 }
 
 /// Items of a length known to the compiler: moves instead of calls.
-fn copy_items<const N: usize>(line: Axis, from: &[u8], to: &mut [u8]) -> Option<()> {
-    for at in 0..line.count {
-        let from = from.get(at.checked_mul(line.from)?..)?;
-        let to = to.get_mut(at.checked_mul(line.to)?..)?;
+fn copy_items<const N: usize>(line: Axis, strands: &[Strand<'_>], to: &mut [u8]) -> Option<()> {
+    each_item(line, strands, to, |from, to| {
         *to.first_chunk_mut::<N>()? = *from.first_chunk::<N>()?;
+        Some(())
+    })
+}
+
+#[inline]
+fn each_item(
+    line: Axis,
+    strands: &[Strand<'_>],
+    to: &mut [u8],
+    copy: impl Fn(&[u8], &mut [u8]) -> Option<()>,
+) -> Option<()> {
+    if let [strand] = strands {
+        let from = strand.from.get(strand.at..)?;
+        let to = to.get_mut(strand.to..)?;
+        for at in 0..line.count {
+            let from = from.get(at.checked_mul(strand.line)?..)?;
+            copy(from, to.get_mut(at.checked_mul(line.to)?..)?)?;
+        }
+        return Some(());
+    }
+    for at in 0..line.count {
+        let to_row = at.checked_mul(line.to)?;
+        for strand in strands {
+            let from = strand.at.checked_add(at.checked_mul(strand.line)?)?;
+            let place = strand.to.checked_add(to_row)?;
+            copy(strand.from.get(from..)?, to.get_mut(place..)?)?;
+        }
     }
     Some(())
 }

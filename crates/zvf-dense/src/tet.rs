@@ -37,7 +37,7 @@ mod verify;
 mod writer;
 
 pub use array::{Contiguous, TetArray};
-pub use budget::MemoryBudget;
+pub use budget::{MemoryBudget, available_memory};
 pub use error::TetError;
 pub use file::{DatasetInfo, TetFile, TetOptions};
 pub use footer::{FooterInfo, SpillRef};

@@ -88,6 +88,13 @@ pub trait Fetch: Sync {
     /// How many bytes may be held at once. A plan that would hold more stops
     /// with an error.
     fn budget(&self) -> u64;
+
+    /// About how many bytes are best asked for at once by a plan that goes through many
+    /// cells one after the other: less of a store that is near, where a round trip
+    /// costs little and what was read is still in the processor's cache.
+    fn at_once(&self) -> u64 {
+        self.budget() / 4
+    }
 }
 
 /// An array whose cells can be read. Cloning is cheap.

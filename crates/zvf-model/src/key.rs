@@ -58,6 +58,11 @@ impl Key {
         } else {
             format!("{}/{segment}", self.0)
         };
+        Self::within_limits(key)
+    }
+
+    /// A key of allowed segments.
+    fn within_limits(key: String) -> Result<Self, KeyError> {
         if key.len() > MAX_BYTES {
             return Err(KeyError::Long(key.len()));
         }
@@ -77,8 +82,12 @@ impl Key {
         if path.len() > MAX_BYTES {
             return Err(KeyError::Long(path.len()));
         }
-        path.split('/')
-            .try_fold(self.clone(), |key, segment| key.join(segment))
+        path.split('/').try_for_each(check_segment)?;
+        let key = match self.is_root() {
+            true => path.to_owned(),
+            false => format!("{}/{path}", self.0),
+        };
+        Self::within_limits(key)
     }
 
     /// Where the node's metadata are: the child `zarr.json`.

@@ -272,6 +272,11 @@ impl Area {
         hull.is_some_and(|hull| hull.meets(&self.bounds))
     }
 
+    /// Whether something that fills a box may come into it.
+    pub(crate) fn meets(&self, extent: &Bbox) -> bool {
+        self.bounds.meets(extent)
+    }
+
     pub(crate) fn touches(&self, primitive: Primitive<'_>) -> bool {
         match &self.region {
             Region::Box(bbox) => bbox.touches(primitive),

@@ -1,36 +1,52 @@
 //! Putting columns together out of cells.
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
-use zvf_model::{array::CellAttribute, fetch::CellSource, grid::ChunkCoord};
+use zvf_format::numeric::{ByteOrder, Dtype, Element, Kind, NumericRows, Value};
+use zvf_model::array::CellAttribute;
 
 use crate::{
     answer::{Column, Rows, Values},
     chunk::CellRows,
-    error::{Damage, Fault},
+    error::Fault,
     filter::ColumnView,
     predicate::{Cell, Number, Scope, Values as ColumnValues},
-    schema::Attribute,
+    vertices::Runs,
 };
 
-/// Appends rows at `places` of `bytes`, little-endian.
-pub(crate) fn push_rows(
+/// Appends rows of `bytes`, little-endian.
+pub(crate) fn push_runs(
     out: &mut Vec<u8>,
     bytes: &[u8],
     dtype: Dtype,
     columns: u32,
-    places: impl Iterator<Item = usize>,
+    vertices: &Runs,
 ) {
-    let columns = usize::try_from(columns).unwrap_or(usize::MAX);
-    let row = dtype.size().saturating_mul(columns);
+    let row = row_size(dtype, columns);
     let start = out.len();
-    for place in places {
-        let from = place.saturating_mul(row);
-        let row = bytes.get(from..from.saturating_add(row));
-        out.extend_from_slice(row.unwrap_or_default());
+    out.reserve(vertices.len().saturating_mul(row));
+    for run in vertices.runs() {
+        out.extend_from_slice(rows_at(bytes, row, run.places()));
     }
+    to_little(out, start, dtype);
+}
+
+/// Bytes of a row of so many columns.
+fn row_size(dtype: Dtype, columns: u32) -> usize {
+    let columns = usize::try_from(columns).unwrap_or(usize::MAX);
+    dtype.size().saturating_mul(columns)
+}
+
+/// The bytes of rows.
+fn rows_at(bytes: &[u8], row: usize, places: Range<usize>) -> &[u8] {
+    let range = places.start.saturating_mul(row)..places.end.saturating_mul(row);
+    bytes.get(range).unwrap_or_default()
+}
+
+/// Turns numbers from `start` on round that were stored the most significant byte first.
+fn to_little(out: &mut [u8], start: usize, dtype: Dtype) {
     if dtype.order() == ByteOrder::Big {
         let part = match dtype.kind() {
             Kind::Complex64 | Kind::Complex128 => dtype.size() / 2,
@@ -51,6 +67,7 @@ pub(crate) struct ColumnBuilder {
     bytes: Vec<u8>,
     codes: Vec<u32>,
     rows: usize,
+    /// Which have no value, once there is one.
     missing: Vec<bool>,
     any_missing: bool,
 }
@@ -77,21 +94,43 @@ impl ColumnBuilder {
         self.bytes.len().saturating_add(codes)
     }
 
-    /// Appends rows of a cell, or as many missing ones.
+    /// Bytes of a row as the attribute declares it.
+    pub(crate) fn declared_size(&self) -> usize {
+        let columns = self.metadata.declared_columns().unwrap_or(1);
+        let columns = usize::try_from(columns).unwrap_or(1);
+        self.metadata.dtype.size().saturating_mul(columns)
+    }
+
+    /// Makes room for so many bytes of values.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        if self.words.is_none() {
+            self.bytes.reserve(bytes);
+        }
+    }
+
+    /// Appends the rows of vertices of a cell, or as many missing ones.
     ///
     /// # Errors
     ///
-    /// [`Damage`] of another width than the rows before, and of codes that are
-    /// none.
-    pub(crate) fn push<A: CellSource>(
+    /// [`Fault`] of another width than the rows before, and of codes that are none.
+    pub(crate) fn push_runs(
         &mut self,
-        attribute: &Attribute<A>,
-        chunk: &ChunkCoord,
         cell: Option<&CellRows>,
-        places: &[Option<usize>],
-    ) -> Result<(), Damage> {
-        let damage = |fault: Fault| Damage::in_chunk(&attribute.family.node, chunk, fault);
-        self.push_places(cell, places).map_err(damage)
+        vertices: &Runs,
+    ) -> Result<(), Fault> {
+        let Some(cell) = cell else {
+            self.skip(vertices.len());
+            return Ok(());
+        };
+        if self.words.is_some() {
+            let places = vertices.runs().iter().flat_map(|run| run.places());
+            return self.push_codes(cell, places.map(Some));
+        }
+        let columns = self.check_width(cell)?;
+        let (bytes, dtype) = (&mut self.bytes, self.metadata.dtype);
+        push_runs(bytes, &cell.bytes, dtype, columns, vertices);
+        self.there(vertices.len());
+        Ok(())
     }
 
     /// The same of whatever cell; `None` is a place without a value.
@@ -104,23 +143,64 @@ impl ColumnBuilder {
             self.skip(places.len());
             return Ok(());
         };
-        let dtype = self.metadata.dtype;
-        if let Some(words) = &self.words {
-            let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
-            let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
-            for place in places {
-                let value = place.and_then(|place| value_at(cell, dtype, place));
-                let code = match value {
-                    Some(value) => code_of(value, fill, count)?,
-                    None => None,
-                };
-                self.codes.push(code.unwrap_or(u32::MAX));
-                self.missing.push(code.is_none());
-                self.any_missing |= code.is_none();
-            }
-            self.rows = self.rows.saturating_add(places.len());
-            return Ok(());
+        if self.words.is_some() {
+            return self.push_codes(cell, places.iter().copied());
         }
+        self.check_width(cell)?;
+        let (row, dtype) = (self.row_size(), self.metadata.dtype);
+        self.bytes.reserve(places.len().saturating_mul(row));
+        let start = self.bytes.len();
+        for place in places {
+            if let Some(place) = *place {
+                let value = rows_at(&cell.bytes, row, place..place.saturating_add(1));
+                self.bytes.extend_from_slice(value);
+                self.there(1);
+            } else {
+                self.bytes.resize(self.bytes.len().saturating_add(row), 0);
+                self.gone(1);
+            }
+        }
+        to_little(&mut self.bytes, start, dtype);
+        Ok(())
+    }
+
+    fn push_codes(
+        &mut self,
+        cell: &CellRows,
+        places: impl Iterator<Item = Option<usize>>,
+    ) -> Result<(), Fault> {
+        let dtype = self.metadata.dtype;
+        let words = self.words.as_ref().map_or(0, |words| words.len());
+        let count = u32::try_from(words).unwrap_or(u32::MAX);
+        let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
+        let before = self.codes.len();
+        let mut any_gone = false;
+        for place in places {
+            let value = place.and_then(|place| value_at(cell, dtype, place));
+            let code = match value {
+                Some(value) => code_of(value, fill, count)?,
+                None => None,
+            };
+            any_gone |= code.is_none();
+            self.codes.push(code.unwrap_or(u32::MAX));
+        }
+        let new = self.codes.get(before..).unwrap_or_default();
+        if any_gone {
+            self.missing.resize(self.rows, false);
+            self.missing
+                .extend(new.iter().map(|code| *code == u32::MAX));
+            self.any_missing = true;
+            self.rows = self.rows.saturating_add(new.len());
+        } else {
+            let new = new.len();
+            self.there(new);
+        }
+        Ok(())
+    }
+
+    /// Notes the width of a cell, which must be that of those before, and makes room
+    /// for missing rows before the first.
+    fn check_width(&mut self, cell: &CellRows) -> Result<u32, Fault> {
         let columns = *self.columns.get_or_insert(cell.columns);
         if columns != cell.columns {
             return Err(Fault::Count {
@@ -129,47 +209,32 @@ impl ColumnBuilder {
             });
         }
         self.fill_up();
-        let row = self.row_size();
-        let whole = places.iter().enumerate();
-        let mut whole = whole.skip(1);
-        let first = places.first().copied().flatten();
-        let is_run = first
-            .is_some_and(|first| whole.all(|(at, place)| *place == Some(first.saturating_add(at))));
-        match (is_run, first) {
-            (true, Some(first)) => {
-                let from = first.saturating_mul(row);
-                let to = from.saturating_add(places.len().saturating_mul(row));
-                let run = cell.bytes.get(from..to).unwrap_or_default();
-                push_rows(&mut self.bytes, run, dtype, columns, 0..places.len());
-                self.missing
-                    .resize(self.rows.saturating_add(places.len()), false);
-            }
-            _ => {
-                for place in places {
-                    match place {
-                        Some(place) => {
-                            let place = core::iter::once(*place);
-                            push_rows(&mut self.bytes, &cell.bytes, dtype, columns, place);
-                        }
-                        None => {
-                            let size = self.bytes.len().saturating_add(row);
-                            self.bytes.resize(size, 0);
-                            self.any_missing = true;
-                        }
-                    }
-                    self.missing.push(place.is_none());
-                }
-            }
+        Ok(columns)
+    }
+
+    /// Counts rows that have a value.
+    fn there(&mut self, rows: usize) {
+        self.rows = self.rows.saturating_add(rows);
+        if self.any_missing {
+            self.missing.resize(self.rows, false);
         }
-        self.rows = self.rows.saturating_add(places.len());
-        Ok(())
+    }
+
+    /// Counts rows that have none.
+    fn gone(&mut self, rows: usize) {
+        if rows > 0 {
+            self.missing.resize(self.rows, false);
+            self.any_missing = true;
+        }
+        self.rows = self.rows.saturating_add(rows);
+        if self.any_missing {
+            self.missing.resize(self.rows, true);
+        }
     }
 
     /// Appends missing rows.
     pub(crate) fn skip(&mut self, rows: usize) {
-        self.any_missing |= rows > 0;
-        self.rows = self.rows.saturating_add(rows);
-        self.missing.resize(self.rows, true);
+        self.gone(rows);
         if self.words.is_some() {
             self.codes.resize(self.rows, u32::MAX);
         } else if self.columns.is_some() {
@@ -201,11 +266,12 @@ impl ColumnBuilder {
             self.skip(1);
             return;
         };
-        let gone = self.missing.get(nearest).copied().unwrap_or(true);
+        let gone = self.is_gone(nearest);
         let code = self.codes.get(nearest).copied();
-        self.rows = self.rows.saturating_add(1);
-        self.missing.push(gone);
-        self.any_missing |= gone;
+        match gone {
+            true => self.gone(1),
+            false => self.there(1),
+        }
         if self.words.is_some() {
             self.codes.push(code.unwrap_or(u32::MAX));
             return;
@@ -218,8 +284,7 @@ impl ColumnBuilder {
             let from = at.saturating_mul(size);
             from..from.saturating_add(size)
         };
-        let present = |at: &usize| !self.missing.get(*at).copied().unwrap_or(true);
-        let all_there = rows.iter().all(|(at, _)| present(at));
+        let all_there = rows.iter().all(|(at, _)| !self.is_gone(*at));
         let blended = match self.metadata.dtype.kind() {
             kind @ (Kind::Float32 | Kind::Float64) if all_there && !gone => {
                 let width = kind.size();
@@ -253,12 +318,17 @@ impl ColumnBuilder {
             }
             self.bytes = bytes;
         }
-        let missing = rows
-            .iter()
-            .filter_map(|row| self.missing.get(*row).copied());
+        let missing = rows.iter();
+        let missing = missing.filter_map(|row| self.missing.get(*row).copied());
         self.missing = missing.collect();
         self.any_missing = self.missing.contains(&true);
         self.rows = rows.len();
+    }
+
+    /// Whether a row has no value, or is none.
+    fn is_gone(&self, row: usize) -> bool {
+        let missing = self.missing.get(row).copied();
+        row >= self.rows || missing.unwrap_or(false)
     }
 
     fn row_size(&self) -> usize {
@@ -429,6 +499,42 @@ impl ColumnView for CellView<'_> {
         let code = value.and_then(|value| code_of(value, fill, count).ok().flatten());
         code.map_or(Cell::Missing, Cell::Category)
     }
+
+    fn exact_floats(&self, channel: u32, rows: usize) -> Option<Vec<f64>> {
+        let cell = self.cell.filter(|_| self.words.is_none())?;
+        let channel = (channel < cell.columns).then_some(channel)?;
+        let channel = usize::try_from(channel).ok()?;
+        let places = self.places.get(..rows)?;
+        let (dtype, columns) = (self.metadata.dtype, cell.columns.try_into().ok()?);
+        let rows = NumericRows::parse(&cell.bytes, dtype, columns).ok()?;
+        match dtype.kind() {
+            Kind::Float32 => floats::<f32>(rows, channel, places),
+            Kind::Float64 => floats::<f64>(rows, channel, places),
+            Kind::Int8 => floats::<i8>(rows, channel, places),
+            Kind::Int16 => floats::<i16>(rows, channel, places),
+            Kind::Int32 => floats::<i32>(rows, channel, places),
+            Kind::UInt8 => floats::<u8>(rows, channel, places),
+            Kind::UInt16 => floats::<u16>(rows, channel, places),
+            Kind::UInt32 => floats::<u32>(rows, channel, places),
+            _ => None,
+        }
+    }
+}
+
+/// A channel of rows at `places` as floats; `None` when one has no value.
+fn floats<T: Element>(
+    rows: NumericRows<'_>,
+    channel: usize,
+    places: &[Option<usize>],
+) -> Option<Vec<f64>>
+where
+    f64: From<T>,
+{
+    let elements = rows.elements::<T>()?;
+    let columns = usize::try_from(rows.columns().get()).ok()?;
+    let at = |place: usize| place.checked_mul(columns)?.checked_add(channel);
+    let value = |place: &Option<usize>| elements.get(at((*place)?)?).map(f64::from);
+    places.iter().map(value).collect()
 }
 
 /// The first value of a row.

@@ -3,6 +3,7 @@
 mod rows;
 
 use core::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_model::{
@@ -58,7 +59,7 @@ pub(crate) enum Rows {
 )]
 pub(crate) struct Chunk {
     pub(crate) chunk: ChunkCoord,
-    pub(crate) fragments: FragmentTable,
+    pub(crate) fragments: Arc<FragmentTable>,
     /// Rows of the chunk's buffer.
     pub(crate) rows: u64,
     /// Those that are in memory.
@@ -77,15 +78,6 @@ pub(crate) struct Chunk {
 pub(crate) struct CellRows {
     pub(crate) bytes: Bytes,
     pub(crate) columns: u32,
-}
-
-impl Chunk {
-    /// Bytes held.
-    pub(crate) fn size(&self) -> u64 {
-        let cells = self.vertex.iter().chain(&self.fragment).flatten();
-        let cells = cells.map(|cell| cell.bytes.len()).sum::<usize>();
-        u64::try_from(self.positions.len().saturating_add(cells)).unwrap_or(u64::MAX)
-    }
 }
 
 type Answers = Vec<Option<Result<Option<Fetched>, FetchError>>>;
@@ -146,7 +138,9 @@ struct Open {
     positions: Pieces,
     vertex: Vec<Pieces>,
     fragment: Vec<Option<Slot>>,
-    table: Option<FragmentTable>,
+    table: Option<Arc<FragmentTable>>,
+    /// What came of asking for the rows that the table names, when it was known before.
+    named: Option<Result<(), Damage>>,
     held: Option<Held>,
     bins: Option<Vec<u32>>,
 }
@@ -200,10 +194,11 @@ impl<F: Fetch> Session<'_, F> {
     fn first(schema: &Schema<F::Array>, wish: Wish, round: &mut Round<F::Array>) -> Open {
         let padded = schema.vertices.padded().is_some();
         let by_index = matches!(wish.rows, Rows::Fragments(_) | Rows::Bins { .. });
-        let index = match &schema.fragments {
-            Some(fragments) if wish.fragments || by_index || padded => {
-                round.ask(fragments, &wish.chunk, None)
-            }
+        let needed = schema.fragments.as_ref();
+        let needed = needed.filter(|_| wish.fragments || by_index || padded);
+        let table = needed.and_then(|fragments| fragments.tables.get(&wish.chunk));
+        let index = match (needed, &table) {
+            (Some(fragments), None) => round.ask(fragments, &wish.chunk, None),
             _ => None,
         };
         let chunk = &wish.chunk;
@@ -230,7 +225,8 @@ impl<F: Fetch> Session<'_, F> {
             positions,
             vertex,
             fragment,
-            table: None,
+            named: None,
+            table,
             held: None,
             bins: None,
         };
@@ -238,6 +234,9 @@ impl<F: Fetch> Session<'_, F> {
             let runs = rows.iter().map(|row| *row..row.saturating_add(1));
             open.held = Some(runs.collect());
             parts(schema, &mut open, 0, round);
+        }
+        if let (Some(fragments), Some(table)) = (needed, open.table.clone()) {
+            open.named = Some(ask_named(schema, fragments, &table, &mut open, 0, round));
         }
         open
     }
@@ -273,7 +272,7 @@ impl<F: Fetch> Session<'_, F> {
         };
         let fragments = match open.table {
             Some(table) => table,
-            None => FragmentTable::whole(rows),
+            None => Arc::new(FragmentTable::whole(rows)),
         };
         self.check_shared(&fragments, rows)?;
         let mut vertex = Vec::with_capacity(schema.vertex.len());
@@ -355,6 +354,9 @@ fn second<A: CellSource>(
     if !wanted {
         return Ok(());
     }
+    if let Some(named) = open.named.take() {
+        return named;
+    }
     let chunk = &open.wish.chunk;
     let Some(slot) = open.index else {
         return Err(Damage::in_chunk(&family.node, chunk, Fault::Missing));
@@ -362,6 +364,22 @@ fn second<A: CellSource>(
     let blob = take(answers, slot, &family.node, chunk)?;
     let table = FragmentTable::parse(&blob.bytes)
         .map_err(|error| Damage::in_chunk(&family.node, chunk, error))?;
+    let table = family.tables.keep(chunk, table);
+    ask_named(schema, family, &table, open, offset, round)?;
+    open.table = Some(table);
+    Ok(())
+}
+
+/// Asks for the rows that the fragments of a chunk name.
+fn ask_named<A: CellSource>(
+    schema: &Schema<A>,
+    family: &Family<A>,
+    table: &FragmentTable,
+    open: &mut Open,
+    offset: usize,
+    round: &mut Round<A>,
+) -> Result<(), Damage> {
+    let chunk = &open.wish.chunk;
     let fragments = match &open.wish.rows {
         Rows::Fragments(fragments) => Some(fragments.clone()),
         Rows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
@@ -393,7 +411,6 @@ fn second<A: CellSource>(
     } else if matches!(open.wish.rows, Rows::Bins { .. }) {
         whole(schema, open, offset, round);
     }
-    open.table = Some(table);
     Ok(())
 }
 

@@ -68,11 +68,11 @@ impl<F: Fetch> Plan<'_, F> {
         let mut builder = self.vertices(&schema, false);
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
         for chunk in chunks.iter().flatten() {
-            let mut entries = chunk.entries();
-            self.retain_selected(&schema, chunk, &mut entries, &filter, &Owners::default())?;
-            entries.truncate(left);
-            left = left.saturating_sub(entries.len());
-            builder.push(&schema, chunk, &entries, |_| crate::NO_OBJECT, ledger)?;
+            let mut selected = chunk.runs();
+            self.retain_selected(&schema, chunk, &mut selected, &filter, &Owners::default())?;
+            selected.truncate(left);
+            left = left.saturating_sub(selected.len());
+            builder.push(&schema, chunk, &selected, |_| crate::NO_OBJECT, ledger)?;
         }
         let mut answer = self.empty_answer();
         builder.finish(&mut answer);

@@ -2,6 +2,8 @@
 
 use zvf_format::numeric::{Dtype, Elements, Kind, NumericRows, Value};
 
+use crate::geometry::{Bbox, MAX_AXES};
+
 /// Positions of held rows, as f64.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinates {
@@ -11,7 +13,21 @@ pub(crate) struct Coordinates {
 
 impl Coordinates {
     pub(crate) fn of(bytes: &[u8], dtype: Dtype, axes: usize) -> Self {
-        let mut values = Vec::with_capacity(bytes.len() / dtype.size().max(1));
+        let values = Vec::with_capacity(bytes.len() / dtype.size().max(1));
+        let mut coordinates = Self { axes, values };
+        coordinates.push(bytes, dtype);
+        coordinates
+    }
+
+    /// No positions.
+    pub(crate) fn new(axes: usize) -> Self {
+        let values = Vec::new();
+        Self { axes, values }
+    }
+
+    /// Appends positions.
+    pub(crate) fn push(&mut self, bytes: &[u8], dtype: Dtype) {
+        let values = &mut self.values;
         let columns = core::num::NonZeroU32::MIN;
         if let Ok(rows) = NumericRows::parse(bytes, dtype, columns) {
             match dtype.kind() {
@@ -30,7 +46,32 @@ impl Coordinates {
                 }
             }
         }
-        Self { axes, values }
+    }
+
+    /// Number of positions.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len().checked_div(self.axes).unwrap_or(0)
+    }
+
+    /// The positions in their order.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &[f64]> + ExactSizeIterator {
+        self.values.chunks_exact(self.axes.max(1))
+    }
+
+    /// The least box around them, of those numbers that are some; `None` when there is
+    /// no position.
+    pub(crate) fn extent(&self) -> Option<Bbox> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let (mut lo, mut hi) = ([f64::INFINITY; MAX_AXES], [f64::NEG_INFINITY; MAX_AXES]);
+        for position in self.iter() {
+            for ((lo, hi), value) in lo.iter_mut().zip(&mut hi).zip(position) {
+                *lo = lo.min(*value);
+                *hi = hi.max(*value);
+            }
+        }
+        Bbox::new(lo.get(..self.axes)?, hi.get(..self.axes)?).ok()
     }
 
     /// The position at a place.

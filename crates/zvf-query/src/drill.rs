@@ -15,6 +15,7 @@ use crate::{
     missing::Ledger,
     plan::{Emit, Plan},
     query::Query,
+    vertices::Runs,
 };
 
 /// Rows of chunks.
@@ -227,7 +228,8 @@ impl<F: Fetch> Plan<'_, F> {
             entries.dedup_by_key(|entry| entry.row);
             entries.truncate(left);
             left = left.saturating_sub(entries.len());
-            vertices.push(&schema, &chunk, &entries, object, ledger)?;
+            let selected: Runs = entries.iter().copied().collect();
+            vertices.push(&schema, &chunk, &selected, object, ledger)?;
             if let Some(given) = &mut vertices.object_ids {
                 let first = given.len().saturating_sub(entries.len());
                 let new = given.get_mut(first..).unwrap_or_default();

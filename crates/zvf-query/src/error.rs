@@ -23,7 +23,10 @@ use zvf_model::{
     metadata::MetadataError,
 };
 
-use crate::predicate::{BindError, Scope};
+use crate::{
+    closest::closest,
+    predicate::{BindError, Scope},
+};
 
 /// Why a query cannot be answered. What happened below is the source.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +99,7 @@ pub enum QueryError {
     #[error("level {0} has no objects")]
     NoObjects(LevelId),
     /// An attribute is asked for that is not there.
-    #[error("there is no attribute {}{name}{}", scope_prefix(*scope), known(there))]
+    #[error("there is no attribute {}{}", scoped(*scope, name), meant(&scoped(*scope, name), there))]
     NoAttribute {
         /// Whose it would be.
         scope: Option<Scope>,
@@ -189,8 +192,22 @@ fn known(names: &[impl fmt::Display]) -> String {
     }
 }
 
-fn scope_prefix(scope: Option<Scope>) -> String {
-    scope.map_or_else(String::new, |scope| format!("{}.", scope.name()))
+/// The same, and which of them was likely meant.
+fn meant(name: &str, there: &[String]) -> String {
+    let mut text = known(there);
+    if let Some(other) = closest(name, there.iter().map(String::as_str)) {
+        text.push_str("; did you mean ");
+        text.push_str(other);
+        text.push('?');
+    }
+    text
+}
+
+fn scoped(scope: Option<Scope>, name: &str) -> String {
+    match scope {
+        None => name.to_owned(),
+        Some(scope) => format!("{}.{name}", scope.name()),
+    }
 }
 
 impl From<FetchError> for QueryError {

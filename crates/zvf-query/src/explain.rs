@@ -2,7 +2,7 @@
 
 use core::{
     future::{Future, poll_fn},
-    task::Poll,
+    task::{Poll, Waker},
 };
 use std::{
     collections::BTreeMap,
@@ -144,6 +144,7 @@ impl<F: Fetch> Session<'_, F> {
             whole,
             asked: Mutex::default(),
             is_over: AtomicBool::new(false),
+            metadata: Metadata::default(),
         };
         let levels = Levels::default();
         let session = Session {
@@ -283,6 +284,42 @@ struct Dry<'a, F> {
     /// Whether the first round is over: what a plan does about failures does not
     /// count.
     is_over: AtomicBool,
+    metadata: Metadata,
+}
+
+/// Metadata that somebody waits for, and who goes on when nobody does.
+#[derive(Default)]
+struct Metadata(Mutex<(u64, Vec<Waker>)>);
+
+impl Metadata {
+    async fn count<T>(&self, work: impl Future<Output = T>) -> T {
+        lock(&self.0).0 += 1;
+        // Given back also where the plan stops waiting.
+        let _waiting = Waiting(self);
+        work.await
+    }
+
+    /// Whether somebody waits; who asks is woken when nobody does.
+    fn is_awaited(&self, waker: &Waker) -> bool {
+        let mut awaited = lock(&self.0);
+        if awaited.0 > 0 {
+            awaited.1.push(waker.clone());
+        }
+        awaited.0 > 0
+    }
+}
+
+/// One that waits.
+struct Waiting<'a>(&'a Metadata);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut awaited = lock(&self.0.0);
+        awaited.0 = awaited.0.saturating_sub(1);
+        if awaited.0 == 0 {
+            awaited.1.drain(..).for_each(Waker::wake);
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -317,7 +354,7 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
         &self,
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<Node>>, FetchError>> + Send {
-        self.fetch.nodes(keys)
+        self.metadata.count(self.fetch.nodes(keys))
     }
 
     fn cells(
@@ -354,8 +391,13 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
         }
         drop(asked);
         let mut waited = false;
-        // Whatever else is asked for side by side gets its turn first.
+        // Whatever else is asked for side by side gets its turn first, also what has to know
+        // metadata before it can ask.
         let turn = poll_fn(move |context| {
+            if self.metadata.is_awaited(context.waker()) {
+                waited = false;
+                return Poll::Pending;
+            }
             if waited {
                 return Poll::Ready(());
             }
@@ -378,14 +420,14 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
     }
 
     fn children(&self, key: &Key) -> impl Future<Output = Result<Vec<String>, FetchError>> + Send {
-        self.fetch.children(key)
+        self.metadata.count(self.fetch.children(key))
     }
 
     fn sizes(
         &self,
         keys: &[Key],
     ) -> impl Future<Output = Result<Vec<Option<u64>>, FetchError>> + Send {
-        self.fetch.sizes(keys)
+        self.metadata.count(self.fetch.sizes(keys))
     }
 
     fn budget(&self) -> u64 {

@@ -14,7 +14,10 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::error::{Damage, Fault, QueryError};
+use crate::{
+    error::{Damage, Fault, QueryError},
+    fragments::KeptTables,
+};
 
 /// A part of a level that has a cell for each chunk.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Family<A> {
     pub(crate) attributes: Attributes,
     /// Names of children that are no chunk of it.
     pub(crate) strays: Vec<String>,
+    /// Of fragments of vertices, what was read.
+    pub(crate) tables: KeptTables,
     form: Form<A>,
 }
 
@@ -112,6 +117,7 @@ impl<A: CellSource> Family<A> {
             node: key.clone(),
             attributes,
             strays,
+            tables: KeptTables::default(),
             form,
         }))
     }
@@ -130,17 +136,44 @@ impl<A: CellSource> Family<A> {
             node: key.clone(),
             attributes,
             strays: Vec::new(),
+            tables: KeptTables::default(),
             form: Form::Children(children(fetch, key, names, arity).await?),
         })
     }
 
     /// Chunks that have a cell, ascending; `None` when this part cannot say.
     pub(crate) fn chunks(&self) -> Option<Vec<ChunkCoord>> {
+        self.chunks_where(|_| true)
+    }
+
+    /// Those of them for which `is_wanted` holds.
+    pub(crate) fn chunks_where(
+        &self,
+        is_wanted: impl Fn(&ChunkCoord) -> bool,
+    ) -> Option<Vec<ChunkCoord>> {
+        let is_wanted = |chunk: &&ChunkCoord| is_wanted(chunk);
         match &self.form {
-            Form::Cells { presence, .. } => Some(presence.chunks().to_vec()),
-            Form::Children(children) => Some(children.keys().cloned().collect()),
+            Form::Cells { presence, .. } => Some(
+                presence
+                    .chunks()
+                    .iter()
+                    .filter(is_wanted)
+                    .cloned()
+                    .collect(),
+            ),
+            Form::Children(children) => Some(children.keys().filter(is_wanted).cloned().collect()),
             Form::Padded { .. } => None,
             Form::Bare(_) => Some(Vec::new()),
+        }
+    }
+
+    /// How many that are; `None` when this part cannot say.
+    pub(crate) fn count(&self) -> Option<usize> {
+        match &self.form {
+            Form::Cells { presence, .. } => Some(presence.chunks().len()),
+            Form::Children(children) => Some(children.len()),
+            Form::Padded { .. } => None,
+            Form::Bare(_) => Some(0),
         }
     }
 

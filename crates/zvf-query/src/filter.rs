@@ -171,6 +171,10 @@ pub(crate) trait ColumnView {
     fn channels(&self) -> Option<u32>;
     fn values(&self) -> crate::predicate::Values<'_>;
     fn value(&self, row: usize, channel: u32) -> Cell;
+    /// As [`Columns::exact_floats`].
+    fn exact_floats(&self, _channel: u32, _rows: usize) -> Option<Vec<f64>> {
+        None
+    }
 }
 
 /// Columns of any kind.
@@ -217,5 +221,9 @@ impl Columns for Views<'_> {
     fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
         let view = self.0.get(id);
         view.map_or(Cell::Missing, |view| view.value(row, channel))
+    }
+
+    fn exact_floats(&self, id: usize, channel: u32, rows: usize) -> Option<Vec<f64>> {
+        self.0.get(id)?.exact_floats(channel, rows)
     }
 }

@@ -1,6 +1,46 @@
 //! The fragments of one chunk, decoded for many lookups.
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
 use zvf_format::fragment::{FragmentIndex, FragmentIndexError, Rows};
+use zvf_model::grid::ChunkCoord;
+
+use crate::level::lock;
+
+/// Tables of chunks that were read, kept for the queries to come: which rows objects
+/// and bins have is asked for again and again.
+#[derive(Debug, Default)]
+pub(crate) struct KeptTables(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    tables: HashMap<ChunkCoord, Arc<FragmentTable>>,
+    bytes: usize,
+}
+
+/// Tables kept, in bytes; all are dropped at once when there are more.
+const MOST: usize = 64 << 20;
+
+impl KeptTables {
+    pub(crate) fn get(&self, chunk: &ChunkCoord) -> Option<Arc<FragmentTable>> {
+        lock(&self.0).tables.get(chunk).cloned()
+    }
+
+    pub(crate) fn keep(&self, chunk: &ChunkCoord, table: FragmentTable) -> Arc<FragmentTable> {
+        let table = Arc::new(table);
+        let mut kept = lock(&self.0);
+        let size = table.size().saturating_add(size_of::<FragmentTable>());
+        if kept.bytes.saturating_add(size) > MOST {
+            *kept = Kept::default();
+        }
+        kept.bytes = kept.bytes.saturating_add(size);
+        kept.tables.insert(chunk.clone(), Arc::clone(&table));
+        table
+    }
+}
 
 /// Which rows each fragment of a chunk has.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +97,12 @@ impl FragmentTable {
         }
     }
 
+    /// Bytes held, but for itself.
+    fn size(&self) -> usize {
+        let pool = size_of_val(self.pool.as_slice());
+        size_of_val(self.entries.as_slice()).saturating_add(pool)
+    }
+
     pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
     }
@@ -96,13 +142,5 @@ impl FragmentRows<'_> {
             Self::Range(rows) => rows.end.saturating_sub(rows.start),
             Self::List(rows) => u64::try_from(rows.len()).unwrap_or(u64::MAX),
         }
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        let (range, list): (_, &[u64]) = match self {
-            Self::Range(rows) => (rows.clone(), &[]),
-            Self::List(rows) => (0..0, rows),
-        };
-        range.chain(list.iter().copied())
     }
 }

@@ -36,6 +36,18 @@ impl Held {
         let place = before.checked_add(row.checked_sub(run.start)?)?;
         (row < run.end).then(|| usize::try_from(place).ok())?
     }
+
+    /// Those of `rows` that are there, in runs with the place of the first.
+    pub(crate) fn within(&self, rows: Range<u64>) -> impl Iterator<Item = (Range<u64>, usize)> {
+        let first = self.runs.partition_point(|(run, _)| run.end <= rows.start);
+        let runs = self.runs.get(first..).unwrap_or_default().iter();
+        let runs = runs.take_while(move |(run, _)| run.start < rows.end);
+        runs.filter_map(move |(run, before)| {
+            let (start, end) = (run.start.max(rows.start), run.end.min(rows.end));
+            let place = before.checked_add(start.checked_sub(run.start)?)?;
+            (start < end).then_some((start..end, usize::try_from(place).ok()?))
+        })
+    }
 }
 
 /// Any runs, in any order, which may overlap.
@@ -76,5 +88,10 @@ mod tests {
         assert_eq!(places.get(..7), Some(&expected[..]));
         assert_eq!(places.get(7..), Some(&[Some(4), Some(5), None][..]));
         assert_eq!(Held::all(0).rows(), 0);
+        let within = |rows| held.within(rows).collect::<Vec<_>>();
+        assert_eq!(within(2..8), [(2..4, 2), (7..8, 4)]);
+        assert_eq!(within(4..7), []);
+        assert_eq!(within(8..u64::MAX), [(8..9, 5)]);
+        assert_eq!(within(3..3), []);
     }
 }

@@ -21,6 +21,7 @@ mod budget;
 mod build;
 mod choice;
 mod chunk;
+mod closest;
 mod composite;
 mod coordinates;
 mod cut;
@@ -64,6 +65,7 @@ pub use answer::{
     Answer, Column, Group, LevelUse, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS,
     Values,
 };
+pub use closest::closest;
 pub use error::{Damage, Fault, QueryError};
 pub use explain::{Explanation, Reads};
 pub use extras::{FurtherGeometry, FurtherLinks, Header};

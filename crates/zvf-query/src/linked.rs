@@ -119,7 +119,8 @@ impl<F: Fetch> Plan<'_, F> {
         let chunks = self.chunks(schema)?;
         let allowed = self.allowed()?;
         let wish = |chunk: &ChunkCoord| Self::wish(work, chunk, Rows::All);
-        let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len()));
+        let at_once = self.session.fetch.at_once();
+        let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len(), at_once));
         let first = groups.read(self, schema, &wish, ledger);
         let (objects, mut group) =
             try_join(self.objects_if(work.needs_objects, ledger), first).await?;
@@ -130,15 +131,17 @@ impl<F: Fetch> Plan<'_, F> {
         let most = self.batch_size();
         let mut ids = BTreeSet::new();
         loop {
+            let rows = group.iter().flatten().map(|chunk| chunk.held.rows());
+            vertices.reserve(rows.fold(0, u64::saturating_add), most);
             for chunk in group.iter().flatten() {
                 let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
-                let entries = chunk.entries();
+                let all = chunk.runs();
                 if let Some(set) = &work.set {
                     set.note_fragments(&chunk.chunk, chunk.fragments.len(), ledger);
                 }
-                map.add(chunk, &entries, work.implied);
+                map.add(chunk, &all, work.implied);
                 let object = |fragment| owners.id(fragment, objects.as_deref());
-                vertices.push(schema, chunk, &entries, object, ledger)?;
+                vertices.push(schema, chunk, &all, object, ledger)?;
                 if vertices.size() >= most {
                     let done = core::mem::replace(&mut vertices, builder());
                     let mut answer = self.empty_answer();
@@ -181,6 +184,7 @@ impl<F: Fetch> Plan<'_, F> {
         let mut children = Vec::new();
         let mut lost = Lost::default();
         let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
+        let mut rows = Vec::new();
         while let Some(set) = work.set.as_ref().filter(|_| !cells.is_empty()) {
             let (now, rest) = cells.split_at(at_once.min(cells.len()));
             let read = match self.read_links(set, now, ledger).await {
@@ -194,20 +198,23 @@ impl<F: Fetch> Plan<'_, F> {
             cells = rest;
             for records in read {
                 lost.add(&records);
+                let of_cell = map.chunks_of(&records);
+                let is_out = |chunk: &ChunkCoord| !allowed.allows(chunk);
+                let is_out: Vec<bool> = records.chunks.iter().map(is_out).collect();
                 for (at, ends) in records.ends.chunks(records.width.max(1)).enumerate() {
-                    let mut rows = Vec::with_capacity(ends.len());
                     if work.implied
                         && let Some(child) = ends.first()
-                        && let Found::Row(row) = map.find(&records, *child)
+                        && let Found::Row(row) = RowMap::find(&of_cell, &records, *child)
                     {
                         children.push(row);
                     }
+                    rows.clear();
                     for end in ends {
-                        let chunk = records.chunk_of(*end);
-                        if chunk.is_some_and(|chunk| !allowed.allows(chunk)) {
+                        let number = usize::try_from(end.0).unwrap_or(usize::MAX);
+                        if is_out.get(number) == Some(&true) {
                             break;
                         }
-                        match map.find(&records, *end) {
+                        match RowMap::find(&of_cell, &records, *end) {
                             Found::Row(row) => rows.push(row),
                             Found::Excluded => break,
                             Found::Absent(fault) => {
@@ -215,6 +222,7 @@ impl<F: Fetch> Plan<'_, F> {
                                 let is_damaged = |chunk: &ChunkCoord| {
                                     !map.has(chunk) && chunks.binary_search(chunk).is_ok()
                                 };
+                                let chunk = records.chunk_of(*end);
                                 if !(ledger.keeps_going() && chunk.is_some_and(is_damaged)) {
                                     let damage = Damage::new(&records.node, fault);
                                     ledger.missing(damage)?;
@@ -246,11 +254,13 @@ impl<F: Fetch> Plan<'_, F> {
             }
         }
         if work.implied {
-            let children: BTreeSet<u64> = children.into_iter().collect();
+            children.sort_unstable();
             let lost = lost.rows(&map);
+            let mut stored = children.iter().peekable();
             for (child, parent) in map.implied() {
                 let is_lost = lost.iter().any(|rows| rows.contains(&child));
-                if !is_lost && !children.contains(&child) {
+                while stored.next_if(|other| **other < child).is_some() {}
+                if !is_lost && stored.peek() != Some(&&child) {
                     links.push(&[child, parent], None);
                 }
             }

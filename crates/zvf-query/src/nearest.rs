@@ -18,7 +18,7 @@ use crate::{
     plan::{Emit, Kept, Plan},
     query::{NearestTo, Query, Shape},
     run::Whole,
-    vertices::Entry,
+    vertices::{Entry, Runs},
 };
 
 impl<F: Fetch> Plan<'_, F> {
@@ -244,8 +244,9 @@ impl<F: Fetch> Plan<'_, F> {
             for ((_, number), chunk) in now.iter().zip(found) {
                 let Some(chunk) = chunk else { continue };
                 let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
-                let mut entries = chunk.entries();
-                self.retain_selected(&schema, &chunk, &mut entries, &filter, &owners)?;
+                let mut selected = chunk.runs();
+                self.retain_selected(&schema, &chunk, &mut selected, &filter, &owners)?;
+                let entries: Vec<Entry> = selected.entries().collect();
                 let coordinates = schema.coordinates(&chunk);
                 for (at, entry) in entries.iter().enumerate() {
                     let squared = squared_to_point(&nearest.place, coordinates.at(entry.place));
@@ -262,8 +263,8 @@ impl<F: Fetch> Plan<'_, F> {
             };
             let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
             let object = |fragment| owners.id(fragment, objects.as_deref());
-            let entry = entries.get(at..at.saturating_add(1)).unwrap_or_default();
-            vertices.push(&schema, chunk, entry, object, ledger)?;
+            let entry: Runs = entries.get(at).copied().into_iter().collect();
+            vertices.push(&schema, chunk, &entry, object, ledger)?;
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);

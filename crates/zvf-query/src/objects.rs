@@ -9,6 +9,7 @@ mod ids;
 mod owners;
 mod read;
 mod some;
+mod steps;
 mod stored;
 mod table;
 #[cfg(test)]
@@ -20,6 +21,8 @@ pub use owners::OwnersOfChunk;
 pub use some::SomeObjects;
 pub use stored::StoredManifests;
 pub(crate) use table::ObjectTable;
+
+use steps::Steps;
 
 /// Objects of a level, all or some, in the order of the object index. A place
 /// counts those that are here; a row counts those of the object index, which is
@@ -39,6 +42,7 @@ pub struct Objects {
     /// Rows whose pieces could not be read, or all ids.
     incomplete: bool,
     owners: OnceLock<Owners>,
+    steps: OnceLock<Steps>,
 }
 
 /// A fragment of a chunk: a piece of an object.
@@ -124,6 +128,35 @@ impl Objects {
     /// much memory again as the pieces take.
     pub(crate) fn owners(&self) -> &Owners {
         self.owners.get_or_init(|| Owners::of(self))
+    }
+
+    /// Places of the objects with a piece in one of `near`, by number, or with pieces
+    /// that follow each other in two chunks for which `may_meet` holds; ascending. The
+    /// first time takes as long as going through all pieces. Where what is known then
+    /// would take more than so many bytes, all places.
+    pub(crate) fn near(
+        &self,
+        near: &[u32],
+        most: u64,
+        may_meet: impl Fn(&ChunkCoord, &ChunkCoord) -> bool,
+    ) -> Vec<usize> {
+        let between = |[from, to]: [u32; 2]| {
+            let is_near = near.contains(&from) || near.contains(&to);
+            let chunks = self.chunk(from).zip(self.chunk(to));
+            !is_near && chunks.is_some_and(|(from, to)| may_meet(from, to))
+        };
+        let bytes = self.pieces.len().saturating_mul(Steps::PIECE);
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes > most) {
+            return (0..self.len()).collect();
+        }
+        let steps = self.steps.get_or_init(|| Steps::of(self));
+        let mut places: Vec<usize> = steps.places(between).collect();
+        for chunk in near.iter().filter_map(|number| self.chunk(*number)) {
+            places.extend(self.owners_of(chunk).iter().map(|(_, place)| place));
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// Owners of the fragments of a chunk.

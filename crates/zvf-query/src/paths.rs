@@ -8,10 +8,8 @@ mod loaded;
 mod objects;
 mod select;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use core::ops::Range;
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_format::numeric::Kind;
@@ -26,18 +24,18 @@ use crate::{
     plan::{Allowed, Emit, Plan, VertexFilter},
     query::Shape,
     schema::Schema,
-    vertices::Entry,
+    vertices::{Entry, Run},
 };
 
 pub(crate) use loaded::Loaded;
 pub(crate) use select::{Between, Ends};
 
 /// A path: pieces of an object that follow each other.
-#[derive(Clone, Debug)]
-pub(crate) struct Path {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path<'o> {
     /// Which of the objects read.
     pub(crate) place: usize,
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: &'o [Piece],
 }
 
 /// A vertex of a path: its chunk's number and where it is there.
@@ -45,6 +43,55 @@ pub(crate) struct Path {
 pub(crate) struct PathVertex {
     pub(crate) chunk: u32,
     pub(crate) entry: Entry,
+}
+
+/// Vertices of a path that follow each other, with nothing missing between.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretch {
+    /// Runs with the numbers of their chunks.
+    runs: Vec<(u32, Run)>,
+    len: usize,
+}
+
+impl Stretch {
+    fn push(&mut self, chunk: u32, run: Run) {
+        self.len = self.len.saturating_add(run.len);
+        self.runs.push((chunk, run));
+    }
+
+    /// Its vertices one by one.
+    fn vertices(&self) -> Vec<PathVertex> {
+        let mut vertices = Vec::with_capacity(self.len);
+        for (chunk, run) in &self.runs {
+            let chunk = *chunk;
+            vertices.extend(run.entries().map(|entry| PathVertex { chunk, entry }));
+        }
+        vertices
+    }
+
+    /// The runs of these vertices of it.
+    fn part(&self, range: Range<usize>) -> impl Iterator<Item = (u32, Run)> + '_ {
+        let mut before = 0_usize;
+        self.runs.iter().filter_map(move |(chunk, run)| {
+            let start = range.start.max(before);
+            let skip = start.saturating_sub(before);
+            before = before.saturating_add(run.len);
+            let len = range
+                .end
+                .min(before)
+                .checked_sub(start)
+                .filter(|n| *n > 0)?;
+            let run = Run {
+                row: run
+                    .row
+                    .saturating_add(u64::try_from(skip).unwrap_or(u64::MAX)),
+                place: run.place.saturating_add(skip),
+                len,
+                fragment: run.fragment,
+            };
+            Some((*chunk, run))
+        })
+    }
 }
 
 impl<F: Fetch> Plan<'_, F> {
@@ -67,8 +114,7 @@ impl<F: Fetch> Plan<'_, F> {
             let Some(area) = regional else {
                 return Ok(Vec::new());
             };
-            let mut chunks = self.chunks(&schema)?;
-            chunks.retain(|chunk| area.reaches(chunk));
+            let chunks = self.chunks_where(&schema, |chunk| area.reaches(chunk))?;
             let wishes = chunks.into_iter().map(|chunk| Wish {
                 chunk,
                 fragments: true,
@@ -80,16 +126,30 @@ impl<F: Fetch> Plan<'_, F> {
         let (selection, nearby) = try_join(self.selected_objects(ledger), nearby).await?;
         let Some(Selected {
             objects,
-            places,
+            mut places,
             holds,
         }) = selection
         else {
-            return match nearby.is_empty() && schema.vertices.chunks().is_none_or(|c| c.is_empty())
+            return match nearby.is_empty() && schema.vertices.count().is_none_or(|count| count == 0)
             {
                 true => self.no_paths(emit).await,
                 false => Err(QueryError::NoObjects(self.level.id())),
             };
         };
+        let mut loaded = Loaded::default();
+        let mut near = Vec::with_capacity(nearby.len());
+        for chunk in nearby.into_iter().flatten() {
+            if let Some(number) = objects.number_of(&chunk.chunk) {
+                loaded.add(number, Some(chunk));
+                near.push(number);
+            }
+        }
+        if let Some(area) = regional
+            && self.shape == Shape::Paths
+        {
+            let most = self.session.fetch.budget() / 4;
+            places = objects.near(&near, most, |from, to| area.may_meet(&[], [from, to]));
+        }
         let mut paths = Vec::new();
         for place in places {
             if holds
@@ -103,12 +163,6 @@ impl<F: Fetch> Plan<'_, F> {
             paths.clear();
         }
         let filter = self.vertex_filter(Some(&objects), ledger).await?;
-        let mut loaded = Loaded::new();
-        for chunk in nearby.into_iter().flatten() {
-            if let Some(number) = objects.number_of(&chunk.chunk) {
-                loaded.add(number, Some(chunk), &schema);
-            }
-        }
         let work = Work {
             manifests: self.manifests()?,
             schema: &schema,
@@ -172,18 +226,15 @@ impl<F: Fetch> Plan<'_, F> {
     async fn stream_paths(
         &self,
         work: &Work<'_, F>,
-        paths: &[Path],
+        paths: &[Path<'_>],
         mut loaded: Loaded,
         in_part: bool,
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
-        let listed = work
-            .schema
-            .vertices
-            .chunks()
-            .map_or(1, |chunks| chunks.len());
-        let most = self.group_size(work.schema, listed);
+        let listed = work.schema.vertices.count().unwrap_or(1);
+        // Paths go to and fro: what is left now would be read again.
+        let most = self.group_size(work.schema, listed, self.session.fetch.budget() / 4);
         let (mut left, mut given) = (self.limit(), BTreeSet::new());
         let mut first = 0;
         loop {
@@ -191,19 +242,13 @@ impl<F: Fetch> Plan<'_, F> {
             let (count, chunks) = batch(rest, most, left, self.shape == Shape::Paths);
             loaded.keep(&chunks, most);
             let now = rest.get(..count).unwrap_or_default();
-            let mut wanted: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-            for piece in now.iter().flat_map(|path| &path.pieces) {
-                if !loaded.knows(piece.chunk) {
-                    wanted
-                        .entry(piece.chunk)
-                        .or_default()
-                        .insert(piece.fragment);
+            let wanted = match in_part {
+                true => load::of_fragments(now.iter().flat_map(|path| path.pieces)),
+                false => {
+                    let new = chunks.iter().filter(|chunk| !loaded.knows(**chunk));
+                    new.map(|chunk| (*chunk, Rows::All)).collect()
                 }
-            }
-            let wanted = wanted.into_iter().map(|wanted| match in_part {
-                true => load::of_fragments(wanted),
-                false => (wanted.0, Rows::All),
-            });
+            };
             self.load(work, wanted, &mut loaded, ledger).await?;
             first = first.saturating_add(count);
             let flow = self
@@ -211,7 +256,7 @@ impl<F: Fetch> Plan<'_, F> {
                 .await?;
             if in_part {
                 // What was read in part may be needed in another part next.
-                loaded = Loaded::new();
+                loaded = Loaded::default();
             }
             if flow.is_break() || left == 0 || first >= paths.len() {
                 return Ok(());
@@ -288,29 +333,38 @@ pub(crate) struct Selected {
 
 /// The first paths that together need no more than `most` chunks: how many, and
 /// which chunks.
-fn batch(paths: &[Path], most: usize, left: u64, is_path: bool) -> (usize, BTreeSet<u32>) {
-    let mut chunks = BTreeSet::new();
+fn batch(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usize, BTreeSet<u32>) {
+    let mut chunks: Vec<u32> = Vec::new();
+    let mut is_in: Vec<bool> = Vec::new();
     let mut count = 0_usize;
     for path in paths {
         if is_path && u64::try_from(count).unwrap_or(u64::MAX) >= left {
             break;
         }
-        let new: BTreeSet<u32> = path.pieces.iter().map(|piece| piece.chunk).collect();
-        let more = new.difference(&chunks).count();
-        if count > 0 && chunks.len().saturating_add(more) > most {
+        let before = chunks.len();
+        for piece in path.pieces {
+            let at = usize::try_from(piece.chunk).unwrap_or(usize::MAX);
+            if is_in.len() <= at {
+                is_in.resize(at.saturating_add(1), false);
+            }
+            if let Some(is_in) = is_in.get_mut(at).filter(|is_in| !**is_in) {
+                *is_in = true;
+                chunks.push(piece.chunk);
+            }
+        }
+        if count > 0 && chunks.len() > most {
+            chunks.truncate(before);
             break;
         }
-        chunks.extend(new);
         count = count.saturating_add(1);
     }
-    (count, chunks)
+    (count, chunks.into_iter().collect())
 }
 
 /// The pieces of an object as runs inside the allowed chunks.
-fn runs(objects: &Objects, place: usize, allowed: &Allowed, paths: &mut Vec<Path>) {
+fn runs<'o>(objects: &'o Objects, place: usize, allowed: &Allowed, paths: &mut Vec<Path<'o>>) {
     let pieces = objects.pieces(place);
     if allowed.is_everything() {
-        let pieces = pieces.to_vec();
         paths.push(Path { place, pieces });
         return;
     }
@@ -319,17 +373,9 @@ fn runs(objects: &Objects, place: usize, allowed: &Allowed, paths: &mut Vec<Path
             .chunk(piece.chunk)
             .is_some_and(|c| allowed.allows(c))
     };
-    for run in pieces.chunk_by(|a, b| is_in(a) == is_in(b)) {
-        if run.first().is_some_and(is_in) {
-            let pieces = run.to_vec();
+    for pieces in pieces.chunk_by(|a, b| is_in(a) == is_in(b)) {
+        if pieces.first().is_some_and(is_in) {
             paths.push(Path { place, pieces });
         }
     }
-}
-
-fn position<'l>(loaded: &'l Loaded, vertex: &PathVertex) -> &'l [f64] {
-    let chunk = loaded.get(vertex.chunk);
-    chunk.map_or(&[][..], |(_, coordinates)| {
-        coordinates.at(vertex.entry.place)
-    })
 }

@@ -26,7 +26,7 @@ use crate::{
     links::{LinkRecords, LinkSet},
     missing::Ledger,
     objects::Objects,
-    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
+    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope, Truth},
     query::{Query, Shape},
     schema::{Names, Schema, nameless},
     vertices::{Entry, Owner, Owners, VertexBuilder},
@@ -147,7 +147,14 @@ impl<'s, F: Fetch> Session<'s, F> {
             let mut found = found.map(|(scope, _)| *scope);
             let problem = match (found.next(), found.next()) {
                 (Some(scope), None) => return Ok(scope),
-                (None, _) => FindError::Absent,
+                (None, _) => {
+                    let there = having.iter().flat_map(|(_, names)| names.iter().cloned());
+                    return Err(QueryError::NoAttribute {
+                        scope: None,
+                        name: column.name.clone(),
+                        there: there.collect(),
+                    });
+                }
                 _ => FindError::Ambiguous,
             };
             let (column, source) = (column.clone(), problem);
@@ -160,12 +167,20 @@ impl<'s, F: Fetch> Session<'s, F> {
 impl<F: Fetch> Plan<'_, F> {
     /// Chunks that have vertices and are not excluded, ascending.
     pub(crate) fn chunks(&self, schema: &Schema<F::Array>) -> Result<Vec<ChunkCoord>, QueryError> {
-        let listed = schema.vertices.chunks();
-        let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks());
-        let mut chunks = listed.unwrap_or_default();
+        self.chunks_where(schema, |_| true)
+    }
+
+    /// Those of them for which `is_wanted` holds.
+    pub(crate) fn chunks_where(
+        &self,
+        schema: &Schema<F::Array>,
+        is_wanted: impl Fn(&ChunkCoord) -> bool,
+    ) -> Result<Vec<ChunkCoord>, QueryError> {
         let allowed = self.allowed()?;
-        chunks.retain(|chunk| allowed.allows(chunk));
-        Ok(chunks)
+        let is_wanted = |chunk: &ChunkCoord| is_wanted(chunk) && allowed.allows(chunk);
+        let listed = schema.vertices.chunks_where(is_wanted);
+        let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks_where(is_wanted));
+        Ok(listed.unwrap_or_default())
     }
 
     /// Which chunks are not excluded by the query's lists.
@@ -499,10 +514,8 @@ impl VertexFilter<'_> {
         }
         let views = Views(views);
         let bound: BoundPredicate = predicate.bind(&views)?;
-        let rows = 0..entries.len();
-        Ok(rows
-            .map(|row| bound.evaluate(&views, row).is_true())
-            .collect())
+        let truths = bound.evaluate_all(&views, entries.len());
+        Ok(truths.into_iter().map(Truth::is_true).collect())
     }
 }
 

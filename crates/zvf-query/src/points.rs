@@ -22,7 +22,7 @@ use crate::{
     objects::Objects,
     plan::{Emit, Plan, VertexFilter},
     schema::Schema,
-    vertices::{Entry, Owners},
+    vertices::{Entry, Owners, Runs},
 };
 
 /// Chunks read at once where nothing is known about their size.
@@ -47,10 +47,10 @@ impl<F: Fetch> Plan<'_, F> {
         let Some(schema) = self.schema(with_fragments).await? else {
             return self.no_vertices(emit).await;
         };
-        let mut chunks = self.chunks(&schema)?;
-        if let Some(area) = &self.area {
-            chunks.retain(|chunk| area.reaches(chunk));
-        }
+        let mut chunks = self.chunks_where(&schema, |chunk| {
+            let area = self.area.as_ref();
+            area.is_none_or(|area| area.reaches(chunk))
+        })?;
         if self.filter.is_never {
             chunks.clear();
         }
@@ -69,7 +69,8 @@ impl<F: Fetch> Plan<'_, F> {
                 rows,
             }
         };
-        let mut groups = Groups::new(&chunks, self.group_size(&schema, chunks.len()));
+        let most = self.group_size(&schema, chunks.len(), self.session.fetch.at_once());
+        let mut groups = Groups::new(&chunks, most);
         let first = groups.read(self, &schema, &wish, ledger);
         let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
         self.check_chunks(&schema, objects.as_ref(), ledger)?;
@@ -80,14 +81,18 @@ impl<F: Fetch> Plan<'_, F> {
         let most = self.batch_size();
         let mut ids = BTreeSet::new();
         loop {
+            if self.area.is_none() && filter.predicate.is_none() {
+                let rows = group.iter().flatten().map(|chunk| chunk.held.rows());
+                vertices.reserve(rows.fold(0, u64::saturating_add), most);
+            }
             for chunk in group.iter().flatten() {
                 let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
-                let mut entries = chunk.entries();
-                self.retain_selected(&schema, chunk, &mut entries, &filter, &owners)?;
-                entries.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-                left = left.saturating_sub(u64::try_from(entries.len()).unwrap_or(u64::MAX));
+                let mut selected = chunk.runs();
+                self.retain_selected(&schema, chunk, &mut selected, &filter, &owners)?;
+                selected.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                left = left.saturating_sub(u64::try_from(selected.len()).unwrap_or(u64::MAX));
                 let object = |fragment| owners.id(fragment, objects.as_deref());
-                vertices.push(&schema, chunk, &entries, object, ledger)?;
+                vertices.push(&schema, chunk, &selected, object, ledger)?;
                 if vertices.size() >= most {
                     let done = core::mem::replace(&mut vertices, builder());
                     let mut answer = self.empty_answer();
@@ -123,17 +128,17 @@ impl<F: Fetch> Plan<'_, F> {
         &self,
         schema: &Schema<F::Array>,
         chunk: &Chunk,
-        entries: &mut Vec<Entry>,
+        vertices: &mut Runs,
         filter: &VertexFilter<'_>,
         owners: &Owners,
     ) -> Result<(), QueryError> {
         if let Some(inside) = self.inside(schema, chunk) {
-            entries.retain(|entry| inside.get(entry.place) == Some(&true));
+            vertices.keep_places(&inside);
         }
         if filter.predicate.is_some() {
-            let holds = filter.holds(schema, chunk, entries, owners)?;
-            let mut holds = holds.into_iter();
-            entries.retain(|_| holds.next().unwrap_or(false));
+            let entries: Vec<Entry> = vertices.entries().collect();
+            let holds = filter.holds(schema, chunk, &entries, owners)?;
+            vertices.keep_those(&holds);
         }
         Ok(())
     }
@@ -164,8 +169,8 @@ impl<F: Fetch> Plan<'_, F> {
         Some(inside)
     }
 
-    /// How many chunks to read at once.
-    pub(crate) fn group_size(&self, schema: &Schema<F::Array>, chunks: usize) -> usize {
+    /// How many chunks to read at once, so that they take about so many bytes.
+    pub(crate) fn group_size(&self, schema: &Schema<F::Array>, chunks: usize, bytes: u64) -> usize {
         let count = u64::try_from(chunks).unwrap_or(u64::MAX).max(1);
         let Some(vertices) = self.level.metadata.vertex_count.filter(|count| *count > 0) else {
             return CHUNKS_AT_ONCE;
@@ -174,9 +179,7 @@ impl<F: Fetch> Plan<'_, F> {
         let attributes = attributes.map(|a| u64::try_from(a.metadata.dtype.size()).unwrap_or(8));
         let row = attributes.sum::<u64>().saturating_add(schema.row());
         let chunk = vertices.div_ceil(count).saturating_mul(row).max(1);
-        let most = (self.session.fetch.budget() / 4)
-            .checked_div(chunk)
-            .unwrap_or(1);
+        let most = bytes.checked_div(chunk).unwrap_or(1);
         usize::try_from(most).unwrap_or(usize::MAX).max(1)
     }
 

@@ -56,6 +56,7 @@
 //!   several have it.
 
 mod ast;
+mod batch;
 mod bind;
 mod columns;
 mod display;

@@ -1,12 +1,15 @@
 //! Vertices on their way from chunks into an answer.
 
+use core::ops::Range;
+
 use zvf_model::{fetch::CellSource, grid::ChunkCoord};
 
 use crate::{
     answer::{Answer, NO_OBJECT, Rows as AnswerRows, SEVERAL_OBJECTS},
-    build::{ColumnBuilder, bytes_of, push_rows},
+    build::{ColumnBuilder, bytes_of, push_runs},
     chunk::Chunk,
-    error::QueryError,
+    error::{Damage, QueryError},
+    fragments::FragmentRows,
     missing::Ledger,
     objects::Objects,
     schema::{Names, Schema},
@@ -22,35 +25,185 @@ pub(crate) struct Entry {
     pub(crate) fragment: u32,
 }
 
+/// Vertices of a chunk that follow each other: its rows from `row` on, which are in
+/// memory from `place` on, as one of its fragments names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) row: u64,
+    pub(crate) place: usize,
+    pub(crate) len: usize,
+    pub(crate) fragment: u32,
+}
+
+impl Run {
+    /// Its vertices, one by one.
+    pub(crate) fn entries(self) -> impl Iterator<Item = Entry> {
+        let rows = (self.row..).zip(self.places());
+        rows.map(move |(row, place)| Entry {
+            row,
+            place,
+            fragment: self.fragment,
+        })
+    }
+
+    /// Where they are in memory.
+    pub(crate) fn places(self) -> Range<usize> {
+        self.place..self.place.saturating_add(self.len)
+    }
+}
+
+impl From<Entry> for Run {
+    fn from(entry: Entry) -> Self {
+        Self {
+            row: entry.row,
+            place: entry.place,
+            len: 1,
+            fragment: entry.fragment,
+        }
+    }
+}
+
+/// Vertices of a chunk in an order, as runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Runs {
+    runs: Vec<Run>,
+    len: usize,
+}
+
+impl Runs {
+    /// Number of vertices.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The vertices one by one.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.runs.iter().flat_map(|run| run.entries())
+    }
+
+    /// Appends a run, as part of the last one where it goes on.
+    pub(crate) fn push(&mut self, run: Run) {
+        if run.len == 0 {
+            return;
+        }
+        self.len = self.len.saturating_add(run.len);
+        if let Some(last) = self.runs.last_mut() {
+            let length = u64::try_from(last.len).unwrap_or(u64::MAX);
+            let goes_on = last.fragment == run.fragment
+                && last.row.checked_add(length) == Some(run.row)
+                && last.place.checked_add(last.len) == Some(run.place);
+            if goes_on {
+                last.len = last.len.saturating_add(run.len);
+                return;
+            }
+        }
+        self.runs.push(run);
+    }
+
+    /// Keeps the first so many vertices.
+    pub(crate) fn truncate(&mut self, most: usize) {
+        if self.len <= most {
+            return;
+        }
+        let mut left = most;
+        self.runs.retain_mut(|run| {
+            run.len = run.len.min(left);
+            left = left.saturating_sub(run.len);
+            run.len > 0
+        });
+        self.len = most;
+    }
+
+    /// Keeps the vertices at places in memory that `inside` has.
+    pub(crate) fn keep_places(&mut self, inside: &[bool]) {
+        self.keep(|run, _| inside.get(run.places()).unwrap_or_default());
+    }
+
+    /// Keeps the vertices for which `holds` is true, in the order they are in.
+    pub(crate) fn keep_those(&mut self, holds: &[bool]) {
+        self.keep(|run, before| {
+            let own = holds.get(before..before.saturating_add(run.len));
+            own.unwrap_or_default()
+        });
+    }
+
+    /// Keeps what is true; of each run are given the flags that are its own, by how
+    /// many vertices are before it.
+    fn keep<'f>(&mut self, flags: impl Fn(&Run, usize) -> &'f [bool]) {
+        let mut kept = Self::default();
+        let mut before = 0_usize;
+        for run in &self.runs {
+            let (mut row, mut place) = (run.row, run.place);
+            for same in flags(run, before).chunk_by(|a, b| a == b) {
+                if same.first() == Some(&true) {
+                    let (len, fragment) = (same.len(), run.fragment);
+                    kept.push(Run {
+                        row,
+                        place,
+                        len,
+                        fragment,
+                    });
+                }
+                row = row.saturating_add(u64::try_from(same.len()).unwrap_or(u64::MAX));
+                place = place.saturating_add(same.len());
+            }
+            before = before.saturating_add(run.len);
+        }
+        *self = kept;
+    }
+}
+
+impl FromIterator<Entry> for Runs {
+    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
+        let mut runs = Self::default();
+        entries
+            .into_iter()
+            .for_each(|entry| runs.push(entry.into()));
+        runs
+    }
+}
+
 impl Chunk {
     /// Its vertices, by fragment, then as the fragment has them; only those in
     /// memory, and of the fragments that were asked for.
     pub(crate) fn entries(&self) -> Vec<Entry> {
-        let mut entries = Vec::new();
+        self.runs().entries().collect()
+    }
+
+    /// The same as runs.
+    pub(crate) fn runs(&self) -> Runs {
+        let mut runs = Runs::default();
+        let mut push = |fragment| self.push_fragment(fragment, |run| runs.push(run));
         match &self.bins {
-            Some(bins) => bins
-                .iter()
-                .for_each(|fragment| self.push_fragment(*fragment, &mut entries)),
-            None => (0..self.fragments.len())
-                .for_each(|fragment| self.push_fragment(fragment, &mut entries)),
+            Some(bins) => bins.iter().copied().for_each(&mut push),
+            None => (0..self.fragments.len()).for_each(&mut push),
         }
-        entries
+        runs
     }
 
     /// The vertices of one fragment that are in memory.
-    pub(crate) fn push_fragment(&self, fragment: u32, entries: &mut Vec<Entry>) {
-        let Some(rows) = self.fragments.rows(fragment) else {
-            return;
+    pub(crate) fn push_fragment(&self, fragment: u32, mut push: impl FnMut(Run)) {
+        let run = |(rows, place): (Range<u64>, usize)| Run {
+            row: rows.start,
+            place,
+            len: usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX),
+            fragment,
         };
-        let entry = |row| {
-            let place = self.held.place(row)?;
-            Some(Entry {
-                row,
-                place,
-                fragment,
-            })
-        };
-        entries.extend(rows.iter().filter_map(entry));
+        match self.fragments.rows(fragment) {
+            None => {}
+            Some(FragmentRows::Range(rows)) => self.held.within(rows).map(run).for_each(push),
+            Some(FragmentRows::List(rows)) => {
+                for row in rows {
+                    if let Some(place) = self.held.place(*row) {
+                        push(run((*row..row.saturating_add(1), place)));
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -163,54 +316,73 @@ impl VertexBuilder {
         u64::try_from(columns.fold(rows, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
+    /// Makes room for so many vertices, up to so many bytes of them.
+    pub(crate) fn reserve(&mut self, vertices: u64, most: u64) {
+        let row = self.positions.row_size();
+        let bytes = |row: usize| {
+            let bytes = vertices.saturating_mul(u64::try_from(row).unwrap_or(u64::MAX));
+            usize::try_from(bytes.min(most)).unwrap_or(0)
+        };
+        self.positions.bytes.reserve(bytes(row));
+        for (_, builder) in &mut self.vertex {
+            builder.reserve(bytes(builder.declared_size()));
+        }
+    }
+
     /// Appends vertices of a chunk.
     pub(crate) fn push<A: CellSource>(
         &mut self,
         schema: &Schema<A>,
         chunk: &Chunk,
-        entries: &[Entry],
+        vertices: &Runs,
         object: impl Fn(u32) -> i64,
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
-        push_rows(
+        let rows = self.rows.saturating_add(vertices.len());
+        push_runs(
             &mut self.positions.bytes,
             &chunk.positions,
             schema.dtype,
             self.positions.columns,
-            entries.iter().map(|entry| entry.place),
+            vertices,
         );
-        if !self.vertex.is_empty() {
-            let places: Vec<_> = entries.iter().map(|entry| Some(entry.place)).collect();
-            for (at, builder) in &mut self.vertex {
-                let cell = chunk.vertex.get(*at).and_then(Option::as_ref);
-                if let Some(attribute) = schema.vertex.get(*at)
-                    && let Err(damage) = builder.push(attribute, &chunk.chunk, cell, &places)
-                {
-                    ledger.missing(damage)?;
-                    builder.skip_to(self.rows.saturating_add(entries.len()));
-                }
+        for (at, builder) in &mut self.vertex {
+            let cell = chunk.vertex.get(*at).and_then(Option::as_ref);
+            if let Some(attribute) = schema.vertex.get(*at)
+                && let Err(fault) = builder.push_runs(cell, vertices)
+            {
+                let key = &attribute.family.node;
+                ledger.missing(Damage::in_chunk(key, &chunk.chunk, fault))?;
+                builder.skip_to(rows);
             }
         }
         if !self.fragment.is_empty() {
-            let place = |entry: &Entry| usize::try_from(entry.fragment).ok();
-            let places: Vec<_> = entries.iter().map(place).collect();
+            let places = vertices.runs().iter().flat_map(|run| {
+                let place = usize::try_from(run.fragment).ok();
+                core::iter::repeat_n(place, run.len)
+            });
+            let places: Vec<_> = places.collect();
             for (at, builder) in &mut self.fragment {
                 let cell = chunk.fragment.get(*at).and_then(Option::as_ref);
                 if let Some(attribute) = schema.fragment.get(*at)
-                    && let Err(damage) = builder.push(attribute, &chunk.chunk, cell, &places)
+                    && let Err(fault) = builder.push_places(cell, &places)
                 {
-                    ledger.missing(damage)?;
-                    builder.skip_to(self.rows.saturating_add(entries.len()));
+                    let key = &attribute.family.node;
+                    ledger.missing(Damage::in_chunk(key, &chunk.chunk, fault))?;
+                    builder.skip_to(rows);
                 }
             }
         }
         if let Some(origins) = &mut self.origins {
-            origins.extend(entries.iter().map(|entry| (chunk.chunk.clone(), entry.row)));
+            let entries = vertices.entries();
+            origins.extend(entries.map(|entry| (chunk.chunk.clone(), entry.row)));
         }
         if let Some(ids) = &mut self.object_ids {
-            ids.extend(entries.iter().map(|entry| object(entry.fragment)));
+            for run in vertices.runs() {
+                ids.extend(core::iter::repeat_n(object(run.fragment), run.len));
+            }
         }
-        self.rows = self.rows.saturating_add(entries.len());
+        self.rows = rows;
         Ok(())
     }
 

@@ -4,10 +4,10 @@ use core::ops::Range;
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use tokio::task::JoinError;
 use zvf_model::{fetch::Fetched, key::Key};
 
-use crate::{array::CellArray, off_thread::off_thread, range::Read, read::Budget, store::Store};
+use crate::{array::CellArray, off_thread::spread, range::Read, read::Budget, store::Store};
 
 mod child;
 mod element;
@@ -52,7 +52,7 @@ pub(crate) enum Target<'a> {
 /// The payload of a cell or the wanted part, and the payload's size.
 pub(crate) type Answer = Result<Option<Fetched>, CellError>;
 
-/// Encoded bytes from which on a cell is decoded on another thread.
+/// Bytes from which on decoding is for other threads.
 pub(crate) const HEAVY: usize = 64 << 10;
 
 impl CellReader {
@@ -120,12 +120,26 @@ impl CellReader {
             .collect();
         let mut delivered = self.store.read_each(&reads).await.into_iter();
         let budget = Arc::new(Budget::new(self.store.budget()));
+        let mut work = 0_usize;
         let jobs = jobs.into_iter().map(|job| {
-            let delivered = delivered.by_ref().take(job.reads).collect();
-            job.finish(delivered, Arc::clone(&budget))
+            let delivered: Vec<Delivered> = delivered.by_ref().take(job.reads).collect();
+            work = work.saturating_add(job.work(&delivered));
+            (job, delivered)
         });
-        let outcomes = join_all(jobs.collect::<Vec<_>>()).await;
-        let answers = self.look_elsewhere(outcomes, &budget).await;
+        let jobs: Vec<_> = jobs.collect();
+        let outcomes = {
+            let budget = Arc::clone(&budget);
+            let finish = move |(job, delivered): (Job, _)| job.finish(delivered, &budget);
+            spread(work >= HEAVY, jobs, finish).await
+        };
+        let answers = match outcomes {
+            Ok(outcomes) => self.look_elsewhere(outcomes, budget).await,
+            Err(source) => Err(source),
+        };
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(source) => return interrupted(wanted, source),
+        };
         let answer = |(subject, part): (usize, usize)| {
             let answer = answers.get(subject).and_then(|parts| parts.get(part));
             answer.cloned().unwrap_or(Ok(None))
@@ -137,27 +151,46 @@ impl CellReader {
     async fn look_elsewhere(
         &self,
         outcomes: Vec<Outcome>,
-        budget: &Arc<Budget>,
-    ) -> Vec<Vec<Answer>> {
+        budget: Arc<Budget>,
+    ) -> Result<Vec<Vec<Answer>>, JoinError> {
         let reads = outcomes.iter().filter_map(|outcome| match outcome {
             Outcome::Elsewhere(_, _, blob) => Some(blob.read()),
             Outcome::Done(_) => None,
         });
         let reads: Vec<Read> = reads.collect();
-        let mut delivered = self.store.read_each(&reads).await.into_iter();
-        let mut answers = Vec::with_capacity(outcomes.len());
-        for outcome in outcomes {
-            answers.push(match outcome {
-                Outcome::Done(answers) => answers,
-                Outcome::Elsewhere(child, parts, blob) => {
-                    let chunk = delivered.next().unwrap_or(Ok(None));
-                    let payload = blob.payload(chunk, Arc::clone(budget)).await;
-                    child.answers(&payload, &parts)
-                }
-            });
+        if reads.is_empty() {
+            let done = outcomes
+                .into_iter()
+                .map(|outcome| outcome.finish(None, &budget));
+            return Ok(done.collect());
         }
-        answers
+        let mut delivered = self.store.read_each(&reads).await.into_iter();
+        let outcomes = outcomes.into_iter().map(|outcome| {
+            let chunk = match &outcome {
+                Outcome::Done(_) => None,
+                Outcome::Elsewhere(..) => delivered.next(),
+            };
+            (outcome, chunk)
+        });
+        let finish = move |(outcome, chunk): (Outcome, _)| outcome.finish(chunk, &budget);
+        spread(true, outcomes.collect(), finish).await
     }
+}
+
+/// The answers when nobody waits for what was to be decoded.
+fn interrupted(wanted: &[(Target<'_>, Part)], source: JoinError) -> Vec<Answer> {
+    let source: Arc<dyn core::error::Error + Send + Sync> = Arc::new(source);
+    let answer = |(target, _): &(Target<'_>, Part)| {
+        let key = match *target {
+            Target::Element(array, _) => array.node(),
+            Target::Child(key) => key,
+        };
+        Err(CellError::Interrupted {
+            key: key.clone(),
+            source: Arc::clone(&source),
+        })
+    };
+    wanted.iter().map(answer).collect()
 }
 
 /// What parts are wanted of.
@@ -254,14 +287,26 @@ impl Job {
         }
     }
 
-    async fn finish(self, delivered: Vec<Delivered>, budget: Arc<Budget>) -> Outcome {
+    /// How much work it is to decode what was read, in bytes.
+    fn work(&self, delivered: &[Delivered]) -> usize {
+        let bytes = delivered.iter().flatten().flatten();
+        let bytes = bytes.map(Bytes::len).fold(0, usize::saturating_add);
+        match &self.what {
+            Planned::Element(element, Plan::Whole) => element.work(bytes),
+            Planned::Element(..) | Planned::Refused(_) => 0,
+            // How it is compressed its metadata say.
+            Planned::Child(_) => bytes,
+        }
+    }
+
+    fn finish(self, delivered: Vec<Delivered>, budget: &Budget) -> Outcome {
         let parts = self.parts;
         let child = match self.what {
             Planned::Refused(error) => {
                 return Outcome::Done(parts.iter().map(|_| Err(error.clone())).collect());
             }
             Planned::Element(element, plan) => {
-                return Outcome::Done(element.finish(plan, parts, delivered, budget).await);
+                return Outcome::Done(element.finish(plan, &parts, delivered, budget));
             }
             Planned::Child(child) => child,
         };
@@ -270,22 +315,22 @@ impl Job {
         let (metadata, chunk) = (next(), next());
         let payload = match child.look(metadata, chunk) {
             Look::Known(payload) => payload,
-            Look::Chunk(blob, chunk) => blob.payload(Ok(Some(chunk)), budget).await,
+            Look::Chunk(blob, chunk) => blob.payload(Ok(Some(chunk)), budget),
             Look::Elsewhere(blob) => return Outcome::Elsewhere(child, parts, blob),
         };
         Outcome::Done(child.answers(&payload, &parts))
     }
 }
 
-/// Decodes an object of so many bytes, on another thread when they are many.
-async fn off_thread_for(
-    bytes: usize,
-    key: &Key,
-    decode: impl FnOnce() -> Result<Bytes, CellError> + Send + 'static,
-) -> Result<Bytes, CellError> {
-    let decoded = off_thread(bytes >= HEAVY, decode).await;
-    decoded.map_err(|source| CellError::Interrupted {
-        key: key.clone(),
-        source: Arc::new(source),
-    })?
+impl Outcome {
+    /// The answers, with the chunk that was read where there is one.
+    fn finish(self, chunk: Option<Delivered>, budget: &Budget) -> Vec<Answer> {
+        match self {
+            Self::Done(answers) => answers,
+            Self::Elsewhere(child, parts, blob) => {
+                let payload = blob.payload(chunk.unwrap_or(Ok(None)), budget);
+                child.answers(&payload, &parts)
+            }
+        }
+    }
 }

@@ -121,6 +121,16 @@ impl ChunkCodecs {
         self.compressions.is_empty()
     }
 
+    /// How much work it is to undo them over so many bytes, in bytes of a
+    /// compression. Checksums are some ten times faster.
+    pub(crate) fn work(&self, bytes: usize) -> usize {
+        match &self.compressions[..] {
+            [] => 0,
+            [Compression::Crc32c] => bytes / 10,
+            _ => bytes,
+        }
+    }
+
     /// Whether this is `form` with a checksum, or without; `None` when it is
     /// anything else.
     pub(crate) fn checksum_at_most(&self, form: ChunkForm) -> Option<bool> {

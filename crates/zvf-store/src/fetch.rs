@@ -1,6 +1,9 @@
 //! One request of an object store, its answer checked and its errors sorted.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::Ordering},
+};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -26,23 +29,33 @@ impl Store {
         read: &Read,
         budget: &Budget,
     ) -> Result<Option<Fetched>, ReadError> {
-        match self.overlay().and_then(|overlay| overlay.get(&read.key)) {
-            None => {}
-            Some(Instead::Nothing) => return Ok(None),
-            Some(Instead::Staged(staged)) => {
-                let staged = Read::new(staged.key.clone(), read.range.clone());
-                let fetched = self.fetch_here(&staged, budget).await?;
-                // Gone when it was applied meanwhile.
-                if fetched.is_some() {
-                    return Ok(fetched);
-                }
+        for place in self.places(read).into_iter().flatten() {
+            let fetched = self.fetch_here(&place, budget).await?;
+            // What was staged is gone when it was applied meanwhile.
+            if fetched.is_some() {
+                return Ok(fetched);
             }
         }
-        self.fetch_here(read, budget).await
+        Ok(None)
+    }
+
+    /// Where to look for what is read, in this order.
+    pub(crate) fn places<'r>(&self, read: &'r Read) -> [Option<Cow<'r, Read>>; 2] {
+        match self.overlay().and_then(|overlay| overlay.get(&read.key)) {
+            None => [Some(Cow::Borrowed(read)), None],
+            Some(Instead::Nothing) => [None, None],
+            Some(Instead::Staged(staged)) => {
+                let staged = Read::new(staged.key.clone(), read.range.clone());
+                [Some(Cow::Owned(staged)), Some(Cow::Borrowed(read))]
+            }
+        }
     }
 
     /// A part of the object at this very key.
     async fn fetch_here(&self, read: &Read, budget: &Budget) -> Result<Option<Fetched>, ReadError> {
+        if let Some(folder) = self.folder() {
+            return self.fetch_file(folder, read, budget);
+        }
         let fetched = match self.backend() {
             Backend::Objects(_) => {
                 let fetch = || self.fetch_object(read, budget);
@@ -199,7 +212,10 @@ impl Store {
             range,
             ..GetOptions::default()
         };
-        match objects.get_opts(&path, options).await {
+        let answer = objects.get_opts(&path, options).await;
+        let range = answer.as_ref().map_or(0..0, |answer| answer.range.clone());
+        self.wait(range.end.saturating_sub(range.start)).await;
+        match answer {
             Ok(answer) => Ok(Some(answer)),
             Err(Failure::NotFound { .. }) => Ok(None),
             Err(failure) if is_below_a_file(&failure) => Ok(None),
@@ -277,7 +293,7 @@ async fn body(read: &Read, answer: GetResult, declared: u64) -> Result<Bytes, Re
 /// Reserved for an answer in parts before its bytes are there; then it grows.
 const FIRST_RESERVE: usize = 1 << 20;
 
-fn truncated(read: &Read, size: Option<u64>) -> ReadError {
+pub(crate) fn truncated(read: &Read, size: Option<u64>) -> ReadError {
     ReadError::Truncated {
         key: read.key.clone(),
         wanted: read.range.clone(),

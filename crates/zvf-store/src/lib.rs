@@ -61,8 +61,8 @@
 //! | address | feature | ranges merged within | most of a merged request | requests at once |
 //! |---|---|---|---|---|
 //! | `memory:` | | 8 KiB | 4 MiB | 1 |
-//! | a path, `file:` | | 64 KiB | 4 MiB | 16 |
-//! | a path to a `.zip` | `zip`, on by default | 64 KiB | 4 MiB | 16 |
+//! | a path, `file:` | | 16 KiB | 4 MiB | 16 |
+//! | a path to a `.zip` | `zip`, on by default | 16 KiB | 4 MiB | 16 |
 //! | `http:`, `https:` | `http` | 1 MiB | 16 MiB | 64 |
 //! | `s3:` | `aws` | as `http` | | |
 //! | `gs:` | `gcp` | as `http` | | |
@@ -86,10 +86,10 @@ mod array;
 mod cell;
 mod coalesce;
 mod codec;
+mod distance;
 mod encode;
 mod failure;
 mod fetch;
-mod files;
 mod list;
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod network;
@@ -100,18 +100,22 @@ mod plan;
 mod port;
 mod range;
 mod read;
+mod read_files;
 mod shard;
 mod sizes;
 mod store;
 mod transaction;
 mod tries;
 mod write;
+mod write_files;
 
 pub use activity::Activity;
 pub use array::{CellArray, CellArrayError};
 pub use cell::{Cell, CellError, CellReader};
 pub use coalesce::{MergeLimits, Merged, coalesce};
 pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError};
+#[doc(hidden)]
+pub use distance::Distance;
 pub use list::{ListError, ListedFile, Listing};
 pub use off_thread::beside;
 pub use open::{OpenError, OpenOptions};

@@ -137,6 +137,7 @@ impl Store {
     /// [`ListError`]; also as soon as there are more objects than `limit`.
     pub async fn list_all(&self, prefix: &Key, limit: usize) -> Result<Vec<ListedFile>, ListError> {
         self.recorder().list();
+        self.wait(0).await;
         let too_many = || ListError::TooMany {
             prefix: prefix.clone(),
             limit,
@@ -199,6 +200,7 @@ impl Store {
     /// [`ListError`]; also for more children than `limit`.
     pub async fn list(&self, prefix: &Key, limit: usize) -> Result<Listing, ListError> {
         self.recorder().list();
+        self.wait(0).await;
         let mut listing = match self.backend() {
             Backend::Objects(objects) => {
                 let path = self.path(prefix)?;

@@ -1,5 +1,6 @@
 //! Work that would hold up the threads that wait for the network.
 
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use tokio::{runtime::Handle, task::JoinError};
 
 /// Runs `work` on a thread of its own when it is `heavy` and there is a
@@ -16,6 +17,23 @@ pub(crate) async fn off_thread<T: Send + 'static>(
         Ok(runtime) if heavy => runtime.spawn_blocking(work).await,
         _ => Ok(work()),
     }
+}
+
+/// Does `work` on each of `items`, in order: on all cores, and beside what waits
+/// for the network, when it is `heavy`; here, one after the other, otherwise.
+///
+/// # Errors
+///
+/// As for [`off_thread`].
+pub(crate) async fn spread<T: Send + 'static, R: Send + 'static>(
+    heavy: bool,
+    items: Vec<T>,
+    work: impl Fn(T) -> R + Send + Sync + 'static,
+) -> Result<Vec<R>, JoinError> {
+    if !heavy {
+        return Ok(items.into_iter().map(work).collect());
+    }
+    off_thread(true, move || items.into_par_iter().map(work).collect()).await
 }
 
 /// Runs `work` beside what waits for the store: on a thread of its own where there

@@ -14,6 +14,7 @@ use zvf_model::key::Key;
 use crate::{
     address::{Address, Scheme},
     coalesce::MergeLimits,
+    distance::Distance,
     store::{Backend, Store, Tuning},
     write::{Called, Hook},
 };
@@ -100,6 +101,7 @@ pub struct OpenOptions {
     pub(crate) options: Vec<(String, String)>,
     pub(crate) durable: bool,
     pub(crate) hook: Hook,
+    pub(crate) distance: Option<Distance>,
 }
 
 impl Default for OpenOptions {
@@ -117,6 +119,7 @@ impl Default for OpenOptions {
             options: Vec::new(),
             durable: false,
             hook: Hook::default(),
+            distance: None,
         }
     }
 }
@@ -212,6 +215,15 @@ impl OpenOptions {
     #[must_use]
     pub fn before_each_write(mut self, hook: Arc<Called>) -> Self {
         self.hook = Hook::new(hook);
+        self
+    }
+
+    /// For tests and measurements: a folder or memory, read as if it were a bucket so far
+    /// away.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn far(mut self, distance: Distance) -> Self {
+        self.distance = Some(distance);
         self
     }
 

@@ -18,6 +18,8 @@ use crate::{
     range::Read,
 };
 
+/// Bytes of files that are read at once: about what the cache of a processor holds.
+const NEAR_AT_ONCE: u64 = 8 << 20;
 /// More children of a node than any known store has.
 const MOST_CHILDREN: usize = 1 << 24;
 /// More objects than any known store has.
@@ -118,6 +120,14 @@ impl Fetch for CellReader {
 
     fn budget(&self) -> u64 {
         self.store().budget()
+    }
+
+    fn at_once(&self) -> u64 {
+        let most = self.store().budget() / 4;
+        match self.store().folder() {
+            Some(_) => most.min(NEAR_AT_ONCE),
+            None => most,
+        }
     }
 }
 

@@ -1,13 +1,10 @@
 //! Reading many parts of many objects at once.
 
-use core::error::Error;
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use core::{error::Error, pin::pin};
+use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 
 use zvf_model::key::Key;
 
@@ -143,14 +140,15 @@ impl Store {
     /// there are never fewer bytes than asked for.
     pub async fn read(&self, reads: &[Read]) -> Result<Vec<Option<Bytes>>, ReadError> {
         let objects = Objects::of(reads, self);
-        let budget = Budget::new(self.budget());
-        let (requests, refused) = objects.admit(&budget);
-        if let Some(error) = refused.into_values().next() {
-            return Err(error);
+        let budget = Arc::new(Budget::new(self.budget()));
+        let (requests, mut fetched) = objects.admit(&budget);
+        if let Some(Err(error)) = fetched.iter().flatten().next() {
+            return Err(error.clone());
         }
-        let fetched = self.fetches(requests, &budget);
-        let fetched = fetched.map(|(slot, fetched)| fetched.map(|fetched| (slot, Ok(fetched))));
-        let fetched: HashMap<Slot, Outcome> = fetched.try_collect().await?;
+        let mut answers = pin!(self.fetches(requests, &budget));
+        while let Some((at, answer)) = answers.next().await {
+            put(&mut fetched, at, Ok(answer?));
+        }
         objects.answers(reads, &fetched).collect()
     }
 
@@ -161,10 +159,12 @@ impl Store {
     /// asked for.
     pub async fn read_each(&self, reads: &[Read]) -> Vec<Result<Option<Bytes>, ReadError>> {
         let objects = Objects::of(reads, self);
-        let budget = Budget::new(self.budget());
-        let (requests, refused) = objects.admit(&budget);
-        let mut fetched: HashMap<Slot, Outcome> = self.fetches(requests, &budget).collect().await;
-        fetched.extend(refused.into_iter().map(|(slot, error)| (slot, Err(error))));
+        let budget = Arc::new(Budget::new(self.budget()));
+        let (requests, mut fetched) = objects.admit(&budget);
+        let mut answers = pin!(self.fetches(requests, &budget));
+        while let Some((at, answer)) = answers.next().await {
+            put(&mut fetched, at, answer);
+        }
         objects.answers(reads, &fetched).collect()
     }
 
@@ -172,12 +172,16 @@ impl Store {
     fn fetches<'a>(
         &'a self,
         requests: Vec<(Read, Slot)>,
-        budget: &'a Budget,
+        budget: &'a Arc<Budget>,
     ) -> impl Stream<Item = (Slot, Outcome)> + 'a {
+        if let Some(folder) = self.folder() {
+            let files = self.fetch_files(folder, requests, Arc::clone(budget));
+            return stream::once(files).flat_map(stream::iter).left_stream();
+        }
         let requests = stream::iter(requests);
         let answers = requests
             .map(move |(read, slot)| async move { (slot, self.fetch(&read, budget).await) });
-        answers.buffer_unordered(self.concurrency())
+        answers.buffer_unordered(self.concurrency()).right_stream()
     }
 
     /// Reads one part of one object.
@@ -231,17 +235,29 @@ impl Budget {
     }
 }
 
-/// Object and request within its plan.
-type Slot = (usize, usize);
+/// The number of a request.
+pub(crate) type Slot = usize;
 
 /// What came of a request; `Ok(None)` is an absent object.
-type Outcome<T = Fetched> = Result<Option<T>, ReadError>;
+pub(crate) type Outcome<T = Fetched> = Result<Option<T>, ReadError>;
+
+fn put(fetched: &mut [Option<Outcome>], at: Slot, answer: Outcome) {
+    if let Some(slot) = fetched.get_mut(at) {
+        *slot = Some(answer);
+    }
+}
+
+/// Nobody waited for the answer of a request.
+#[derive(Debug, thiserror::Error)]
+#[error("reading was interrupted")]
+struct Interrupted;
 
 /// The reads, sorted by object.
 struct Objects<'a> {
-    objects: Vec<(&'a Key, ObjectPlan)>,
+    /// Each with the number of its first request.
+    objects: Vec<(&'a Key, ObjectPlan, Slot)>,
     /// For each read its object and its place among that object's reads.
-    places: Vec<Slot>,
+    places: Vec<(usize, usize)>,
 }
 
 impl<'a> Objects<'a> {
@@ -259,9 +275,12 @@ impl<'a> Objects<'a> {
                 ranges.push(&read.range);
             }
         }
+        let mut next = 0_usize;
         let plan = |(key, ranges): (&'a Key, Vec<&ByteRange>)| {
             let plan = ObjectPlan::new(ranges.iter().copied(), store.merge_limits());
-            (key, plan)
+            let first = next;
+            next = next.saturating_add(plan.requests.len());
+            (key, plan, first)
         };
         Self {
             objects: keys.into_iter().map(plan).collect(),
@@ -269,19 +288,19 @@ impl<'a> Objects<'a> {
         }
     }
 
-    fn requests(&self) -> impl Iterator<Item = (Read, Slot)> {
-        let objects = self.objects.iter().enumerate();
-        objects.flat_map(|(object, (key, plan))| {
-            let requests = plan.requests.iter().enumerate();
-            requests
-                .map(move |(at, range)| (Read::new((*key).clone(), range.clone()), (object, at)))
+    fn requests(&self) -> impl Iterator<Item = Read> {
+        let requests = self.objects.iter();
+        requests.flat_map(|(key, plan, _)| {
+            let ranges = plan.requests.iter();
+            ranges.map(move |range| Read::new((*key).clone(), range.clone()))
         })
     }
 
-    /// The requests that fit the budget, their ranges reserved, and the others.
-    fn admit(&self, budget: &Budget) -> (Vec<(Read, Slot)>, BTreeMap<Slot, ReadError>) {
-        let (mut admitted, mut refused) = (Vec::new(), BTreeMap::new());
-        for (read, slot) in self.requests() {
+    /// The requests that fit the budget, their ranges reserved, and a place for
+    /// every answer with the errors of the others.
+    fn admit(&self, budget: &Budget) -> (Vec<(Read, Slot)>, Vec<Option<Outcome>>) {
+        let (mut admitted, mut fetched) = (Vec::new(), Vec::new());
+        for (slot, read) in self.requests().enumerate() {
             let reserved = match &read.range {
                 ByteRange::Bounded(range) => {
                     budget.reserve(&read.key, range.end.saturating_sub(range.start))
@@ -290,30 +309,39 @@ impl<'a> Objects<'a> {
                 ByteRange::Full | ByteRange::From(_) | ByteRange::Suffix(_) => Ok(()),
             };
             match reserved {
-                Ok(()) => admitted.push((read, slot)),
-                Err(error) => {
-                    refused.insert(slot, error);
+                Ok(()) => {
+                    admitted.push((read, slot));
+                    fetched.push(None);
                 }
+                Err(error) => fetched.push(Some(Err(error))),
             }
         }
-        (admitted, refused)
+        (admitted, fetched)
     }
 
     fn answers(
         &self,
         reads: &[Read],
-        fetched: &HashMap<Slot, Outcome>,
+        fetched: &[Option<Outcome>],
     ) -> impl Iterator<Item = Outcome<Bytes>> {
-        let answer = move |(read, (object, place)): (&Read, &Slot)| {
-            let plan = self.objects.get(*object).map(|(_, plan)| plan);
-            let request = plan.and_then(|plan| plan.request_of.get(*place).copied().flatten());
+        let answer = move |(read, (object, place)): (&Read, &(usize, usize))| {
+            let request = self.objects.get(*object).and_then(|(_, plan, first)| {
+                let request = plan.request_of.get(*place).copied().flatten()?;
+                first.checked_add(request)
+            });
             let Some(request) = request else {
                 return Ok(Some(Bytes::new()));
             };
-            let fetched = match fetched.get(&(*object, request)) {
+            let fetched = match fetched.get(request).and_then(Option::as_ref) {
                 Some(Ok(Some(fetched))) => fetched,
-                Some(Ok(None)) | None => return Ok(None),
+                Some(Ok(None)) => return Ok(None),
                 Some(Err(error)) => return Err(error.of(read)),
+                None => {
+                    return Err(ReadError::Io {
+                        key: read.key.clone(),
+                        source: Arc::new(Interrupted),
+                    });
+                }
             };
             let cut = fetched.cut(&read.range);
             let cut = cut.ok_or_else(|| ReadError::Truncated {

@@ -12,6 +12,7 @@ use crate::{
     activity::{Activity, Recorder},
     address::{Address, Scheme},
     coalesce::MergeLimits,
+    distance::Distance,
     open::OpenOptions,
     overlay::Overlay,
     range::Read,
@@ -44,6 +45,7 @@ struct Inner {
     recorder: Recorder,
     lacks: Lacks,
     hook: Hook,
+    distance: Option<Distance>,
 }
 
 /// What the bytes come from.
@@ -84,10 +86,10 @@ impl Tuning {
         },
         concurrency: 1,
     };
-    /// A request is opening a file on another thread: some 50 µs.
+    /// A request is opening a file and reading it: some 5 µs.
     pub(crate) const FILES: Self = Self {
         merge: MergeLimits {
-            gap: 64 * KIB,
+            gap: 16 * KIB,
             size: 4 * MIB,
         },
         concurrency: 16,
@@ -111,6 +113,11 @@ impl Store {
         tuning: Tuning,
         options: &OpenOptions,
     ) -> Self {
+        // What is far away is asked like a bucket, and nothing of it is known to be here.
+        let (folder, tuning) = match options.distance {
+            Some(_) => (None, Tuning::NETWORK),
+            None => (folder, tuning),
+        };
         let inner = Inner {
             name,
             backend,
@@ -129,6 +136,7 @@ impl Store {
             recorder: Recorder::new(options.recording),
             lacks: Lacks::default(),
             hook: options.hook.clone(),
+            distance: options.distance,
         };
         Self {
             inner: Arc::new(inner),
@@ -183,6 +191,14 @@ impl Store {
     /// When ranges are merged.
     pub fn merge_limits(&self) -> MergeLimits {
         self.inner.tuning.merge
+    }
+
+    /// Waits as long as an answer of so many bytes takes, when the store is made to be far
+    /// away.
+    pub(crate) async fn wait(&self, bytes: u64) {
+        if let Some(distance) = self.inner.distance {
+            distance.wait(bytes).await;
+        }
     }
 
     pub(crate) fn concurrency(&self) -> usize {

@@ -12,8 +12,8 @@ use zvf_model::key::Key;
 
 use crate::{
     failure::{self, Kind, gave_up_early, is_below_a_file, status},
-    files::Appear,
     store::Store,
+    write_files::Appear,
 };
 
 /// Why an object cannot be put or deleted.

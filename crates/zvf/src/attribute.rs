@@ -1,4 +1,6 @@
-//! An attribute of vertices, made of where they are.
+//! Attributes of vertices and objects, made of where vertices are.
+
+mod object;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -8,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::Output;
-use zvf_format::numeric::{Kind, NumericRows};
+use zvf_format::numeric::{Dtype, Kind, NumericRows};
 use zvf_model::{
     array::{VertexEncoding, Vertices},
     generation::Generation,
@@ -18,7 +20,10 @@ use zvf_model::{
     level::LevelId,
     zarr::Node,
 };
-use zvf_store::{OpenOptions, Transaction};
+use zvf_query::StoredPart;
+use zvf_store::{CellArray, OpenOptions, Transaction};
+
+pub use object::Reduction;
 
 use crate::{
     dataset::Dataset,
@@ -62,6 +67,13 @@ impl AttributeSpec {
             row_shape: Vec::new(),
             overwrite: false,
             memory: 512 << 20,
+        }
+    }
+
+    fn refused(&self, why: &'static str) -> Error {
+        Error::Attribute {
+            name: self.name.clone(),
+            why,
         }
     }
 
@@ -109,6 +121,34 @@ pub async fn write_vertex_attribute(
     spec: &AttributeSpec,
     values: Arc<Values>,
 ) -> Result<AttributeWritten, Error> {
+    write(address, open, spec, None, values).await
+}
+
+/// Writes an attribute of objects: what the values of their vertices of level 0 come to,
+/// as `float64`, in one transaction. Objects of which no vertex has a value have none.
+/// Coarser levels are behind from then on.
+///
+/// # Errors
+///
+/// As [`write_vertex_attribute`], and when the store has no objects.
+pub async fn write_object_attribute(
+    address: &str,
+    open: &OpenOptions,
+    spec: &AttributeSpec,
+    reduction: Reduction,
+    values: Arc<Values>,
+) -> Result<AttributeWritten, Error> {
+    write(address, open, spec, Some(reduction), values).await
+}
+
+/// Writes an attribute of vertices, or reduced to one of objects.
+async fn write(
+    address: &str,
+    open: &OpenOptions,
+    spec: &AttributeSpec,
+    reduction: Option<Reduction>,
+    values: Arc<Values>,
+) -> Result<AttributeWritten, Error> {
     let store = open.open(address)?;
     let dataset = Dataset::from_store(address, store.clone()).await?;
     let profile = dataset.layout().profile();
@@ -125,7 +165,12 @@ pub async fn write_vertex_attribute(
     // What is read from here on is of the state that the transaction is on.
     let staged = async {
         let dataset = Dataset::from_store(address, store.clone()).await?;
-        stage(&dataset, &mut transaction, spec, values).await
+        match reduction {
+            None => stage(&dataset, &mut transaction, spec, values).await,
+            Some(reduction) => {
+                object::stage(&dataset, &mut transaction, spec, reduction, values).await
+            }
+        }
     };
     match staged.await {
         Ok((root, mut written)) => {
@@ -140,45 +185,117 @@ pub async fn write_vertex_attribute(
     }
 }
 
+/// Where an attribute goes.
+struct Place {
+    path: String,
+    key: Key,
+    /// Bytes of the values of a vertex.
+    row: usize,
+    /// Files of the one that it takes the place of.
+    old: Vec<String>,
+}
+
+impl Place {
+    /// The place in a family of attributes.
+    async fn find(dataset: &Dataset, spec: &AttributeSpec, family: &str) -> Result<Self, Error> {
+        let is_name = !spec.name.is_empty()
+            && !spec.name.starts_with('.')
+            && !spec.name.contains(['/', '\\'])
+            && spec.name != "zarr.json";
+        let path = format!("{family}/{}", spec.name);
+        let key = Key::parse(&path).ok().filter(|_| is_name);
+        let key = key.ok_or_else(|| spec.refused("that is no name of an attribute"))?;
+        let row = spec.row().filter(|row| *row > 0);
+        let row = row.ok_or_else(|| spec.refused("a vertex has no value, or too many"))?;
+        let store = dataset.store();
+        let old = match nodes::read_one(store, &key).await? {
+            Some(_) if !spec.overwrite => {
+                let name = spec.name.clone();
+                let of = if family.ends_with("object_attributes") {
+                    "objects"
+                } else {
+                    "vertices"
+                };
+                return Err(Error::AttributeThere { name, of });
+            }
+            Some(_) => store.list_all(&key, MOST_FILES).await?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            old: old
+                .into_iter()
+                .map(|file| format!("{path}/{}", file.name))
+                .collect(),
+            path,
+            key,
+            row,
+        })
+    }
+
+    /// Deletes what was there before and was not put anew.
+    async fn sweep(self, transaction: &mut Transaction, put: &HashSet<Key>) -> Result<(), Error> {
+        for name in self.old {
+            let own = nodes::named(Key::parse(&name), &name)?;
+            if !put.contains(&own) {
+                transaction.delete(own).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The vertices of level 0, and what a coordinate is.
+async fn raw_vertices(
+    dataset: &Dataset,
+    spec: &AttributeSpec,
+) -> Result<(StoredPart<CellArray>, Dtype), Error> {
+    let session = dataset.session();
+    let part = session.stored_part(LevelId::FULL, &Part::Vertices).await?;
+    let part = part.ok_or_else(|| spec.refused("the store has no vertices"))?;
+    let says = Vertices::parse(part.node(), part.attributes())?.value;
+    if says.encoding != VertexEncoding::Raw {
+        return Err(spec.refused("vertices are compressed with Draco, which is not decoded"));
+    }
+    Ok((part, says.dtype))
+}
+
+/// Values of as many vertices as there are positions.
+fn made(
+    make: &Values,
+    full: &Batch,
+    axes: usize,
+    row: usize,
+    spec: &AttributeSpec,
+) -> Result<Vec<u8>, Error> {
+    let bytes = make(&full.positions).map_err(Error::Source)?;
+    if bytes.len() != full.positions.len() / axes.max(1) * row {
+        return Err(spec.refused("there are not as many values as vertices"));
+    }
+    Ok(bytes)
+}
+
+/// The root, where coarser levels are behind in these chunks.
+fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, Error> {
+    // Whatever others did to the vertices.
+    transaction.touch("*");
+    let key = nodes::metadata(&Key::root())?;
+    let root = Node::parse(&key, transaction.root())?;
+    let touched: BTreeSet<String> = chunks.iter().map(|chunk| format!("0/{chunk}")).collect();
+    let root = stale(root.attributes().clone(), &touched);
+    Ok(text(&zvf_build::group(&root)))
+}
+
 /// Stages nodes and cells; the new root.
-#[expect(clippy::too_many_lines, reason = "one step after the other")]
 async fn stage(
     dataset: &Dataset,
     transaction: &mut Transaction,
     spec: &AttributeSpec,
     values: Arc<Values>,
 ) -> Result<(Bytes, AttributeWritten), Error> {
-    let refused = |why| Error::Attribute {
-        name: spec.name.clone(),
-        why,
-    };
-    let is_name = !spec.name.is_empty()
-        && !spec.name.starts_with('.')
-        && !spec.name.contains(['/', '\\'])
-        && spec.name != "zarr.json";
-    let path = format!("0/vertex_attributes/{}", spec.name);
-    let key = Key::parse(&path).ok().filter(|_| is_name);
-    let key = key.ok_or_else(|| refused("that is no name of an attribute"))?;
-    let row = spec.row().filter(|row| *row > 0);
-    let row = row.ok_or_else(|| refused("a vertex has no value, or too many"))?;
-    let store = dataset.store();
-    let old = match nodes::read_one(store, &key).await? {
-        Some(_) if !spec.overwrite => {
-            let name = spec.name.clone();
-            return Err(Error::AttributeThere { name });
-        }
-        Some(_) => store.list_all(&key, MOST_FILES).await?,
-        None => Vec::new(),
-    };
+    let place = Place::find(dataset, spec, "0/vertex_attributes").await?;
+    let (part, dtype) = raw_vertices(dataset, spec).await?;
+    let (path, row) = (place.path.clone(), place.row);
     let session = dataset.session();
-    let part = session.stored_part(LevelId::FULL, &Part::Vertices).await?;
-    let part = part.ok_or_else(|| refused("the store has no vertices"))?;
-    let says = Vertices::parse(part.node(), part.attributes())?.value;
-    if says.encoding != VertexEncoding::Raw {
-        return Err(refused(
-            "vertices are compressed with Draco, which is not decoded",
-        ));
-    }
     let chunks = part.chunks().to_vec();
     let outputs = nodes_of(dataset, &path, spec, &chunks).await?;
     let arrays = Arrays::of(&outputs)?;
@@ -187,11 +304,11 @@ async fn stage(
     let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
     for chunk in chunks {
         let index = element(&array, chunk.coords())?;
-        let place = array.object_of(&index).map_err(|source| Error::Index {
-            node: key.clone(),
+        let found = array.object_of(&index).map_err(|source| Error::Index {
+            node: place.key.clone(),
             source,
         })?;
-        objects.entry(place.0).or_default().push(chunk);
+        objects.entry(found.0).or_default().push(chunk);
     }
     let mut written = AttributeWritten::default();
     let mut put: HashSet<Key> = HashSet::new();
@@ -205,7 +322,7 @@ async fn stage(
             let cells = session.stored_cells(&part, some).await;
             for (chunk, cell) in some.iter().zip(cells) {
                 let cell = cell.map_err(zvf_query::QueryError::from)?;
-                batch.add(chunk, &cell, says.dtype, axes)?;
+                batch.add(chunk, &cell, dtype, axes)?;
             }
         }
         let vertices = batch.vertices(axes);
@@ -216,17 +333,10 @@ async fn stage(
         written.vertices += vertices;
         written.chunks += full.rows.len() as u64;
         written.batches += 1;
-        let (make, shape) = (Arc::clone(&values), (path.clone(), row, axes));
-        let (arrays, name) = (arrays.clone(), spec.name.clone());
-        let made = run(move || {
-            let bytes = make(&full.positions).map_err(Error::Source)?;
-            let (path, row, axes) = shape;
-            if bytes.len() != full.positions.len() / axes.max(1) * row {
-                return Err(Error::Attribute {
-                    name,
-                    why: "there are not as many values as vertices",
-                });
-            }
+        let (make, path, spec) = (Arc::clone(&values), path.clone(), spec.clone());
+        let arrays = arrays.clone();
+        let encoded = run(move || {
+            let bytes = made(&*make, &full, axes, row, &spec)?;
             let mut rest = bytes.as_slice();
             let mut outputs = Vec::with_capacity(full.rows.len());
             for (chunk, rows) in full.rows {
@@ -240,30 +350,14 @@ async fn stage(
             }
             encoded(&arrays, outputs)
         });
-        staged.extend(made.await?);
+        staged.extend(encoded.await?);
         written.bytes += staged.iter().map(|(_, own)| own.len() as u64).sum::<u64>();
         put.extend(staged.iter().map(|(key, _)| key.clone()));
         transaction.put_each(std::mem::take(&mut staged)).await?;
     }
     transaction.put_each(staged).await?;
-    for file in old {
-        let name = format!("{path}/{}", file.name);
-        let own = nodes::named(Key::parse(&name), &name)?;
-        if !put.contains(&own) {
-            transaction.delete(own).await?;
-        }
-    }
-    // Whatever others did to the vertices.
-    transaction.touch("*");
-    let key = nodes::metadata(&Key::root())?;
-    let root = Node::parse(&key, transaction.root())?;
-    let touched: BTreeSet<String> = part
-        .chunks()
-        .iter()
-        .map(|chunk| format!("0/{chunk}"))
-        .collect();
-    let root = stale(root.attributes().clone(), &touched);
-    Ok((text(&zvf_build::group(&root)), written))
+    place.sweep(transaction, &put).await?;
+    Ok((root(transaction, part.chunks())?, written))
 }
 
 /// Positions of some chunks.
@@ -279,7 +373,7 @@ impl Batch {
         &mut self,
         chunk: &ChunkCoord,
         cell: &[u8],
-        dtype: zvf_format::numeric::Dtype,
+        dtype: Dtype,
         axes: usize,
     ) -> Result<(), Error> {
         let columns = u32::try_from(axes)
@@ -318,7 +412,7 @@ impl Batch {
     }
 }
 
-/// The node of the attribute, stored as vertices are, and those above it.
+/// The node of an attribute of vertices, stored as these are, and those above it.
 async fn nodes_of(
     dataset: &Dataset,
     path: &str,
@@ -339,6 +433,14 @@ async fn nodes_of(
     says.insert("row_shape".to_owned(), json!(spec.row_shape));
     let mut array = vertices;
     array["attributes"] = Value::Object(says);
+    let mut outputs = vec![node(path, array)];
+    outputs.extend(present(dataset, "vertex_attributes").await?);
+    Ok(outputs)
+}
+
+/// The nodes above an attribute of a family: the level's, that says it is there, and the
+/// family's where there is none.
+async fn present(dataset: &Dataset, family: &str) -> Result<Vec<Output>, Error> {
     let mut level = json_of(dataset, "0").await?;
     let present = level
         .get_mut("attributes")
@@ -346,21 +448,24 @@ async fn nodes_of(
         .and_then(|says| says.get_mut("arrays_present"))
         .and_then(Value::as_array_mut);
     if let Some(present) = present
-        && !present.iter().any(|name| name == "vertex_attributes")
+        && !present.iter().any(|name| name == family)
     {
-        present.push(json!("vertex_attributes"));
+        present.push(json!(family));
     }
-    let node = |path: &str, json| Output::Node {
-        path: path.to_owned(),
-        json,
-    };
-    let mut outputs = vec![node(path, array), node("0", level)];
-    let family = "0/vertex_attributes";
-    let key = nodes::named(Key::parse(family), family)?;
+    let mut outputs = vec![node("0", level)];
+    let path = format!("0/{family}");
+    let key = nodes::named(Key::parse(&path), &path)?;
     if nodes::read_one(dataset.store(), &key).await?.is_none() {
-        outputs.push(node(family, zvf_build::group(&Map::new())));
+        outputs.push(node(&path, zvf_build::group(&Map::new())));
     }
     Ok(outputs)
+}
+
+fn node(path: &str, json: Value) -> Output {
+    Output::Node {
+        path: path.to_owned(),
+        json,
+    }
 }
 
 /// A node as it is written.

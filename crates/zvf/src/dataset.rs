@@ -22,6 +22,10 @@ use crate::{
 
 /// An open store: what it is and what it says.
 ///
+/// What queries read besides vertices, attributes and links is kept for the next
+/// ones: metadata, which fragments objects have, and which rows fragments. Open a
+/// store anew to see what was changed in it since.
+///
 /// Cloning is cheap; clones share what was read.
 #[derive(Clone)]
 pub struct Dataset {

@@ -314,10 +314,12 @@ pub enum Error {
         links: usize,
     },
     /// An attribute that is to be written is there.
-    #[error("an attribute {name} of vertices is there already")]
+    #[error("an attribute {name} of {of} is there already")]
     AttributeThere {
         /// Its name.
         name: String,
+        /// What has it: vertices or objects.
+        of: &'static str,
     },
     /// An attribute cannot be written.
     #[error("{name}: {why}")]

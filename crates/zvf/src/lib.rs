@@ -39,7 +39,10 @@ mod repairing;
 mod validating;
 mod writing;
 
-pub use attribute::{AttributeSpec, AttributeWritten, Values, write_vertex_attribute};
+pub use attribute::{
+    AttributeSpec, AttributeWritten, Reduction, Values, write_object_attribute,
+    write_vertex_attribute,
+};
 pub use dataset::Dataset;
 pub use editing::{Changed, Editor};
 pub use error::Error;
@@ -61,3 +64,8 @@ pub use zvf_model as model;
 pub use zvf_query::{self as query, Answer, Query};
 pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Read, Store};
 pub use zvf_validate as validation;
+
+/// The guide's page on this library, whose programs have to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

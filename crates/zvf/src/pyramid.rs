@@ -16,6 +16,7 @@ mod metadata;
 mod objects;
 mod plan;
 pub(crate) mod refresh;
+mod resume;
 mod source;
 mod sparse;
 mod stats;
@@ -170,12 +171,14 @@ pub struct LevelMade {
 pub struct Pyramid {
     /// The levels that were made, the finest first.
     pub levels: Vec<LevelMade>,
+    /// How many before them were there as they would be made.
+    pub there: u32,
 }
 
 /// Makes coarser levels of the store at `address`.
 ///
 /// Each level is one transaction: it is there when all of it is, and a build that is
-/// interrupted leaves the levels that were complete.
+/// interrupted leaves the levels that were complete. The same again goes on after them.
 ///
 /// # Errors
 ///
@@ -223,27 +226,38 @@ async fn make(
         let design = match &options.levels {
             Levels::Given(levels) => levels.get(step as usize).cloned(),
             Levels::Automatic(automatic) => {
-                let known = match known {
-                    Some(known) => known,
-                    None => source.known().await?,
-                };
+                if known.is_none() && automatic.counts() {
+                    known = Some(source.known().await?);
+                }
                 automatic
                     .next(&source, step, known, before.as_ref())
                     .await?
             }
         };
         let Some(design) = design else { break };
-        let level = level(&source, &design, &coarsening, options).await?;
+        let target = id.offset(1).ok_or(Error::NoPyramid {
+            why: "there is no number for another level",
+        })?;
+        let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
+            made.there += 1;
+            let there = dataset.level(target).await?;
+            let info = Box::pin(crate::level::count(&dataset, &there)).await?;
+            (info.vertices.unwrap_or(0), info.chunks)
+        } else {
+            let making = level_at(&source, target, &design, &coarsening, options);
+            let level = Box::pin(making).await?;
+            let counts = (level.vertices, level.chunks);
+            made.levels.push(level);
+            counts
+        };
         let fine = known.map(|known| known.vertices);
         known = Some(Known {
-            vertices: level.vertices,
-            chunks: level.chunks,
-            fewer: fine.map(|fine| fine as f64 / level.vertices.max(1) as f64),
+            vertices,
+            chunks,
+            fewer: fine.map(|fine| fine as f64 / vertices.max(1) as f64),
         });
-        let is_empty = level.vertices == 0;
-        made.levels.push(level);
         before = Some(design);
-        if is_empty {
+        if vertices == 0 {
             break;
         }
     }
@@ -286,23 +300,14 @@ async fn once(
         let design = designs.as_ref().and_then(|designs| designs.get(target - 1));
         let Some(design) = design else { break };
         let target = LevelId::new(u32::try_from(target).unwrap_or(u32::MAX));
+        if resume::is_made(&dataset, target, design, options).await? {
+            made.there += 1;
+            continue;
+        }
         let level = level_at(&source, target, design, &coarsening, options).await?;
         made.levels.push(level);
     }
     Ok(Some(made))
-}
-
-/// Makes the level after that of a source.
-async fn level(
-    source: &Source<'_>,
-    design: &LevelDesign,
-    coarsening: &Coarsening,
-    options: &PyramidOptions,
-) -> Result<LevelMade, Error> {
-    let target = source.id.offset(1).ok_or(Error::NoPyramid {
-        why: "there is no number for another level",
-    })?;
-    level_at(source, target, design, coarsening, options).await
 }
 
 /// Makes a level of a source.
@@ -497,7 +502,7 @@ fn counted(says: &Map<String, Value>, field: &Field) -> Map<String, Value> {
 }
 
 /// How the cells of a store are written: as those there are.
-async fn form(dataset: &Dataset) -> Result<Form, Error> {
+pub(crate) async fn form(dataset: &Dataset) -> Result<Form, Error> {
     let profile = match (dataset.layout().profile(), dataset.detection().generation) {
         ("0.9", _) => Profile::V09,
         (_, Generation::V0_8_0) => Profile::V08,

@@ -72,11 +72,19 @@ impl Field {
 }
 
 impl Method {
-    /// As metadata and the command line have it.
-    pub fn name(&self) -> &'static str {
+    /// As `coarsening_method` has it.
+    pub fn in_metadata(&self) -> &'static str {
         match self {
             // What the reference calls it.
             Self::Bins { .. } => "per_object",
+            _ => self.name(),
+        }
+    }
+
+    /// As the command line has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bins { .. } => "bins",
             Self::Subset { .. } => "subset",
             Self::Simplify { .. } => "simplify",
             Self::Stride { .. } => "stride",

@@ -16,9 +16,16 @@ use crate::{
     named::{name_of, named},
 };
 
-/// Writes a store of the geometry in a file, as `zvf query -o` writes it or as a
-/// table with a row a vertex.
+/// Writes a store of the geometry in a file
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "The file is one that `zvf query -o` wrote, or a table with a row a vertex.
+
+Examples:
+  zvf create cells.zv --kind points --from cells.csv --axes x:micrometer,y:micrometer,z:micrometer
+  zvf create wires.zv --kind graphs --from nodes.csv --links edges.csv --chunk-shape 50,50,50 --shard
+  zvf create fibres.zv --kind streamlines --from tracts.csv --compression zstd"
+)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub struct Arguments {
     /// Where the store is to be: a folder, or an address of a kind this build knows.

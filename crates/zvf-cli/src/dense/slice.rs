@@ -1,40 +1,50 @@
 //! A box of an array, shown or written.
 
-use std::{error::Error, path::Path};
+use std::{error::Error, path::PathBuf};
 
 use serde_json::{Value, json};
 use zvf_dense::{DenseArray, Selection};
 
-use super::{Ranges, Target, target::write, values::numbers};
+use super::{Memory, Ranges, Target, target::write, values::numbers};
 use crate::{command::Done, number::grouped};
 
 /// Values that are shown when none are written.
 const SHOWN: u64 = 64;
 
 /// What a box is asked for with.
-#[derive(Debug)]
-pub(crate) struct Slice<'a> {
-    pub(crate) ranges: &'a Ranges,
-    pub(crate) out: Option<&'a Path>,
-    pub(crate) target: &'a Target,
-    pub(crate) json: bool,
-    pub(crate) quiet: bool,
+#[derive(Debug, clap::Args)]
+pub(crate) struct Slice {
+    #[command(flatten)]
+    ranges: Ranges,
+    /// Where to write the box: .npy, .b2nd, .tet or .zarr.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    pub(crate) memory: Memory,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 /// Reads a box of `array`. Without a place to write it to, the first values are shown.
-pub(crate) fn slice(array: &dyn DenseArray, asked: &Slice<'_>) -> Result<Done, Box<dyn Error>> {
+pub(crate) fn slice(array: &dyn DenseArray, asked: &Slice) -> Result<Done, Box<dyn Error>> {
     let selection = asked.ranges.selection(array.shape())?;
     let plan = array.read_plan(&selection)?;
     let mut warnings = Vec::new();
     let mut values = None;
-    match asked.out {
+    match &asked.output {
         Some(out) => {
             let written = write(
                 array,
                 selection.clone(),
                 true,
                 out,
-                asked.target,
+                &asked.target,
                 asked.quiet,
             )?;
             warnings = written.warnings;
@@ -49,7 +59,7 @@ pub(crate) fn slice(array: &dyn DenseArray, asked: &Slice<'_>) -> Result<Done, B
         "blocks": plan.blocks,
         "bytes_read": plan.bytes_read,
         "bytes": plan.bytes,
-        "output": asked.out.map(|out| out.display().to_string()),
+        "output": asked.output.as_ref().map(|out| out.display().to_string()),
     });
     if let (Some(values), Some(object)) = (&values, object.as_object_mut()) {
         object.insert("values".to_owned(), json!(values));

@@ -196,11 +196,16 @@ pub(crate) fn write(
             pour(&view, Box::new(sink), out, quiet)?;
         }
         Kind::B2nd => {
-            let design = target.b2nd(&view, &chunk)?;
-            if !view.attributes().is_empty() {
-                let out = out.display();
-                let lost = format!("{out}: attributes are left out, which a .b2nd does not have");
-                written.warnings.push(lost);
+            let mut design = target.b2nd(&view, &chunk)?;
+            for (name, value) in view.attributes() {
+                if (1..=31).contains(&name.len()) {
+                    design = design.with_attribute(name, value)?;
+                } else {
+                    let out = out.display();
+                    let lost =
+                        format!("{out}: attribute {name:?} is left out, its name is too long");
+                    written.warnings.push(lost);
+                }
             }
             let sink = B2ndWriter::create(out, &design)?;
             written.chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);

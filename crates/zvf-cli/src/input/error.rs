@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use zvf::query::closest;
+
 use super::{ColumnError, CsvError, NpyError};
 
 /// Why a file is not read.
@@ -84,7 +86,7 @@ pub enum ReadError {
         columns: Vec<String>,
     },
     /// A column is not there.
-    #[error("{} has no column {column}; it has {}", path.display(), columns.join(", "))]
+    #[error("{} has no column {column}; it has {}{}", path.display(), columns.join(", "), meant(column, columns))]
     NoColumn {
         /// The file.
         path: PathBuf,
@@ -141,6 +143,12 @@ impl ReadError {
         let path = path.to_path_buf();
         Self::File { path, source }
     }
+}
+
+/// The column that a misspelt name likely means.
+fn meant(name: &str, columns: &[String]) -> String {
+    let other = closest(name, columns.iter().map(String::as_str));
+    other.map_or_else(String::new, |other| format!("; did you mean {other}?"))
 }
 
 /// What could be given for axes.

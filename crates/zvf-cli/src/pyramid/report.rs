@@ -40,15 +40,16 @@ impl Report {
                 "transaction": level.transaction,
             })
         });
-        json!({"store": self.store, "levels": levels.collect::<Vec<Value>>()})
+        json!({"store": self.store, "there": self.made.there, "levels": levels.collect::<Vec<Value>>()})
     }
 
     /// As text.
     pub fn text(&self) -> String {
         if self.made.levels.is_empty() {
-            let why = match self.is_refresh {
-                true => "no level is behind",
-                false => "it is small as it is, and no level was made",
+            let why = match (self.is_refresh, self.made.there) {
+                (true, _) => "no level is behind",
+                (false, 0) => "it is small as it is, and no level was made",
+                (false, _) => "its levels are there already, made in this way",
             };
             return format!("{}: {why}", self.store);
         }

@@ -12,9 +12,19 @@ use zvf::{
 use super::{Report, Selecting, select, values};
 use crate::{command::Done, output::Target};
 
-/// Finds vertices, paths, links and objects by place, object, group and
-/// attribute, and shows them or writes them to a file.
+/// Finds vertices, paths, links and objects by place, object, group and attribute
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "What is found is shown as a table, or written to a file with -o.
+
+Examples:
+  zvf query tracts.zv --bbox 0,0,0,10,10,10
+  zvf query tracts.zv --where \"vertex.fa > 0.3\" --mode clip --bbox 0,0,0,10,10,10 -o near.csv
+  zvf query tracts.zv --object 17,4 --select fa,object.length
+  zvf query tracts.zv --nearest 1,2,3 --k 5
+  zvf query tracts.zv --budget 1000 --count
+  zvf query tracts.zv --sphere 0,8,10,5 --explain"
+)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub struct Arguments {
     /// A folder, a .zip file, or an address of a kind this build knows.

@@ -54,7 +54,10 @@ fn what_cannot_be_done_exits_with_2_and_says_why() {
     let output = zvf(&["info", address]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(text(&output.stdout), "");
-    let expected = format!("error: {address} is no Zarr store: it has no zarr.json\n");
+    let expected = format!(
+        "error: {address} is no Zarr store: it has no zarr.json; \
+         the root of a store is the folder whose zarr.json names zarr_vectors\n"
+    );
     assert_eq!(text(&output.stderr), expected);
     assert_eq!(zvf(&["inform"]).status.code(), Some(2));
 }

@@ -8,6 +8,7 @@
 mod answers;
 mod arguments;
 mod asked;
+mod b2nd;
 mod budget;
 mod changed;
 #[cfg(feature = "arrow")]
@@ -15,13 +16,19 @@ mod columnar;
 mod completions;
 mod create;
 mod csv;
+mod doctor;
 #[cfg(feature = "render")]
 mod drawn;
 mod files;
+// Pages write Parquet, and their blocks are for sh.
+#[cfg(all(unix, feature = "parquet"))]
+mod guide;
 mod hand_made;
 mod info;
 mod made;
+mod man;
 mod migrate;
+mod misspelt;
 mod npz;
 mod obj;
 mod ply;

@@ -36,7 +36,7 @@ fn levels_are_made_named_and_refreshed() {
     ]);
     let info = bench.json(&["info", "@tracts.zv"]);
     assert_eq!(vertices(&made), vertices(&info)[1..]);
-    assert_eq!(made["levels"][0]["method"], "per_object");
+    assert_eq!(made["levels"][0]["method"], "bins");
     let report = bench.json(&["validate", "@tracts.zv"]);
     assert_eq!(report["findings"], Value::Array(Vec::new()));
     let said = bench.says(&["pyramid", "@tracts.zv", "--refresh"]);

@@ -38,7 +38,10 @@ fn a_store_that_is_not_there_is_named() {
     let says = refused(&["query", address]);
     assert_eq!(
         says,
-        format!("error: {address} is no Zarr store: it has no zarr.json\n")
+        format!(
+            "error: {address} is no Zarr store: it has no zarr.json; \
+             the root of a store is the folder whose zarr.json names zarr_vectors\n"
+        )
     );
 }
 

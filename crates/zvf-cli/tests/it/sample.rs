@@ -166,3 +166,73 @@ fn voxels_of_several_values_give_rows() {
         );
     }
 }
+
+#[test]
+fn objects_have_what_their_vertices_come_to() {
+    let bench = bench();
+    // Three lines along x; a fourth that is nowhere in the volume.
+    let mut table = "x,y,z,object_id\n".to_owned();
+    for (object, y) in [(7, 1.0), (9, 2.5), (4, 3.0), (11, 900.0)] {
+        for x in 0..8_u8 {
+            writeln!(table, "{x},{y},2,{object}").unwrap();
+        }
+    }
+    bench.file("l.csv", &table);
+    bench.says(&[
+        "create",
+        "@l.zv",
+        "--kind",
+        "polylines",
+        "--from",
+        "@l.csv",
+        "--chunk-shape",
+        "3,3,3",
+        "--quiet",
+    ]);
+    for (how, expected) in [
+        ("mean", [352.0 + 10.0, 352.0 + 25.0, 352.0 + 30.0]),
+        ("sum", [8.0 * 362.0, 8.0 * 377.0, 8.0 * 382.0]),
+        ("min", [12.0, 27.0, 32.0]),
+        ("max", [712.0, 727.0, 732.0]),
+    ] {
+        let reduce = format!("object:{how}");
+        let line = [
+            "sample", "@l.zv", "@v.npy", "--into", how, "--reduce", &reduce,
+        ];
+        let done = bench.json(&line);
+        assert_eq!(
+            (&done["dtype"], &done["outside"]),
+            (&json!("float64"), &json!(8))
+        );
+        let found = bench.json(&["validate", "@l.zv"]);
+        assert_eq!(found["findings"], json!([]), "{found}");
+        for (object, value) in [7, 9, 4].into_iter().zip(expected) {
+            let near = [
+                format!("object.{how} > {}", value - 0.01),
+                format!("object.{how} < {}", value + 0.01),
+            ];
+            let object = object.to_string();
+            let (line, near) = (
+                ["query", "@l.zv", "--count", "--object"],
+                near.join(" and "),
+            );
+            let count = bench.json(&[&line[..], &[&object, "--where", &near]].concat());
+            assert_eq!(
+                count["vertices"], 8,
+                "{how} of {object} is not {value}: {count}"
+            );
+        }
+        let said = bench.refused(&line);
+        assert!(said.contains("of objects is there already"), "{said}");
+    }
+    // The one outside has no value.
+    let any = "object.mean > -1e300";
+    let count = bench.json(&[
+        "query", "@l.zv", "--count", "--object", "11", "--where", any,
+    ]);
+    assert_eq!(count["vertices"], 0, "{count}");
+    let said = bench.refused(&[
+        "sample", "@a.zv", "@v.npy", "--into", "a", "--reduce", "object:x",
+    ]);
+    assert!(said.contains("there are object:mean"), "{said}");
+}

@@ -1,10 +1,11 @@
 //! How an array is to be written.
 
+use serde_json::Value;
 use zvf_format::b2nd::{
     DTYPE_NUMPY, FrameSpec, FrameType, MetalayersBuilder, NdForm, NdMetalayerBuilder,
 };
 
-use super::{B2ndError, layers::Layer};
+use super::{B2ndError, attributes, layers::Layer};
 use crate::{
     Dtype, Grid,
     blosc::{ChunkEncoder, Codec, Filter, Split, slots},
@@ -111,6 +112,16 @@ impl B2ndDesign {
     pub fn with_metalayer(mut self, name: &str, body: &[u8]) -> Self {
         self.metalayers.push(Layer::new(name, body.to_vec()));
         self
+    }
+
+    /// With an attribute: a metalayer in the trailer, of at most 31 bytes of name.
+    ///
+    /// # Errors
+    ///
+    /// [`B2ndError::Large`] when it takes 4 GiB or more.
+    pub fn with_attribute(self, name: &str, value: &Value) -> Result<Self, B2ndError> {
+        let body = attributes::encode(value).ok_or(B2ndError::Large)?;
+        Ok(self.with_vlmetalayer(name, &body))
     }
 
     /// With a metalayer in the trailer.

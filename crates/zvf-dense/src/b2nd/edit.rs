@@ -163,7 +163,7 @@ impl B2ndEditor {
                 whole && axis.count() == part.count
             });
             let mut old = if is_whole {
-                vec![0; self.array.byte_len(&chunk)?]
+                vec![0; self.array.byte_len(&chunk)?].into()
             } else {
                 self.array.slice(&chunk)?
             };

@@ -9,7 +9,7 @@ use zvf_format::b2nd::{
 };
 
 use super::{
-    B2ndError,
+    B2ndError, attributes,
     index::{Index, IndexError},
     layers::{self, Layer},
     place::Place,
@@ -283,9 +283,8 @@ impl Opened {
             index: self.index,
             form: self.form,
             metalayers: self.metalayers,
+            attributes: attributes::of(&self.vlmetalayers),
             vlmetalayers: self.vlmetalayers,
-            // Metalayers are bytes of whatever kind their writers chose.
-            attributes: Map::new(),
             budget,
         }
     }

@@ -71,6 +71,14 @@ pub(super) fn file_name(number: u32) -> String {
 }
 
 impl Stored<'_> {
+    /// How many bytes are best read together.
+    pub(super) fn run(&self) -> u64 {
+        match &self.source {
+            SourceOf::Shared(source) => source.run(),
+            SourceOf::Own(file) => file.run(),
+        }
+    }
+
     /// Bytes of the chunk: borrowed where they are in memory, else read into
     /// `buffer`. More than [`space`](Self::space) is an error before memory is
     /// reserved.
@@ -97,7 +105,10 @@ impl Stored<'_> {
             let rest = start.and_then(|start| bytes.get(start..));
             return rest.and_then(|rest| rest.get(..len)).ok_or_else(ends);
         }
-        buffer.resize(len, 0);
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        let (buffer, _) = buffer.split_at_mut(len);
         let read = source.read_into(start, buffer);
         read.map_err(|error| DenseError::io(source.name(), error))?;
         Ok(buffer)

@@ -8,14 +8,17 @@
 //! | `lllhhhhh` | more of the length if l is 7: bytes, up to the first that is not 255; then a byte b | copy l + 2 (with what was added) bytes from h · 256 + b + 1 back |
 //! | the same, all h and all of b set | two bytes more, big-endian, d | from d + 8192 back |
 
+use super::repeat::repeat;
+
 const FAR: usize = 8192;
 const LITERALS: u8 = 32;
 
-/// Decodes `stream` into `out` and says how many bytes it gave.
+/// Decodes `stream` into `out` up to at least `wanted`, and says how many bytes
+/// it gave. What is in `out` after them may be anything.
 ///
 /// `None` when the stream ends early, copies from before its start, or gives
 /// more than `out` takes.
-pub(super) fn decode(stream: &[u8], out: &mut [u8]) -> Option<usize> {
+pub(super) fn decode(stream: &[u8], wanted: usize, out: &mut [u8]) -> Option<usize> {
     let mut input = stream;
     let mut at = 0;
     let mut token = next(&mut input)? & 0x1f;
@@ -30,8 +33,8 @@ pub(super) fn decode(stream: &[u8], out: &mut [u8]) -> Option<usize> {
             at = repeat(out, at, len, distance)?;
         }
         token = match next(&mut input) {
-            Some(token) => token,
-            None => return Some(at),
+            Some(token) if at < wanted => token,
+            _ => return Some(at),
         };
     }
 }
@@ -58,25 +61,6 @@ fn copy(token: u8, input: &mut &[u8]) -> Option<(usize, usize)> {
     Some((len, usize::from(u16::from_be_bytes([high, low])) + 1))
 }
 
-/// Appends `len` bytes from `distance` before `at`; they may overlap.
-fn repeat(out: &mut [u8], at: usize, len: usize, distance: usize) -> Option<usize> {
-    let from = at.checked_sub(distance)?;
-    let end = at.checked_add(len).filter(|end| *end <= out.len())?;
-    if distance == 1 {
-        let byte = *out.get(from)?;
-        out.get_mut(at..end)?.fill(byte);
-        return Some(end);
-    }
-    // What is there twice as long each time, so that no copy overlaps.
-    let mut to = at;
-    while to < end {
-        let step = (to - from).min(end - to);
-        out.copy_within(from..from + step, to);
-        to += step;
-    }
-    Some(end)
-}
-
 fn next(input: &mut &[u8]) -> Option<u8> {
     input.split_off_first().copied()
 }
@@ -88,7 +72,7 @@ mod tests {
     #[track_caller]
     fn check(stream: &[u8], want: Option<&[u8]>, room: usize) {
         let mut out = vec![0; room];
-        let decoded = decode(stream, &mut out);
+        let decoded = decode(stream, usize::MAX, &mut out);
         assert_eq!(decoded.map(|len| &out[..len]), want);
     }
 
@@ -113,7 +97,7 @@ mod tests {
         }
         stream.extend([0x3f, 255, 0, 3]);
         let mut out = vec![0; 8227];
-        assert_eq!(decode(&stream, &mut out), Some(8227));
+        assert_eq!(decode(&stream, usize::MAX, &mut out), Some(8227));
         let back = 8224 - 8192 - 3;
         assert_eq!(out[8224..], out[back..back + 3].to_vec());
     }

@@ -3,7 +3,7 @@
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::{StreamError, blosclz};
+use super::{StreamError, blosclz, lz4};
 
 /// What streams are compressed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,27 +56,32 @@ pub(super) struct StreamDecoder {
 }
 
 impl StreamDecoder {
-    /// Decodes `stream`, which must give exactly what `out` takes.
+    /// Decodes the first `wanted` bytes of `stream`, or more. When that is all
+    /// `out` takes it must give exactly as many.
     pub(super) fn decode(
         &mut self,
         codec: Codec,
         stream: &[u8],
         dictionary: &[u8],
+        wanted: usize,
         out: &mut [u8],
     ) -> Result<(), StreamError> {
         let want = out.len();
+        let is_whole = wanted >= want;
+        // Of all of a stream the codecs go on to its end, to see that it is there.
+        let until = if is_whole { usize::MAX } else { wanted };
         let found = match codec {
-            Codec::BloscLz => blosclz::decode(stream, out),
-            Codec::Lz4 if dictionary.is_empty() => {
-                lz4_flex::block::decompress_into(stream, out).ok()
-            }
+            Codec::BloscLz => blosclz::decode(stream, until, out),
+            Codec::Lz4 if dictionary.is_empty() => lz4::decode(stream, until, out),
             Codec::Lz4 => lz4_flex::block::decompress_into_with_dict(stream, out, dictionary).ok(),
             Codec::Zlib => self.inflate(stream, out),
             Codec::Zstd => self.zstd(stream, dictionary, out),
         };
         match found {
             None => Err(StreamError::Codec),
-            Some(found) if found != want => Err(StreamError::Decoded { found, want }),
+            Some(found) if found < wanted.min(want) || is_whole && found != want => {
+                Err(StreamError::Decoded { found, want })
+            }
             Some(_) => Ok(()),
         }
     }

@@ -54,7 +54,7 @@ impl Decoder {
     }
 
     /// [`block`](Self::block), of which only the bytes `part` are needed. Others
-    /// in `out` may be anything then.
+    /// in `out` may be anything then, and damage behind them may go unseen.
     ///
     /// # Errors
     ///
@@ -123,7 +123,9 @@ impl Decoder {
         for (stream, part) in target.chunks_exact_mut(len.max(1)).enumerate() {
             let coded = Stream::take(&mut rest, part.len());
             let streams = &mut self.streams;
-            let done = coded.and_then(|s| s.decode(streams, codec, context.dictionary, part));
+            let whole = part.len();
+            let done =
+                coded.and_then(|s| s.decode(streams, codec, context.dictionary, whole, part));
             done.map_err(|fault| E::Stream {
                 block,
                 stream,
@@ -155,6 +157,10 @@ impl Shuffled<'_> {
         out: &mut [u8],
     ) -> Result<(), (usize, StreamError)> {
         let len = self.scratch.len() / count;
+        let plane = out.len() / width;
+        let (first, end) = (part.start / width, part.end.div_ceil(width).min(plane));
+        // Of the last plane of each stream no more than that.
+        let wanted = (len + end).saturating_sub(plane);
         let mut rest = stored;
         let mut decoded: [&[u8]; 8] = [&[]; 8];
         let targets = self.scratch.chunks_exact_mut(len.max(1));
@@ -163,13 +169,11 @@ impl Shuffled<'_> {
             *decoded = if let Stream::Raw(bytes) = coded {
                 bytes
             } else {
-                let done = coded.decode(self.streams, self.codec, self.dictionary, target);
+                let done = coded.decode(self.streams, self.codec, self.dictionary, wanted, target);
                 done.map_err(|fault| (stream, fault))?;
                 target
             };
         }
-        let plane = out.len() / width;
-        let (first, end) = (part.start / width, part.end.div_ceil(width).min(plane));
         let mut planes: [&[u8]; 8] = [&[]; 8];
         let streams = decoded.iter().take(count);
         let mut each = streams.flat_map(|stream| stream.chunks_exact(plane.max(1)));
@@ -219,17 +223,19 @@ impl<'a> Stream<'a> {
         })
     }
 
+    /// Decodes the first `wanted` bytes, or more.
     fn decode(
         self,
         streams: &mut StreamDecoder,
         codec: Codec,
         dictionary: &[u8],
+        wanted: usize,
         out: &mut [u8],
     ) -> Result<(), StreamError> {
         match self {
             Self::Run(value) => out.fill(value),
             Self::Raw(bytes) => out.copy_from_slice(bytes),
-            Self::Coded(bytes) => streams.decode(codec, bytes, dictionary, out)?,
+            Self::Coded(bytes) => streams.decode(codec, bytes, dictionary, wanted, out)?,
         }
         Ok(())
     }

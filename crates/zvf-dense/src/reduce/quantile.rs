@@ -83,8 +83,8 @@ pub fn quantiles(
             true => {
                 let bytes = array.slice_within(&of_box, budget)?;
                 let dtype = array.dtype().clone();
-                Some(MemoryArray::new(
-                    array.name(),
+                Some(MemoryArray::of_result(
+                    array.name().to_owned(),
                     dtype,
                     of_box.shape(),
                     bytes,

@@ -145,6 +145,11 @@ impl Source for StoreSource {
         Ok(())
     }
 
+    /// Each is a request.
+    fn run(&self) -> u64 {
+        8 << 20
+    }
+
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Cow<'_, [u8]>>, DenseError> {
         let in_store = |error| DenseError::io(&self.name, error);
         let is_inside = |range: &Range<u64>| range.start <= range.end && range.end <= self.len;

@@ -37,7 +37,7 @@ impl MemoryBudget {
 }
 
 /// Memory that is free, where it can be found out.
-pub(super) fn available() -> Option<u64> {
+pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     parse(&text)
 }

@@ -9,7 +9,7 @@ use zvf_format::tetration::{
 
 use super::{
     TetArray, TetError,
-    budget::{MemoryBudget, available},
+    budget::{MemoryBudget, available_memory},
     footer::FooterInfo,
     kind_of,
     tiles::Tiles,
@@ -143,7 +143,7 @@ impl TetFile {
         };
         let index = index.map_err(|error| in_file(error.into()))?;
         let (bytes, bps) = (index.memory_budget_bytes(), index.memory_budget_bps());
-        let budget = options.budget.resolve(bytes, bps, available());
+        let budget = options.budget.resolve(bytes, bps, available_memory());
         let (footer, payload_end) = match superblock.has_footer() {
             true => {
                 let footer = FooterInfo::read(&*source, index_span.end, index.len(), budget)?;

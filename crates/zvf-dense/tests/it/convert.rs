@@ -8,7 +8,8 @@ use zvf_dense::{
 };
 
 pub(crate) fn read(array: &dyn DenseArray) -> Vec<u8> {
-    array.slice(&Selection::whole(array.shape())).unwrap()
+    let bytes = array.slice(&Selection::whole(array.shape()));
+    bytes.unwrap().into()
 }
 
 pub(crate) fn counted(dtype: &str, shape: &[u64]) -> MemoryArray {

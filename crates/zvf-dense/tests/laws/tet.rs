@@ -39,7 +39,7 @@ pub(crate) fn tet(bytes: &[u8]) -> bool {
         if let Ok(read) = &read {
             assert!(u64::try_from(read.len()).is_ok_and(|len| len == plan.bytes && len <= BUDGET));
             if let Ok(Some(borrowed)) = array.borrow(&whole) {
-                assert!(borrowed == read, "the fast path is another array");
+                assert!(*borrowed == **read, "the fast path is another array");
             }
         }
         is_read &= read.is_ok();

@@ -7,7 +7,6 @@ use zvf_model::{array::CellAttribute, fetch::CellSource, grid::ChunkCoord, key::
 use super::{Answers, CellRows, Open, Pieces, declared_row, take};
 use crate::{
     error::{Damage, Fault},
-    fragments::FragmentTable,
     held::Held,
     schema::{Attribute, Schema},
 };
@@ -20,7 +19,7 @@ pub(super) fn positions<A: CellSource>(
 ) -> Result<(u64, Held, Bytes), Damage> {
     let (key, chunk) = (&schema.vertices.node, &open.wish.chunk);
     let row = schema.row();
-    let extent = open.table.as_ref().map_or(0, FragmentTable::extent);
+    let extent = open.table.as_ref().map_or(0, |table| table.extent());
     let count = |size: u64| {
         if let Some(padded) = schema.vertices.padded() {
             // How many rows are in use, only the fragments say.

@@ -54,6 +54,9 @@ impl LinkBuilder {
     pub(super) fn push(&mut self, ends: &[u64], record: Option<(&LinkRecords, usize)>) {
         self.ends.extend_from_slice(ends);
         let at = record.map(|(_, at)| at);
+        if self.columns.is_empty() {
+            return;
+        }
         match record {
             Some(_) => self.waiting.push((Some(0), at)),
             None => self
@@ -82,8 +85,9 @@ impl LinkBuilder {
             .iter()
             .map(|row| u64::try_from(*row).unwrap_or(u64::MAX));
         self.ends.extend(rows);
-        let (cell, at) = record.unzip();
-        self.waiting.push((cell, at));
+        if !self.columns.is_empty() {
+            self.waiting.push(record.unzip());
+        }
     }
 
     /// The attributes of links of many cells.
@@ -115,8 +119,11 @@ impl LinkBuilder {
     /// Links by their first end, those of one end as they came.
     pub(super) fn sort_by_child(&mut self) {
         let width = self.width.max(1);
-        let mut order: Vec<usize> = (0..self.len()).collect();
         let child = |link: &usize| self.ends.get(link.saturating_mul(width)).copied();
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        if order.is_sorted_by_key(child) {
+            return;
+        }
         order.sort_by_key(child);
         let mut ends = Vec::with_capacity(self.ends.len());
         for link in &order {

@@ -1,14 +1,49 @@
 //! Chunks and links that were read and may be selected.
 
-use std::collections::BTreeMap;
-
 use zvf_model::grid::ChunkCoord;
 
-use crate::{chunk::Chunk, coordinates::Coordinates, schema::Schema, vertices::Entry};
+use crate::{
+    chunk::Chunk, coordinates::Coordinates, links::LinkRecords, schema::Schema, vertices::Entry,
+};
 
-/// Chunks that were read; `None` is one that could not be.
+/// Chunks that were read, ascending; `None` is one that could not be.
 pub(super) struct Graph {
-    pub(super) chunks: BTreeMap<ChunkCoord, Option<Node>>,
+    pub(super) chunks: Vec<(ChunkCoord, Option<Node>)>,
+}
+
+impl Graph {
+    pub(super) fn new(mut chunks: Vec<(ChunkCoord, Option<Node>)>) -> Self {
+        chunks.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Self { chunks }
+    }
+
+    /// Adds chunks that are not in it yet.
+    pub(super) fn extend(&mut self, more: Vec<(ChunkCoord, Option<Node>)>) {
+        if !more.is_empty() {
+            self.chunks.extend(more);
+            self.chunks.sort_by(|(a, _), (b, _)| a.cmp(b));
+        }
+    }
+
+    /// The number of a chunk.
+    fn find(&self, chunk: &ChunkCoord) -> Option<usize> {
+        self.chunks
+            .binary_search_by(|(other, _)| other.cmp(chunk))
+            .ok()
+    }
+
+    /// The numbers of the chunks of a cell, by their numbers there.
+    pub(super) fn numbers(&self, records: &LinkRecords) -> Vec<Option<usize>> {
+        records
+            .chunks
+            .iter()
+            .map(|chunk| self.find(chunk))
+            .collect()
+    }
+
+    pub(super) fn node(&self, number: usize) -> Option<&Node> {
+        self.chunks.get(number)?.1.as_ref()
+    }
 }
 
 /// A chunk and which of its vertices are selected.
@@ -53,9 +88,59 @@ impl Node {
     }
 }
 
-/// A link that is selected: its ends, and which record it is; `None` is one that
-/// a fragment implies.
-pub(super) struct Link {
-    pub(super) ends: Vec<(ChunkCoord, usize)>,
-    pub(super) record: Option<(usize, usize)>,
+/// The end of a link: the number of its chunk, and its place there.
+pub(super) type End = (usize, usize);
+
+/// Links that are selected, in order.
+#[derive(Default)]
+pub(super) struct Selected {
+    ends: Vec<End>,
+    links: Vec<Link>,
+}
+
+/// A link that is selected: where its ends are, and which record it is; `None` is one
+/// that a fragment implies.
+#[derive(Clone, Copy)]
+struct Link {
+    first: usize,
+    width: usize,
+    record: Option<(usize, usize)>,
+}
+
+impl Selected {
+    pub(super) fn push(&mut self, ends: &[End], record: Option<(usize, usize)>) {
+        let (first, width) = (self.ends.len(), ends.len());
+        self.ends.extend_from_slice(ends);
+        self.links.push(Link {
+            first,
+            width,
+            record,
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[End], Option<(usize, usize)>)> {
+        self.links
+            .iter()
+            .map(|link| (self.ends_of(link), link.record))
+    }
+
+    fn ends_of(&self, link: &Link) -> &[End] {
+        let end = link.first.saturating_add(link.width);
+        self.ends.get(link.first..end).unwrap_or_default()
+    }
+
+    pub(super) fn truncate(&mut self, most: usize) {
+        self.links.truncate(most);
+    }
+
+    /// Brings links into the order of what `key` says of their first ends.
+    pub(super) fn sort_by_first_end<K: Ord>(&mut self, key: impl Fn(&End) -> K) {
+        let mut links = core::mem::take(&mut self.links);
+        links.sort_by_cached_key(|link| self.ends_of(link).first().map(&key));
+        self.links = links;
+    }
 }

@@ -1,28 +1,25 @@
 //! The answer, put together out of what is selected.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use zvf_format::links::LinkWidth;
-use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+use zvf_model::fetch::Fetch;
 
 use super::{
     LinkWork,
     builder::LinkBuilder,
-    graph::{Graph, Link},
+    graph::{End, Graph, Node, Selected},
 };
 use crate::{
     error::QueryError,
-    geometry::{Bbox, Mode},
+    geometry::{Bbox, Mode, Primitive},
     links::LinkRecords,
     missing::Ledger,
     objects::Objects,
     plan::{Emit, Plan},
     query::Cut,
     schema::Schema,
-    vertices::{Entry, Owners, VertexBuilder},
+    vertices::{Owners, Runs, VertexBuilder},
 };
 
 impl<F: Fetch> Plan<'_, F> {
@@ -37,9 +34,9 @@ impl<F: Fetch> Plan<'_, F> {
         work: &LinkWork<F>,
         records: &[LinkRecords],
         graph: Graph,
-        mut links: Vec<Link>,
+        mut links: Selected,
         objects: Option<Arc<Objects>>,
-        owners: &HashMap<ChunkCoord, Owners>,
+        owners: &[Owners],
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
@@ -64,47 +61,57 @@ impl<F: Fetch> Plan<'_, F> {
         if let Some(limit) = limit.filter(|_| has_links) {
             if work.implied {
                 // By child, as they will be in the answer.
-                links.sort_by_cached_key(|link| {
-                    let (chunk, place) = link.ends.first()?;
-                    let node = graph.chunks.get(chunk)?.as_ref()?;
-                    let at = node.entries.iter().position(|entry| entry.place == *place);
-                    Some((chunk.clone(), at))
+                links.sort_by_first_end(|(number, place)| {
+                    let entries = graph.node(*number).map(|node| node.entries.iter());
+                    let at = entries.and_then(|mut all| all.position(|e| e.place == *place));
+                    (*number, at)
                 });
             }
             links.truncate(limit);
         }
-        let mut ends: HashMap<&ChunkCoord, BTreeSet<usize>> = HashMap::new();
-        for (chunk, place) in links.iter().flat_map(|link| &link.ends) {
-            ends.entry(chunk).or_default().insert(*place);
+        // By the number of a chunk and a place there: whether a link ends there, then
+        // which row of the answer it is.
+        let places = |node: Option<&Node>| node.map_or(0, |node| node.there.len());
+        let nodes = graph.chunks.iter().map(|(_, node)| node.as_ref());
+        let mut is_end: Vec<Vec<bool>> = nodes.map(|node| vec![false; places(node)]).collect();
+        for (number, place) in links.iter().flat_map(|(ends, _)| ends) {
+            let flags = is_end.get_mut(*number);
+            if let Some(flag) = flags.and_then(|flags| flags.get_mut(*place)) {
+                *flag = true;
+            }
         }
         let mut vertices = self.vertices(schema, work.shows_objects);
-        let mut rows: HashMap<(&ChunkCoord, usize), usize> = HashMap::new();
+        let mut rows: Vec<Vec<usize>> = Vec::with_capacity(graph.chunks.len());
         let mut keep: Vec<usize> = Vec::new();
         let mut left = match has_links {
             true => usize::MAX,
             false => limit.unwrap_or(usize::MAX),
         };
-        for (coord, node) in &graph.chunks {
-            let Some(node) = node else { continue };
-            let ends = ends.get(coord);
-            let is_end = |entry: &Entry| ends.is_some_and(|ends| ends.contains(&entry.place));
-            let mut entries = node.entries.clone();
-            entries.retain(|entry| is_end(entry) || !by_links && node.is_selected(entry.place));
-            entries.truncate(left);
-            left = left.saturating_sub(entries.len());
-            let base = vertices.rows();
-            for (at, entry) in entries.iter().enumerate() {
-                let row = base.saturating_add(at);
-                rows.entry((coord, entry.place)).or_insert(row);
-                // Ends outside are there to cut links at.
-                if bbox.is_none() || node.is_selected(entry.place) {
-                    keep.push(row);
+        let none = Owners::default();
+        for (number, is_end) in is_end.iter().enumerate() {
+            let mut of_node = vec![usize::MAX; is_end.len()];
+            if let Some(node) = graph.node(number) {
+                let is_end = |place: usize| is_end.get(place) == Some(&true);
+                let given = node.entries.iter().copied().filter(|entry| {
+                    is_end(entry.place) || !by_links && node.is_selected(entry.place)
+                });
+                let given: Runs = given.take(left).collect();
+                left = left.saturating_sub(given.len());
+                for (row, entry) in (vertices.rows()..).zip(given.entries()) {
+                    let known = of_node.get_mut(entry.place);
+                    if let Some(known) = known.filter(|known| **known == usize::MAX) {
+                        *known = row;
+                    }
+                    // Ends outside are there to cut links at.
+                    if bbox.is_some() && node.is_selected(entry.place) {
+                        keep.push(row);
+                    }
                 }
+                let owners = owners.get(number).unwrap_or(&none);
+                let object = |fragment| owners.id(fragment, objects.as_deref());
+                vertices.push(schema, &node.chunk, &given, object, ledger)?;
             }
-            let none = Owners::default();
-            let owners = owners.get(coord).unwrap_or(&none);
-            let object = |fragment| owners.id(fragment, objects.as_deref());
-            vertices.push(schema, &node.chunk, &entries, object, ledger)?;
+            rows.push(of_node);
         }
         let width = work.set.as_ref().and_then(|set| set.width().ok().flatten());
         let width = width.map_or(2, LinkWidth::get);
@@ -112,25 +119,24 @@ impl<F: Fetch> Plan<'_, F> {
         let out_width = if faces { 3 } else { width };
         let mut builder = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
         builder.width = out_width;
-        for link in &links {
-            let corners = link
-                .ends
-                .iter()
-                .filter_map(|(chunk, place)| rows.get(&(chunk, *place)));
-            let corners: Vec<usize> = corners.copied().collect();
-            let record = link.record;
+        let row = |(number, place): &End| {
+            let row = rows.get(*number)?.get(*place).copied()?;
+            (row != usize::MAX).then_some(row)
+        };
+        let mut corners = Vec::new();
+        for (ends, record) in links.iter() {
+            corners.clear();
+            corners.extend(ends.iter().filter_map(row));
             let Some(bbox) = &bbox else {
                 builder.push_rows(&corners, record);
                 continue;
             };
-            let positions: Vec<&[f64]> = link
-                .ends
-                .iter()
-                .filter_map(|(chunk, place)| {
-                    let node = graph.chunks.get(chunk)?.as_ref()?;
-                    Some(node.coordinates.at(*place))
-                })
-                .collect();
+            let at = |(number, place): &End| Some(graph.node(*number)?.coordinates.at(*place));
+            let positions: Vec<&[f64]> = ends.iter().filter_map(at).collect();
+            if is_untouched(bbox, &positions) {
+                builder.push_rows(&corners, record);
+                continue;
+            }
             for part in cut(bbox, &corners, &positions, schema, &mut vertices, &mut keep) {
                 builder.push_rows(&part, record);
             }
@@ -158,6 +164,17 @@ impl<F: Fetch> Plan<'_, F> {
         let _ = emit(answer);
         Ok(())
     }
+}
+
+/// Whether cutting leaves a segment or triangle as it is: it is in the box, and no two
+/// of its corners are one.
+fn is_untouched(bbox: &Bbox, corners: &[&[f64]]) -> bool {
+    let are_apart = match corners {
+        [a, b] => a != b,
+        [a, b, c] => a != b && b != c && c != a,
+        _ => false,
+    };
+    are_apart && bbox.contains(Primitive::Polygon(corners))
 }
 
 /// A link cut at a box: rows of the builder for each part of it.

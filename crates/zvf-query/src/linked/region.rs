@@ -1,7 +1,7 @@
 //! What a region, a filter or objects select: what is read for it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
@@ -43,13 +43,12 @@ impl<F: Fetch> Plan<'_, F> {
             }
             false => (None, None),
         };
-        let mut chunks = self.chunks(schema)?;
-        chunks.retain(|chunk| {
+        let mut chunks = self.chunks_where(schema, |chunk| {
             self.area.as_ref().is_none_or(|area| area.reaches(chunk))
                 && members
                     .as_ref()
                     .is_none_or(|members| members.contains_key(chunk))
-        });
+        })?;
         let mut cells = self.cells_of_links(work, &allowed, members.as_ref());
         if self.filter.is_never {
             chunks.clear();
@@ -85,19 +84,20 @@ impl<F: Fetch> Plan<'_, F> {
         let ((objects, filter), (read, records)) =
             try_join(objects, try_join(read, records)).await?;
         self.check_chunks(schema, objects.as_ref(), ledger)?;
-        let mut graph = Graph {
-            chunks: BTreeMap::new(),
-        };
-        for (chunk, read) in chunks.into_iter().zip(read) {
+        let node = |(chunk, read): (_, Option<_>)| {
             let node = read.map(|read| Node::new(read, schema, true));
-            graph.chunks.insert(chunk, node);
-        }
+            (chunk, node)
+        };
+        let mut graph = Graph::new(chunks.into_iter().zip(read).map(node).collect());
         self.load_ends(work, &records, &allowed, &mut graph, ledger)
             .await?;
         let none = BTreeSet::new();
-        let mut owners: HashMap<ChunkCoord, Owners> = HashMap::new();
+        let mut owners = Vec::with_capacity(graph.chunks.len());
         for (coord, node) in &mut graph.chunks {
-            let Some(node) = node else { continue };
+            let Some(node) = node else {
+                owners.push(Owners::default());
+                continue;
+            };
             let chunk_owners = self.owners_of(objects.as_ref(), &node.chunk, ledger)?;
             if let Some(set) = &work.set {
                 set.note_fragments(coord, node.chunk.fragments.len(), ledger);
@@ -109,7 +109,7 @@ impl<F: Fetch> Plan<'_, F> {
                 &chunk_owners,
                 members.as_ref().map(|m| m.get(coord).unwrap_or(&none)),
             )?;
-            owners.insert(coord.clone(), chunk_owners);
+            owners.push(chunk_owners);
         }
         let selected = self.selected_links(work, &records, &graph, ledger)?;
         self.put_together(
@@ -182,40 +182,53 @@ impl<F: Fetch> Plan<'_, F> {
         let Some(area) = &self.area else {
             return Ok(());
         };
+        if self.area_mode == Mode::Within {
+            return Ok(());
+        }
         let mut wanted: BTreeMap<ChunkCoord, BTreeSet<u64>> = BTreeMap::new();
+        let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for cell in records {
+            let numbers = graph.numbers(cell);
+            if numbers.iter().all(Option::is_some) {
+                continue;
+            }
             for ends in cell.ends.chunks(cell.width.max(1)) {
-                let mut known = Vec::new();
-                let mut unknown = Vec::new();
+                known.clear();
+                unknown.clear();
                 for end in ends {
-                    let Some(chunk) = cell.chunk_of(*end) else {
-                        continue;
-                    };
-                    match graph.chunks.get(chunk) {
-                        None => unknown.push((chunk, end.1)),
-                        Some(Some(node)) => known.extend(node.position(end.1)),
-                        Some(None) => {}
+                    let at = usize::try_from(end.0).unwrap_or(usize::MAX);
+                    match numbers.get(at) {
+                        Some(Some(number)) => {
+                            let node = graph.node(*number);
+                            known.extend(node.and_then(|node| node.position(end.1)));
+                        }
+                        Some(None) => unknown.extend(cell.chunk_of(*end).map(|c| (c, end.1))),
+                        None => {}
                     }
                 }
-                let within = self.area_mode == Mode::Within;
                 let excluded = unknown.iter().any(|(chunk, _)| !allowed.allows(chunk));
-                if unknown.is_empty() || within || excluded {
+                if unknown.is_empty() || excluded {
                     continue;
                 }
                 if area.may_meet(&known, unknown.iter().map(|(chunk, _)| *chunk)) {
-                    for (chunk, row) in unknown {
-                        wanted.entry(chunk.clone()).or_default().insert(row);
+                    for (chunk, row) in &unknown {
+                        let rows = match wanted.get_mut(*chunk) {
+                            Some(rows) => rows,
+                            None => wanted.entry((*chunk).clone()).or_default(),
+                        };
+                        rows.insert(*row);
                     }
                 }
             }
         }
         let mut wishes = Vec::with_capacity(wanted.len());
         let mut there = Vec::with_capacity(wanted.len());
+        let mut more = Vec::with_capacity(wanted.len());
         for (chunk, rows) in wanted {
             if !work.schema.vertices.has(&chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
                 ledger.missing(Damage::new(&work.schema.vertices.node, fault))?;
-                graph.chunks.insert(chunk, None);
+                more.push((chunk, None));
                 continue;
             }
             wishes.push(Self::wish(
@@ -228,8 +241,9 @@ impl<F: Fetch> Plan<'_, F> {
         let read = self.read_chunks(&work.schema, wishes, ledger).await?;
         for (chunk, read) in there.into_iter().zip(read) {
             let node = read.map(|read| Node::new(read, &work.schema, false));
-            graph.chunks.insert(chunk, node);
+            more.push((chunk, node));
         }
+        graph.extend(more);
         Ok(())
     }
 }

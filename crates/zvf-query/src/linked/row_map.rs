@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use zvf_model::grid::ChunkCoord;
 
-use crate::{chunk::Chunk, error::Fault, links::LinkRecords, vertices::Entry};
+use crate::{chunk::Chunk, error::Fault, links::LinkRecords, vertices::Runs};
 
 /// Where the rows of chunks went.
 #[derive(Default)]
@@ -16,15 +16,17 @@ pub(super) struct RowMap {
     starts: Vec<u64>,
 }
 
-struct ChunkRows {
+pub(super) struct ChunkRows {
     /// Rows of the answer.
     first: u64,
     end: u64,
     /// Rows of the chunk.
     rows: u64,
-    /// Where each row went when that is not in order.
-    moved: Option<HashMap<u64, u64>>,
+    /// Where each row went, when that is not in order; [`NOWHERE`] for some.
+    moved: Option<Vec<u64>>,
 }
+
+const NOWHERE: u64 = u64::MAX;
 
 pub(super) enum Found {
     Row(u64),
@@ -34,28 +36,37 @@ pub(super) enum Found {
 }
 
 impl RowMap {
-    pub(super) fn add(&mut self, chunk: &Chunk, entries: &[Entry], with_starts: bool) {
-        let mut numbered = (0_u64..).zip(entries);
-        let all = u64::try_from(entries.len()) == Ok(chunk.rows);
-        let in_order = all && numbered.all(|(row, entry)| row == entry.row);
+    pub(super) fn add(&mut self, chunk: &Chunk, vertices: &Runs, with_starts: bool) {
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let mut next = 0_u64;
+        let in_order = vertices.runs().iter().all(|run| {
+            let goes_on = run.row == next;
+            next = next.saturating_add(count(run.len));
+            goes_on
+        });
+        let in_order = in_order && count(vertices.len()) == chunk.rows;
         let moved = (!in_order).then(|| {
-            let mut moved = HashMap::with_capacity(entries.len());
-            for (to, entry) in (self.rows..).zip(entries) {
-                moved.entry(entry.row).or_insert(to);
+            let rows = usize::try_from(chunk.rows).unwrap_or(0);
+            let mut moved = vec![NOWHERE; rows];
+            for (to, entry) in (self.rows..).zip(vertices.entries()) {
+                let row = usize::try_from(entry.row).unwrap_or(usize::MAX);
+                if let Some(place) = moved.get_mut(row).filter(|place| **place == NOWHERE) {
+                    *place = to;
+                }
             }
             moved
         });
         if with_starts {
-            let mut last = None;
-            for (row, entry) in (self.rows..).zip(entries) {
-                if last != Some(entry.fragment) {
+            let (mut last, mut row) = (None, self.rows);
+            for run in vertices.runs() {
+                if last != Some(run.fragment) {
                     self.starts.push(row);
                 }
-                last = Some(entry.fragment);
+                last = Some(run.fragment);
+                row = row.saturating_add(count(run.len));
             }
         }
-        let added = u64::try_from(entries.len()).unwrap_or(u64::MAX);
-        let end = self.rows.saturating_add(added);
+        let end = self.rows.saturating_add(count(vertices.len()));
         let rows = ChunkRows {
             first: self.rows,
             end,
@@ -70,23 +81,37 @@ impl RowMap {
         self.chunks.contains_key(chunk)
     }
 
-    pub(super) fn find(&self, records: &LinkRecords, end: (u32, u64)) -> Found {
-        let Some(chunk) = records.chunk_of(end) else {
-            return Found::Absent(Fault::Range);
+    /// What is known of the chunks of a cell, by their numbers there.
+    pub(super) fn chunks_of(&self, records: &LinkRecords) -> Vec<Option<&ChunkRows>> {
+        let chunks = records.chunks.iter();
+        chunks.map(|chunk| self.chunks.get(chunk)).collect()
+    }
+
+    /// Where an end of a link went, by what is known of the chunks of its cell.
+    pub(super) fn find(
+        chunks: &[Option<&ChunkRows>],
+        records: &LinkRecords,
+        end: (u32, u64),
+    ) -> Found {
+        let (number, row) = end;
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let Some(Some(rows)) = chunks.get(number) else {
+            return Found::Absent(match records.chunk_of(end) {
+                Some(chunk) => Fault::NoChunk(chunk.clone()),
+                None => Fault::Range,
+            });
         };
-        let Some(rows) = self.chunks.get(chunk) else {
-            return Found::Absent(Fault::NoChunk(chunk.clone()));
-        };
-        let (_, row) = end;
         if row >= rows.rows {
             let rows = rows.rows;
             return Found::Absent(Fault::NoRow { row, rows });
         }
-        match &rows.moved {
-            None => Found::Row(rows.first.saturating_add(row)),
-            Some(moved) => moved
-                .get(&row)
-                .map_or(Found::Excluded, |row| Found::Row(*row)),
+        let Some(moved) = &rows.moved else {
+            return Found::Row(rows.first.saturating_add(row));
+        };
+        let place = usize::try_from(row).ok().and_then(|row| moved.get(row));
+        match place.copied() {
+            None | Some(NOWHERE) => Found::Excluded,
+            Some(row) => Found::Row(row),
         }
     }
 

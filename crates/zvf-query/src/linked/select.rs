@@ -1,12 +1,12 @@
 //! Which vertices and links are selected of what was read.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+use zvf_model::fetch::Fetch;
 
 use super::{
     LinkWork,
-    graph::{Graph, Link, Node},
+    graph::{End, Graph, Node, Selected},
     lost::Lost,
 };
 use crate::{
@@ -61,20 +61,27 @@ impl<F: Fetch> Plan<'_, F> {
         records: &[LinkRecords],
         graph: &Graph,
         ledger: &Ledger,
-    ) -> Result<Vec<Link>, QueryError> {
+    ) -> Result<Selected, QueryError> {
         let allowed = self.allowed()?;
-        let mut links = Vec::new();
-        let mut children: HashMap<&ChunkCoord, BTreeSet<u64>> = HashMap::new();
+        let mut links = Selected::default();
+        // Rows that stored links say are children, by the number of their chunk.
+        let mut children: Vec<Vec<u64>> = vec![Vec::new(); graph.chunks.len()];
         let mut lost = Lost::default();
+        let mut link = Vec::new();
         for (cell, read) in records.iter().enumerate() {
             lost.add(read);
             let holds = self.links_hold(work, read)?;
+            let numbers = graph.numbers(read);
+            let number_of = |end: (u32, u64)| {
+                let at = usize::try_from(end.0).ok()?;
+                numbers.get(at).copied().flatten()
+            };
             'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
                 if work.implied
                     && let Some(child) = ends.first()
-                    && let Some(chunk) = read.chunk_of(*child)
+                    && let Some(rows) = number_of(*child).and_then(|n| children.get_mut(n))
                 {
-                    children.entry(chunk).or_default().insert(child.1);
+                    rows.push(child.1);
                 }
                 if holds
                     .as_ref()
@@ -82,25 +89,27 @@ impl<F: Fetch> Plan<'_, F> {
                 {
                     continue;
                 }
-                let mut link = Vec::with_capacity(ends.len());
+                link.clear();
                 for end in ends {
-                    let Some(chunk) = read.chunk_of(*end) else {
-                        continue 'records;
-                    };
+                    let number = number_of(*end);
                     // What is not read cannot be selected.
-                    let Some(Some(node)) = graph.chunks.get(chunk) else {
-                        if self.area.is_none() && !self.selects_objects() {
-                            let is_read = graph.chunks.contains_key(chunk);
-                            if !is_read && allowed.allows(chunk) {
-                                let fault = Fault::NoChunk(chunk.clone());
-                                ledger.missing(Damage::new(&read.node, fault))?;
-                            }
+                    let Some((number, node)) = number.and_then(|n| Some((n, graph.node(n)?)))
+                    else {
+                        if self.area.is_none()
+                            && !self.selects_objects()
+                            && number.is_none()
+                            && let Some(chunk) = read.chunk_of(*end)
+                            && allowed.allows(chunk)
+                        {
+                            let fault = Fault::NoChunk(chunk.clone());
+                            ledger.missing(Damage::new(&read.node, fault))?;
                         }
                         continue 'records;
                     };
                     if end.1 >= node.chunk.rows {
                         let (row, rows) = (end.1, node.chunk.rows);
                         let fault = Fault::NoRow { row, rows };
+                        let chunk = &node.chunk.chunk;
                         ledger.missing(Damage::in_chunk(&read.node, chunk, fault))?;
                         continue 'records;
                     }
@@ -110,11 +119,10 @@ impl<F: Fetch> Plan<'_, F> {
                     if node.there.get(place) != Some(&true) {
                         continue 'records;
                     }
-                    link.push((chunk.clone(), place));
+                    link.push((number, place));
                 }
                 if self.selects_link(&link, graph) {
-                    let record = Some((cell, at));
-                    links.push(Link { ends: link, record });
+                    links.push(&link, Some((cell, at)));
                 }
             }
         }
@@ -123,23 +131,25 @@ impl<F: Fetch> Plan<'_, F> {
         }
         // A link that nothing stores has no attributes.
         if self.unstored_holds(work)? {
-            for (coord, node) in &graph.chunks {
+            for (number, (coord, node)) in graph.chunks.iter().enumerate() {
                 let Some(node) = node.as_ref().filter(|node| node.is_whole) else {
                     continue;
                 };
                 if lost.has(coord) {
                     continue;
                 }
-                let overridden = children.get(coord);
+                let overridden = children.get_mut(number).map(core::mem::take);
+                let mut overridden = overridden.unwrap_or_default();
+                overridden.sort_unstable();
                 for pair in node.entries.windows(2) {
                     let [parent, child] = pair else { continue };
-                    let explicit = overridden.is_some_and(|rows| rows.contains(&child.row));
-                    if parent.fragment != child.fragment || explicit {
+                    let explicit = || overridden.binary_search(&child.row).is_ok();
+                    if parent.fragment != child.fragment || explicit() {
                         continue;
                     }
-                    let ends = vec![(coord.clone(), child.place), (coord.clone(), parent.place)];
+                    let ends = [(number, child.place), (number, parent.place)];
                     if self.selects_link(&ends, graph) {
-                        links.push(Link { ends, record: None });
+                        links.push(&ends, None);
                     }
                 }
             }
@@ -188,16 +198,13 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// Whether region and filter select a link whose ends are all there.
-    fn selects_link(&self, ends: &[(ChunkCoord, usize)], graph: &Graph) -> bool {
+    fn selects_link(&self, ends: &[End], graph: &Graph) -> bool {
         let mode = self.query.mode;
-        let nodes: Vec<(&Node, usize)> = ends
-            .iter()
-            .filter_map(|(chunk, place)| Some((graph.chunks.get(chunk)?.as_ref()?, *place)))
-            .collect();
         if self.filter.vertex.is_some() {
-            let mut holds = nodes
-                .iter()
-                .map(|(node, place)| node.holds.get(*place) == Some(&true));
+            let mut holds = ends.iter().map(|(number, place)| {
+                let node = graph.node(*number);
+                node.is_some_and(|node| node.holds.get(*place) == Some(&true))
+            });
             let by_filter = match mode {
                 Mode::Touch => holds.any(|holds| holds),
                 Mode::Within | Mode::Clip => holds.all(|holds| holds),
@@ -209,14 +216,22 @@ impl<F: Fetch> Plan<'_, F> {
         let Some(area) = &self.area else {
             return true;
         };
-        let corners: Vec<&[f64]> = nodes
-            .iter()
-            .map(|(node, place)| node.coordinates.at(*place))
-            .collect();
         let mode = match (self.area_mode, self.query.cut) {
             (Mode::Clip, Cut::Drop) => Mode::Within,
             (mode, _) => mode,
         };
-        area.selects(mode, Primitive::Polygon(&corners))
+        let at = |(number, place): &End| {
+            let node = graph.node(*number);
+            node.map_or(&[][..], |node| node.coordinates.at(*place))
+        };
+        match ends {
+            [a] => area.selects(mode, Primitive::Polygon(&[at(a)])),
+            [a, b] => area.selects(mode, Primitive::Polygon(&[at(a), at(b)])),
+            [a, b, c] => area.selects(mode, Primitive::Polygon(&[at(a), at(b), at(c)])),
+            more => {
+                let corners: Vec<&[f64]> = more.iter().map(at).collect();
+                area.selects(mode, Primitive::Polygon(&corners))
+            }
+        }
     }
 }

@@ -156,6 +156,7 @@ impl ObjectsBuilder {
             pieces: self.pieces,
             incomplete: self.incomplete,
             owners: std::sync::OnceLock::new(),
+            steps: std::sync::OnceLock::new(),
         }
     }
 

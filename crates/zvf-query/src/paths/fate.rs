@@ -1,12 +1,13 @@
 //! Whether a region may select a path that is read in part.
 
-use zvf_model::grid::ChunkCoord;
+use zvf_model::{fetch::Fetch, grid::ChunkCoord};
 
-use super::{Path, loaded::Loaded};
+use super::{Path, Work, loaded::Loaded};
 use crate::{
     area::Area,
-    geometry::{Mode, Primitive},
-    objects::{Objects, Piece},
+    coordinates::Coordinates,
+    geometry::{Mode, Position, Primitive},
+    objects::Piece,
 };
 
 /// What is known of a path before all of it is read.
@@ -20,47 +21,38 @@ pub(super) enum Fate {
 
 /// A piece as far as it is known.
 enum Known<'l> {
-    /// In memory: its vertices.
-    Read(Vec<&'l [f64]>),
+    /// In memory: its positions.
+    Read(Coordinates),
     /// Outside the region's chunks.
     Elsewhere(&'l ChunkCoord),
 }
 
-fn known<'l>(piece: Piece, objects: &'l Objects, loaded: &'l Loaded) -> Known<'l> {
-    if !loaded.knows(piece.chunk)
-        && let Some(chunk) = objects.chunk(piece.chunk)
-    {
-        return Known::Elsewhere(chunk);
+fn known<'l, F: Fetch>(piece: Piece, work: &'l Work<'_, F>, loaded: &Loaded) -> Known<'l> {
+    match work.objects.chunk(piece.chunk) {
+        Some(chunk) if !loaded.knows(piece.chunk) => Known::Elsewhere(chunk),
+        _ => {
+            let runs = loaded.piece(piece).runs;
+            Known::Read(loaded.positions(runs, work.schema))
+        }
     }
-    let Some((chunk, coordinates)) = loaded.get(piece.chunk) else {
-        return Known::Read(Vec::new());
-    };
-    let mut entries = Vec::new();
-    chunk.push_fragment(piece.fragment, &mut entries);
-    let positions = entries.iter().map(|entry| coordinates.at(entry.place));
-    Known::Read(positions.collect())
 }
 
 /// Whether a region may select a path. A piece that is not read is taken to have
 /// a vertex.
-pub(super) fn fate(
-    path: &Path,
-    objects: &Objects,
+pub(super) fn fate<F: Fetch>(
+    path: &Path<'_>,
+    work: &Work<'_, F>,
     loaded: &Loaded,
     area: &Area,
     mode: Mode,
 ) -> Fate {
-    let pieces: Vec<Known<'_>> = path
-        .pieces
-        .iter()
-        .map(|piece| known(*piece, objects, loaded))
-        .collect();
+    let pieces = path.pieces.iter().map(|piece| known(*piece, work, loaded));
     if mode == Mode::Within {
         let mut any = false;
-        for piece in &pieces {
+        for piece in pieces {
             if let Known::Read(positions) = piece {
-                any |= !positions.is_empty();
-                let inside = |position: &&[f64]| area.contains(Primitive::Point(position));
+                any |= positions.len() > 0;
+                let inside = |position| area.contains(Primitive::Point(position));
                 if !positions.iter().all(inside) {
                     return Fate::Out;
                 }
@@ -69,60 +61,64 @@ pub(super) fn fate(
         // Vertices elsewhere are outside; only a piece without any may be there.
         return if any { Fate::Maybe } else { Fate::Out };
     }
-    let mut vertices = 0_usize;
     let mut last: Option<Last<'_>> = None;
-    for piece in &pieces {
-        match piece {
+    for piece in pieces {
+        let touched = match &piece {
             Known::Read(positions) => {
-                for position in positions {
-                    let touched = match last {
-                        None => area.touches(Primitive::Point(position)),
-                        Some(Last::At(before)) => {
-                            area.touches(Primitive::Segment([before, position]))
-                                || vertices == 1 && area.touches(Primitive::Point(before))
-                        }
-                        Some(Last::In(chunk)) => area.may_meet(&[position], [chunk]),
-                    };
-                    if touched {
-                        return Fate::Maybe;
+                let joins = match (&last, positions.iter().next()) {
+                    (_, None) => continue,
+                    (None, Some(first)) => area.touches(Primitive::Point(first)),
+                    (Some(Last::At(before)), Some(first)) => {
+                        area.touches(Primitive::Segment([before, first]))
                     }
-                    vertices = vertices.saturating_add(1);
-                    last = Some(Last::At(position));
-                }
-            }
-            Known::Elsewhere(chunk) => {
-                let touched = match last {
-                    None => false,
-                    Some(Last::At(before)) => area.may_meet(&[before], [*chunk]),
-                    Some(Last::In(before)) => area.may_meet(&[], [before, *chunk]),
+                    (Some(Last::In(chunk)), Some(first)) => area.may_meet(&[first], [*chunk]),
                 };
-                if touched {
-                    return Fate::Maybe;
-                }
-                vertices = vertices.saturating_add(2);
-                last = Some(Last::In(chunk));
+                joins || touches(positions, area)
             }
+            Known::Elsewhere(chunk) => match &last {
+                None => false,
+                Some(Last::At(before)) => area.may_meet(&[before], [*chunk]),
+                Some(Last::In(before)) => area.may_meet(&[], [before, *chunk]),
+            },
+        };
+        if touched {
+            return Fate::Maybe;
         }
+        last = match piece {
+            Known::Read(positions) => {
+                let end = positions.len().checked_sub(1);
+                end.and_then(|end| Position::new(positions.at(end)).ok())
+                    .map(Last::At)
+            }
+            Known::Elsewhere(chunk) => Some(Last::In(chunk)),
+        };
     }
     Fate::Out
 }
 
+/// Whether the segments of a piece come into the region.
+fn touches(positions: &Coordinates, area: &Area) -> bool {
+    let is_near = positions.extent().is_some_and(|extent| area.meets(&extent));
+    let mut pairs = positions.iter().zip(positions.iter().skip(1));
+    is_near && pairs.any(|(a, b)| area.touches(Primitive::Segment([a, b])))
+}
+
 /// What comes before.
-#[derive(Clone, Copy)]
 enum Last<'l> {
-    At(&'l [f64]),
+    At(Position),
     In(&'l ChunkCoord),
 }
 
 /// Whether a segment between piece `at`, which is elsewhere, and the one before
 /// or after it may come into the region.
-pub(super) fn may_cross(
-    path: &Path,
+pub(super) fn may_cross<F: Fetch>(
+    path: &Path<'_>,
     at: usize,
-    objects: &Objects,
+    work: &Work<'_, F>,
     loaded: &Loaded,
     area: &Area,
 ) -> bool {
+    let objects = work.objects;
     let Some(here) = path
         .pieces
         .get(at)
@@ -130,12 +126,12 @@ pub(super) fn may_cross(
     else {
         return false;
     };
-    let meets = |piece: &Piece, from_end: bool| match known(*piece, objects, loaded) {
+    let meets = |piece: &Piece, from_end: bool| match known(*piece, work, loaded) {
         Known::Elsewhere(chunk) => Some(area.may_meet(&[], [here, chunk])),
         Known::Read(positions) => {
             let end = match from_end {
-                true => positions.last(),
-                false => positions.first(),
+                true => positions.iter().next_back(),
+                false => positions.iter().next(),
             };
             end.map(|end| area.may_meet(&[end], [here]))
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use zvf_model::fetch::Fetch;
 
 use super::{
-    Path, PathVertex, Work,
+    Path, Stretch, Work,
     loaded::Loaded,
     select::{Between, Ends},
 };
@@ -17,7 +17,7 @@ use crate::{
     missing::Ledger,
     plan::{Emit, Plan},
     query::Shape,
-    vertices::VertexBuilder,
+    vertices::{Run, Runs, VertexBuilder},
 };
 
 impl<F: Fetch> Plan<'_, F> {
@@ -25,7 +25,7 @@ impl<F: Fetch> Plan<'_, F> {
     pub(super) async fn emit_paths(
         &self,
         work: &Work<'_, F>,
-        paths: &[Path],
+        paths: &[Path<'_>],
         loaded: &Loaded,
         (left, given): (&mut u64, &mut BTreeSet<usize>),
         ledger: &Ledger,
@@ -40,12 +40,10 @@ impl<F: Fetch> Plan<'_, F> {
             objects: Vec::new(),
         };
         let mut order = Vec::new();
-        // Rows of the builder in the order of the answer: it also takes in what
-        // new vertices are made from.
-        let mut keep: Vec<usize> = Vec::new();
+        let mut keep = Keep::default();
         for path in paths {
             let id = work.objects.id(path.place).unwrap_or(NO_OBJECT);
-            for run in Self::whole_runs(work, path, loaded, ledger)? {
+            for run in Self::stretches(work, path, loaded, ledger)? {
                 let selected = match is_path {
                     true => self.selected_runs(work, path, &run, loaded)?,
                     false => self.selected_points(work, path, &run, loaded)?,
@@ -59,7 +57,7 @@ impl<F: Fetch> Plan<'_, F> {
                         let most = usize::try_from(*left).unwrap_or(usize::MAX);
                         range.end = range.end.min(range.start.saturating_add(most));
                     }
-                    let before = keep.len();
+                    let before = keep.len;
                     self.push_part(
                         work,
                         &mut vertices,
@@ -69,7 +67,7 @@ impl<F: Fetch> Plan<'_, F> {
                         (range, ends, id),
                         ledger,
                     )?;
-                    let added = keep.len().saturating_sub(before);
+                    let added = keep.len.saturating_sub(before);
                     if given.insert(path.place) {
                         order.push(path.place);
                     }
@@ -78,15 +76,15 @@ impl<F: Fetch> Plan<'_, F> {
                         parts.objects.push(id);
                         parts
                             .offsets
-                            .push(u64::try_from(keep.len()).unwrap_or(u64::MAX));
+                            .push(u64::try_from(keep.len).unwrap_or(u64::MAX));
                     } else {
                         *left = left.saturating_sub(u64::try_from(added).unwrap_or(u64::MAX));
                     }
                 }
             }
         }
-        if keep.len() != vertices.rows() || keep.iter().enumerate().any(|(at, row)| at != *row) {
-            vertices.gather(&keep);
+        if let Some(rows) = keep.rows_of(vertices.rows()) {
+            vertices.gather(&rows);
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
@@ -102,8 +100,8 @@ impl<F: Fetch> Plan<'_, F> {
         &self,
         work: &Work<'_, F>,
         vertices: &mut VertexBuilder,
-        keep: &mut Vec<usize>,
-        run: &[PathVertex],
+        keep: &mut Keep,
+        run: &Stretch,
         loaded: &Loaded,
         (range, ends, id): (Range<usize>, Ends, i64),
         ledger: &Ledger,
@@ -116,11 +114,10 @@ impl<F: Fetch> Plan<'_, F> {
         let last = range
             .end
             .saturating_add(usize::from(is_cut_after))
-            .min(run.len());
+            .min(run.len);
         let row = |at: usize, base: usize| base.saturating_add(at.saturating_sub(first));
         let base = vertices.rows();
-        let part = run.get(first..last).unwrap_or_default();
-        push_run(vertices, work, part, loaded, id, ledger)?;
+        push_part(vertices, work, run.part(first..last), loaded, id, ledger)?;
         let kind = work.schema.dtype.kind();
         let bbox = self.area.as_ref().and_then(Area::bbox);
         let mut between = |at: usize, between: Option<Between>| {
@@ -140,24 +137,23 @@ impl<F: Fetch> Plan<'_, F> {
         };
         let start = between(range.start, ends.start);
         let end = between(range.end, ends.end);
-        keep.extend(start);
-        keep.extend(range.map(|at| row(at, base)));
-        keep.extend(end);
+        keep.one(start);
+        keep.range(row(range.start, base)..row(range.end, base));
+        keep.one(end);
         Ok(())
     }
 
     /// The vertices of a path, cut where a piece could not be read.
-    fn whole_runs(
+    fn stretches(
         work: &Work<'_, F>,
-        path: &Path,
+        path: &Path<'_>,
         loaded: &Loaded,
         ledger: &Ledger,
-    ) -> Result<Vec<Vec<PathVertex>>, QueryError> {
-        let mut runs = vec![Vec::new()];
-        let mut entries = Vec::new();
-        for piece in &path.pieces {
-            let Some((chunk, _)) = loaded.get(piece.chunk) else {
-                runs.push(Vec::new());
+    ) -> Result<Vec<Stretch>, QueryError> {
+        let mut stretches = vec![Stretch::default()];
+        for piece in path.pieces {
+            let Some(chunk) = loaded.get(piece.chunk) else {
+                stretches.push(Stretch::default());
                 continue;
             };
             if piece.fragment >= chunk.fragments.len() {
@@ -166,39 +162,74 @@ impl<F: Fetch> Plan<'_, F> {
                     fragments: chunk.fragments.len(),
                 };
                 ledger.missing(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
-                runs.push(Vec::new());
+                stretches.push(Stretch::default());
                 continue;
             }
-            entries.clear();
-            chunk.push_fragment(piece.fragment, &mut entries);
-            let vertices = entries.iter().map(|entry| PathVertex {
-                chunk: piece.chunk,
-                entry: *entry,
-            });
-            if let Some(run) = runs.last_mut() {
-                run.extend(vertices);
+            if let Some(stretch) = stretches.last_mut() {
+                chunk.push_fragment(piece.fragment, |run| stretch.push(piece.chunk, run));
             }
         }
-        runs.retain(|run| !run.is_empty());
-        Ok(runs)
+        stretches.retain(|stretch| stretch.len > 0);
+        Ok(stretches)
     }
 }
 
-fn push_run<F: Fetch>(
+fn push_part<F: Fetch>(
     vertices: &mut VertexBuilder,
     work: &Work<'_, F>,
-    run: &[PathVertex],
+    part: impl Iterator<Item = (u32, Run)>,
     loaded: &Loaded,
     id: i64,
     ledger: &Ledger,
 ) -> Result<(), QueryError> {
-    for same in run.chunk_by(|a, b| a.chunk == b.chunk) {
-        let chunk = same.first().and_then(|vertex| loaded.get(vertex.chunk));
-        let Some((chunk, _)) = chunk else {
-            continue;
-        };
-        let entries: Vec<_> = same.iter().map(|vertex| vertex.entry).collect();
-        vertices.push(work.schema, chunk, &entries, |_| id, ledger)?;
+    let mut part = part.peekable();
+    while let Some((number, run)) = part.next() {
+        let mut runs = Runs::default();
+        runs.push(run);
+        while let Some((_, run)) = part.next_if(|(other, _)| *other == number) {
+            runs.push(run);
+        }
+        if let Some(chunk) = loaded.get(number) {
+            vertices.push(work.schema, chunk, &runs, |_| id, ledger)?;
+        }
     }
     Ok(())
+}
+
+/// Rows of the builder in the order of the answer: it also takes in what new vertices
+/// are made from.
+#[derive(Default)]
+struct Keep {
+    len: usize,
+    /// The rows, once they are not all that there are in their order.
+    rows: Option<Vec<usize>>,
+}
+
+impl Keep {
+    fn one(&mut self, row: Option<usize>) {
+        if let Some(row) = row {
+            self.range(row..row.saturating_add(1));
+        }
+    }
+
+    fn range(&mut self, range: Range<usize>) {
+        let before = self.len;
+        self.len = before.saturating_add(range.len());
+        if self.rows.is_none() && range.start == before {
+            return;
+        }
+        self.rows
+            .get_or_insert_with(|| (0..before).collect())
+            .extend(range);
+    }
+
+    /// What is to be kept of so many rows, unless that is all of them as they are.
+    fn rows_of(self, rows: usize) -> Option<Vec<usize>> {
+        let in_order = || (0..self.len).collect();
+        match self.rows {
+            None if self.len == rows => None,
+            None => Some(in_order()),
+            rows => rows,
+        }
+    }
 }

@@ -1,7 +1,5 @@
 //! Reading the chunks that paths go through.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use zvf_model::fetch::Fetch;
 
 use super::{
@@ -15,6 +13,7 @@ use crate::{
     error::{Damage, Fault, QueryError},
     geometry::Mode,
     missing::Ledger,
+    objects::Piece,
     plan::Plan,
 };
 
@@ -25,30 +24,29 @@ impl<F: Fetch> Plan<'_, F> {
         &self,
         work: &Work<'_, F>,
         area: &Area,
-        paths: &mut Vec<Path>,
+        paths: &mut Vec<Path<'_>>,
         loaded: &mut Loaded,
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
-        let mut more: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut more = Vec::new();
         let mode = self.area_mode;
         loaded.check_shared(paths, self.session.fetch.budget())?;
-        paths.retain_mut(|path| {
-            let fate = fate(path, work.objects, loaded, area, mode);
+        paths.retain(|path| {
+            let fate = fate(path, work, loaded, area, mode);
             if fate == Fate::Out {
                 return false;
             }
             let clip = mode == Mode::Clip;
             for (at, piece) in path.pieces.iter().enumerate() {
                 let wanted = !loaded.knows(piece.chunk)
-                    && (!clip || may_cross(path, at, work.objects, loaded, area));
+                    && (!clip || may_cross(path, at, work, loaded, area));
                 if wanted {
-                    more.entry(piece.chunk).or_default().insert(piece.fragment);
+                    more.push(*piece);
                 }
             }
             true
         });
-        let more = more.into_iter().map(of_fragments);
-        self.load(work, more, loaded, ledger).await
+        self.load(work, of_fragments(&more), loaded, ledger).await
     }
 
     /// Reads chunks by their numbers, each as far as it is wanted.
@@ -67,7 +65,7 @@ impl<F: Fetch> Plan<'_, F> {
             if !work.schema.vertices.has(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
                 ledger.missing(Damage::new(&work.manifests, fault))?;
-                loaded.add(number, None, work.schema);
+                loaded.add(number, None);
                 continue;
             }
             numbers.push(number);
@@ -79,13 +77,21 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let chunks = self.read_chunks(work.schema, wishes, ledger).await?;
         for (number, chunk) in numbers.into_iter().zip(chunks) {
-            loaded.add(number, chunk, work.schema);
+            loaded.add(number, chunk);
         }
         Ok(())
     }
 }
 
-/// The rows of fragments.
-pub(super) fn of_fragments((number, fragments): (u32, BTreeSet<u32>)) -> (u32, Rows) {
-    (number, Rows::Fragments(fragments.into_iter().collect()))
+/// The fragments of pieces, by chunk.
+pub(super) fn of_fragments<'p>(pieces: impl IntoIterator<Item = &'p Piece>) -> Vec<(u32, Rows)> {
+    let mut pieces: Vec<Piece> = pieces.into_iter().copied().collect();
+    pieces.sort_unstable();
+    pieces.dedup();
+    let chunks = pieces.chunk_by(|a, b| a.chunk == b.chunk);
+    let wanted = chunks.filter_map(|pieces| {
+        let fragments = pieces.iter().map(|piece| piece.fragment);
+        Some((pieces.first()?.chunk, Rows::Fragments(fragments.collect())))
+    });
+    wanted.collect()
 }

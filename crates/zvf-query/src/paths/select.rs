@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use zvf_model::fetch::Fetch;
 
-use super::{Path, PathVertex, Work, loaded::Loaded, position};
+use super::{Path, Stretch, Work, loaded::Loaded};
 use crate::{
     error::QueryError,
     geometry::{Mode, Primitive},
@@ -14,23 +14,29 @@ use crate::{
 };
 
 impl<F: Fetch> Plan<'_, F> {
+    /// Whether neither region nor filter looks at vertices.
+    fn takes_all(&self) -> bool {
+        self.area.is_none() && !self.filter.looks_at_vertices()
+    }
+
     /// For which vertices of a run the filter holds.
     fn filtered(
         &self,
         work: &Work<'_, F>,
-        path: &Path,
-        run: &[PathVertex],
+        path: &Path<'_>,
+        stretch: &Stretch,
         loaded: &Loaded,
     ) -> Result<Option<Vec<bool>>, QueryError> {
         if !self.filter.looks_at_vertices() {
             return Ok(None);
         }
+        let run = stretch.vertices();
         let mut holds = Vec::with_capacity(run.len());
         for same in run.chunk_by(|a, b| a.chunk == b.chunk) {
             let Some(number) = same.first().map(|vertex| vertex.chunk) else {
                 continue;
             };
-            let Some((chunk, _)) = loaded.get(number) else {
+            let Some(chunk) = loaded.get(number) else {
                 continue;
             };
             let entries: Vec<_> = same.iter().map(|vertex| vertex.entry).collect();
@@ -45,50 +51,55 @@ impl<F: Fetch> Plan<'_, F> {
     pub(super) fn selected_points(
         &self,
         work: &Work<'_, F>,
-        path: &Path,
-        run: &[PathVertex],
+        path: &Path<'_>,
+        stretch: &Stretch,
         loaded: &Loaded,
     ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
-        let holds = self.filtered(work, path, run, loaded)?;
+        if self.takes_all() {
+            return Ok(whole(core::iter::once(0..stretch.len)));
+        }
+        let holds = self.filtered(work, path, stretch, loaded)?;
+        let positions = loaded.positions(stretch.runs.iter().copied(), work.schema);
         let is_in = |at: usize| {
-            let vertex = run.get(at);
-            let position = vertex.map_or(&[][..], |vertex| position(loaded, vertex));
+            let position = positions.at(at);
             let inside = self.area.as_ref();
             inside.is_none_or(|area| area.touches(Primitive::Point(position)))
                 && holds
                     .as_ref()
                     .is_none_or(|holds| holds.get(at) == Some(&true))
         };
-        Ok(whole(ranges(run.len(), is_in)))
+        Ok(whole(ranges(stretch.len, is_in)))
     }
 
     /// Which parts of a run are selected, as paths.
     pub(super) fn selected_runs(
         &self,
         work: &Work<'_, F>,
-        path: &Path,
-        run: &[PathVertex],
+        path: &Path<'_>,
+        stretch: &Stretch,
         loaded: &Loaded,
     ) -> Result<Vec<(Range<usize>, Ends)>, QueryError> {
-        let holds = self.filtered(work, path, run, loaded)?;
+        if self.takes_all() {
+            return Ok(whole(core::iter::once(0..stretch.len)));
+        }
+        let len = stretch.len;
+        let holds = self.filtered(work, path, stretch, loaded)?;
         let is_true = |at: usize| {
             holds
                 .as_ref()
                 .is_none_or(|holds| holds.get(at) == Some(&true))
         };
         let by_filter = match self.query.mode {
-            Mode::Touch if !(0..run.len()).any(is_true) => Vec::new(),
-            Mode::Within if !(0..run.len()).all(is_true) => Vec::new(),
-            Mode::Touch | Mode::Within => ranges(run.len(), |_| true),
-            Mode::Clip => ranges(run.len(), is_true),
+            Mode::Touch if !(0..len).any(is_true) => Vec::new(),
+            Mode::Within if !(0..len).all(is_true) => Vec::new(),
+            Mode::Touch | Mode::Within => core::iter::once(0..len).collect(),
+            Mode::Clip => ranges(len, is_true),
         };
         let Some(area) = &self.area else {
             return Ok(whole(by_filter));
         };
-        let at = |at: usize| {
-            run.get(at)
-                .map_or(&[][..], |vertex| position(loaded, vertex))
-        };
+        let positions = loaded.positions(stretch.runs.iter().copied(), work.schema);
+        let at = |at: usize| positions.at(at);
         let is_in = |row: usize| area.contains(Primitive::Point(at(row)));
         let mut selected = Vec::new();
         for range in by_filter {

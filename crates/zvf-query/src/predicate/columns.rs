@@ -18,6 +18,13 @@ pub trait Columns {
     /// One value. The row of a predicate, and the id and a channel of a column
     /// that was found; what is past the end is missing.
     fn cell(&self, id: usize, channel: u32, row: usize) -> Cell;
+
+    /// A channel of the first so many rows at once, when each is a number that a
+    /// 64-bit float holds exactly. `None` otherwise, and where that is not easily
+    /// said: then values are asked for one by one.
+    fn exact_floats(&self, _id: usize, _channel: u32, _rows: usize) -> Option<Vec<f64>> {
+        None
+    }
 }
 
 /// A column that was found.

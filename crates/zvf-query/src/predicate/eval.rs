@@ -36,7 +36,7 @@ impl BoundPredicate {
 }
 
 impl Node {
-    fn evaluate(&self, columns: &impl Columns, row: usize) -> Truth {
+    pub(super) fn evaluate(&self, columns: &impl Columns, row: usize) -> Truth {
         let cell = |slot: &Slot| columns.cell(slot.id, slot.channel, row);
         let word = |slot: &Slot| match cell(slot) {
             Cell::Category(code) => usize::try_from(code).ok(),

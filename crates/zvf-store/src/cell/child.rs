@@ -1,8 +1,6 @@
 //! An array of which only the key is known: a blob of one chunk, as stores up
 //! to 0.8 have one for every cell.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use zvf_format::numeric::Kind;
 use zvf_model::{
@@ -151,13 +149,13 @@ impl Blob {
     }
 
     /// The payload, from what was read of the chunk.
-    pub(super) async fn payload(
-        self,
+    pub(super) fn payload(
+        &self,
         chunk: Delivered,
-        budget: Arc<Budget>,
+        budget: &Budget,
     ) -> Result<Option<Bytes>, CellError> {
-        let absent = self.absent();
-        let payload = self.element.payload(chunk, budget).await?.ok_or(absent)?;
+        let payload = self.element.payload(chunk, budget)?;
+        let payload = payload.ok_or_else(|| self.absent())?;
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
         Ok(Some(payload.slice(..size.min(payload.len()))))
     }

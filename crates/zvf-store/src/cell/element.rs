@@ -7,7 +7,7 @@ use bytes::Bytes;
 use zvf_format::vlen::{VlenFrame, VlenFrameError};
 use zvf_model::{fetch::Fetched, key::Key};
 
-use super::{Answer, CellError, indexes::Known, off_thread_for};
+use super::{Answer, CellError, indexes::Known};
 use crate::{
     array::{Description, Items},
     codec::{DecodeError, DecodedSize},
@@ -162,22 +162,24 @@ impl Element {
     }
 
     /// The answers to `parts`, made from what the planned reads brought.
-    pub(super) async fn finish(
-        self,
+    pub(super) fn finish(
+        &self,
         plan: Plan,
-        parts: Vec<Part>,
+        parts: &[Part],
         delivered: Vec<Delivered>,
-        budget: Arc<Budget>,
+        budget: &Budget,
     ) -> Vec<Answer> {
         let payload = match plan {
             Plan::Known(outcome) => outcome.map(|()| None),
-            Plan::Parts { head, room } => return self.take_parts(&parts, delivered, head, room),
-            Plan::Whole => {
-                let stored = delivered.into_iter().next().unwrap_or(Ok(None));
-                self.clone().payload(stored, budget).await
-            }
+            Plan::Parts { head, room } => return self.take_parts(parts, delivered, head, room),
+            Plan::Whole => self.payload(delivered.into_iter().next().unwrap_or(Ok(None)), budget),
         };
-        cut_each(&self.key, &payload, &parts)
+        cut_each(&self.key, &payload, parts)
+    }
+
+    /// How much work it is to decode so many bytes, in bytes of a compression.
+    pub(super) fn work(&self, bytes: usize) -> usize {
+        self.array.codecs.work(bytes)
     }
 
     /// Parts that were read alone.
@@ -219,21 +221,15 @@ impl Element {
         }
     }
 
-    /// The payload of a cell that was read whole. Heavy ones are decoded on
-    /// another thread.
-    pub(super) async fn payload(
-        self,
+    /// The payload of a cell that was read whole.
+    pub(super) fn payload(
+        &self,
         stored: Delivered,
-        budget: Arc<Budget>,
+        budget: &Budget,
     ) -> Result<Option<Bytes>, CellError> {
-        let Some(stored) = stored? else {
-            return Ok(None);
-        };
-        let light = self.array.codecs.is_plain();
-        let size = if light { 0 } else { stored.len() };
-        let key = self.key.clone();
-        let decode = move || self.decode(stored, &budget);
-        off_thread_for(size, &key, decode).await.map(Some)
+        stored?
+            .map(|stored| self.decode(stored, budget))
+            .transpose()
     }
 
     fn decode(&self, stored: Bytes, budget: &Budget) -> Result<Bytes, CellError> {

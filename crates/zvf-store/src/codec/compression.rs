@@ -2,6 +2,7 @@
 
 use core::error::Error;
 use std::{
+    cell::RefCell,
     io::{self, Read},
     sync::Arc,
 };
@@ -147,6 +148,12 @@ pub(crate) fn crc32c(bytes: &Bytes) -> Result<Bytes, DecodeError> {
     Ok(bytes.slice(..rest.len()))
 }
 
+thread_local! {
+    /// Its tables take 150 kB, which small cells would spend their time on.
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+        const { RefCell::new(None) };
+}
+
 /// The most a zstd block of four bytes can stand for.
 const ZSTD_BLOCK: u64 = 128 << 10;
 
@@ -167,7 +174,12 @@ fn zstd(bytes: &Bytes, limit: u64) -> Result<Bytes, DecodeError> {
         }
         let single = zstd_safe::find_frame_compressed_size(bytes) == Ok(bytes.len());
         if let (true, Ok(size)) = (single, usize::try_from(declared)) {
-            let decoded = zstd::bulk::decompress(bytes, size);
+            let decoded = DECOMPRESSOR.with_borrow_mut(|kept| match kept {
+                Some(kept) => kept.decompress(bytes, size),
+                none => none
+                    .insert(zstd::bulk::Decompressor::new()?)
+                    .decompress(bytes, size),
+            });
             let decoded = decoded.map_err(|source| damaged(CODEC, source.into()))?;
             return Ok(decoded.into());
         }

@@ -117,10 +117,13 @@ impl Build<'_> {
             }));
         }
         let coords: Vec<&[i64]> = chunks.iter().map(ChunkCoord::coords).collect();
-        let ends: Vec<(u32, u64)> = kept
+        let mut ends: Vec<(u32, u64)> = kept
             .iter()
             .map(|end| ((end >> 32) as u32, end & u64::from(u32::MAX)))
             .collect();
+        if links.is_turned {
+            ends.chunks_exact_mut(2).for_each(<[_]>::reverse);
+        }
         let all: Vec<usize> = (0..count).collect();
         let arity = self.shared.coarse.arity;
         let mut filed: Vec<(Filing, Vec<i64>, Vec<usize>)> = Vec::new();

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 use zvf_build::{
     Output,
-    coarsen::{Named, Recipe, Shape},
+    coarsen::{Method, Named, Recipe, Shape},
     migrate::{Extent, Form, LinkForm},
 };
 use zvf_format::{links::LinkWidth, path::Delta};
@@ -26,7 +26,7 @@ use zvf_store::Transaction;
 use super::{
     LevelDesign, PyramidOptions,
     coarse::Coarsening,
-    job::{Job, Outcome, Place, Put, Shared},
+    job::{Job, Opened, Outcome, Place, Put, Shared},
     source::{SortedLinks, Source},
 };
 use crate::{
@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// Bytes of cells that jobs of a batch need, about.
-const AT_ONCE: u64 = 48 << 20;
+const AT_ONCE: u64 = 12 << 20;
 /// Finer chunks of the first batch, which tells how large they are.
 const FIRST: usize = 16;
 /// Most finer chunks of a batch.
@@ -178,8 +178,14 @@ impl<'a> Build<'a> {
         for cell in design.method.cells() {
             nested(shape(cell)?)?;
         }
-        let keeps = design.method.keeps_vertices();
         let links = source.links.as_ref();
+        let is_triangles = links.is_some_and(|links| links.width == 3);
+        if matches!(design.method, Method::Collapse { .. }) && !is_triangles {
+            return Err(Error::NoPyramid {
+                why: "only edges of triangles collapse: faces of more corners take --method bins",
+            });
+        }
+        let keeps = design.method.keeps_vertices();
         let recipe = Recipe {
             // What is linked has one object.
             method: match source.shape(design.method.shares()) {
@@ -268,6 +274,7 @@ impl<'a> Build<'a> {
             links: inside,
             up,
             down,
+            opened: Opened::default(),
         };
         Ok(Self {
             source,
@@ -430,7 +437,7 @@ impl<'a> Build<'a> {
     ) -> Result<(), Error> {
         let none = Map::new();
         let mut outputs = Vec::new();
-        let is_current = self.shared.form.has_ids();
+        let is_current = self.shared.form.is_current();
         for (path, part) in std::mem::take(&mut self.tally.put) {
             let family = path.split('/').nth(1).unwrap_or_default();
             // Before 0.9 these have families, and arrays that came with the cells.
@@ -502,9 +509,10 @@ async fn read(
     wanted.sort_unstable();
     wanted.dedup();
     let (payloads, read) = join(source.read(&chunks), source.read_links(&wanted)).await;
-    let read = read?;
+    let read: Vec<Arc<_>> = read?.into_iter().map(Arc::new).collect();
     let mut payloads = payloads?.into_iter();
-    let mut bytes = 0;
+    let ends: usize = read.iter().map(|cell| size_of_val(&*cell.ends)).sum();
+    let mut bytes = ends as u64;
     let mut jobs = Vec::with_capacity(batch.len());
     for ((chunk, fine), cells) in batch.into_iter().zip(of_each) {
         let fine = fine.into_iter().filter_map(|chunk| {

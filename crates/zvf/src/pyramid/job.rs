@@ -1,7 +1,10 @@
 //! The work on one chunk of a level: what it needs and what it gives. Jobs do not know
 //! of each other.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -37,6 +40,18 @@ pub(super) struct Shared {
     pub(super) down: Option<LinkForm>,
     /// Whether what becomes of rows is asked for afterwards.
     pub(super) keeps_parents: bool,
+    pub(super) opened: Opened,
+}
+
+/// The arrays that cells are put into, by path: to make one takes longer than most cells.
+#[derive(Default)]
+pub(super) struct Opened(Mutex<Arc<Arrays>>);
+
+/// Whoever has other levels opens their arrays anew.
+impl Clone for Opened {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 /// A level, as far as its arrays go.
@@ -53,7 +68,7 @@ pub(super) struct Place {
 pub(super) struct Job {
     pub(super) chunk: ChunkCoord,
     pub(super) fine: Vec<(ChunkCoord, Payloads, Vec<Named>)>,
-    pub(super) links: Vec<CellLinks>,
+    pub(super) links: Vec<Arc<CellLinks>>,
 }
 
 /// What came of it, beside its cells.
@@ -104,6 +119,19 @@ impl NewCell {
         let mut cell = Self::new(path, chunk, payload);
         cell.put.says = Some(says);
         cell
+    }
+}
+
+impl Opened {
+    fn arrays(&self) -> Arc<Arrays> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All that there are, these among them.
+    fn with(&self, others: Arrays) -> Arc<Arrays> {
+        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut own).extend(others);
+        Arc::clone(&own)
     }
 }
 
@@ -270,12 +298,12 @@ impl Shared {
 
     /// Cells as objects.
     pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Error> {
-        let mut nodes: BTreeMap<String, Output> = BTreeMap::new();
-        let (mut outputs, mut put) = (Vec::new(), Vec::new());
+        let (mut outputs, mut put) = (Vec::new(), Vec::with_capacity(cells.len()));
+        let mut arrays = self.opened.arrays();
         for cell in cells {
             let (place, form) = self.place(&cell.put.path);
             let path = &cell.put.path;
-            if !nodes.contains_key(path) {
+            if form.is_current() && !arrays.has(path) {
                 let node = form.part(
                     path,
                     &place.extent,
@@ -284,14 +312,13 @@ impl Shared {
                     &Map::new(),
                     json!({}),
                 );
-                nodes.insert(path.clone(), node.ok_or_else(|| no_place(path))?);
+                let node = node.ok_or_else(|| no_place(path))?;
+                arrays = self.opened.with(Arrays::of(&[node])?);
             }
             let made = form.cell(path, &place.extent, &cell.put.chunk, cell.payload);
             outputs.extend(made.ok_or_else(|| no_place(path))?);
             put.push(cell.put);
         }
-        let nodes: Vec<Output> = nodes.into_values().collect();
-        let arrays = Arrays::of(&nodes)?;
         Ok((encoded(&arrays, outputs)?, put))
     }
 

@@ -1,15 +1,26 @@
 //! What a level says of its objects: which vertices they have. Ids, attributes and
 //! groups are those of the level before.
 
+use core::ops::Range;
+use std::sync::Arc;
+
 use bytes::Bytes;
+use rayon::prelude::*;
 use serde_json::Map;
-use zvf_build::Output;
+use zvf_build::coarsen::Named;
 use zvf_format::manifest::ObjectManifestBuilder;
-use zvf_model::key::Key;
+use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_store::Read;
 
 use super::build::Build;
-use crate::{error::Error, nodes};
+use crate::{
+    error::Error,
+    nodes,
+    writing::{
+        objects::{Arrays, encoded},
+        run,
+    },
+};
 
 /// Families that are copied as they are.
 const COPIED: [&str; 3] = ["object_attributes", "groups", "group_attributes"];
@@ -39,7 +50,7 @@ impl Build<'_> {
             rank
         };
         let mut named = std::mem::take(&mut self.tally.named);
-        named.sort_unstable_by_key(|(named, chunk)| {
+        named.par_sort_unstable_by_key(|(named, chunk)| {
             (
                 named.object,
                 named.at,
@@ -47,49 +58,29 @@ impl Build<'_> {
                 named.fragment,
             )
         });
-        let step = self.shared.form.manifests_at_once();
-        let level = self.target.number();
-        let mut at = 0;
-        let mut present = 0;
-        let sorted = ids.is_sorted();
         let mut objects: Vec<u32> = named.iter().map(|(named, _)| named.object).collect();
         objects.dedup();
         self.tally.present = objects.len() as u64;
-        let nodes = self.shared.form.object_index(
-            level,
-            &Map::new(),
-            arity,
-            (rows, self.tally.present, sorted),
-        );
-        let mut outputs: Vec<Output> = nodes;
-        for first in (0..rows).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
-            let last = (first + step).min(rows);
-            let mut blobs: Vec<Vec<u8>> = Vec::new();
-            for object in first..last {
-                let mut builder = ObjectManifestBuilder::new(arity);
-                while let Some((own, chunk)) = named
-                    .get(at)
-                    .filter(|(own, _)| u64::from(own.object) == object)
-                {
-                    let coords = numbers[*chunk as usize].coords();
-                    let pushed = builder.push_single(coords, own.fragment);
-                    pushed.map_err(|_| Error::NoPyramid {
-                        why: "an object has more pieces than a manifest holds",
-                    })?;
-                    at += 1;
-                }
-                blobs.push(builder.finish());
-            }
-            present += blobs.len();
-            outputs.push(
-                self.shared
-                    .form
-                    .manifests(level, rows, first / step, &blobs)?,
-            );
-        }
-        debug_assert_eq!(present as u64, rows);
-        outputs.extend(self.shared.form.ids(level, &ids));
-        self.put(outputs).await
+        let level = self.target.number();
+        let form = &self.shared.form;
+        let facts = (rows, self.tally.present, ids.is_sorted());
+        let mut outputs = form.object_index(level, &Map::new(), arity, facts);
+        let arrays = Arrays::of(&outputs)?;
+        outputs.extend(form.ids(level, &ids));
+        let shared = Arc::clone(&self.shared);
+        let made = run(move || {
+            let step = shared.form.manifests_at_once().max(1);
+            let parts = (0..rows.div_ceil(step)).into_par_iter().map(|part| {
+                let range = part * step..((part + 1) * step).min(rows);
+                let blobs = manifests(&named, &numbers, range, arity)?;
+                let cell = shared.form.manifests(level, rows, part, &blobs)?;
+                encoded(&arrays, vec![cell])
+            });
+            parts.collect::<Result<Vec<_>, Error>>()
+        });
+        let made = made.await?;
+        self.put(outputs).await?;
+        self.put_objects(made.concat()).await
     }
 
     /// Attributes of objects, groups and their attributes, file by file.
@@ -145,4 +136,35 @@ impl Build<'_> {
             .await?
             .is_some())
     }
+}
+
+/// The manifests of some objects, of what all name in the order of objects.
+fn manifests(
+    named: &[(Named, u32)],
+    chunks: &[ChunkCoord],
+    objects: Range<u64>,
+    arity: usize,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let of = |object: u64| named.partition_point(|(own, _)| u64::from(own.object) < object);
+    let mut own = named
+        .get(of(objects.start)..of(objects.end))
+        .unwrap_or_default();
+    let mut blobs = Vec::new();
+    for object in objects {
+        let mut builder = ObjectManifestBuilder::new(arity);
+        while let [(first, chunk), rest @ ..] = own
+            && u64::from(first.object) == object
+        {
+            let coords = chunks
+                .get(*chunk as usize)
+                .map_or(&[][..], ChunkCoord::coords);
+            let pushed = builder.push_single(coords, first.fragment);
+            pushed.map_err(|_| Error::NoPyramid {
+                why: "an object has more pieces than a manifest holds",
+            })?;
+            own = rest;
+        }
+        blobs.push(builder.finish());
+    }
+    Ok(blobs)
 }

@@ -1,7 +1,5 @@
 //! Which levels there are to be, where nobody says.
 
-use std::collections::HashSet;
-
 use zvf_build::coarsen::{Amount, Method, Placing, Sparsity, Strategy};
 use zvf_model::{grid::ChunkCoord, root::GeometryKind};
 
@@ -105,6 +103,7 @@ pub(super) struct Known {
 }
 
 /// Some of a level.
+#[derive(Default)]
 struct Sample {
     axes: usize,
     /// Positions, and which object they are of.
@@ -115,24 +114,32 @@ struct Sample {
 }
 
 impl Automatic {
+    /// Whether it has to know how many vertices there are, which takes a look at every
+    /// file.
+    pub(super) fn counts(&self) -> bool {
+        let has_end = self.levels.is_some() || !self.factors.is_empty();
+        !has_end || matches!(self.way, None | Some(Way::Subset))
+    }
+
     /// The next level, if there is to be one.
     pub(super) async fn next(
         &self,
         source: &Source<'_>,
         step: u32,
-        known: Known,
+        known: Option<Known>,
         before: Option<&LevelDesign>,
     ) -> Result<Option<LevelDesign>, Error> {
         let is_last = match self.levels {
             Some(levels) => step >= levels,
             None if !self.factors.is_empty() => step as usize >= self.factors.len(),
             // Chunks on both sides of the origin never become one.
-            None => {
+            None => known.is_some_and(|known| {
                 let is_stuck = before.is_some() && known.fewer.is_some_and(|fewer| fewer < 1.05);
                 known.vertices < ENOUGH || known.chunks <= 1 || is_stuck
-            }
+            }),
         };
-        if is_last || step >= MOST_LEVELS || known.vertices == 0 {
+        let is_empty = known.is_some_and(|known| known.vertices == 0);
+        if is_last || step >= MOST_LEVELS || is_empty || source.chunks().is_empty() {
             return Ok(None);
         }
         let way = self.way(source, known, before);
@@ -153,7 +160,10 @@ impl Automatic {
             .get(step as usize)
             .or(self.factors.last())
             .copied();
-        let sample = Sample::of(source).await?;
+        let sample = match self.samples(way, factor, before) {
+            true => Sample::of(source).await?,
+            false => Sample::default(),
+        };
         let axes = own.len();
         // More than one chunk becomes one where vertices become fewer, so that chunks
         // stay as large as they are.
@@ -226,9 +236,24 @@ impl Automatic {
         }))
     }
 
+    /// Whether how large cells or tolerances are depends on what is in the level.
+    fn samples(&self, way: Way, factor: Option<f64>, before: Option<&LevelDesign>) -> bool {
+        let before = before.map(|design| &design.method);
+        match way {
+            Way::Bins | Way::Subset => {
+                let is_said = factor.is_some() || self.cell.is_some();
+                !is_said && before.and_then(Method::cell).is_none()
+            }
+            Way::Simplify => {
+                self.tolerance.is_none() && before.and_then(Method::tolerance).is_none()
+            }
+            Way::Stride | Way::Collapse => false,
+        }
+    }
+
     /// Where objects have hardly more than a point each, that some of them stay.
-    fn fewer_points(&self, source: &Source<'_>, known: Known) -> Option<Kept> {
-        let objects = source.objects.as_deref()?;
+    fn fewer_points(&self, source: &Source<'_>, known: Option<Known>) -> Option<Kept> {
+        let (objects, known) = (source.objects.as_deref()?, known?);
         let places = (0..objects.len()).filter(|place| !objects.pieces(*place).is_empty());
         let is_many = places.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
         is_many.then_some(Kept {
@@ -299,7 +324,7 @@ impl Automatic {
     }
 
     /// Which way, where nobody says.
-    fn way(&self, source: &Source<'_>, known: Known, before: Option<&LevelDesign>) -> Way {
+    fn way(&self, source: &Source<'_>, known: Option<Known>, before: Option<&LevelDesign>) -> Way {
         if let Some(way) = self.way {
             return way;
         }
@@ -310,7 +335,8 @@ impl Automatic {
         }
         if has(&GeometryKind::Skeleton) {
             // Once only branch points and ends are left, lines cannot be simpler.
-            let is_stuck = known.fewer.is_some_and(|fewer| fewer < 1.5);
+            let fewer = known.and_then(|known| known.fewer);
+            let is_stuck = fewer.is_some_and(|fewer| fewer < 1.5);
             let was_bins = matches!(
                 before.map(|design| &design.method),
                 Some(Method::Bins { .. })
@@ -374,19 +400,22 @@ impl Sample {
             owners: Vec::new(),
             step: None,
         };
+        let mut last: Vec<f64> = Vec::new();
         let mut steps = Vec::new();
         for chunk in some {
             let payloads = source.read(std::slice::from_ref(&chunk)).await?;
             for own in payloads {
                 let empty = Vec::new();
                 let named = named.get(&chunk).unwrap_or(&empty);
-                let mut last: Option<(u32, Vec<f64>)> = None;
+                let mut before: Option<u32> = None;
                 source.places(&chunk, &own, named, &mut |object, fragment, place| {
-                    if let Some((_, before)) = last.take().filter(|(of, _)| *of == fragment) {
-                        let squares = before.iter().zip(place).map(|(a, b)| (a - b) * (a - b));
+                    if before == Some(fragment) {
+                        let squares = last.iter().zip(place).map(|(a, b)| (a - b) * (a - b));
                         steps.push(squares.sum::<f64>().sqrt());
                     }
-                    last = Some((fragment, place.to_vec()));
+                    before = Some(fragment);
+                    last.clear();
+                    last.extend_from_slice(place);
                     sample.owners.push(object);
                     sample.places.extend_from_slice(place);
                 })?;
@@ -431,14 +460,18 @@ impl Sample {
     /// How many cells have vertices, each counted for every object where they do not
     /// share.
     fn cells(&self, cell: &[f64], share: bool) -> f64 {
-        let mut seen: HashSet<(Vec<i64>, u32)> = HashSet::new();
-        for (place, owner) in self.places.chunks_exact(self.axes).zip(&self.owners) {
-            let at = place
-                .iter()
-                .zip(cell)
-                .map(|(x, extent)| (x / extent).floor() as i64);
-            seen.insert((at.collect(), if share { 0 } else { *owner }));
-        }
-        seen.len() as f64
+        let places = self.places.chunks_exact(self.axes.max(1));
+        let keys = places.zip(&self.owners).map(|(place, owner)| {
+            let whose = if share { 0 } else { u64::from(*owner) };
+            // Two that happen to have one key are counted as one: cells are chosen by halves.
+            place.iter().zip(cell).fold(whose, |key, (x, extent)| {
+                let at = (x / extent).floor() as i64;
+                (key.rotate_left(29) ^ at.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            })
+        });
+        let mut keys: Vec<u64> = keys.collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len() as f64
     }
 }

@@ -128,7 +128,7 @@ fn changed(dataset: &Dataset, id: LevelId) -> Changed {
 }
 
 /// What a node says.
-async fn attributes(dataset: &Dataset, path: &str) -> Result<Map<String, Value>, Error> {
+pub(super) async fn attributes(dataset: &Dataset, path: &str) -> Result<Map<String, Value>, Error> {
     let key = nodes::named(Key::parse(path), path)?;
     super::source::of_node(dataset, &key).await
 }

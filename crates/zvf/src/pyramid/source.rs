@@ -11,6 +11,7 @@ use zvf_build::coarsen::{Field, FineChunk, Named, Shape};
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
     array::{CellAttribute, VertexEncoding, Vertices},
+    generation::Generation,
     grid::ChunkCoord,
     layout::Part,
     level::{LevelId, LevelMetadata},
@@ -51,6 +52,9 @@ pub(super) struct Links {
     pub(super) width: usize,
     pub(super) directed: bool,
     pub(super) duplicate: bool,
+    /// Whether those between chunks name the parent first, as queries take it of
+    /// skeletons that were streamed, and not the child.
+    pub(super) is_turned: bool,
     /// What the nodes of their families say.
     pub(super) says: Attributes,
     pub(super) fields: Vec<Field>,
@@ -224,8 +228,14 @@ impl<'a> Source<'a> {
             }
             field_says.push(says);
         }
+        let root = dataset.root();
+        let is_turned = dataset.detection().generation == Generation::V0_9
+            && root.links_convention == Some(LinksConvention::ImplicitWithBranches)
+            && directed
+            && width.get() == 2;
         Ok(Some(Links {
             width: width.get(),
+            is_turned,
             cells,
             directed,
             duplicate,
@@ -381,12 +391,18 @@ impl<'a> Source<'a> {
         !is_copied || cell.chunks.first() <= cell.chunks.iter().min()
     }
 
-    /// Cells of links.
+    /// Cells of links, in trees with the child first.
     pub(super) async fn read_links(&self, cells: &[usize]) -> Result<Vec<CellLinks>, Error> {
         let Some(links) = self.links.as_ref().filter(|_| !cells.is_empty()) else {
             return Ok(Vec::new());
         };
-        Ok(self.session().read_links(&links.cells, cells).await?)
+        let mut read = self.session().read_links(&links.cells, cells).await?;
+        for (own, cell) in read.iter_mut().zip(cells) {
+            if links.is_turned && !links.cells.is_aligned(*cell) {
+                own.ends.chunks_exact_mut(2).for_each(<[_]>::reverse);
+            }
+        }
+        Ok(read)
     }
 
     /// The ids of objects, by row.

@@ -14,20 +14,38 @@ use crate::{dataset::Dataset, error::Error, nodes};
 
 /// How a level was made, so that it can be made again.
 pub(super) fn describe(build: &Build<'_>) -> Value {
-    let mut says = method(&build.design.method);
-    says["chunk_scale"] = json!(build.design.chunk_scale);
+    let mut says = design(build.design, &build.options.rules);
     if let Some(error) = build.tally.error {
         says["error"] = json!(error);
     }
-    if build.design.additive {
+    says
+}
+
+/// Whether a level that says this was made in this way.
+pub(super) fn is_made(
+    level: &Map<String, Value>,
+    own: &LevelDesign,
+    rules: &BTreeMap<String, Rule>,
+) -> bool {
+    let mut known = level.get("zvf_pyramid").cloned();
+    if let Some(known) = known.as_mut().and_then(Value::as_object_mut) {
+        known.remove("error");
+    }
+    // Numbers have to come out of text as those that are known did.
+    let text = design(own, rules).to_string();
+    known.is_some() && known == serde_json::from_str(&text).ok()
+}
+
+fn design(own: &LevelDesign, rules: &BTreeMap<String, Rule>) -> Value {
+    let mut says = method(&own.method);
+    says["chunk_scale"] = json!(own.chunk_scale);
+    if own.additive {
         says["additive"] = json!(true);
     }
-    if let Some(kept) = &build.design.sparsity {
+    if let Some(kept) = &own.sparsity {
         says["sparsity"] = sparsity(kept);
     }
-    let rules: Map<String, Value> = build
-        .options
-        .rules
+    let rules: Map<String, Value> = rules
         .iter()
         .map(|(name, rule)| (name.clone(), json!(rule.name())))
         .collect();
@@ -38,7 +56,7 @@ pub(super) fn describe(build: &Build<'_>) -> Value {
 }
 
 fn method(method: &Method) -> Value {
-    let mut says = json!({"method": method.name()});
+    let mut says = json!({"method": method.in_metadata()});
     match method {
         Method::Bins {
             cell,

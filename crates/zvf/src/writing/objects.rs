@@ -41,6 +41,11 @@ impl Arrays {
         self.0.extend(others.0);
     }
 
+    /// Whether there is an array at a path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path)
+    }
+
     /// The array at a path. Those of links that are not among the nodes are stored as
     /// vertices are.
     pub(crate) fn get(&self, path: &str) -> Result<CellArray, Error> {

@@ -9,6 +9,7 @@ mod child;
 mod control;
 mod disk;
 mod kills;
+mod levels;
 mod named;
 mod place;
 mod scene;

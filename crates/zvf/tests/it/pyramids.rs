@@ -14,7 +14,7 @@ mod golden;
 mod lines;
 mod model;
 mod odd;
-mod random;
+pub(crate) mod random;
 mod refreshed;
 mod sharing;
 mod sparse;

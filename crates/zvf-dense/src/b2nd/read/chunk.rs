@@ -10,9 +10,6 @@ use crate::{
     strided::strides,
 };
 
-/// Most bytes that blocks side by side are read together in.
-const MAX_RUN: u64 = 8 << 20;
-
 /// What one thread reads chunks with; keeps its buffers from one to the next.
 pub(super) struct Worker<'a> {
     array: &'a B2nd,
@@ -315,7 +312,7 @@ impl<'a> Worker<'a> {
             context.first = Some(&self.first);
         }
         let mut rest = &self.needed[..];
-        while let Some((span, run)) = next_run(&mut rest) {
+        while let Some((span, run)) = next_run(&mut rest, stored.run()) {
             let bytes = stored.read(span.clone(), &mut self.run)?;
             for needed in run {
                 let within = |at: u64| usize::try_from(at.saturating_sub(span.start)).ok();
@@ -412,14 +409,15 @@ fn pick(axes: &[Vec<Part>], mut rank: usize, parts: &mut Vec<Part>) {
     parts.reverse();
 }
 
-/// Takes blocks that are read together, and says where they are.
-fn next_run<'a>(rest: &mut &'a [Needed]) -> Option<(Range<u64>, &'a [Needed])> {
+/// Takes blocks that are read together, of at most so many bytes unless it is
+/// one, and says where they are.
+fn next_run<'a>(rest: &mut &'a [Needed], most: u64) -> Option<(Range<u64>, &'a [Needed])> {
     let first = rest.first()?;
     let mut span = first.start..first.end;
     let mut count = 0;
     for next in *rest {
         let end = span.end.max(next.end);
-        let is_long = end.saturating_sub(span.start) > MAX_RUN && count > 0;
+        let is_long = end.saturating_sub(span.start) > most && count > 0;
         if next.start > span.end || is_long {
             break;
         }

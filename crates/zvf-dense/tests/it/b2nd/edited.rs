@@ -175,7 +175,7 @@ fn what_a_foreign_shrink_left_behind_is_not_shown() {
     let mut editor = B2ndEditor::open(&path).unwrap();
     let shape = editor.array().shape().to_vec();
     let whole = Selection::whole(&shape);
-    let bytes = editor.array().slice(&whole).unwrap();
+    let bytes = editor.array().slice(&whole).unwrap().into();
     let mut model = Model {
         shape: shape.clone(),
         size: 4,
@@ -223,7 +223,8 @@ fn recorded_frames_are_changed() {
         let mut editor = B2ndEditor::open(&path).unwrap();
         let shape = editor.array().shape().to_vec();
         let size = usize::try_from(editor.array().dtype().size()).unwrap();
-        let bytes = editor.array().slice(&Selection::whole(&shape)).unwrap();
+        let whole = editor.array().slice(&Selection::whole(&shape));
+        let bytes = whole.unwrap().into();
         let mut model = Model { shape, size, bytes };
         if model.shape.is_empty() || model.shape.contains(&0) {
             continue;

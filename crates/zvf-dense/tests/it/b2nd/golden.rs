@@ -98,7 +98,7 @@ fn golden_b2nd_slices_and_blocks() {
                 plan,
                 "{name}"
             );
-            assert!(again == bytes, "{name}");
+            assert!(bytes == again, "{name}");
             slices += 1;
         }
         for block in case["blocks"].as_array().unwrap() {

@@ -77,7 +77,7 @@ fn counting_takes_a_fragment_index_a_chunk() {
     ];
     assert_eq!(requests(&dataset, &query(little)), parts(&expected));
     // What was counted is known.
-    let expected = [("2/vertex_fragments", top), ("2/vertices", top)];
+    let expected = [("2/vertices", top)];
     assert_eq!(requests(&dataset, &query(little)), parts(&expected));
     let all = requests(&open(&made), &query(u64::MAX));
     assert_eq!(all["0/vertices"], fine);

@@ -14,7 +14,7 @@ use std::{
 use rustix::process::{Signal, getpid, kill_process};
 use zvf::OpenOptions;
 
-use super::{act::Act, kills::Stop, writers};
+use super::{act::Act, kills::Stop, levels, writers};
 use crate::block_on;
 
 /// What the process is to do.
@@ -36,7 +36,12 @@ pub(super) enum End {
 
 /// Does something to the store at an address in a process that is stopped.
 pub(super) fn run(act: Act, stop: Stop, address: &str) -> End {
-    let output = command(&format!("{} {}", act.word(), stop.word()), address).output();
+    run_job(&act.word(), stop, address)
+}
+
+/// The same of what a word stands for.
+pub(super) fn run_job(word: &str, stop: Stop, address: &str) -> End {
+    let output = command(&format!("{word} {}", stop.word()), address).output();
     let output = output.unwrap();
     if output.status.signal() == Some(9) {
         return End::Killed;
@@ -85,7 +90,7 @@ fn another_process() {
         return writers::write(job, &address);
     }
     let (act, stop) = job.split_once(' ').unwrap();
-    let (act, stop) = (Act::of_word(act), Stop::of_word(stop));
+    let stop = Stop::of_word(stop);
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
     let open = OpenOptions::default().before_each_write(Arc::new(move |_, _| {
@@ -101,7 +106,11 @@ fn another_process() {
         });
     }
     let start = Instant::now();
-    block_on(act.perform(&address, &open)).unwrap();
+    let done = match act.strip_prefix("levels/") {
+        Some(build) => block_on(levels::perform(build, &address, &open)),
+        None => block_on(Act::of_word(act).perform(&address, &open)),
+    };
+    done.unwrap();
     let micros = start.elapsed().as_micros();
     say(&format!("{} {micros}", calls.load(Ordering::SeqCst)));
 }

@@ -181,7 +181,7 @@ async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Whi
 }
 
 /// Once swept, a folder holds nothing but the store, the lock and the logs.
-async fn nothing_left(place: &Place) {
+pub(super) async fn nothing_left(place: &Place) {
     let store = Store::open(&place.address()).unwrap();
     store.sweep(Duration::ZERO).await.unwrap();
     let files = place.files();

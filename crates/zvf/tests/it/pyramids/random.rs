@@ -25,10 +25,10 @@ use crate::{
 };
 
 /// A store of one level, and how more are to be made.
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     pub(super) store: Store,
     pub(super) design: Design,
-    pub(super) options: PyramidOptions,
+    pub(crate) options: PyramidOptions,
     pub(super) about: String,
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> S
 }
 
 /// Something random of everything.
-pub(super) async fn wanted(seed: u64, kind: GeometryKind, profile: Profile) -> Wanted {
+pub(crate) async fn wanted(seed: u64, kind: GeometryKind, profile: Profile) -> Wanted {
     let Case {
         geometry, design, ..
     } = random::case(seed, kind, profile);

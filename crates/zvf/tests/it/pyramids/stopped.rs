@@ -77,6 +77,32 @@ fn a_level_that_cannot_be_made_leaves_those_before() {
     }
 }
 
+/// There is nothing that it could do, and it would take a level to do it.
+#[test]
+fn what_is_no_triangles_does_not_collapse() {
+    for kind in GeometryKind::ALL {
+        if kind == GeometryKind::Mesh {
+            continue;
+        }
+        block_on(async {
+            let store = store(kind, &OpenOptions::default()).await;
+            let mut design = bins(4.0);
+            design.method = Method::Collapse {
+                keep: 0.5,
+                tolerance: f64::INFINITY,
+                cull: 0,
+            };
+            let before = files(&store).await;
+            let mut options = PyramidOptions::default();
+            options.levels = Levels::Given(vec![design]);
+            let made = pyramid_in(&store, "memory:", &options).await;
+            let is_refused = matches!(made, Err(zvf::Error::NoPyramid { .. }));
+            assert!(is_refused, "{kind:?}: {made:?}");
+            assert!(files(&store).await == before, "{kind:?}");
+        });
+    }
+}
+
 /// A cell that was lost is told of, and nothing is written.
 #[test]
 fn a_damaged_level_gets_none() {

@@ -1,0 +1,373 @@
+//! What queries cost in a bucket that is 30 ms and 80 MB/s away: requests, bytes, round trips that
+//! wait for each other, and seconds of a clock that does not have to run.
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tokio::{runtime::Runtime, time::Instant};
+use zvf::{
+    Answer, CreateOptions, Dataset, OpenOptions, Query,
+    query::{
+        Values,
+        geometry::{Bbox, Mode},
+        predicate::Predicate,
+    },
+};
+use zvf_store::Distance;
+
+use crate::{
+    data::{Data, Kind, SHARES},
+    worker::{FILTER, Form},
+};
+
+const LATENCY: Duration = Duration::from_millis(30);
+const BANDWIDTH: u64 = 80_000_000;
+
+/// A query, and what is asked of the open store before it.
+struct Asked {
+    name: String,
+    warm: Option<Query>,
+    query: Query,
+}
+
+/// What a query cost.
+pub(crate) struct Cost {
+    pub(crate) query: String,
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    /// Bytes of the answer.
+    pub(crate) answer: u64,
+    pub(crate) vertices: usize,
+    /// Chunks that vertices of the answer are in.
+    pub(crate) chunks: usize,
+    /// Round trips that wait for each other, opening among them.
+    pub(crate) rounds: u64,
+    pub(crate) seconds: f64,
+}
+
+impl Cost {
+    fn json(&self) -> Value {
+        json!({
+            "query": self.query,
+            "requests": self.requests,
+            "bytes": self.bytes,
+            "answer": self.answer,
+            "vertices": self.vertices,
+            "chunks": self.chunks,
+            "rounds": self.rounds,
+            "seconds": self.seconds,
+        })
+    }
+
+    fn amplification(&self) -> f64 {
+        self.bytes as f64 / self.answer.max(1) as f64
+    }
+}
+
+/// Something a query may not cost more of.
+pub(crate) struct Bound {
+    pub(crate) query: String,
+    pub(crate) what: &'static str,
+    pub(crate) value: f64,
+    pub(crate) most: f64,
+}
+
+impl Bound {
+    pub(crate) fn is_met(&self) -> bool {
+        self.value <= self.most
+    }
+}
+
+/// Costs of all queries of a kind in each form, in JSON.
+pub(crate) fn print(data: &Data, folder: &Path) -> Result<()> {
+    let mut forms = Vec::new();
+    for form in Form::ALL {
+        let costs = measure(data, form, folder)?;
+        let bounds = bounds(&costs, data.kind, form).into_iter().map(|bound| {
+            json!({
+                "query": bound.query,
+                "what": bound.what,
+                "value": bound.value,
+                "most": bound.most,
+                "met": bound.is_met(),
+            })
+        });
+        forms.push(json!({
+            "form": form.name(),
+            "queries": costs.iter().map(Cost::json).collect::<Vec<_>>(),
+            "bounds": bounds.collect::<Vec<_>>(),
+        }));
+    }
+    let (kind, vertices) = (data.kind.name(), data.positions.len());
+    println!(
+        "{}",
+        json!({"kind": kind, "vertices": vertices, "forms": forms})
+    );
+    Ok(())
+}
+
+/// Writes a store and asks all queries of it, each of a store that was just opened.
+pub(crate) fn measure(data: &Data, form: Form, folder: &Path) -> Result<Vec<Cost>> {
+    let path = folder.join(format!("{}-{}.zv", data.kind.name(), form.name()));
+    let address = path.to_str().context("a path that is no text")?;
+    let mut design = data.design();
+    form.apply(&mut design);
+    let create =
+        async { zvf::create(address, data.geometry(), design, &CreateOptions::default()).await };
+    still()?.block_on(create)?;
+    let costs = queries(data)?.into_iter().map(|asked| cost(address, asked));
+    let costs = costs.collect();
+    std::fs::remove_dir_all(&path)?;
+    costs
+}
+
+/// A runtime whose clock moves when everybody waits.
+fn still() -> Result<Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    Ok(runtime.enable_all().start_paused(true).build()?)
+}
+
+fn queries(data: &Data) -> Result<Vec<Asked>> {
+    let mut queries = Vec::new();
+    let mut ask = |name: &str, warm: Option<Query>, query: Query| {
+        let name = name.to_owned();
+        queries.push(Asked { name, warm, query });
+    };
+    let modes: &[Mode] = match data.kind {
+        Kind::Points => &[Mode::Clip],
+        _ => &[Mode::Clip, Mode::Touch],
+    };
+    for (name, share) in SHARES {
+        let corners = data.boxes(share);
+        let boxes = corners.iter().map(|[low, high]| Bbox::new(low, high));
+        let boxes = boxes.collect::<Result<Vec<_>, _>>()?;
+        let [first, second, ..] = boxes.as_slice() else {
+            continue;
+        };
+        for mode in modes {
+            let query = |bbox: &Bbox| Query::new().region(*bbox).mode(*mode).without_objects();
+            ask(&format!("box {name} %, {mode}"), None, query(first));
+            if name == "0.1" {
+                let warm = format!("box {name} %, {mode}, warm");
+                ask(&warm, Some(query(second)), query(first));
+            }
+        }
+    }
+    let ids = data.hundred();
+    if let ([other, .., id], true) = (ids.as_slice(), data.objects() > 1) {
+        let query = |id: i64| Query::new().objects([id]);
+        ask("one object", None, query(*id));
+        ask("one object, warm", Some(query(*other)), query(*id));
+        ask("100 objects", None, Query::new().objects(ids.clone()));
+    }
+    if data.kind == Kind::Points {
+        ask(
+            "filter",
+            None,
+            Query::new().filter(Predicate::parse(FILTER)?),
+        );
+    }
+    ask("whole", None, Query::new());
+    Ok(queries)
+}
+
+fn cost(address: &str, asked: Asked) -> Result<Cost> {
+    let near = Distance {
+        latency: LATENCY,
+        bandwidth: BANDWIDTH,
+    };
+    let (seconds, requests, bytes, answer) =
+        run(address, &asked, OpenOptions::default().far(near))?;
+    // With a second for each round trip and nothing else, the clock counts them.
+    let far = Distance {
+        latency: Duration::from_secs(1),
+        bandwidth: 0,
+    };
+    let options = OpenOptions::default().far(far).concurrency(1 << 20);
+    let (rounds, ..) = run(address, &asked, options)?;
+    Ok(Cost {
+        query: asked.name,
+        requests,
+        bytes,
+        answer: size(&answer),
+        vertices: answer.positions.len(),
+        chunks: chunks(address, &answer)?,
+        rounds: rounds.round() as u64,
+        seconds,
+    })
+}
+
+/// Seconds, requests and bytes of a query, and of opening the store unless it was asked before.
+fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, u64, Answer)> {
+    let options = options.budget(16 << 30);
+    still()?.block_on(async {
+        let mut start = Instant::now();
+        let open = Dataset::open_with(address, &options).await?;
+        let mut before = zvf_store::Activity::default();
+        if let Some(query) = &asked.warm {
+            open.query(query).await?;
+            start = Instant::now();
+            before = open.store().activity();
+        }
+        let answer = open.query(&asked.query).await?;
+        let after = open.store().activity();
+        let requests = after.requests + after.lists - before.requests - before.lists;
+        let bytes = after.bytes_read - before.bytes_read;
+        Ok((start.elapsed().as_secs_f64(), requests, bytes, answer))
+    })
+}
+
+/// Bytes of the columns of an answer.
+fn size(answer: &Answer) -> u64 {
+    let columns = [
+        &answer.vertex,
+        &answer.fragment,
+        &answer.link,
+        &answer.object,
+    ];
+    let columns = columns
+        .into_iter()
+        .flatten()
+        .map(|column| match &column.values {
+            Values::Numbers(rows) => rows.bytes.len(),
+            Values::Words { codes, .. } => codes.len() * 4,
+        });
+    let parts = answer.parts.as_ref();
+    let words = parts.map_or(0, |parts| parts.offsets.len() + parts.objects.len())
+        + answer.links.as_ref().map_or(0, |links| links.ends.len())
+        + answer.object_ids.as_ref().map_or(0, Vec::len);
+    (answer.positions.bytes.len() + columns.sum::<usize>() + words * 8) as u64
+}
+
+/// How many chunks vertices of an answer are in.
+fn chunks(address: &str, answer: &Answer) -> Result<usize> {
+    let open = Dataset::open(address);
+    let open = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(open)?;
+    let shape = open.root().chunk_shape.extents();
+    let view = answer.positions.bytes.chunks_exact(4);
+    let values: Vec<f64> = view
+        .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+        .collect();
+    let places = values.chunks_exact(shape.len()).map(|at| {
+        let along = at.iter().zip(shape);
+        along
+            .map(|(at, extent)| (at / extent).floor() as i64)
+            .collect::<Vec<_>>()
+    });
+    Ok(places.collect::<BTreeSet<_>>().len())
+}
+
+/// What may be asked of stores in a bucket, and what it is.
+pub(crate) fn bounds(costs: &[Cost], kind: Kind, form: Form) -> Vec<Bound> {
+    let mut bounds = Vec::new();
+    for cost in costs {
+        let mut add = |what: &'static str, value: f64, most: f64| {
+            let query = cost.query.clone();
+            bounds.push(Bound {
+                query,
+                what,
+                value,
+                most,
+            });
+        };
+        let query = cost.query.as_str();
+        let is_warm = query.ends_with("warm");
+        let (requests, bytes) = (cost.requests as f64, cost.bytes as f64);
+        if !is_warm && (query.starts_with("box") || query == "one object") {
+            add("rounds", cost.rounds as f64, 5.0);
+        }
+        if kind == Kind::Streamlines && query.starts_with("one object") {
+            let (most, most_bytes) = if is_warm { (4.0, 20e3) } else { (12.0, 150e3) };
+            add("requests", requests, most);
+            add("bytes", bytes, most_bytes);
+        }
+        let amplification = if cost.answer > 1_000_000 { 2.0 } else { 3.0 };
+        if query == "box 0.1 %, clip" {
+            add("requests", requests, 40.0);
+            add("amplification", cost.amplification(), amplification);
+        }
+        // Of a store whose metadata is known: that is the same however many chunks there are.
+        if query == "box 0.1 %, touch, warm" {
+            let most = if form == Form::Sharded { 0.2 } else { 2.0 };
+            add(
+                "requests a chunk",
+                requests / cost.chunks.max(1) as f64,
+                most,
+            );
+        }
+        if query == "box 0.1 %, touch" {
+            add("amplification", cost.amplification(), 3.0);
+        }
+    }
+    bounds
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, env, fs};
+
+    use super::*;
+
+    /// What queries cost, by kind, form and query: requests, round trips and bytes.
+    const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/costs.json");
+
+    /// Requests, bytes and round trips are the same each time, so none may grow unseen.
+    /// Bytes may by 2 %, as compression is not ours.
+    #[test]
+    fn queries_cost_no_more_than_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut now = BTreeMap::new();
+        for kind in Kind::ALL {
+            let data = Data::new(kind, 20_000);
+            for form in [Form::Plain, Form::Sharded] {
+                for cost in measure(&data, form, folder.path()).unwrap() {
+                    let name = format!("{} {} {}", kind.name(), form.name(), cost.query);
+                    now.insert(name, [cost.requests, cost.rounds, cost.bytes]);
+                }
+            }
+        }
+        if env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
+            fs::write(KEPT, format!("{:#}\n", json!(now))).unwrap();
+        }
+        let kept: Value = serde_json::from_str(&fs::read_to_string(KEPT).unwrap()).unwrap();
+        assert_eq!(kept.as_object().unwrap().len(), now.len());
+        for (name, [requests, rounds, bytes]) in now {
+            let [most_requests, most_rounds, most_bytes] =
+                [0, 1, 2].map(|at| kept[&name][at].as_u64().unwrap());
+            assert!(
+                requests <= most_requests,
+                "{name}: {requests} requests, not {most_requests}"
+            );
+            assert!(
+                rounds <= most_rounds,
+                "{name}: {rounds} round trips, not {most_rounds}"
+            );
+            let most = most_bytes + most_bytes / 50;
+            assert!(bytes <= most, "{name}: {bytes} bytes, not {most_bytes}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_met_by_what_is_below_them() {
+        let cost = |requests, bytes, rounds| Cost {
+            query: "one object".to_owned(),
+            requests,
+            bytes,
+            answer: 2000,
+            vertices: 100,
+            chunks: 2,
+            rounds,
+            seconds: 0.1,
+        };
+        let met = |cost: Cost| -> Vec<bool> {
+            let bounds = bounds(&[cost], Kind::Streamlines, Form::Plain);
+            bounds.iter().map(Bound::is_met).collect()
+        };
+        assert_eq!(met(cost(12, 150_000, 5)), [true, true, true]);
+        assert_eq!(met(cost(13, 150_001, 6)), [false, false, false]);
+    }
+}

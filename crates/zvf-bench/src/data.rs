@@ -1,0 +1,348 @@
+//! Made geometry, the same on every machine, and what is asked of it.
+
+use std::{fs, path::Path, str::FromStr};
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use zvf::build::{Attribute, Design, Geometry, GeometryKind, Numbers, Values};
+
+use crate::random::Random;
+
+mod graph;
+mod mesh;
+mod points;
+mod skeletons;
+mod streamlines;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A cloud of clusters.
+    Points,
+    /// Bundles of smooth paths of about 100 vertices.
+    Streamlines,
+    /// Trees of 2000 nodes.
+    Skeletons,
+    /// One closed surface.
+    Mesh,
+    /// A network like vessels.
+    Graph,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Points,
+        Self::Streamlines,
+        Self::Skeletons,
+        Self::Mesh,
+        Self::Graph,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Points => "points",
+            Self::Streamlines => "streamlines",
+            Self::Skeletons => "skeletons",
+            Self::Mesh => "mesh",
+            Self::Graph => "graph",
+        }
+    }
+
+    pub(crate) fn geometry(self) -> GeometryKind {
+        match self {
+            Self::Points => GeometryKind::Points,
+            Self::Streamlines => GeometryKind::Streamlines,
+            Self::Skeletons => GeometryKind::Skeletons,
+            Self::Mesh => GeometryKind::Mesh,
+            Self::Graph => GeometryKind::Graphs,
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        let Some(kind) = found else {
+            bail!("no kind {name}")
+        };
+        Ok(kind)
+    }
+}
+
+/// A column.
+pub(crate) enum Column {
+    Float(&'static str, Vec<f32>),
+    Whole(&'static str, Vec<i32>),
+}
+
+impl Column {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Float(name, _) | Self::Whole(name, _) => name,
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Float(_, values) => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            Self::Whole(_, values) => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Float(_, values) => values.len() * 4,
+            Self::Whole(_, values) => values.len() * 4,
+        }
+    }
+
+    fn attribute(&self) -> Attribute {
+        let kind = match self {
+            Self::Float(..) => zvf::format::numeric::Kind::Float32,
+            Self::Whole(..) => zvf::format::numeric::Kind::Int32,
+        };
+        let numbers = Numbers {
+            bytes: self.bytes(),
+            ..Numbers::new(kind, 1)
+        };
+        Attribute {
+            name: self.name().to_owned(),
+            values: Values::Numbers(numbers),
+        }
+    }
+}
+
+/// Geometry as its generator makes it.
+pub(crate) struct Data {
+    pub(crate) kind: Kind,
+    /// The bounds are 0 to here along each axis.
+    pub(crate) side: f64,
+    pub(crate) positions: Vec<[f32; 3]>,
+    /// Where objects begin, and where the last ends.
+    pub(crate) offsets: Option<Vec<u64>>,
+    pub(crate) link_width: usize,
+    pub(crate) links: Vec<i64>,
+    pub(crate) vertex: Vec<Column>,
+    pub(crate) link: Vec<Column>,
+    pub(crate) object: Vec<Column>,
+}
+
+/// The shares of the volume that boxes have.
+pub(crate) const SHARES: [(&str, f64); 3] = [("0.1", 0.001), ("1", 0.01), ("10", 0.1)];
+/// Boxes of each share.
+const BOXES: usize = 5;
+/// Coordinates are whole multiples of 1/256, so that LAZ holds the same values.
+const GRID: f64 = 256.0;
+
+/// Corners of a box.
+pub(crate) type Corners = [[f64; 3]; 2];
+
+impl Data {
+    /// About so many vertices.
+    pub(crate) fn new(kind: Kind, vertices: usize) -> Self {
+        match kind {
+            Kind::Points => points::make(vertices),
+            Kind::Streamlines => streamlines::make(vertices),
+            Kind::Skeletons => skeletons::make(vertices),
+            Kind::Mesh => mesh::make(vertices),
+            Kind::Graph => graph::make(vertices),
+        }
+    }
+
+    /// Nothing but a name and a size.
+    fn of(kind: Kind, side: f64) -> Self {
+        Self {
+            kind,
+            side,
+            positions: Vec::new(),
+            offsets: None,
+            link_width: 2,
+            links: Vec::new(),
+            vertex: Vec::new(),
+            link: Vec::new(),
+            object: Vec::new(),
+        }
+    }
+
+    pub(crate) fn objects(&self) -> usize {
+        self.offsets.as_ref().map_or(0, |offsets| offsets.len() - 1)
+    }
+
+    /// Bytes of all columns, as somebody would have them in memory.
+    pub(crate) fn raw_bytes(&self) -> usize {
+        let columns = self.vertex.iter().chain(&self.link).chain(&self.object);
+        let columns: usize = columns.map(Column::size).sum();
+        let offsets = self.offsets.as_ref().map_or(0, Vec::len) * 8;
+        self.positions.len() * 12 + columns + offsets + self.links.len() * 8
+    }
+
+    /// What is written.
+    pub(crate) fn geometry(&self) -> Geometry {
+        let positions = Numbers {
+            bytes: self.position_bytes(),
+            ..Numbers::new(zvf::format::numeric::Kind::Float32, 3)
+        };
+        let attributes = |columns: &[Column]| columns.iter().map(Column::attribute).collect();
+        let mut geometry = Geometry::new(positions);
+        geometry.vertex = attributes(&self.vertex);
+        geometry.link = attributes(&self.link);
+        geometry.object = attributes(&self.object);
+        geometry.link_width = self.link_width;
+        geometry.links.clone_from(&self.links);
+        if self.kind == Kind::Streamlines {
+            geometry.part_offsets.clone_from(&self.offsets);
+        } else {
+            geometry.object_ids = self.object_of_each();
+        }
+        geometry
+    }
+
+    /// How it is written, where nothing else is said.
+    pub(crate) fn design(&self) -> Design {
+        let mut design = Design::new(self.kind.geometry());
+        design.bounds = Some((vec![0.0; 3], vec![self.side; 3]));
+        design
+    }
+
+    fn position_bytes(&self) -> Vec<u8> {
+        let values = self.positions.iter().flatten();
+        values.flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn object_of_each(&self) -> Option<Vec<i64>> {
+        let offsets = self.offsets.as_ref()?;
+        let pairs = offsets.windows(2).zip(0_i64..);
+        let repeated = pairs.flat_map(|(ends, object)| {
+            let [from, to] = [ends[0], ends[1]].map(|end| end as usize);
+            std::iter::repeat_n(object, to - from)
+        });
+        Some(repeated.collect())
+    }
+
+    /// Boxes of a share of the volume around vertices, so that none is empty.
+    pub(crate) fn boxes(&self, share: f64) -> Vec<Corners> {
+        let mut random = Random::new(share.to_bits(), self.kind.name());
+        let length = self.side * share.cbrt();
+        let mut around = || {
+            let centre = self.positions[random.below(self.positions.len())];
+            let low = centre.map(|c| (f64::from(c) - length / 2.0).clamp(0.0, self.side - length));
+            [low, low.map(|c| c + length)]
+        };
+        (0..BOXES).map(|_| around()).collect()
+    }
+
+    /// A hundred objects, ascending, as far as there are so many.
+    pub(crate) fn hundred(&self) -> Vec<i64> {
+        let objects = self.objects();
+        let mut random = Random::new(100, self.kind.name());
+        let mut chosen = std::collections::BTreeSet::new();
+        while chosen.len() < objects.min(100) {
+            chosen.insert(random.below(objects) as i64);
+        }
+        chosen.into_iter().collect()
+    }
+
+    /// Vertices of a box.
+    pub(crate) fn inside(&self, [low, high]: &Corners) -> usize {
+        let is_inside = |at: &&[f32; 3]| {
+            let mut axes = at.iter().zip(low).zip(high);
+            axes.all(|((at, low), high)| *low <= f64::from(*at) && f64::from(*at) <= *high)
+        };
+        self.positions.iter().filter(is_inside).count()
+    }
+
+    /// Writes all columns as `.npy` files with `meta.json`, for other programs.
+    pub(crate) fn export(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder)?;
+        let write = |name: &str, dtype: &str, columns: usize, bytes: &[u8]| {
+            let size: usize = if dtype.ends_with('8') { 8 } else { 4 };
+            let rows = bytes.len() / size / columns;
+            let shape = match columns {
+                1 => format!("({rows},)"),
+                _ => format!("({rows}, {columns})"),
+            };
+            fs::write(
+                folder.join(name).with_extension("npy"),
+                npy(dtype, &shape, bytes),
+            )
+        };
+        let bytes = self.position_bytes();
+        write("positions", "<f4", 3, &bytes)?;
+        if let Some(offsets) = &self.offsets {
+            let bytes: Vec<u8> = offsets.iter().flat_map(|v| v.to_le_bytes()).collect();
+            write("offsets", "<i8", 1, &bytes)?;
+        }
+        if !self.links.is_empty() {
+            let bytes: Vec<u8> = self.links.iter().flat_map(|v| v.to_le_bytes()).collect();
+            write("links", "<i8", self.link_width, &bytes)?;
+        }
+        let scopes = [
+            ("vertex", &self.vertex),
+            ("link", &self.link),
+            ("object", &self.object),
+        ];
+        for (scope, columns) in scopes {
+            for column in columns {
+                let dtype = if matches!(column, Column::Float(..)) {
+                    "<f4"
+                } else {
+                    "<i4"
+                };
+                write(
+                    &format!("{scope}_{}", column.name()),
+                    dtype,
+                    1,
+                    &column.bytes(),
+                )?;
+            }
+        }
+        fs::write(folder.join("meta.json"), self.about().to_string())?;
+        Ok(())
+    }
+
+    /// What other programs are asked, and how much there is.
+    fn about(&self) -> Value {
+        let boxes = SHARES.iter().map(|(name, share)| {
+            let boxes = self.boxes(*share);
+            let vertices = boxes.iter().map(|corners| self.inside(corners));
+            let vertices: Vec<usize> = vertices.collect();
+            (
+                (*name).to_owned(),
+                json!({"corners": boxes, "vertices": vertices}),
+            )
+        });
+        json!({
+            "kind": self.kind.name(),
+            "side": self.side,
+            "vertices": self.positions.len(),
+            "objects": self.objects(),
+            "raw_bytes": self.raw_bytes(),
+            "boxes": boxes.collect::<serde_json::Map<_, _>>(),
+            "ids": self.hundred(),
+        })
+    }
+}
+
+/// A `.npy` file of version 1.
+fn npy(dtype: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
+    let unpadded = 10 + header.len() + 1;
+    header.push_str(&" ".repeat(unpadded.next_multiple_of(64) - unpadded));
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(bytes);
+    file
+}
+
+/// On the grid, and inside of the bounds.
+fn placed(at: [f64; 3], side: f64) -> [f32; 3] {
+    at.map(|c| ((c.clamp(0.0, side - 1.0 / GRID) * GRID).round() / GRID) as f32)
+}
+
+fn plus(a: [f64; 3], b: [f64; 3], times: f64) -> [f64; 3] {
+    [0, 1, 2].map(|axis| a[axis] + b[axis] * times)
+}

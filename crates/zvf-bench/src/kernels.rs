@@ -1,0 +1,301 @@
+//! Inner loops, each small enough for its instructions to be counted.
+//!
+//! All runs on the calling thread, without a runtime: what is counted is the work.
+
+use std::{
+    hint::black_box,
+    pin::pin,
+    task::{Context as Waiting, Poll, Waker},
+};
+
+use anyhow::{Context, Result, bail};
+use zvf::{
+    CreateOptions, Dataset, OpenOptions, Query, Store,
+    build::{Output, Plan},
+    format::{
+        fragment::{FragmentIndex, FragmentIndexBuilder, Rows},
+        links::{LinkRowsBuilder, LinkWidth, Permutation, RaggedLinks, RowForm},
+        manifest::{FragmentRef, ObjectManifest, ObjectManifestBuilder},
+    },
+    query::geometry::{Bbox, Mode},
+    validation,
+};
+use zvf_dense::blosc::{Chunk, ChunkEncoder, Codec, Decoder, Filter};
+
+use crate::{
+    data::{Data, Kind},
+    random::Random,
+    worker::Form,
+};
+
+/// Vertices of the stores that are asked.
+const VERTICES: usize = 20_000;
+
+/// Something to be done again and again.
+pub struct Kernel {
+    /// What it is called in the list of counts.
+    pub name: &'static str,
+    work: Box<dyn FnMut() -> Result<usize>>,
+}
+
+impl core::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Kernel {
+    fn new(name: &'static str, work: impl FnMut() -> Result<usize> + 'static) -> Self {
+        let work = Box::new(work);
+        Self { name, work }
+    }
+
+    /// Does it once.
+    ///
+    /// # Errors
+    ///
+    /// Whatever stops it; also when it finds nothing.
+    pub fn run(&mut self) -> Result<usize> {
+        match (self.work)()? {
+            0 => bail!("{} found nothing", self.name),
+            found => Ok(found),
+        }
+    }
+}
+
+/// All of them, with what they need at hand.
+///
+/// # Errors
+///
+/// When that cannot be made.
+pub fn kernels() -> Result<Vec<Kernel>> {
+    let mut kernels = vec![
+        fragments()?,
+        boxes()?,
+        manifests()?,
+        links()?,
+        ragged()?,
+        unshuffle()?,
+        build(),
+    ];
+    kernels.extend(stores()?);
+    Ok(kernels)
+}
+
+/// Looks up fragments at random, half of them lists.
+fn fragments() -> Result<Kernel> {
+    let mut random = Random::new(1, "fragments");
+    let mut builder = FragmentIndexBuilder::default();
+    let mut row = 0;
+    for at in 0..10_000_u64 {
+        let rows = 2 + random.bits() % 7;
+        if at % 2 == 0 {
+            builder.push_range(row..row + rows)?;
+        } else {
+            let list: Vec<u64> = (row..row + rows).rev().collect();
+            builder.push_list(&list)?;
+        }
+        row += rows;
+    }
+    let blob = builder.finish();
+    let ids: Vec<u32> = (0..1000).map(|_| random.below(10_000) as u32).collect();
+    Ok(Kernel::new("fragment lookup", move || {
+        let index = FragmentIndex::parse(black_box(&blob))?;
+        let found = ids.iter().filter_map(|id| index.rows(*id));
+        let sum = found.map(|rows| match rows {
+            Rows::Range(rows) => rows.end - rows.start,
+            Rows::List(rows) => rows.iter().fold(0, |sum, row| sum ^ row),
+        });
+        Ok(sum.fold(0, u64::wrapping_add) as usize)
+    }))
+}
+
+/// Tests positions against a box.
+fn boxes() -> Result<Kernel> {
+    let data = Data::new(Kind::Points, VERTICES);
+    let [low, high] = data.boxes(0.1)[0];
+    let bbox = Bbox::new(&low, &high)?;
+    let values: Vec<f32> = data.positions.iter().flatten().copied().collect();
+    let mut selected = Vec::with_capacity(VERTICES);
+    Ok(Kernel::new("rows of a box", move || {
+        selected.clear();
+        bbox.select_values(black_box(&values), &mut selected)?;
+        Ok(selected.len())
+    }))
+}
+
+fn manifests() -> Result<Kernel> {
+    let mut builder = ObjectManifestBuilder::new(3);
+    for at in 0..2000_i64 {
+        let chunk = [at / 100, at / 10 % 10, at % 10];
+        let fragment = (at * 7) as u32;
+        match at % 3 {
+            0 => builder.push_single(&chunk, fragment)?,
+            1 => builder.push_range(&chunk, fragment..fragment + 5)?,
+            _ => builder.push_list(&chunk, &[fragment, fragment + 9, fragment + 2])?,
+        };
+    }
+    let blob = builder.finish();
+    Ok(Kernel::new("manifest", move || {
+        let manifest = ObjectManifest::parse(black_box(&blob), 3)?;
+        let counts = manifest.iter().map(|block| {
+            let chunk = block.chunk.iter().sum::<i64>() as usize;
+            chunk
+                + match block.fragments {
+                    FragmentRef::Single(fragment) => fragment as usize,
+                    FragmentRef::Range(fragments) => fragments.len(),
+                    FragmentRef::List(fragments) => fragments.iter().sum::<u32>() as usize,
+                }
+        });
+        Ok(counts.sum())
+    }))
+}
+
+fn link_rows() -> Result<LinkRowsBuilder> {
+    let mut rows = LinkRowsBuilder::new(LinkWidth::EDGE, RowForm::Permuted);
+    for at in 0..10_000_u64 {
+        let order = Permutation::from_code(LinkWidth::EDGE, i64::from(at % 2 == 0))?;
+        rows.push(order, &[at, at + 1])?;
+        if at % 100 == 0 {
+            rows.end_group();
+        }
+    }
+    Ok(rows)
+}
+
+fn links() -> Result<Kernel> {
+    let blob = link_rows()?.finish_rows();
+    Ok(Kernel::new("link rows", move || {
+        let rows = zvf::format::links::LinkRows::parse(
+            black_box(&blob),
+            LinkWidth::EDGE,
+            RowForm::Permuted,
+        )?;
+        let ends = rows.iter().flat_map(|row| row.input());
+        Ok(ends.fold(0, u64::wrapping_add) as usize)
+    }))
+}
+
+fn ragged() -> Result<Kernel> {
+    let blob = link_rows()?.finish_ragged();
+    Ok(Kernel::new("ragged links", move || {
+        let links = RaggedLinks::parse(black_box(&blob), LinkWidth::EDGE, RowForm::Permuted)?;
+        let rows = links.groups().map(|group| {
+            group
+                .iter()
+                .map(|row| row.code() as usize + 1)
+                .sum::<usize>()
+        });
+        Ok(rows.sum())
+    }))
+}
+
+/// Undoes the shuffle of a blosc chunk that is not compressed much.
+fn unshuffle() -> Result<Kernel> {
+    let data = Data::new(Kind::Points, VERTICES);
+    let bytes: Vec<u8> = data
+        .positions
+        .iter()
+        .flatten()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    let encoder = ChunkEncoder::new(Codec::Lz4, 4, 1 << 16).with_filters(&[Filter::Shuffle])?;
+    let chunk = encoder.encode(&bytes)?;
+    let (mut decoder, mut decoded) = (Decoder::default(), vec![0; bytes.len()]);
+    Ok(Kernel::new("unshuffle", move || {
+        Chunk::parse(black_box(&chunk))?.decode(4, &mut decoder, &mut decoded)?;
+        Ok(decoded.len())
+    }))
+}
+
+/// Plans a store and makes its cells.
+fn build() -> Kernel {
+    let data = Data::new(Kind::Streamlines, VERTICES);
+    let (geometry, design) = (data.geometry(), data.design());
+    Kernel::new("chunks built", move || {
+        let plan = Plan::new(geometry.clone(), design.clone())?;
+        let mut bytes = 0;
+        for task in 0..plan.tasks() {
+            let sizes = plan.run(task)?.into_iter().map(|output| match output {
+                Output::Cell { payload, .. } => payload.len(),
+                Output::Node { .. } => 0,
+            });
+            bytes += sizes.sum::<usize>();
+        }
+        Ok(bytes)
+    })
+}
+
+/// Queries of open stores in memory.
+fn stores() -> Result<Vec<Kernel>> {
+    let mut kernels = Vec::new();
+    for (kind, form, names) in [
+        (
+            Kind::Points,
+            Form::Plain,
+            ["points whole", "points box", ""],
+        ),
+        (
+            Kind::Streamlines,
+            Form::Zstd,
+            ["streamlines whole", "streamlines box", "streamline"],
+        ),
+        (
+            Kind::Skeletons,
+            Form::Zstd,
+            ["skeletons whole", "skeletons box", "skeleton"],
+        ),
+        (Kind::Graph, Form::Plain, ["graph whole", "graph box", ""]),
+    ] {
+        let data = Data::new(kind, VERTICES);
+        let open = stored(&data, form)?;
+        let [low, high] = data.boxes(0.01)[0];
+        let mode = if kind == Kind::Graph {
+            Mode::Clip
+        } else {
+            Mode::Touch
+        };
+        let bbox = Query::new().region(Bbox::new(&low, &high)?).mode(mode);
+        let one = data.hundred().first().map(|id| Query::new().objects([*id]));
+        let queries = [Some(Query::new()), Some(bbox), one];
+        for (name, query) in names.into_iter().zip(queries) {
+            let open = open.clone();
+            if let Some(query) = query {
+                kernels.push(Kernel::new(name, move || {
+                    Ok(now(open.query(&query))?.positions.len())
+                }));
+            }
+        }
+        if kind == Kind::Streamlines {
+            let store = open.store().clone();
+            let options = validation::Options::default();
+            kernels.push(Kernel::new("streamlines validated", move || {
+                let report = now(zvf::validate_store(store.clone(), &options))?;
+                Ok(1 + report.findings.len())
+            }));
+        }
+    }
+    Ok(kernels)
+}
+
+/// A store in memory, open.
+fn stored(data: &Data, form: Form) -> Result<Dataset> {
+    let store: Store = OpenOptions::default().create("memory:")?;
+    let mut design = data.design();
+    form.apply(&mut design);
+    let plan = Plan::new(data.geometry(), design)?;
+    now(zvf::create_in(&store, plan, &CreateOptions::default()))?;
+    now(Dataset::from_store("memory:", store))
+}
+
+/// What does not have to wait for anything.
+fn now<T, E: Into<anyhow::Error>>(work: impl Future<Output = Result<T, E>>) -> Result<T> {
+    let mut work = pin!(work);
+    // Fairness of streams yields now and then without waiting.
+    for _ in 0..1_000_000 {
+        if let Poll::Ready(done) = work.as_mut().poll(&mut Waiting::from_waker(Waker::noop())) {
+            return done.map_err(Into::into);
+        }
+    }
+    None.context("a store in memory that waits")
+}

@@ -1,0 +1,114 @@
+//! Measures `zvf` in its own process; `cargo xtask bench` runs it beside others.
+//!
+//! ```text
+//! zvf-bench table KIND VERTICES [FORM] [STEP]…   a table of medians, and JSON with --json
+//! zvf-bench serve KIND VERTICES FORM FOLDER      a step a line, an answer a line
+//! zvf-bench data KIND VERTICES FOLDER            the same data as .npy, for others
+//! zvf-bench bucket KIND VERTICES                 requests, bytes and time of a bucket far away, in JSON
+//! ```
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "made data and figures that nothing depends on, told on the standard streams"
+)]
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+mod bucket;
+mod data;
+mod kernels;
+mod measure;
+mod random;
+mod serve;
+mod table;
+mod worker;
+
+use data::Data;
+use worker::Worker;
+
+pub use kernels::{Kernel, kernels};
+
+const USAGE: &str = "\
+zvf-bench table KIND VERTICES [FORM] [STEP]… [--json] [--keep FOLDER]
+zvf-bench serve KIND VERTICES FORM FOLDER
+zvf-bench data KIND VERTICES FOLDER
+zvf-bench bucket KIND VERTICES
+
+KIND is points, streamlines, skeletons, mesh or graph; FORM is plain, zstd (level 1) or sharded.
+A step is write, open, whole, stream, floor, filter, one, hundred, box-0.1, box-1, box-10, validate or pyramid.";
+
+/// Does what the words of the command line say.
+///
+/// # Errors
+///
+/// Whatever stops it.
+pub fn run(words: &[String]) -> Result<()> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["table", kind, vertices, rest @ ..] => {
+            table::print(Data::new(kind.parse()?, vertices.parse()?), rest)
+        }
+        ["serve", kind, vertices, form, folder] => {
+            let data = Data::new(kind.parse()?, vertices.parse()?);
+            serve::answer(Worker::new(data, form.parse()?, Path::new(folder))?)
+        }
+        ["data", kind, vertices, folder] => {
+            Data::new(kind.parse()?, vertices.parse()?).export(Path::new(folder))
+        }
+        ["bucket", kind, vertices] => {
+            let folder = tempfile::tempdir()?;
+            bucket::print(&Data::new(kind.parse()?, vertices.parse()?), folder.path())
+        }
+        _ => bail!("{USAGE}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{data::Kind, worker::Form};
+
+    #[test]
+    fn data_is_the_same_each_time_and_boxes_are_not_empty() {
+        for kind in Kind::ALL {
+            let [one, two] = [(); 2].map(|()| Data::new(kind, 3000));
+            assert_eq!(one.positions, two.positions);
+            assert_eq!(one.links, two.links);
+            let [low, high] = [0.7, 1.4].map(|share| (share * 3000.0) as usize);
+            assert!((low..high).contains(&one.positions.len()), "{kind:?}");
+            for (_, share) in data::SHARES {
+                assert!(
+                    one.boxes(share)
+                        .iter()
+                        .all(|corners| one.inside(corners) > 0)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_step_finds_what_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        for kind in Kind::ALL {
+            for form in Form::ALL {
+                let mut worker = Worker::new(Data::new(kind, 3000), form, folder.path()).unwrap();
+                let vertices = worker.data.positions.len();
+                for step in worker::steps(kind) {
+                    let sample = worker.step(&step).unwrap();
+                    let found = sample.found;
+                    match step.as_str() {
+                        "whole" | "stream" | "write" => assert_eq!(found, vertices, "{kind:?}"),
+                        step if step.starts_with("box ") => assert!(found > 0, "{kind:?}"),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Clocks and memory.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+/// What one step took.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    /// Seconds of each time it was done.
+    pub(crate) seconds: Vec<f64>,
+    /// By how many bytes memory grew at most.
+    pub(crate) peak: Option<u64>,
+    /// Vertices that were found or written.
+    pub(crate) found: usize,
+}
+
+impl Sample {
+    pub(crate) fn json(&self) -> Value {
+        json!({"seconds": self.seconds, "peak": self.peak, "found": self.found})
+    }
+
+    /// Another sample of the same.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.seconds.extend(other.seconds);
+        self.peak = self.peak.max(other.peak);
+        self.found = other.found;
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        median(&self.seconds)
+    }
+}
+
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = sorted.get(sorted.len() / 2).copied();
+    let lower = sorted.get(sorted.len().saturating_sub(1) / 2).copied();
+    upper.zip(lower).map_or(f64::NAN, |(a, b)| a.midpoint(b))
+}
+
+/// Seconds that `work` takes, and what comes of it, which is dropped by the caller.
+pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(f64, T)> {
+    let start = Instant::now();
+    let done = work()?;
+    Ok((start.elapsed().as_secs_f64(), done))
+}
+
+/// Does `work` once, and again while it is short: as many times as fit into a moment.
+pub(crate) fn repeated(
+    mut work: impl FnMut() -> Result<(f64, usize)>,
+) -> Result<(Vec<f64>, usize)> {
+    const MOMENT: Duration = Duration::from_millis(20);
+    const MOST: usize = 200;
+    let start = Instant::now();
+    let mut seconds = Vec::new();
+    loop {
+        let (took, found) = work()?;
+        seconds.push(took);
+        if start.elapsed() > MOMENT || seconds.len() == MOST {
+            return Ok((seconds, found));
+        }
+    }
+}
+
+/// Memory from now on.
+pub(crate) struct Memory {
+    before: Option<u64>,
+}
+
+impl Memory {
+    /// `None` where the system does not tell.
+    pub(crate) fn watch() -> Self {
+        // 5 sets the peak to what is there now.
+        let reset = fs::write("/proc/self/clear_refs", "5");
+        Self {
+            before: reset.ok().and_then(|()| line("VmRSS:").ok()),
+        }
+    }
+
+    /// By how much it grew at most.
+    pub(crate) fn peak(&self) -> Option<u64> {
+        let peak = line("VmHWM:").ok()?;
+        Some(peak.saturating_sub(self.before?))
+    }
+}
+
+/// A line of the process's status, in bytes.
+fn line(name: &str) -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.split_whitespace().next());
+    Ok(kib.context("a status without memory")?.parse::<u64>()? * 1024)
+}

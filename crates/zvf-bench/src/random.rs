@@ -1,0 +1,57 @@
+//! Random numbers that are the same on every machine.
+
+use std::f64::consts::TAU;
+
+/// A stream of numbers: `SplitMix64`.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// The stream of a seed and a name.
+    pub(crate) fn new(seed: u64, name: &str) -> Self {
+        let mix = |state: u64, byte: u8| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, mix))
+    }
+
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 on, below 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub(crate) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + self.unit() * (high - low)
+    }
+
+    /// Below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        ((u128::from(self.bits()) * limit as u128) >> 64) as usize
+    }
+
+    /// Normally distributed.
+    pub(crate) fn normal(&mut self) -> f64 {
+        let (a, b) = (1.0 - self.unit(), self.unit());
+        (-2.0 * a.ln()).sqrt() * (TAU * b).cos()
+    }
+
+    pub(crate) fn normals(&mut self) -> [f64; 3] {
+        [self.normal(), self.normal(), self.normal()]
+    }
+
+    /// On the unit sphere.
+    pub(crate) fn direction(&mut self) -> [f64; 3] {
+        unit(self.normals())
+    }
+}
+
+pub(crate) fn unit(v: [f64; 3]) -> [f64; 3] {
+    let length = v.iter().map(|c| c * c).sum::<f64>().sqrt().max(1e-12);
+    v.map(|c| c / length)
+}

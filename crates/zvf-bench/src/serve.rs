@@ -1,0 +1,30 @@
+//! Steps that another program asks for.
+
+use std::io::{self, BufRead, Write};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::worker::Worker;
+
+/// Answers each step that is asked for with a line of JSON.
+pub(crate) fn answer(mut worker: Worker) -> Result<()> {
+    let mut out = io::stdout().lock();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let answer = match line.as_str() {
+            "size" => json!({"bytes": worker.size()?, "raw": worker.data.raw_bytes()}),
+            step => worker
+                .step(step)
+                .map_or_else(refused, |sample| sample.json()),
+        };
+        writeln!(out, "{answer}")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "of a Result")]
+fn refused(error: anyhow::Error) -> Value {
+    json!({"error": format!("{error:#}")})
+}

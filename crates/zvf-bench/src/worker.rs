@@ -1,0 +1,403 @@
+//! What is measured in this process: one kind of geometry, written in one form.
+
+use std::{
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use anyhow::{Context, Result, bail};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use tokio::runtime::Runtime;
+use zvf::{
+    Answer, Automatic, CreateOptions, Dataset, Levels, OpenOptions, PyramidOptions, Query, Way,
+    build::{Compression, Design, Geometry, Sharding},
+    query::{
+        geometry::{Bbox, Mode},
+        predicate::Predicate,
+    },
+    validation,
+};
+
+use crate::{
+    data::{Corners, Data, Kind, SHARES},
+    measure::{Memory, Sample, median, repeated, timed},
+};
+
+/// How a store is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Not compressed.
+    Plain,
+    /// zstd at level 1.
+    Zstd,
+    /// The same, in shards.
+    Sharded,
+}
+
+impl Form {
+    pub(crate) const ALL: [Self; 3] = [Self::Plain, Self::Zstd, Self::Sharded];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Zstd => "zstd",
+            Self::Sharded => "sharded",
+        }
+    }
+
+    pub(crate) fn apply(self, design: &mut Design) {
+        design.compression = match self {
+            Self::Plain => Compression::None,
+            Self::Zstd | Self::Sharded => Compression::Zstd(1),
+        };
+        design.sharding = match self {
+            Self::Plain | Self::Zstd => Sharding::None,
+            Self::Sharded => Sharding::Auto,
+        };
+    }
+}
+
+impl FromStr for Form {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|form| form.name() == name);
+        let Some(form) = found else {
+            bail!("no form {name}")
+        };
+        Ok(form)
+    }
+}
+
+/// All that is measured of a kind, in the order in which it can be.
+pub(crate) fn steps(kind: Kind) -> Vec<String> {
+    let mut steps = vec!["write", "open", "whole", "stream", "floor"];
+    steps.extend(match kind {
+        Kind::Points => ["filter"].as_slice(),
+        Kind::Streamlines | Kind::Skeletons => &["one", "hundred"],
+        Kind::Mesh | Kind::Graph => &[],
+    });
+    let boxes = SHARES.iter().map(|(name, _)| format!("box {name}"));
+    let steps = steps.into_iter().map(str::to_owned).chain(boxes);
+    let last = ["validate", "pyramid"].map(str::to_owned);
+    steps.chain(last).collect()
+}
+
+/// What a filter of points asks for: some 10 % of them.
+pub(crate) const FILTER: &str = "vertex.intensity > 3000";
+
+/// Measures stores of one data set.
+pub(crate) struct Worker {
+    pub(crate) data: Data,
+    form: Form,
+    folder: PathBuf,
+    runtime: Runtime,
+    open: Option<Dataset>,
+    hundred: Vec<i64>,
+    next: usize,
+}
+
+impl Worker {
+    pub(crate) fn new(data: Data, form: Form, folder: &Path) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let name = format!(
+            "{}-{}-{}.zv",
+            data.kind.name(),
+            data.positions.len(),
+            form.name()
+        );
+        Ok(Self {
+            hundred: data.hundred(),
+            data,
+            form,
+            folder: folder.join(name),
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()?,
+            open: None,
+            next: 0,
+        })
+    }
+
+    /// Does a step, for a moment at least.
+    pub(crate) fn step(&mut self, step: &str) -> Result<Sample> {
+        if let Some(share) = step.strip_prefix("box ") {
+            return self.boxes(share);
+        }
+        match step {
+            "write" => self.write(),
+            "pyramid" => self.pyramid(),
+            "open" => {
+                let address = self.address()?;
+                self.repeat(|worker| {
+                    let (took, _) = timed(|| worker.opened(&address))?;
+                    Ok((took, 0))
+                })
+            }
+            "whole" => {
+                let address = self.address()?;
+                self.repeat(|worker| {
+                    let (took, answer) = timed(|| {
+                        let open = worker.opened(&address)?;
+                        worker.answer(&open, &Query::new())
+                    })?;
+                    Ok((took, answer.positions.len()))
+                })
+            }
+            "stream" => self.stream(),
+            "floor" => self.floor(),
+            "filter" => self.query(&Query::new().filter(Predicate::parse(FILTER)?)),
+            "one" => {
+                let open = self.dataset()?;
+                self.repeat(|worker| {
+                    worker.next += 1;
+                    let id = worker.hundred[worker.next % worker.hundred.len()];
+                    let query = Query::new().objects([id]);
+                    let (took, answer) = timed(|| worker.answer(&open, &query))?;
+                    Ok((took, answer.positions.len()))
+                })
+            }
+            "hundred" => self.query(&Query::new().objects(self.hundred.clone())),
+            "validate" => self.validate(),
+            unknown => bail!("no step {unknown}"),
+        }
+    }
+
+    fn repeat(
+        &mut self,
+        mut work: impl FnMut(&mut Self) -> Result<(f64, usize)>,
+    ) -> Result<Sample> {
+        let memory = Memory::watch();
+        let (seconds, found) = repeated(|| work(self))?;
+        Ok(Sample {
+            seconds,
+            peak: memory.peak(),
+            found,
+        })
+    }
+
+    /// The whole level piece by piece, none of which is kept.
+    fn stream(&mut self) -> Result<Sample> {
+        let address = self.address()?;
+        self.repeat(|worker| {
+            let mut found = 0;
+            let (took, ()) = timed(|| {
+                let open = worker.opened(&address)?;
+                let query = Query::new();
+                let batches = open.batches(&query, |batch| {
+                    found += batch.positions.len();
+                    ControlFlow::Continue(())
+                });
+                worker.runtime.block_on(batches)?;
+                Ok(())
+            })?;
+            Ok((took, found))
+        })
+    }
+
+    /// One query of the open store.
+    fn query(&mut self, query: &Query) -> Result<Sample> {
+        let open = self.dataset()?;
+        self.repeat(|worker| {
+            let (took, answer) = timed(|| worker.answer(&open, query))?;
+            Ok((took, answer.positions.len()))
+        })
+    }
+
+    /// Boxes of a share: each counts the same, so the median of them is a sample.
+    fn boxes(&mut self, share: &str) -> Result<Sample> {
+        let found = SHARES.iter().find(|(name, _)| *name == share);
+        let (_, share) = found.with_context(|| format!("no boxes of {share}"))?;
+        let boxes = self.data.boxes(*share);
+        let queries = boxes.iter().map(|corners| self.box_query(corners));
+        let queries = queries.collect::<Result<Vec<_>>>()?;
+        let open = self.dataset()?;
+        self.repeat(|worker| {
+            let (mut seconds, mut vertices) = (Vec::new(), 0);
+            for query in &queries {
+                let (took, answer) = timed(|| worker.answer(&open, query))?;
+                seconds.push(took);
+                vertices += answer.positions.len();
+            }
+            Ok((median(&seconds), vertices))
+        })
+    }
+
+    /// Paths whole; links with all ends inside, which is what others can be asked for.
+    fn box_query(&self, [low, high]: &Corners) -> Result<Query> {
+        let mode = match self.data.kind {
+            Kind::Points | Kind::Streamlines => Mode::Touch,
+            _ => Mode::Within,
+        };
+        let query = Query::new().region(Bbox::new(low, high)?).mode(mode);
+        Ok(match self.data.kind {
+            Kind::Streamlines => query,
+            _ => query.without_objects(),
+        })
+    }
+
+    fn write(&mut self) -> Result<Sample> {
+        self.open = None;
+        let mut design = self.data.design();
+        self.form.apply(&mut design);
+        let memory = Memory::watch();
+        let geometry = self.data.geometry();
+        let (took, ()) = self.create(geometry, design)?;
+        Ok(Sample {
+            seconds: vec![took],
+            peak: memory.peak(),
+            found: self.data.positions.len(),
+        })
+    }
+
+    fn create(&self, geometry: Geometry, design: Design) -> Result<(f64, ())> {
+        if self.folder.exists() {
+            fs::remove_dir_all(&self.folder)?;
+        }
+        let address = self.folder.to_str().context("a path that is no text")?;
+        let options = CreateOptions::default();
+        let create = zvf::create(address, geometry, design, &options);
+        timed(|| {
+            self.runtime.block_on(create)?;
+            Ok(())
+        })
+    }
+
+    fn pyramid(&mut self) -> Result<Sample> {
+        let address = self.address()?;
+        let mut options = PyramidOptions::default();
+        options.replace = true;
+        options.levels = Levels::Automatic(like_the_reference(&self.data));
+        let memory = Memory::watch();
+        let pyramid = zvf::pyramid(&address, &options);
+        let (took, made) = timed(|| Ok(self.runtime.block_on(pyramid)?))?;
+        self.open = None;
+        Ok(Sample {
+            seconds: vec![took],
+            peak: memory.peak(),
+            found: made
+                .levels
+                .iter()
+                .map(|level| level.vertices as usize)
+                .sum(),
+        })
+    }
+
+    fn validate(&mut self) -> Result<Sample> {
+        let address = self.address()?;
+        let options = validation::Options {
+            depth: validation::Depth::Consistency,
+            ..validation::Options::default()
+        };
+        self.repeat(|worker| {
+            let open = OpenOptions::default();
+            let validate = zvf::validate(&address, &open, &options);
+            let (took, report) = timed(|| Ok(worker.runtime.block_on(validate)?))?;
+            if let Some(finding) = report.findings.first() {
+                bail!("{address}: {finding:?}");
+            }
+            Ok((took, 0))
+        })
+    }
+
+    /// Reads all files of level 0 and undoes zstd, and nothing else, on all cores.
+    fn floor(&mut self) -> Result<Sample> {
+        self.address()?;
+        let mut files = Vec::new();
+        walk(&self.folder.join("0"), &mut files)?;
+        let is_packed = self.form != Form::Plain;
+        self.repeat(|_| {
+            let read = || {
+                let files = files.par_iter().map(|file| decoded(file, is_packed));
+                files.collect::<Result<Vec<Vec<u8>>>>()
+            };
+            let (took, cells) = timed(read)?;
+            Ok((took, cells.iter().map(Vec::len).sum()))
+        })
+    }
+
+    /// Where the store is; written if it is not there.
+    fn address(&mut self) -> Result<String> {
+        if !self.folder.exists() {
+            self.write()?;
+        }
+        let address = self.folder.to_str();
+        Ok(address.context("a path that is no text")?.to_owned())
+    }
+
+    fn dataset(&mut self) -> Result<Dataset> {
+        let address = self.address()?;
+        if self.open.is_none() {
+            self.open = Some(self.opened(&address)?);
+        }
+        self.open.clone().context("a store that does not open")
+    }
+
+    fn opened(&self, address: &str) -> Result<Dataset> {
+        // As much as a whole read of the largest takes.
+        let options = OpenOptions::default().budget(16 << 30);
+        Ok(self
+            .runtime
+            .block_on(Dataset::open_with(address, &options))?)
+    }
+
+    fn answer(&self, open: &Dataset, query: &Query) -> Result<Answer> {
+        Ok(self.runtime.block_on(open.query(query))?)
+    }
+
+    /// Bytes of the store on disk.
+    pub(crate) fn size(&mut self) -> Result<u64> {
+        self.address()?;
+        let mut files = Vec::new();
+        walk(&self.folder, &mut files)?;
+        let sizes = files.iter().map(|file| Ok(fs::metadata(file)?.len()));
+        sizes.sum()
+    }
+}
+
+/// Two levels of bins that are as long as those the reference makes, twice as long as the
+/// bins it stores with, and twice as long again.
+fn like_the_reference(data: &Data) -> Automatic {
+    let along = match data.kind {
+        Kind::Mesh => 10.0,
+        _ if data.positions.len() < 3_000_000 => 8.0,
+        Kind::Streamlines => 12.0,
+        _ => 16.0,
+    };
+    let mut levels = Automatic::default();
+    levels.way = Some(Way::Bins);
+    levels.levels = Some(2);
+    levels.cell = Some(vec![data.side / along; 3]);
+    levels.factors = vec![2.0];
+    levels.chunk_scale = Some(2);
+    levels
+}
+
+/// Adds all files below a folder.
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            walk(&entry.path(), files)?;
+        } else {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// A cell without its checksum, or the file as it is when it is none.
+fn decoded(file: &Path, is_packed: bool) -> Result<Vec<u8>> {
+    let bytes = fs::read(file)?;
+    let payload = bytes.len().checked_sub(4).map(|end| &bytes[..end]);
+    let size = payload.filter(|_| is_packed).and_then(|payload| {
+        let size = zstd::zstd_safe::get_frame_content_size(payload).ok()??;
+        usize::try_from(size).ok().map(|size| (payload, size))
+    });
+    match size {
+        Some((payload, size)) => Ok(zstd::bulk::decompress(payload, size)?),
+        None => Ok(bytes),
+    }
+}

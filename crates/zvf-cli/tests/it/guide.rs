@@ -1,0 +1,171 @@
+//! Every shell block of the README and the guide, run as it stands, and what it prints.
+//!
+//! A page is run from top to bottom in a folder of its own that holds the stores and files of
+//! [`samples`]. The first word behind the fence says what a block is:
+//!
+//! | block | what is done |
+//! |---|---|
+//! | `sh` | run; the page goes on with the folder as it leaves it |
+//! | `sh not run: WHY` | not run, for a reason that is in the page; how many there are is pinned below |
+//! | `text output` | what the block above printed; `…` stands for any text in a line |
+//! | `text output but for numbers` | the same, where numbers may change with every improvement |
+//! | `json shape` | the keys and types of the JSON that the block above printed |
+//!
+//! `ZVF_UPDATE_SNAPSHOTS=1` writes the last two anew where they differ.
+
+mod page;
+mod reference;
+mod samples;
+mod shape;
+
+use std::{
+    env,
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use page::{Kind, Page};
+
+/// Pages with shell blocks, how many run, and how many cannot: a line each.
+const PAGES: &str = include_str!("guide/pages.txt");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The README, and all pages below `docs`, by their path.
+fn paths() -> Vec<String> {
+    let mut found = vec!["README.md".to_owned()];
+    let mut folders = vec!["docs".to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if Path::new(&path).extension().is_some_and(|end| end == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_page_with_blocks_is_run() {
+    let mut found = String::new();
+    for path in paths() {
+        let page = Page::read(&root().join(&path));
+        let count = |is: fn(&Kind) -> bool| page.blocks.iter().filter(|b| is(&b.kind)).count();
+        let (runs, not_run) = (
+            count(|kind| *kind == Kind::Run),
+            count(|kind| matches!(kind, Kind::NotRun(_))),
+        );
+        if runs + not_run > 0 {
+            writeln!(found, "{path}: {runs} run, {not_run} not run").unwrap();
+        }
+    }
+    if found != PAGES && env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/guide/pages.txt");
+        fs::write(file, found).unwrap();
+    } else {
+        assert_eq!(found, PAGES, "what is there, and what pages.txt says");
+    }
+}
+
+#[test]
+fn blocks_do_what_they_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let (samples, programs) = (folder.path().join("samples"), folder.path().join("bin"));
+    samples::make(&samples);
+    samples::programs(&programs);
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let (samples, programs) = (&samples, &programs);
+        let run = |(at, path): (usize, String)| {
+            let own = folder.path().join(at.to_string());
+            scope.spawn(move || page_failures(&path, samples, programs, &own))
+        };
+        let running: Vec<_> = paths().into_iter().enumerate().map(run).collect();
+        running
+            .into_iter()
+            .flat_map(|page| page.join().unwrap())
+            .collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// What of a page is not as it says.
+fn page_failures(path: &str, samples: &Path, programs: &Path, folder: &Path) -> Vec<String> {
+    let file = root().join(path);
+    let mut page = Page::read(&file);
+    if page.blocks.is_empty() {
+        return Vec::new();
+    }
+    samples::copy(samples, folder);
+    let mut failures = Vec::new();
+    let mut printed: Option<String> = None;
+    let mut changed = Vec::new();
+    for (at, block) in page.blocks.iter().enumerate() {
+        let place = format!("{path}:{}", block.line);
+        let expected = match block.kind {
+            Kind::Run => {
+                match shell(&block.text, programs, folder) {
+                    Ok(output) => printed = Some(output),
+                    Err(why) => {
+                        failures.push(format!("{place}: {why}"));
+                        // What comes after stands on it.
+                        break;
+                    }
+                }
+                continue;
+            }
+            Kind::NotRun(_) => {
+                printed = None;
+                continue;
+            }
+            Kind::Output => page::holds(&block.text, printed.as_deref().unwrap_or_default()),
+            Kind::Roughly => {
+                page::roughly_holds(&block.text, printed.as_deref().unwrap_or_default())
+            }
+            Kind::Shape => shape::of_text(printed.as_deref().unwrap_or_default())
+                .and_then(|shape| page::holds(&block.text, &shape).map_err(|_| shape)),
+        };
+        if let Err(actual) = expected {
+            if env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
+                changed.push((at, actual));
+            } else {
+                failures.push(format!("{place} should be\n{actual}"));
+            }
+        }
+    }
+    if !changed.is_empty() {
+        page.replace(&changed);
+        fs::write(&file, &page.text).unwrap();
+    }
+    failures
+}
+
+/// What a block prints on both streams, or how it fails.
+fn shell(script: &str, programs: &Path, folder: &Path) -> Result<String, String> {
+    let path = env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-euc", script])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .env("ZVF_ROOT", root())
+        .env("NO_COLOR", "1")
+        .output();
+    let output = output.map_err(|error| format!("sh: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!(
+            "{script}\nended with {}\n{}",
+            output.status,
+            text(&output.stderr)
+        )),
+    }
+}

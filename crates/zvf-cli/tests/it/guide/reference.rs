@@ -1,0 +1,99 @@
+//! `docs/cli.md`: the options of every command, as the program has them.
+
+use std::{env, fmt::Write, fs};
+
+use clap::{Arg, Command};
+
+use super::root;
+
+const PAGE: &str = "docs/cli.md";
+
+const HEAD: &str = "\
+# Commands
+
+All options of `zvf`, as `zvf COMMAND --help` has them. `cargo test -p zvf-cli` fails when this page is not what the program says;
+`ZVF_UPDATE_SNAPSHOTS=1 cargo test -p zvf-cli --test it guide` writes it anew.
+
+Every command exits with 0 when it is done, 1 when the answer is no, and 2 when it could not be done. What `--json` prints is described in
+[What `--json` prints](json.md). Colours are left out where standard error is no terminal, and where `NO_COLOR` is set.
+";
+
+#[test]
+fn the_page_is_what_the_program_says() {
+    let mut page = HEAD.to_owned();
+    let mut command = zvf_cli::command().disable_help_subcommand(true);
+    command.build();
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        write_command(sub, "zvf", 2, &mut page);
+    }
+    let file = root().join(PAGE);
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    if found != page && env::var_os("ZVF_UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&file, &page).unwrap();
+    } else {
+        assert!(found == page, "{PAGE} is stale: set ZVF_UPDATE_SNAPSHOTS=1");
+    }
+}
+
+fn write_command(command: &Command, above: &str, depth: usize, page: &mut String) {
+    let name = format!("{above} {}", command.get_name());
+    let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
+    writeln!(page, "\n{} {name}\n", "#".repeat(depth)).unwrap();
+    let about = text(command.get_about()).unwrap_or_default();
+    assert!(!about.is_empty(), "{name} says nothing of itself");
+    writeln!(page, "{about}.\n").unwrap();
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    writeln!(page, "```text\n{usage}\n```").unwrap();
+    let after = text(command.get_after_help()).unwrap_or_default();
+    let (more, examples) = after.split_once("Examples:").unwrap_or((&after, ""));
+    if !more.trim().is_empty() {
+        writeln!(page, "\n{}", more.trim()).unwrap();
+    }
+    if !examples.trim().is_empty() {
+        let examples: Vec<&str> = examples.trim().lines().map(str::trim).collect();
+        writeln!(page, "\n```sh\n{}\n```", examples.join("\n")).unwrap();
+    }
+    let arguments: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|argument| argument.get_id() != "help" && !argument.is_hide_set())
+        .collect();
+    let headings: Vec<Option<&str>> = arguments.iter().map(|a| a.get_help_heading()).collect();
+    let mut done = Vec::new();
+    for heading in headings {
+        if done.contains(&heading) {
+            continue;
+        }
+        done.push(heading);
+        let heading_text = heading.unwrap_or("Option");
+        writeln!(page, "\n| {heading_text} | does |\n|---|---|").unwrap();
+        for argument in &arguments {
+            if argument.get_help_heading() == heading {
+                write_argument(argument, page);
+            }
+        }
+    }
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        write_command(sub, &name, depth + 1, page);
+    }
+}
+
+fn write_argument(argument: &Arg, page: &mut String) {
+    let escaped = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    let mut help = argument.get_help().map(ToString::to_string).unwrap();
+    let is_flag = !argument.get_action().takes_values();
+    let values: Vec<String> = argument
+        .get_possible_values()
+        .iter()
+        .map(|value| format!("`{}`", value.get_name()))
+        .collect();
+    if !is_flag && !values.is_empty() {
+        write!(help, ". One of {}", values.join(", ")).unwrap();
+    }
+    let defaults = argument.get_default_values();
+    if !is_flag && let [default] = defaults {
+        write!(help, ". `{}` when not said", default.to_str().unwrap()).unwrap();
+    }
+    let name = argument.to_string();
+    writeln!(page, "| `{}` | {} |", escaped(&name), escaped(&help)).unwrap();
+}

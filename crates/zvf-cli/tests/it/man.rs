@@ -1,0 +1,28 @@
+//! `zvf man`.
+
+use std::{collections::BTreeSet, fs};
+
+use crate::{text, zvf};
+
+#[test]
+fn every_command_has_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    let output = zvf(&["man", pages.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let found: BTreeSet<String> = fs::read_dir(&pages)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let command = zvf_cli::command();
+    let mut wanted = BTreeSet::from(["zvf.1".to_owned()]);
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        wanted.insert(format!("zvf-{}.1", sub.get_name()));
+        for verb in sub.get_subcommands() {
+            wanted.insert(format!("zvf-{}-{}.1", sub.get_name(), verb.get_name()));
+        }
+    }
+    assert_eq!(found, wanted);
+    let page = fs::read(pages.join("zvf-query.1")).unwrap();
+    assert!(text(&page).contains("Examples:") && text(&page).contains("keep"));
+}

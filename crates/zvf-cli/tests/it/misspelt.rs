@@ -1,0 +1,72 @@
+//! Names that are nearly right, and colours.
+
+use std::{fs, process::Command};
+
+use crate::{text, unpack, zvf};
+
+#[track_caller]
+fn refused(words: &[&str], hint: &str) {
+    let output = zvf(words);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains(hint), "{said}");
+}
+
+#[test]
+fn commands_and_options() {
+    refused(&["qeury"], "'query'");
+    refused(&["query", "a.zv", "--bbx", "1"], "'--bbox'");
+}
+
+#[test]
+fn attributes_axes_and_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    unpack(
+        "zvf-09",
+        "points_attributes/store.zarrvectors",
+        &folder.path().join("a.zv"),
+    );
+    fs::write(at("a.csv"), "X,y,z\n1,2,3\n").unwrap();
+    refused(
+        &["query", &at("a.zv"), "--where", "flga"],
+        "did you mean flag?",
+    );
+    refused(
+        &["query", &at("a.zv"), "--select", "vertex.qaut"],
+        "did you mean vertex.quat?",
+    );
+    refused(
+        &[
+            "create",
+            &at("b.zv"),
+            "--kind",
+            "points",
+            "--from",
+            &at("a.csv"),
+            "--axes",
+            "x,y,z",
+        ],
+        "did you mean X?",
+    );
+}
+
+/// What is no terminal gets no colours; `NO_COLOR` wins over what asks for some.
+#[test]
+fn colours_are_for_terminals() {
+    let said = |settings: &[(&str, &str)]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_zvf"))
+            .args(["info", "absent.zv"])
+            .env_remove("NO_COLOR")
+            .envs(settings.iter().copied())
+            .output();
+        text(&output.unwrap().stderr).to_owned()
+    };
+    let plain = said(&[]);
+    assert!(
+        plain.starts_with("error: absent.zv does not exist"),
+        "{plain}"
+    );
+    assert!(said(&[("CLICOLOR_FORCE", "1")]).contains("\u{1b}["));
+    assert!(!said(&[("NO_COLOR", "1")]).contains('\u{1b}'));
+}

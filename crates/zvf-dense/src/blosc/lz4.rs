@@ -1,0 +1,209 @@
+//! LZ4 blocks: decoding alone, as far as is wanted.
+//!
+//! A stream is a list of sequences: a token, the rest of a length, as many bytes
+//! to take as they are, a distance of two bytes, the rest of another length. The
+//! last one ends with its bytes.
+//!
+//! | token | meaning |
+//! |---|---|
+//! | high 4 bits | bytes to take; 15 and more with what the following bytes add, up to the first that is not 255 |
+//! | low 4 bits | bytes to copy, less 4, from `distance` back; 15 likewise |
+//!
+//! Shuffled numbers are sequences of few bytes each, so that what counts is that
+//! these are moves of lengths known to the compiler, and that copies over
+//! themselves, of which there are many, are not made byte by byte.
+
+use super::repeat::{WORD, Word, pattern, repeat};
+
+/// Shortest copy.
+const LEAST: usize = 4;
+/// What a length of 4 bits is when there is more of it.
+const MORE: usize = 15;
+/// Room for a sequence without longer lengths: 14 bytes, then 18, each in words.
+const ROOM: usize = 48;
+
+/// Decodes `stream` into `out` up to at least `wanted`, and says how many bytes
+/// it gave. What is in `out` after them may be anything.
+///
+/// `None` when the stream ends early, copies from before its start, or gives
+/// more than `out` takes.
+pub(super) fn decode(stream: &[u8], wanted: usize, out: &mut [u8]) -> Option<usize> {
+    let mut input = stream;
+    let mut at = 0;
+    while at < wanted {
+        at = short_sequences(&mut input, at, wanted, out)?;
+        let token = *input.split_off_first()?;
+        let literals = length(token >> 4, &mut input)?;
+        let literals = input.split_off(..literals)?;
+        let end = at.checked_add(literals.len())?;
+        out.get_mut(at..end)?.copy_from_slice(literals);
+        at = end;
+        if input.is_empty() {
+            break;
+        }
+        let distance = distance(&mut input)?;
+        let len = length(token & 0xf, &mut input)?.checked_add(LEAST)?;
+        at = repeat(out, at, len, distance)?;
+    }
+    Some(at)
+}
+
+/// Decodes sequences while they are far enough from both ends to move whole
+/// words, and up to one with many bytes to take. Gives where it is then.
+#[inline]
+fn short_sequences(
+    input: &mut &[u8],
+    mut at: usize,
+    wanted: usize,
+    out: &mut [u8],
+) -> Option<usize> {
+    while at < wanted {
+        let room = out.get_mut(at..)?.first_chunk_mut::<ROOM>();
+        let (Some([token, literals @ ..]), Some(room)) = (input.first_chunk::<17>(), room) else {
+            break;
+        };
+        let count = usize::from(token >> 4);
+        if count == MORE {
+            break;
+        }
+        let word: &Word = literals;
+        *room.first_chunk_mut()? = *word;
+        *input = input.get(1 + count..)?;
+        at += count;
+        let distance = distance(input)?;
+        let len = usize::from(token & 0xf);
+        if len == MORE {
+            let len = length(token & 0xf, input)?.checked_add(LEAST)?;
+            at = repeat(out, at, len, distance)?;
+            continue;
+        }
+        let from = at.checked_sub(distance)?;
+        if distance >= WORD {
+            let word: Word = *out.get(from..)?.first_chunk()?;
+            *out.get_mut(at..)?.first_chunk_mut()? = word;
+            let rest: [u8; 2] = *out.get(from + WORD..)?.first_chunk()?;
+            *out.get_mut(at + WORD..)?.first_chunk_mut()? = rest;
+        } else {
+            let (word, step) = pattern(out, from, distance)?;
+            *out.get_mut(at..)?.first_chunk_mut()? = word;
+            *out.get_mut(at + step..)?.first_chunk_mut()? = word;
+        }
+        at += len + LEAST;
+    }
+    Some(at)
+}
+
+/// A length that begins in a token.
+#[inline]
+fn length(of_token: u8, input: &mut &[u8]) -> Option<usize> {
+    let mut len = usize::from(of_token);
+    if len == MORE {
+        loop {
+            let more = *input.split_off_first()?;
+            // At most 255 for each byte that is there.
+            len += usize::from(more);
+            if more != u8::MAX {
+                break;
+            }
+        }
+    }
+    Some(len)
+}
+
+#[inline]
+fn distance(input: &mut &[u8]) -> Option<usize> {
+    let (distance, rest) = input.split_first_chunk()?;
+    *input = rest;
+    Some(usize::from(u16::from_le_bytes(*distance)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(stream: &[u8], want: Option<&[u8]>, room: usize) {
+        let mut out = vec![0; room];
+        let decoded = decode(stream, usize::MAX, &mut out);
+        assert_eq!(decoded.map(|len| &out[..len]), want);
+    }
+
+    #[test]
+    fn sequences() {
+        check(&[0x30, 1, 2, 3], Some(&[1, 2, 3]), 3);
+        // Five bytes from two back: they overlap.
+        check(
+            &[0x21, 7, 8, 2, 0, 0x10, 9],
+            Some(&[7, 8, 7, 8, 7, 8, 7, 9]),
+            8,
+        );
+        let mut long = vec![5; 300];
+        long.push(6);
+        check(&[0x1f, 5, 1, 0, 255, 25, 0x10, 6], Some(&long), 301);
+        let mut taken = vec![0xf0, 255, 0];
+        taken.extend([3; 270]);
+        check(&taken, Some(&[3; 270]), 270);
+    }
+
+    #[test]
+    fn damage_is_refused() {
+        check(&[], None, 8);
+        check(&[0x30, 1, 2], None, 8);
+        check(&[0x30, 1, 2, 3], None, 2);
+        check(&[0x10, 1, 0, 0, 0], None, 8);
+        check(&[0x10, 1, 2, 0, 0], None, 8);
+        check(&[0x10, 1, 1], None, 8);
+        check(&[0x1f, 1, 1, 0, 255], None, 800);
+        check(&[0x1f, 1, 1, 0, 90, 0], None, 100);
+        let far = [&[0xe0; 15][..], &[99, 0], &[0; 40]].concat();
+        check(&far, None, 100);
+        let none = [&[0xe0; 15][..], &[0, 0], &[0; 40]].concat();
+        check(&none, None, 100);
+    }
+
+    proptest! {
+        /// Bytes that repeat each other near and far: of few values, or with runs.
+        #[test]
+        fn what_lz4_wrote_comes_back(
+            parts in prop::collection::vec((any::<u8>(), 1_usize..40, 1_usize..9), 0..200),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes: Vec<u8> = Vec::new();
+            for (value, len, width) in parts {
+                for at in 0..len {
+                    let before = bytes.len().checked_sub(width).map(|from| bytes[from]);
+                    bytes.push(match before {
+                        Some(before) if at >= width => before,
+                        _ => value & 7,
+                    });
+                }
+            }
+            let stream = lz4_flex::block::compress(&bytes);
+            let mut out = vec![0; bytes.len()];
+            prop_assert_eq!(decode(&stream, usize::MAX, &mut out), Some(bytes.len()));
+            prop_assert!(out == bytes);
+            let wanted = cut.index(bytes.len() + 1);
+            out.fill(0);
+            let found = decode(&stream, wanted, &mut out);
+            prop_assert!(found.is_some_and(|found| found >= wanted));
+            prop_assert!(out[..wanted] == bytes[..wanted]);
+        }
+
+        /// Whatever the bytes are, both decoders say the same.
+        #[test]
+        fn damage_is_damage_to_lz4_too(
+            bytes in prop::collection::vec(prop_oneof![0_u8..3, any::<u8>()], 0..300),
+            room in 0_usize..400,
+        ) {
+            let (mut ours, mut theirs) = (vec![0; room], vec![0; room]);
+            let found = decode(&bytes, usize::MAX, &mut ours);
+            let known = lz4_flex::block::decompress_into(&bytes, &mut theirs).ok();
+            prop_assert_eq!(found, known);
+            if let Some(len) = found {
+                prop_assert!(ours[..len] == theirs[..len]);
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a predicate is for many rows at once.
+//!
+//! Numbers that 64-bit floats hold exactly are compared as such, column by column;
+//! everything else goes row by row, by the same rules.
+
+use super::{
+    BoundPredicate, Columns, Comparison, Number, Truth,
+    bind::{Node, Slot, Term},
+};
+
+/// Integers up to here are floats too, all of them.
+const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+
+impl BoundPredicate {
+    /// What it is for each of the first so many rows.
+    pub fn evaluate_all(&self, columns: &impl Columns, rows: usize) -> Vec<Truth> {
+        self.root.evaluate_all(columns, rows)
+    }
+}
+
+impl Node {
+    fn evaluate_all(&self, columns: &impl Columns, rows: usize) -> Vec<Truth> {
+        let combine = |parts: &[Self], start: Truth, with: fn(Truth, Truth) -> Truth| {
+            let mut all = vec![start; rows];
+            for part in parts {
+                let part = part.evaluate_all(columns, rows);
+                all.iter_mut()
+                    .zip(part)
+                    .for_each(|(truth, part)| *truth = with(*truth, part));
+            }
+            all
+        };
+        let all = match self {
+            Self::Compare(Term::Slot(slot), comparison, Term::Number(number)) => {
+                compare(columns, *slot, *comparison, *number, rows)
+            }
+            Self::And(parts) => Some(combine(parts, Truth::True, |a, b| a & b)),
+            Self::Or(parts) => Some(combine(parts, Truth::False, |a, b| a | b)),
+            _ => None,
+        };
+        all.unwrap_or_else(|| (0..rows).map(|row| self.evaluate(columns, row)).collect())
+    }
+}
+
+/// A column against a number; `None` where not all of it are exact floats.
+fn compare(
+    columns: &impl Columns,
+    slot: Slot,
+    comparison: Comparison,
+    number: Number,
+    rows: usize,
+) -> Option<Vec<Truth>> {
+    let number = exact(number)?;
+    let values = columns.exact_floats(slot.id, slot.channel, rows)?;
+    let holds = |value: f64| {
+        let order = value.partial_cmp(&number);
+        order.is_some_and(|order| comparison.holds(order)).into()
+    };
+    Some(values.into_iter().map(holds).collect())
+}
+
+/// The float that is the number.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "integers that floats cannot hold were left out before"
+)]
+fn exact(number: Number) -> Option<f64> {
+    match number {
+        Number::Float(value) => Some(value),
+        Number::Int(value) => (value.unsigned_abs() <= EXACT).then_some(value as f64),
+        Number::UInt(value) => (value <= EXACT).then_some(value as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, encode};
+
+    use super::*;
+    use crate::predicate::{Cell, Column, FindError, Found, Predicate, Scope, Table};
+
+    /// A table that gives its float32 column at once, too.
+    struct AtOnce<'a>(Table<'a>, &'a [f32]);
+
+    impl Columns for AtOnce<'_> {
+        fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+            self.0.find(column)
+        }
+
+        fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+            self.0.cell(id, channel, row)
+        }
+
+        fn exact_floats(&self, id: usize, _: u32, rows: usize) -> Option<Vec<f64>> {
+            let values = self.1.get(..rows).filter(|_| id == 0)?;
+            Some(values.iter().copied().map(f64::from).collect())
+        }
+    }
+
+    #[test]
+    fn many_rows_are_as_one_by_one() -> Result<(), Box<dyn core::error::Error>> {
+        let values = [0.5, 16_777_216.0, -0.0, f32::NAN, f32::INFINITY, -3.0, 2.5];
+        let others: Vec<i64> = vec![i64::MAX, 1, 0, -1, i64::MIN, 3, 1 << 53];
+        let (a, b) = (
+            encode(&values, ByteOrder::Little),
+            encode(&others, ByteOrder::Little),
+        );
+        let one = 1.try_into()?;
+        let mut table = Table::default();
+        let floats = NumericRows::parse(&a, Dtype::parse("float32")?, one)?;
+        let integers = NumericRows::parse(&b, Dtype::parse("int64")?, one)?;
+        table.add_numbers(Scope::Vertex, "a", floats)?;
+        table.add_numbers(Scope::Vertex, "b", integers)?;
+        let columns = AtOnce(table, &values);
+        let numbers = [
+            "0",
+            "2.5",
+            "16777216",
+            "16777217",
+            "9007199254740993",
+            "18446744073709551615",
+        ];
+        let mut found = 0_usize;
+        for number in numbers {
+            for comparison in ["<", "<=", "=", "!=", ">=", ">"] {
+                for form in [
+                    format!("a {comparison} {number}"),
+                    format!("a {comparison} {number} and b > 0"),
+                    format!("a {comparison} {number} or b {comparison} {number}"),
+                    format!("not (a {comparison} {number})"),
+                ] {
+                    let bound = Predicate::parse(&form)?.bind(&columns)?;
+                    let alone: Vec<Truth> =
+                        (0..7).map(|row| bound.evaluate(&columns, row)).collect();
+                    assert_eq!(bound.evaluate_all(&columns, 7), alone, "{form}");
+                    found += alone.iter().filter(|truth| truth.is_true()).count();
+                }
+            }
+        }
+        assert!(found > 100, "{found}");
+        Ok(())
+    }
+}

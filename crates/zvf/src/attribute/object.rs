@@ -1,0 +1,220 @@
+//! An attribute of objects, made of where their vertices are.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Map;
+use zvf_build::{Numbers, Values as Stored, migrate::TableRows};
+use zvf_format::{
+    fragment::FragmentIndex,
+    numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
+};
+use zvf_model::{grid::ChunkCoord, layout::Part, level::LevelId};
+use zvf_query::Objects;
+use zvf_store::Transaction;
+
+use super::{
+    AT_ONCE, AttributeSpec, AttributeWritten, Batch, Place, Values, made, present, raw_vertices,
+    root,
+};
+use crate::{
+    dataset::Dataset,
+    error::Error,
+    pyramid::form,
+    writing::{
+        objects::{Arrays, encoded},
+        run,
+    },
+};
+
+/// How the values of an object's vertices become one. Those that are NaN are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reduction {
+    /// Their mean.
+    Mean,
+    /// Their sum.
+    Sum,
+    /// The least.
+    Min,
+    /// The greatest.
+    Max,
+}
+
+/// What the vertices of each object have come to.
+struct Table {
+    reduction: Reduction,
+    columns: usize,
+    /// For each object and column what there is, and of how many values.
+    cells: Vec<(f64, u64)>,
+}
+
+impl Table {
+    fn new(reduction: Reduction, objects: usize, columns: usize) -> Self {
+        Self {
+            reduction,
+            columns,
+            cells: vec![(0.0, 0); objects.saturating_mul(columns)],
+        }
+    }
+
+    /// Adds rows of values to the objects that have them.
+    fn add(&mut self, rows: &NumericRows<'_>, owned: &[(u32, u32)]) {
+        for (object, row) in owned {
+            let (object, row) = (*object as usize, *row as usize);
+            for (column, number) in (0..self.columns).zip(0_u32..) {
+                let value = match rows.value(row, number) {
+                    Some(Value::Float(value)) => value,
+                    Some(Value::Int(value)) => float(value),
+                    Some(Value::UInt(value)) => float(value),
+                    Some(Value::Bool(value)) => f64::from(u8::from(value)),
+                    Some(Value::Complex { .. }) | None => f64::NAN,
+                };
+                let Some((so_far, count)) = self.cells.get_mut(object * self.columns + column)
+                else {
+                    continue;
+                };
+                if value.is_nan() {
+                    continue;
+                }
+                *so_far = match self.reduction {
+                    _ if *count == 0 => value,
+                    Reduction::Mean | Reduction::Sum => *so_far + value,
+                    Reduction::Min => so_far.min(value),
+                    Reduction::Max => so_far.max(value),
+                };
+                *count += 1;
+            }
+        }
+    }
+
+    /// A row for each object; absent where no vertex has a value.
+    fn rows(self, name: &str) -> TableRows {
+        let mut numbers = Numbers::new(Kind::Float64, self.columns);
+        let mut present = Vec::with_capacity(self.cells.len() / self.columns.max(1));
+        for row in self.cells.chunks(self.columns.max(1)) {
+            present.push(row.iter().any(|(_, count)| *count > 0));
+            for (value, count) in row {
+                let value = match (self.reduction, *count) {
+                    (_, 0) => f64::NAN,
+                    (Reduction::Mean, count) => value / float(count),
+                    _ => *value,
+                };
+                numbers.bytes.extend(value.to_le_bytes());
+            }
+        }
+        TableRows {
+            name: name.to_owned(),
+            values: Stored::Numbers(numbers),
+            present: Some(present),
+        }
+    }
+}
+
+/// The nearest float.
+#[expect(clippy::cast_precision_loss, reason = "values are summed as floats")]
+fn float(value: impl Into<i128>) -> f64 {
+    value.into() as f64
+}
+
+/// Stages the table; the new root.
+pub(super) async fn stage(
+    dataset: &Dataset,
+    transaction: &mut Transaction,
+    spec: &AttributeSpec,
+    reduction: Reduction,
+    values: Arc<Values>,
+) -> Result<(Bytes, AttributeWritten), Error> {
+    let place = Place::find(dataset, spec, "0/object_attributes").await?;
+    let session = dataset.session();
+    let objects = session.object_list(LevelId::FULL).await?;
+    let objects = objects.ok_or_else(|| spec.refused("the store has no objects"))?;
+    let (part, dtype) = raw_vertices(dataset, spec).await?;
+    let fragments = Part::VertexFragments;
+    let fragments = session.stored_part(LevelId::FULL, &fragments).await?;
+    let fragments = fragments.ok_or_else(|| spec.refused("vertices have no fragments"))?;
+    let columns = place.row / spec.kind.size();
+    let axes = dataset.root().axes.len();
+    // A position, a value, and whose it is.
+    let kept = (axes.saturating_mul(8)).saturating_add(place.row) + size_of::<(u32, u32)>();
+    let most = spec.memory / (kept as u64).max(1);
+    let mut table = Table::new(reduction, objects.len(), columns);
+    let mut written = AttributeWritten::default();
+    let (mut batch, mut owned) = (Batch::default(), Vec::new());
+    let chunks = part.chunks();
+    let mut waiting = chunks.chunks(AT_ONCE).peekable();
+    while let Some(some) = waiting.next() {
+        let cells = session.stored_cells(&part, some).await;
+        let indexes = session.stored_cells(&fragments, some).await;
+        for (chunk, (cell, index)) in some.iter().zip(cells.into_iter().zip(indexes)) {
+            let cell = cell.map_err(zvf_query::QueryError::from)?;
+            let index = index.map_err(zvf_query::QueryError::from)?;
+            let before = batch.vertices(axes);
+            batch.add(chunk, &cell, dtype, axes)?;
+            let index = FragmentIndex::parse(&index).map_err(|source| Error::Fragments {
+                node: fragments.node().clone(),
+                source,
+            })?;
+            let rows = before..batch.vertices(axes);
+            own(&objects, chunk, &index, rows, &mut owned).ok_or_else(|| Error::Attribute {
+                name: format!("0/vertex_fragments/{chunk}"),
+                why: "an object has a fragment, or a fragment a vertex, that is not there",
+            })?;
+        }
+        if waiting.peek().is_some() && batch.vertices(axes) < most {
+            continue;
+        }
+        let (full, rows) = (std::mem::take(&mut batch), std::mem::take(&mut owned));
+        written.vertices += full.vertices(axes);
+        written.chunks += full.rows.len() as u64;
+        written.batches += 1;
+        let (make, spec, row) = (Arc::clone(&values), spec.clone(), place.row);
+        table = run(move || {
+            let bytes = made(&*make, &full, axes, row, &spec)?;
+            let of_values = Dtype::new(spec.kind, ByteOrder::Little);
+            let width = u32::try_from(columns).ok().and_then(|n| n.try_into().ok());
+            let width = width.ok_or_else(|| spec.refused("a vertex has too many values"))?;
+            let values = NumericRows::parse(&bytes, of_values, width);
+            let values = values.map_err(|_| spec.refused("there are not whole values"))?;
+            table.add(&values, &rows);
+            Ok(table)
+        })
+        .await?;
+    }
+    let form = form(dataset).await?;
+    let rows = table.rows(&spec.name);
+    let mut outputs = form.object_attribute(&place.path, &Map::new(), &rows)?;
+    outputs.extend(present(dataset, "object_attributes").await?);
+    let staged = encoded(&Arrays::of(&outputs)?, outputs)?;
+    written.bytes = staged.iter().map(|(_, own)| own.len() as u64).sum();
+    let put = staged.iter().map(|(key, _)| key.clone()).collect();
+    transaction.put_each(staged).await?;
+    place.sweep(transaction, &put).await?;
+    Ok((root(transaction, chunks)?, written))
+}
+
+/// Adds which object has which rows of a batch: those of a chunk are `rows`. `None`
+/// when a row or fragment is not there.
+fn own(
+    objects: &Objects,
+    chunk: &ChunkCoord,
+    index: &FragmentIndex<'_>,
+    rows: core::ops::Range<u64>,
+    owned: &mut Vec<(u32, u32)>,
+) -> Option<()> {
+    let mut last = None;
+    for (fragment, place) in objects.owners_of(chunk).iter() {
+        // An object may name a fragment twice, as a path does that comes back.
+        if last.replace((fragment, place)) == Some((fragment, place)) {
+            continue;
+        }
+        let object = u32::try_from(place).ok()?;
+        for row in &index.rows(fragment)? {
+            let row = rows.start.checked_add(row)?;
+            if row >= rows.end {
+                return None;
+            }
+            owned.push((object, u32::try_from(row).ok()?));
+        }
+    }
+    Some(())
+}

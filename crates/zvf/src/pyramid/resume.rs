@@ -1,0 +1,34 @@
+//! Builds that go on where another was stopped.
+
+use zvf_model::level::LevelId;
+
+use super::{
+    CrossLevel, LevelDesign, PyramidOptions, metadata,
+    refresh::{self, LEVELS},
+    stats,
+};
+use crate::{dataset::Dataset, error::Error};
+
+/// Whether a level is there as it would be made now, and nothing changed since.
+pub(super) async fn is_made(
+    dataset: &Dataset,
+    level: LevelId,
+    design: &LevelDesign,
+    options: &PyramidOptions,
+) -> Result<bool, Error> {
+    if options.replace || !dataset.surveyed().await?.levels().contains(&level) {
+        return Ok(false);
+    }
+    let root = dataset.root();
+    let (storage, depth) = match design.additive {
+        true => (CrossLevel::None, 0),
+        false => (options.cross_level, options.depth_of()),
+    };
+    let is_linked =
+        metadata::stored(root) == storage && root.cross_level_depth == i32::try_from(depth).ok();
+    if !is_linked || root.other.contains_key(LEVELS) {
+        return Ok(false);
+    }
+    let says = refresh::attributes(dataset, &level.to_string()).await?;
+    Ok(stats::is_made(&says, design, &options.rules))
+}

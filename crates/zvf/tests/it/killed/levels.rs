@@ -1,0 +1,134 @@
+//! Processes that are killed while they make levels.
+
+use std::collections::BTreeMap;
+
+use zvf::{CreateOptions, Error, Levels, OpenOptions, PyramidOptions, Store, pyramid};
+use zvf_build::{GeometryKind, Profile};
+
+use super::{
+    child::{self, End},
+    kills::{Stop, nothing_left},
+    place::{Files, Place},
+    state::State,
+};
+use crate::{
+    block_on,
+    pyramids::random::wanted,
+    validated::own::is_sound,
+    written::random::{self, Case},
+};
+
+/// Kills of a store, spread evenly over its operations.
+const KILLS: usize = 16;
+
+/// A random store of a kind, and the levels that it gets.
+struct Build {
+    kind: GeometryKind,
+    seed: u64,
+}
+
+impl Build {
+    /// The first of few vertices that gets two levels.
+    fn first(kind: GeometryKind) -> Self {
+        let builds = (0..).map(|seed| Self { kind, seed });
+        let suits = |build: &Self| {
+            let case = random::case(build.seed, kind, Profile::V09);
+            let is_small = (4..16).contains(&case.geometry.vertices());
+            is_small && case.design.chunk_shape.is_some() && build.designs() == 2
+        };
+        let mut builds = builds.filter(suits);
+        builds.next().unwrap()
+    }
+
+    fn options(&self) -> PyramidOptions {
+        block_on(wanted(self.seed, self.kind, Profile::V09)).options
+    }
+
+    fn designs(&self) -> usize {
+        match self.options().levels {
+            Levels::Given(levels) => levels.len(),
+            Levels::Automatic(_) => 0,
+        }
+    }
+
+    /// A place with the store, and so many levels.
+    fn place(&self, store: &Files, levels: usize) -> Place {
+        let place = Place::folder();
+        block_on(place.fill(store));
+        let mut options = self.options();
+        if let Levels::Given(designs) = &mut options.levels {
+            designs.truncate(levels);
+        }
+        block_on(pyramid(&place.address(), &options)).unwrap();
+        place
+    }
+}
+
+/// What the other process does.
+pub(super) async fn perform(word: &str, address: &str, open: &OpenOptions) -> Result<(), Error> {
+    let (kind, seed) = word.split_once('/').unwrap();
+    let mut kinds = GeometryKind::ALL.into_iter();
+    let kind = kinds.find(|own| own.name() == kind).unwrap();
+    let mut options = wanted(seed.parse().unwrap(), kind, Profile::V09)
+        .await
+        .options;
+    options.open = open.clone();
+    pyramid(address, &options).await.map(drop)
+}
+
+async fn files(place: &Place) -> BTreeMap<String, Vec<u8>> {
+    let store = OpenOptions::default().open(&place.address()).unwrap();
+    State::files(&store).await.unwrap()
+}
+
+/// What is there is the levels that were complete, and who makes them again goes on
+/// after those and comes to the same.
+#[test]
+fn a_build_that_is_killed_leaves_whole_levels_and_goes_on() {
+    for kind in GeometryKind::ALL {
+        let build = Build::first(kind);
+        let about = format!("{kind:?}, seed {}", build.seed);
+        let job = format!("levels/{}/{}", kind.name(), build.seed);
+        let first = Place::folder();
+        let Case {
+            geometry, design, ..
+        } = random::case(build.seed, kind, Profile::V09);
+        let (address, options) = (first.address(), CreateOptions::default());
+        block_on(zvf::create(&address, geometry, design, &options)).unwrap();
+        let store = first.files();
+        let states: Vec<_> = (0..=2)
+            .map(|levels| block_on(files(&build.place(&store, levels))))
+            .collect();
+        let whole = Place::folder();
+        block_on(whole.fill(&store));
+        let End::Done { calls, .. } = child::run_job(&job, Stop::Never, &whole.address()) else {
+            panic!("killed by somebody else")
+        };
+        assert!(block_on(files(&whole)) == states[2], "{about}");
+        let mut seen = [0; 3];
+        for kill in 1..=KILLS.min(calls) {
+            let at = (kill * calls).div_ceil(KILLS.min(calls));
+            let place = Place::folder();
+            block_on(place.fill(&store));
+            let end = child::run_job(&job, Stop::At(at), &place.address());
+            assert_eq!(end, End::Killed, "{about}, at {at}");
+            let found = block_on(files(&place));
+            let levels = states.iter().position(|state| *state == found);
+            let levels =
+                levels.unwrap_or_else(|| panic!("half of a level: {about}, killed at {at}"));
+            seen[levels] += 1;
+            let options = build.options();
+            let again = block_on(async {
+                let store = Store::open(&place.address()).unwrap();
+                if kill % 5 == 0 {
+                    is_sound(&store, &about).await;
+                }
+                pyramid(&place.address(), &options).await.unwrap()
+            });
+            assert_eq!(again.there as usize, levels, "{about}, killed at {at}");
+            assert!(block_on(files(&place)) == states[2], "{about}, at {at}");
+            block_on(nothing_left(&place));
+        }
+        assert!(!seen.contains(&0), "{about}: {seen:?}");
+    }
+}

@@ -1,0 +1,186 @@
+"""A peer that is asked step by step, as `zvf-bench serve` is.
+
+Started with a folder of data (`zvf-bench data`) and a folder to write to. A line on the standard input is a step; a line of
+JSON on the standard output is what it took: seconds of each time it was done, by how many bytes memory grew, and vertices
+found. A step that a peer does not have gives `unable`.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import shutil
+import statistics
+import sys
+import time
+
+import numpy as np
+
+MOMENT = 0.02
+MOST = 200
+PATIENCE = 2.0
+
+
+class Data:
+    """What there is and what is asked, as the data's folder has it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        with open(f"{folder}/meta.json") as file:
+            self.meta = json.load(file)
+        self.kind = self.meta["kind"]
+        self.side = self.meta["side"]
+        self.ids = np.array(self.meta["ids"], np.int64)
+        self.objects = self.meta["objects"]
+        self.vertices = self.meta["vertices"]
+
+    def names(self):
+        return sorted(name[:-4] for name in os.listdir(self.folder) if name.endswith(".npy"))
+
+    def load(self, name):
+        return np.load(f"{self.folder}/{name}.npy")
+
+    def attributes(self, scope):
+        start = scope + "_"
+        return {name[len(start):]: self.load(name) for name in self.names() if name.startswith(start)}
+
+    def boxes(self, share):
+        return [np.array(corners) for corners in self.meta["boxes"][share]["corners"]]
+
+
+def z_order(positions, side):
+    """Rows along a curve that keeps neighbours together."""
+
+    def spread(x):
+        for shift, mask in ((32, 0x1F00000000FFFF), (16, 0x1F0000FF0000FF), (8, 0x100F00F00F00F00F),
+                            (4, 0x10C30C30C30C30C3), (2, 0x1249249249249249)):
+            x = (x | (x << np.uint64(shift))) & np.uint64(mask)
+        return x
+
+    cells = (positions / np.float32(side) * 1023).astype(np.uint64)
+    code = spread(cells[:, 0]) | (spread(cells[:, 1]) << np.uint64(1)) | (spread(cells[:, 2]) << np.uint64(2))
+    return np.argsort(code, kind="stable")
+
+
+def inside(positions, corners):
+    low, high = corners.astype(np.float64)
+    held = (positions[:, 0] >= low[0]) & (positions[:, 0] <= high[0])
+    for axis in (1, 2):
+        held &= (positions[:, axis] >= low[axis]) & (positions[:, axis] <= high[axis])
+    return held
+
+
+def paths_inside(positions, offsets, corners):
+    """Numbers of the paths that have a vertex in a box."""
+    rows = np.nonzero(inside(positions, corners))[0]
+    return np.unique(np.searchsorted(offsets, rows, side="right") - 1)
+
+
+def remove(path):
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.exists(path):
+        os.remove(path)
+
+
+def size(path):
+    if os.path.isfile(path):
+        return os.path.getsize(path)
+    return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
+
+
+def _status(name):
+    with open("/proc/self/status") as file:
+        for line in file:
+            if line.startswith(name):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _once(work):
+    start = time.perf_counter()
+    done = work()
+    took = time.perf_counter() - start
+    return took, done
+
+
+def _measure(peer, step):
+    if step.startswith("box "):
+        boxes = peer.data.boxes(step[4:])
+
+        def once():
+            found, times = 0, []
+            for corners in boxes:
+                took, done = _once(lambda corners=corners: peer.box(corners))
+                times.append(took)
+                found += peer.count(done)
+                # Where a box takes seconds, others tell no more.
+                if sum(times) > PATIENCE:
+                    break
+            return statistics.median(times), found
+    else:
+        work = getattr(peer, step, None)
+        if work is None:
+            return {"unable": "no such thing here"}
+
+        def once():
+            # What can be got ready without being part of the work.
+            ready = getattr(peer, f"before_{step}", None)
+            if ready is not None:
+                ready()
+            took, done = _once(work)
+            return took, peer.count(done)
+
+    gc.collect()
+    before = None
+    with contextlib.suppress(OSError):
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+        before = _status("VmRSS:")
+    start, seconds = time.perf_counter(), []
+    while True:
+        took, found = once()
+        seconds.append(took)
+        is_over = time.perf_counter() - start > MOMENT or len(seconds) == MOST
+        if is_over or step in ("write", "pyramid"):
+            break
+    peak = None if before is None else max(0, _status("VmHWM:") - before)
+    return {"seconds": seconds, "peak": peak, "found": int(found)}
+
+
+class Peer:
+    """What all peers share. A step is a method of its name; what it gives is counted by `count`."""
+
+    name = "peer"
+
+    def __init__(self, data, folder):
+        self.data = data
+        self.path = f"{folder}/{self.name}-{data.kind}-{data.vertices}"
+
+    def count(self, done):
+        return 0 if done is None else len(done)
+
+
+def serve(kind_of_peer):
+    """Answers steps until the input ends."""
+    answers = sys.stdout
+    sys.stdout = sys.stderr
+    data, folder = sys.argv[1:3]
+    os.makedirs(folder, exist_ok=True)
+    peer = kind_of_peer(Data(data), folder)
+    for line in sys.stdin:
+        step = line.strip()
+        try:
+            if step == "size":
+                answer = {"bytes": size(peer.path)}
+            elif step == "version":
+                answer = {"version": peer.version()}
+            else:
+                answer = _measure(peer, step)
+        except NotImplementedError as error:
+            answer = {"unable": str(error)}
+        except Exception as error:  # noqa: BLE001 - what a peer cannot do is a result
+            answer = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    remove(peer.path)

@@ -1,0 +1,227 @@
+//! The public items of a crate, by the path under which users have them.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::types::{bounds, generics, path, shown, signature, text};
+
+/// A line for each, in order.
+pub(super) fn lines(json: &Value) -> Result<String> {
+    let root = text(&json["root"]);
+    let mut walk = Walk {
+        index: &json["index"],
+        lines: BTreeSet::new(),
+    };
+    let name = json["index"][&root]["name"]
+        .as_str()
+        .context("a crate without name")?;
+    walk.module(&root, name)?;
+    let lines: Vec<String> = walk.lines.into_iter().collect();
+    Ok(lines.join("\n") + "\n")
+}
+
+struct Walk<'a> {
+    index: &'a Value,
+    lines: BTreeSet<String>,
+}
+
+impl<'a> Walk<'a> {
+    fn get(&self, id: &str) -> Option<&'a Value> {
+        self.index.get(id)
+    }
+
+    fn module(&mut self, id: &str, at: &str) -> Result<()> {
+        let module = self.get(id).context("a module that is not there")?;
+        for item in ids(&module["inner"]["module"]["items"]) {
+            if let Some(item) = self.get(&item) {
+                self.item(item, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: &'a Value, at: &str) -> Result<()> {
+        if item["visibility"] != "public" {
+            return Ok(());
+        }
+        let inner = item["inner"].as_object().and_then(|it| it.iter().next());
+        let (kind, of) = inner.context("an item that is nothing")?;
+        let name = item["name"].as_str().unwrap_or_default();
+        let here = format!("{at}::{name}");
+        let generic = generics(&of["generics"]);
+        match kind.as_str() {
+            "module" => {
+                self.lines.insert(format!("{here}: module"));
+                self.module(&text(&item["id"]), &here)?;
+            }
+            "use" => self.used(of, at)?,
+            "struct" => {
+                self.lines.insert(format!("{here}: struct{generic}"));
+                let kind = &of["kind"];
+                let tuple = kind["tuple"]
+                    .as_array()
+                    .map(|list| ids(&Value::from(list.clone())));
+                for field in ids(&kind["plain"]["fields"])
+                    .into_iter()
+                    .chain(tuple.unwrap_or_default())
+                {
+                    self.field(&field, &here, true);
+                }
+                self.impls(of, &here);
+            }
+            "enum" => {
+                self.lines.insert(format!("{here}: enum{generic}"));
+                for id in ids(&of["variants"]) {
+                    self.variant(&id, &here);
+                }
+                self.impls(of, &here);
+            }
+            "trait" => {
+                let above = bounds(&of["bounds"]);
+                let above = if above.is_empty() {
+                    above
+                } else {
+                    format!(": {above}")
+                };
+                self.lines.insert(format!("{here}: trait{generic}{above}"));
+                self.members(&of["items"], &here);
+            }
+            "function" => self.function(of, &here),
+            "type_alias" => {
+                self.lines
+                    .insert(format!("{here}: type{generic} = {}", shown(&of["type"])));
+            }
+            "constant" => {
+                self.lines
+                    .insert(format!("{here}: const {}", shown(&of["type"])));
+            }
+            other => {
+                self.lines.insert(format!("{here}: {other}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is named again: an item of this crate is listed where users find it.
+    fn used(&mut self, of: &'a Value, at: &str) -> Result<()> {
+        let target = self.get(&text(&of["id"]));
+        match (target, of["is_glob"] == true) {
+            (Some(_), true) => self.module(&text(&of["id"]), at),
+            (Some(item), false) if item["name"] == of["name"] => self.item(item, at),
+            _ => {
+                let name = text(&of["name"]);
+                self.lines
+                    .insert(format!("{at}::{name}: {}", text(&of["source"])));
+                Ok(())
+            }
+        }
+    }
+
+    fn function(&mut self, of: &Value, here: &str) {
+        let header = &of["header"];
+        let word = |is: &str, word: &'static str| if header[is] == true { word } else { "" };
+        let generic = generics(&of["generics"]);
+        let (is_const, is_async) = (word("is_const", "const "), word("is_async", "async "));
+        let sig = signature(&of["sig"]);
+        self.lines
+            .insert(format!("{here}: {is_const}{is_async}fn{generic}{sig}"));
+    }
+
+    fn field(&mut self, id: &str, here: &str, only_public: bool) {
+        let Some(field) = self.get(id) else { return };
+        if only_public && field["visibility"] != "public" {
+            return;
+        }
+        let name = text(&field["name"]);
+        let of = shown(&field["inner"]["struct_field"]);
+        self.lines.insert(format!("{here}.{name}: {of}"));
+    }
+
+    fn variant(&mut self, id: &str, here: &str) {
+        let Some(variant) = self.get(id) else { return };
+        let here = format!("{here}::{}", text(&variant["name"]));
+        self.lines.insert(format!("{here}: variant"));
+        let kind = &variant["inner"]["variant"]["kind"];
+        for field in ids(&kind["struct"]["fields"])
+            .into_iter()
+            .chain(ids(&kind["tuple"]))
+        {
+            self.field(&field, &here, false);
+        }
+    }
+
+    fn impls(&mut self, of: &Value, here: &str) {
+        for id in ids(&of["impls"]) {
+            let Some(inner) = self.get(&id).map(|it| &it["inner"]["impl"]) else {
+                continue;
+            };
+            if inner["is_synthetic"] == true || !inner["blanket_impl"].is_null() {
+                continue;
+            }
+            match inner["trait"].is_null() {
+                true => self.members(&inner["items"], here),
+                false => {
+                    self.lines
+                        .insert(format!("{here}: impl {}", path(&inner["trait"])));
+                }
+            }
+        }
+    }
+
+    /// Of an inherent impl or a trait.
+    fn members(&mut self, items: &Value, here: &str) {
+        for id in ids(items) {
+            let Some(item) = self.get(&id) else { continue };
+            if !["public", "default"].contains(&item["visibility"].as_str().unwrap_or_default()) {
+                continue;
+            }
+            let here = format!("{here}::{}", text(&item["name"]));
+            if let Some(of) = item["inner"].get("function") {
+                self.function(of, &here);
+            } else if let Some(of) = item["inner"].get("assoc_const") {
+                self.lines
+                    .insert(format!("{here}: const {}", shown(&of["type"])));
+            } else if let Some(of) = item["inner"].get("assoc_type") {
+                self.lines
+                    .insert(format!("{here}: type {}", bounds(&of["bounds"])));
+            }
+        }
+    }
+}
+
+fn ids(list: &Value) -> Vec<String> {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter(|id| !id.is_null()).map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::lines;
+
+    #[test]
+    fn items_are_listed_where_users_find_them() {
+        let public = |name: &str, inner| json!({ "id": 9, "name": name, "visibility": "public", "inner": inner });
+        let sig = json!({ "inputs": [["self", { "borrowed_ref": { "lifetime": null, "is_mutable": false,
+            "type": { "generic": "Self" } } }]], "output": { "primitive": "u64" } });
+        let json = json!({ "root": 0, "index": {
+            "0": public("c", json!({ "module": { "items": [1, 2] } })),
+            "1": { "name": "hidden", "visibility": "crate", "inner": { "module": { "items": [3] } } },
+            "2": public("", json!({ "use": { "id": 3, "name": "S", "source": "hidden::S", "is_glob": false } })),
+            "3": public("S", json!({ "struct": { "kind": { "plain": { "fields": [4] } },
+                "generics": { "params": [] }, "impls": [5] } })),
+            "4": public("f", json!({ "struct_field": { "slice": { "primitive": "u8" } } })),
+            "5": { "visibility": "default", "inner": { "impl": { "trait": null, "is_synthetic": false,
+                "blanket_impl": null, "items": [6] } } },
+            "6": public("len", json!({ "function": { "sig": sig, "header": {}, "generics": { "params": [] } } })),
+        } });
+        let found = lines(&json).unwrap();
+        assert_eq!(
+            found,
+            "c::S.f: [u8]\nc::S: struct\nc::S::len: fn(&self) -> u64\n"
+        );
+    }
+}

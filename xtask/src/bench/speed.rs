@@ -1,0 +1,349 @@
+//! Speed beside everybody else: times in the process, costs in a bucket, scaling.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "sizes and counts of figures that are shown with three digits"
+)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    metadata,
+    run::{self, Run, cargo, exists, program},
+    stage::Done,
+    workspace,
+};
+
+mod bars;
+mod peers;
+mod report;
+mod scaling;
+mod worker;
+
+use worker::Worker;
+
+/// Where the report goes.
+const REPORT: &str = "docs/performance.md";
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    /// In three minutes: less of everything.
+    pub(super) quick: bool,
+    /// Stores of 10^8 vertices in a bucket, too.
+    pub(super) huge: bool,
+}
+
+impl Extent {
+    /// Kinds and vertices that are compared.
+    fn sets(self) -> Vec<(&'static str, u64)> {
+        let kinds = ["points", "streamlines", "skeletons", "mesh", "graph"];
+        if self.quick {
+            return kinds.map(|kind| (kind, 100_000)).to_vec();
+        }
+        let large = ["points", "streamlines"].map(|kind| (kind, 10_000_000));
+        let sets = kinds.map(|kind| (kind, 1_000_000)).into_iter();
+        sets.chain(large).collect()
+    }
+
+    fn buckets(self) -> Vec<(&'static str, u64)> {
+        let mut sets = self.sets();
+        if self.huge {
+            sets.extend(["points", "streamlines"].map(|kind| (kind, 100_000_000)));
+        }
+        sets
+    }
+}
+
+/// Measures all there is, and writes the figures and the report.
+pub(super) fn run(extent: Extent) -> Result<Done> {
+    let binary = run::built(cargo(
+        "build --quiet --locked --release --package zvf-bench --bin zvf-bench",
+    ))?;
+    let scratch = metadata::scratch("xtask/speed")?;
+    let python = peers::python();
+    let mut versions = vec![format!("zvf {}", env!("CARGO_PKG_VERSION"))];
+    let mut sets = Vec::new();
+    for (kind, vertices) in extent.sets() {
+        println!("{kind}, {vertices} vertices");
+        let set = Set {
+            kind,
+            vertices,
+            binary: &binary,
+            folder: scratch.join(format!("{kind}-{vertices}")),
+        };
+        sets.push(set.measure(python.as_deref(), extent, &mut versions)?);
+    }
+    let mut buckets = Vec::new();
+    for (kind, vertices) in extent.buckets() {
+        println!("{kind}, {vertices} vertices in a bucket");
+        let asked = program(&binary).words("bucket").arg(kind);
+        let text = asked.arg(vertices.to_string()).read()?;
+        buckets.push(serde_json::from_str::<Value>(&text)?);
+    }
+    println!("scaling");
+    let scaling = scaling::measure(&binary, &scratch, extent.quick)?;
+    let all = json!({
+        "machine": machine()?,
+        "quick": extent.quick,
+        "versions": versions,
+        "sets": sets,
+        "buckets": buckets,
+        "scaling": scaling,
+    });
+    fs::write(
+        scratch.join("speed.json"),
+        serde_json::to_string_pretty(&all)?,
+    )?;
+    let report = report::written(&all)?;
+    // A quick run says less, and leaves the page as it is.
+    let path = match extent.quick {
+        true => scratch.join("performance.md"),
+        false => workspace::root().join(REPORT),
+    };
+    fs::write(&path, report)?;
+    println!(
+        "written to {} and {}",
+        path.display(),
+        scratch.join("speed.json").display()
+    );
+    Ok(match python {
+        Some(_) => Done::Passed,
+        None => Done::InPart("no peers were measured".to_owned()),
+    })
+}
+
+/// A kind of geometry of a size.
+struct Set<'a> {
+    kind: &'static str,
+    vertices: u64,
+    binary: &'a Path,
+    folder: PathBuf,
+}
+
+/// Rounds, in which all sides take turns.
+const ROUNDS: usize = 5;
+/// Seconds after which a step of one side is not repeated.
+const PATIENCE: f64 = 2.0;
+
+impl Set<'_> {
+    fn measure(
+        &self,
+        python: Option<&Path>,
+        extent: Extent,
+        versions: &mut Vec<String>,
+    ) -> Result<Value> {
+        let (data, stores) = (self.folder.join("data"), self.folder.join("stores"));
+        let vertices = self.vertices.to_string();
+        let export = program(self.binary)
+            .words("data")
+            .arg(self.kind)
+            .arg(&vertices);
+        export.arg(&data).run()?;
+        let mut sides = Vec::new();
+        for form in ["plain", "zstd"] {
+            let run = ours(self.binary, self.kind, self.vertices, form, &stores);
+            sides.push(Worker::start(&format!("zvf {form}"), run)?);
+        }
+        if let Some(python) = python {
+            sides.extend(peers::started(python, self.kind, &data, &stores, versions)?);
+        }
+        let rounds = if extent.quick { 3 } else { ROUNDS };
+        let mut steps = Map::new();
+        for step in self.steps() {
+            let times = in_turns(&mut sides, &step, rounds, |side| self.asks(side, &step));
+            steps.insert(step, times);
+        }
+        let sizes = sides.iter_mut().map(|side| {
+            let size = side.ask("size");
+            (side.name.clone(), size["bytes"].clone())
+        });
+        let sizes: Map<_, _> = sizes.collect();
+        drop(sides);
+        let about = fs::read_to_string(data.join("meta.json"))?;
+        let about: Value = serde_json::from_str(&about)?;
+        fs::remove_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        Ok(json!({
+            "kind": self.kind,
+            "vertices": about["vertices"],
+            "objects": about["objects"],
+            "raw": about["raw_bytes"],
+            "boxes": about["boxes"],
+            "steps": steps,
+            "sizes": sizes,
+        }))
+    }
+
+    fn steps(&self) -> Vec<String> {
+        let of_objects: &[&str] = match self.kind {
+            "points" => &["filter"],
+            "streamlines" | "skeletons" => &["one", "hundred"],
+            _ => &[],
+        };
+        let first = ["write", "open", "whole", "stream", "floor"];
+        let boxes = ["box 0.1", "box 1", "box 10"];
+        let steps = first.iter().chain(&boxes).chain(of_objects);
+        let steps = steps.chain(&["validate", "pyramid"]);
+        steps.map(ToString::to_string).collect()
+    }
+
+    /// Whether a side is asked for a step: what takes minutes, once.
+    fn asks(&self, side: &str, step: &str) -> bool {
+        match (side, step) {
+            ("zvf plain", "validate" | "pyramid" | "floor") => false,
+            ("zarr-vectors", "validate" | "pyramid") => self.vertices <= 1_000_000,
+            ("zvf zstd", _) => true,
+            (_, "stream" | "floor") => side.starts_with("zvf"),
+            _ => true,
+        }
+    }
+}
+
+/// Our side, as it takes steps.
+fn ours(binary: &Path, kind: &str, vertices: u64, form: &str, folder: &Path) -> Run {
+    let run = program(binary)
+        .words("serve")
+        .arg(kind)
+        .arg(vertices.to_string());
+    run.arg(form).arg(folder)
+}
+
+/// Times of a step on all sides, which take turns. The first is not counted: it warms up.
+fn in_turns(
+    sides: &mut [Worker],
+    step: &str,
+    rounds: usize,
+    is_asked: impl Fn(&str) -> bool,
+) -> Value {
+    let mut all = vec![Times::default(); sides.len()];
+    for round in 0..=rounds {
+        for (side, times) in sides.iter_mut().zip(&mut all) {
+            if times.is_over || !is_asked(&side.name) {
+                continue;
+            }
+            times.take(&side.ask(step), round == 0);
+        }
+    }
+    let pairs = sides.iter().zip(all);
+    let pairs = pairs.filter_map(|(side, times)| Some((side.name.clone(), times.summary()?)));
+    Value::Object(pairs.collect())
+}
+
+/// What came of a step on one side.
+#[derive(Clone, Default)]
+struct Times {
+    seconds: Vec<f64>,
+    peak: Option<u64>,
+    found: u64,
+    why: Option<String>,
+    is_over: bool,
+}
+
+impl Times {
+    fn take(&mut self, answer: &Value, warms_up: bool) {
+        let seconds = answer["seconds"].as_array();
+        let seconds: Vec<f64> = seconds
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_f64)
+            .collect();
+        if seconds.is_empty() {
+            self.is_over = true;
+            let why = answer["error"].as_str();
+            self.why = why.map(str::to_owned);
+            return;
+        }
+        self.peak = self.peak.max(answer["peak"].as_u64());
+        self.found = answer["found"].as_u64().unwrap_or(0);
+        let is_slow = seconds.iter().any(|each| *each > PATIENCE);
+        if !warms_up || is_slow {
+            self.seconds.extend(seconds);
+        }
+        self.is_over = is_slow;
+    }
+
+    fn summary(mut self) -> Option<Value> {
+        if let Some(why) = self.why {
+            return Some(json!({ "error": why }));
+        }
+        self.seconds.sort_by(f64::total_cmp);
+        let (least, most) = (*self.seconds.first()?, *self.seconds.last()?);
+        Some(json!({
+            "median": median(&self.seconds),
+            "min": least,
+            "max": most,
+            "n": self.seconds.len(),
+            "peak": self.peak,
+            "found": self.found,
+        }))
+    }
+}
+
+/// Of sorted numbers.
+fn median(sorted: &[f64]) -> f64 {
+    let middle = |at: usize| sorted.get(at).copied().unwrap_or(f64::NAN);
+    f64::midpoint(
+        middle(sorted.len() / 2),
+        middle(sorted.len().saturating_sub(1) / 2),
+    )
+}
+
+/// What it ran on.
+fn machine() -> Result<Value> {
+    let first = |path: &str, name: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.split_once(':'));
+        value.map(|(_, value)| value.trim().to_owned())
+    };
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default().to_owned();
+    let rustc = program("rustc").words("--version").read()?;
+    let system = match exists("uname") {
+        true => program("uname").words("-sr").read()?,
+        false => std::env::consts::OS.to_owned(),
+    };
+    Ok(json!({
+        "processor": first("/proc/cpuinfo", "model name"),
+        "memory": first("/proc/meminfo", "MemTotal"),
+        "cores": cores,
+        "load": load,
+        "rustc": rustc.trim(),
+        "system": system.trim(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_round_warms_up_unless_it_is_slow() {
+        let mut times = Times::default();
+        times.take(&json!({"seconds": [9e-3], "peak": 5}), true);
+        times.take(&json!({"seconds": [1e-3, 3e-3], "peak": 2}), false);
+        let summary = times.summary().unwrap();
+        assert_eq!(summary["median"], json!(2e-3));
+        assert_eq!((&summary["n"], &summary["peak"]), (&json!(2), &json!(5)));
+        let mut times = Times::default();
+        times.take(&json!({"seconds": [7.0]}), true);
+        assert!(times.is_over);
+        assert_eq!(times.summary().unwrap()["median"], json!(7.0));
+    }
+
+    #[test]
+    fn what_cannot_be_done_has_no_figures_and_what_fails_says_why() {
+        let mut times = Times::default();
+        times.take(&json!({"unable": "no such thing here"}), true);
+        assert_eq!(times.summary(), None);
+        let mut times = Times::default();
+        times.take(&json!({"error": "broken"}), true);
+        assert_eq!(times.summary(), Some(json!({"error": "broken"})));
+    }
+}

@@ -1,0 +1,219 @@
+//! What speed has to be, and whether it is.
+
+use serde_json::Value;
+
+/// Something that is asked of the figures.
+pub(super) struct Bar {
+    pub(super) what: String,
+    pub(super) set: String,
+    pub(super) is: f64,
+    pub(super) must: f64,
+    /// Whether it is the least that will do, or the most.
+    least: bool,
+    pub(super) unit: &'static str,
+}
+
+impl Bar {
+    pub(super) fn is_met(&self) -> bool {
+        if self.least {
+            self.is >= self.must
+        } else {
+            self.is <= self.must
+        }
+    }
+
+    pub(super) fn bound(&self) -> String {
+        let sign = if self.least { "≥" } else { "≤" };
+        format!("{sign} {}{}", self.must, self.unit)
+    }
+}
+
+/// All that can be said of a set of figures.
+pub(super) fn of(set: &Value) -> Vec<Bar> {
+    let kind = set["kind"].as_str().unwrap_or_default();
+    let mut bars = Bars {
+        set,
+        name: format!("{kind}, {}", set["vertices"]),
+        found: Vec::new(),
+    };
+    bars.whole(kind);
+    bars.boxes(kind);
+    bars.objects(kind);
+    if kind == "points" {
+        bars.ratio("filter against Lance", "filter", "lance", "zvf plain", 2.0);
+    }
+    bars.ratio(
+        "write against zarr-vectors",
+        "write",
+        "zarr-vectors",
+        "zvf zstd",
+        8.0,
+    );
+    bars.ratio(
+        "levels against zarr-vectors",
+        "pyramid",
+        "zarr-vectors",
+        "zvf zstd",
+        10.0,
+    );
+    bars.ratio(
+        "validation against zarr-vectors",
+        "validate",
+        "zarr-vectors",
+        "zvf zstd",
+        50.0,
+    );
+    bars.throughput();
+    for step in ["write", "pyramid"] {
+        bars.memory(step);
+    }
+    bars.found
+}
+
+struct Bars<'a> {
+    set: &'a Value,
+    name: String,
+    found: Vec<Bar>,
+}
+
+impl Bars<'_> {
+    fn add(&mut self, what: &str, is: f64, must: f64, least: bool, unit: &'static str) {
+        self.found.push(Bar {
+            what: what.to_owned(),
+            set: self.name.clone(),
+            is,
+            must,
+            least,
+            unit,
+        });
+    }
+
+    fn median(&self, step: &str, side: &str) -> Option<f64> {
+        self.set["steps"][step][side]["median"].as_f64()
+    }
+
+    /// How many times faster than another we are.
+    fn ratio(&mut self, what: &str, step: &str, other: &str, ours: &str, must: f64) {
+        let pair = self.median(step, other).zip(self.median(step, ours));
+        if let Some((other, ours)) = pair {
+            self.add(what, other / ours, must, true, "×");
+        }
+    }
+
+    fn whole(&mut self, kind: &str) {
+        if matches!(kind, "points" | "streamlines") {
+            self.ratio(
+                "whole, uncompressed, against .npy",
+                "whole",
+                "npy",
+                "zvf plain",
+                0.4,
+            );
+        }
+        self.ratio("whole against Lance", "whole", "lance", "zvf plain", 1.0);
+        self.ratio("whole against TRX", "whole", "trx", "zvf plain", 1.0);
+        let floor = self.median("floor", "zvf zstd");
+        if let Some((whole, floor)) = self.median("whole", "zvf zstd").zip(floor) {
+            self.add(
+                "whole, zstd, over reading and decoding",
+                whole / floor,
+                1.3,
+                false,
+                "×",
+            );
+        }
+    }
+
+    fn boxes(&mut self, kind: &str) {
+        let (peer, form) = match kind {
+            "points" => ("lance", "zvf plain"),
+            "graph" => ("parquet", "zvf zstd"),
+            "streamlines" => ("trx", "zvf plain"),
+            _ => ("precomputed", "zvf zstd"),
+        };
+        let must = if kind == "points" { 8.0 } else { 100.0 };
+        for share in ["0.1", "1", "10"] {
+            let step = format!("box {share}");
+            let what = format!("box {share} % against {peer}");
+            self.ratio(&what, &step, peer, form, 2.0);
+            let what = format!("box {share} % against zarr-vectors");
+            self.ratio(&what, &step, "zarr-vectors", "zvf zstd", must);
+        }
+    }
+
+    fn objects(&mut self, kind: &str) {
+        let [plain, zstd] = match kind {
+            "streamlines" => [0.05, 0.5],
+            "skeletons" => [0.15, 0.9],
+            _ => return,
+        };
+        let bounds = [("one", "zvf plain", plain), ("one", "zvf zstd", zstd)];
+        let hundred = [("hundred", "zvf plain", 1.0), ("hundred", "zvf zstd", 20.0)];
+        for (step, side, most) in bounds.into_iter().chain(hundred) {
+            if let Some(median) = self.median(step, side) {
+                let count = if step == "one" {
+                    "one object"
+                } else {
+                    "100 objects"
+                };
+                self.add(
+                    &format!("{count}, {side}"),
+                    median * 1e3,
+                    most,
+                    false,
+                    " ms",
+                );
+            }
+        }
+    }
+
+    /// Raw bytes that one core writes in a second.
+    fn throughput(&mut self) {
+        let raw = self.set["raw"].as_f64();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if let Some((raw, median)) = raw.zip(self.median("write", "zvf zstd")) {
+            let each = raw / 1e6 / median / cores as f64;
+            self.add("write, zstd, a core", each, 100.0, true, " MB/s");
+        }
+    }
+
+    fn memory(&mut self, step: &str) {
+        let raw = self.set["raw"].as_f64();
+        let peak = self.set["steps"][step]["zvf zstd"]["peak"].as_f64();
+        if let Some((raw, peak)) = raw.zip(peak) {
+            let what = match step {
+                "write" => "memory of writing, what is written included, of raw",
+                _ => "memory of levels, of raw",
+            };
+            self.add(what, peak / raw, 2.0, false, "×");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn bars_are_met_by_figures_alone() {
+        let set = json!({
+            "kind": "points", "vertices": 1000, "raw": 1_000_000,
+            "steps": {
+                "whole": {"npy": {"median": 1.0}, "zvf plain": {"median": 2.0}, "zvf zstd": {"median": 2.0}},
+                "floor": {"zvf zstd": {"median": 1.0}},
+                "write": {"zvf zstd": {"median": 0.001, "peak": 3_000_000}},
+            },
+        });
+        let bars = of(&set);
+        let met = |what: &str| {
+            let found = bars.iter().find(|bar| bar.what.starts_with(what));
+            found.map(Bar::is_met)
+        };
+        assert_eq!(met("whole, uncompressed"), Some(true));
+        assert_eq!(met("whole, zstd"), Some(false));
+        assert_eq!(met("memory of writing"), Some(false));
+        assert_eq!(met("whole against Lance"), None);
+    }
+}

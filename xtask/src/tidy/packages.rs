@@ -1,0 +1,99 @@
+//! What is published can be: each package says what it is, and holds its sources, licences and README, and no
+//! test data.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::{metadata, run::cargo};
+
+/// Bytes of files in a package.
+const MOST: u64 = 2 << 20;
+/// Files that each has to have.
+const NEEDED: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+
+pub(crate) fn findings() -> Result<Vec<String>> {
+    let packages = metadata::read()?["packages"].as_array();
+    let packages = packages.context("cargo metadata without packages")?;
+    let mut findings = Vec::new();
+    for package in packages {
+        // Of the workspace, and not `publish = false`.
+        if package["source"].is_null() && package["publish"].is_null() {
+            findings.extend(of_package(package)?);
+        }
+    }
+    Ok(findings)
+}
+
+fn of_package(package: &Value) -> Result<Vec<String>> {
+    let name = package["name"].as_str().context("a package without name")?;
+    let mut wrong = described(package);
+    let manifest = package["manifest_path"].as_str().context("no manifest")?;
+    let folder = std::path::Path::new(manifest).with_file_name("");
+    let list = cargo("package --list --allow-dirty --package")
+        .arg(name)
+        .read()?;
+    let mut size = 0;
+    for file in list.lines() {
+        let is_source = file.starts_with("src/") || file.starts_with("examples/");
+        let is_made = ["Cargo.lock", "Cargo.toml.orig", ".cargo_vcs_info.json"].contains(&file);
+        if !is_source && !is_made && !NEEDED.contains(&file) {
+            wrong.push(format!("holds {file}"));
+        }
+        size += std::fs::metadata(folder.join(file)).map_or(0, |file| file.len());
+    }
+    let lacks = NEEDED
+        .iter()
+        .filter(|file| !list.lines().any(|line| line == **file));
+    wrong.extend(lacks.map(|file| format!("lacks {file}")));
+    if size > MOST {
+        wrong.push(format!("holds {size} bytes, more than {MOST}"));
+    }
+    Ok(wrong
+        .into_iter()
+        .map(|why| format!("package {name} {why}"))
+        .collect())
+}
+
+/// What a manifest does not say, or says in a form that registries refuse.
+fn described(package: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for field in ["description", "documentation", "license", "readme"] {
+        if package[field].as_str().is_none_or(str::is_empty) {
+            wrong.push(format!("has no {field}"));
+        }
+    }
+    for field in ["keywords", "categories"] {
+        let words = package[field]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let is_long = |word: &Value| word.as_str().is_none_or(|word| word.len() > 20);
+        if words.is_empty() || words.len() > 5 || (field == "keywords" && words.iter().any(is_long))
+        {
+            wrong.push(format!(
+                "has {} {field}; 1 to 5 short ones are taken",
+                words.len()
+            ));
+        }
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_registry_refuses_is_found() {
+        let good = json!({ "description": "d", "license": "MIT",
+            "documentation": "https://docs.rs/d", "readme": "README.md",
+            "keywords": ["zarr"], "categories": ["science"] });
+        assert!(described(&good).is_empty());
+        let mut bad = good.clone();
+        bad["readme"] = Value::Null;
+        bad["keywords"] = json!(["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(described(&bad).len(), 2);
+    }
+}
