@@ -19,13 +19,10 @@ use crate::{
 
 /// Draws a store as a picture: points, lines, skeletons, graphs and meshes, with what
 /// colours mean, a scale bar and the axes.
-///
-/// Examples:
-///   zvf render tracts.zv -o tracts.png
-///   zvf render tracts.zv -o fa.png --color fa --view sagittal
-///   zvf render cells.zv -o corner.png --color type --bbox 0,0,0,50,50,50 --background light
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = "Examples:
+  zvf render tracts.zv -o tracts.png
+  zvf render tracts.zv -o fa.png --color fa --view sagittal")]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct Arguments {
     /// A folder, a .zip file, or an address of a kind this build knows.

@@ -1,5 +1,7 @@
 //! Putting columns together out of cells.
 
+mod finished;
+
 use core::ops::Range;
 use std::sync::Arc;
 
@@ -15,6 +17,8 @@ use crate::{
     predicate::{Cell, Number, Scope, Values as ColumnValues},
     vertices::Runs,
 };
+
+pub(crate) use finished::FinishedView;
 
 /// Appends rows of `bytes`, little-endian.
 pub(crate) fn push_runs(
@@ -557,56 +561,4 @@ fn code_of(value: Value, fill: Option<i64>, categories: u32) -> Result<Option<u3
     };
     let code = code.filter(|code| *code < categories);
     code.map(Some).ok_or(Fault::Range)
-}
-
-/// A finished column, row by row or through a list of rows.
-pub(crate) struct FinishedView<'a> {
-    pub(crate) scope: Scope,
-    pub(crate) column: &'a Column,
-    /// For each row of the predicate, the row of the column; `None` for all in
-    /// order.
-    pub(crate) rows: Option<&'a [Option<usize>]>,
-}
-
-impl ColumnView for FinishedView<'_> {
-    fn scope(&self) -> Scope {
-        self.scope
-    }
-
-    fn name(&self) -> &str {
-        &self.column.name
-    }
-
-    fn channels(&self) -> Option<u32> {
-        match &self.column.values {
-            Values::Numbers(rows) => Some(rows.columns),
-            Values::Words { .. } => Some(1),
-        }
-    }
-
-    fn values(&self) -> ColumnValues<'_> {
-        match &self.column.values {
-            Values::Numbers(rows) if rows.kind == Kind::Bool => ColumnValues::Bool,
-            Values::Numbers(_) => ColumnValues::Numbers,
-            Values::Words { words, .. } => {
-                ColumnValues::Words(words.iter().map(String::as_str).collect())
-            }
-        }
-    }
-
-    fn value(&self, row: usize, channel: u32) -> Cell {
-        let row = match self.rows {
-            Some(rows) => rows.get(row).copied().flatten(),
-            None => Some(row),
-        };
-        let Some(row) = row.filter(|row| !self.column.is_missing(*row)) else {
-            return Cell::Missing;
-        };
-        match &self.column.values {
-            Values::Numbers(rows) => cell_of(rows.view().and_then(|rows| rows.value(row, channel))),
-            Values::Words { codes, .. } => codes
-                .get(row)
-                .map_or(Cell::Missing, |code| Cell::Category(*code)),
-        }
-    }
 }

@@ -87,7 +87,10 @@ fn a_slice_has_the_values_that_were_recorded() {
         let written = fs::read(bench.path("s.npy")).unwrap();
         assert!(written.ends_with(&values) && written.len() == 128 + values.len());
         let shown = bench.json(&[&words[..3], &ranges].concat());
-        assert_eq!(shown["values"][0], slice["values"][0]);
+        // Only of few values they are recorded as numbers, too.
+        if let Some(first) = slice["values"].get(0) {
+            assert_eq!(&shown["values"][0], first);
+        }
         compared += 1;
     }
     assert!(compared > 3, "{compared}");
@@ -135,5 +138,5 @@ fn what_is_refused_says_the_way_out() {
         bench.refused(&["b2nd", verb, "@short.b2nd"]);
     }
     let said = bench.refused(&["b2nd", "slice", "@a.b2nd", "--stop", "99,1,1"]);
-    assert!(said.contains("99"), "{said}");
+    assert!(said.contains("element 98 of axis 0"), "{said}");
 }

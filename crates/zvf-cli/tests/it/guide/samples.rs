@@ -137,7 +137,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// `cargo run -- …` is the program under test. A command of xtask is not run, as most start
+/// `cargo run -- …` is the program under test, and a demo a small one. A command of xtask is not run, as most start
 /// this test: it has to be one that the usage lists.
 const CARGO: &str = r#"#!/bin/sh
 set -eu
@@ -145,6 +145,7 @@ case "$1" in
 run)
     while [ "$1" != -- ]; do shift; done
     shift
+    [ "$1" != demo ] || set -- "$@" --small
     exec zvf "$@" ;;
 xtask)
     grep -q "^  $2 " "$ZVF_ROOT/xtask/src/main.rs" || { echo "cargo xtask $2: no such command" >&2; exit 1; } ;;
