@@ -99,7 +99,7 @@ mod tests {
             for form in Form::ALL {
                 let mut worker = Worker::new(Data::new(kind, 3000), form, folder.path()).unwrap();
                 let vertices = worker.data.positions.len();
-                for step in worker::steps(kind) {
+                for step in worker::steps(kind, form) {
                     let sample = worker.step(&step).unwrap();
                     let found = sample.found;
                     match step.as_str() {

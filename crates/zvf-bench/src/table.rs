@@ -36,7 +36,7 @@ pub(crate) fn print(data: Data, words: &[&str]) -> Result<()> {
     let (kind, raw) = (data.kind, data.raw_bytes());
     let mut worker = Worker::new(data, form, folder)?;
     let steps = if chosen.is_empty() {
-        worker::steps(kind)
+        worker::steps(kind, form)
     } else {
         chosen
     };

@@ -72,8 +72,12 @@ impl FromStr for Form {
 }
 
 /// All that is measured of a kind, in the order in which it can be.
-pub(crate) fn steps(kind: Kind) -> Vec<String> {
-    let mut steps = vec!["write", "open", "whole", "stream", "floor"];
+pub(crate) fn steps(kind: Kind, form: Form) -> Vec<String> {
+    let mut steps = vec!["write", "open", "whole", "stream"];
+    // Cells of shards are not files, which is all that is known there.
+    if form != Form::Sharded {
+        steps.push("floor");
+    }
     steps.extend(match kind {
         Kind::Points => ["filter"].as_slice(),
         Kind::Streamlines | Kind::Skeletons => &["one", "hundred"],

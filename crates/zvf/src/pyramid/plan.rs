@@ -160,11 +160,8 @@ impl Automatic {
             .get(step as usize)
             .or(self.factors.last())
             .copied();
-        let sample = match self.samples(way, factor, before) {
-            true => Sample::of(source).await?,
-            false => Sample::default(),
-        };
-        let axes = own.len();
+        let is_sampled = self.samples(way, factor, before);
+        let sample = Sample::of(source, is_sampled).await?;
         // More than one chunk becomes one where vertices become fewer, so that chunks
         // stay as large as they are.
         let fewer = match way {
@@ -172,7 +169,7 @@ impl Automatic {
             _ => FEWER,
         };
         let chunk_scale = match self.chunk_scale {
-            Some(scale) => vec![scale.max(1); axes],
+            Some(scale) => vec![scale.max(1); own.len()],
             None => scales(source, fewer),
         };
         let chunk: Vec<f64> = own
@@ -300,7 +297,7 @@ impl Automatic {
             .to_vec();
         let first = match &self.cell {
             Some(cell) => cell.clone(),
-            None => Sample::of(source).await?.cell(&chunk, FEWER, false),
+            None => Sample::of(source, true).await?.cell(&chunk, FEWER, false),
         };
         let first = nested(&first, &chunk);
         let cell = |level: u32| -> Vec<f64> {
@@ -388,8 +385,11 @@ fn nested(cell: &[f64], chunk: &[f64]) -> Vec<f64> {
 }
 
 impl Sample {
-    /// Some chunks of a level, taken evenly.
-    async fn of(source: &Source<'_>) -> Result<Self, Error> {
+    /// Some chunks of a level, taken evenly, if any are wanted.
+    async fn of(source: &Source<'_>, is_wanted: bool) -> Result<Self, Error> {
+        if !is_wanted {
+            return Ok(Self::default());
+        }
         let chunks = source.chunks();
         let every = chunks.len().div_ceil(SAMPLE).max(1);
         let some: Vec<ChunkCoord> = chunks.into_iter().step_by(every).collect();
