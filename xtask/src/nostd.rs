@@ -106,6 +106,7 @@ fn cross(target: &str) -> Result<()> {
 /// Compiles the example for `target`; cargo would build what the tests need for it too.
 fn example(target: &str) -> Result<()> {
     let built = metadata::scratch(target)?.join("debug");
+    let host = metadata::scratch("debug")?;
     println!("{EXAMPLE} for {target}");
     program("rustc")
         .words("--edition 2024 --crate-type lib --emit metadata --target")
@@ -117,6 +118,9 @@ fn example(target: &str) -> Result<()> {
         ))
         .arg("-L")
         .arg(format!("dependency={}", built.join("deps").display()))
+        // Macros that it is built with are of the machine that builds.
+        .arg("-L")
+        .arg(format!("dependency={}", host.join("deps").display()))
         .arg("-o")
         .arg(metadata::scratch("xtask")?.join("microcontroller.rmeta"))
         .arg(workspace::root().join(EXAMPLE))

@@ -46,10 +46,7 @@ mod staged;
 mod table;
 mod target;
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use zvf::query::Answer;
 
@@ -107,7 +104,10 @@ pub fn write(answer: &Answer, geometry: &str, target: &Target) -> Result<Written
 }
 
 /// Writes one file of these bytes, which appears when it is complete.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+#[cfg(feature = "render")]
+pub(crate) fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), WriteError> {
+    use std::io::Write as _;
+
     let mut staged = Staged::new(path);
     staged.write(|sink| Ok(sink.write_all(bytes)?))?;
     staged.publish().map(|_| ())
