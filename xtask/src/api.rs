@@ -15,13 +15,14 @@ use serde_json::Value;
 use crate::{metadata, options::Options, run::cargo, stage::Done, workspace};
 
 /// Libraries that are published; `zvf-cli` is a program, whose library is for its tests.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "zvf",
     "zvf-build",
     "zvf-dense",
     "zvf-format",
     "zvf-model",
     "zvf-query",
+    "zvf-render",
     "zvf-store",
     "zvf-validate",
 ];
