@@ -12,9 +12,10 @@ const MOST: u64 = 2 << 20;
 const NEEDED: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 pub(crate) fn findings() -> Result<Vec<String>> {
-    let packages = metadata::read()?["packages"].as_array();
+    let metadata = metadata::read()?;
+    let packages = metadata["packages"].as_array();
     let packages = packages.context("cargo metadata without packages")?;
-    let mut findings = Vec::new();
+    let mut findings = Vec::from_iter(started(packages, &metadata["workspace_default_members"]));
     for package in packages {
         // Of the workspace, and not `publish = false`.
         if package["source"].is_null() && package["publish"].is_null() {
@@ -22,6 +23,18 @@ pub(crate) fn findings() -> Result<Vec<String>> {
         }
     }
     Ok(findings)
+}
+
+/// What `cargo run` starts: one program, or it asks which.
+fn started(packages: &[Value], default: &Value) -> Option<String> {
+    let default = default.as_array().map(Vec::as_slice).unwrap_or_default();
+    let packages = packages.iter().filter(|one| default.contains(&one["id"]));
+    let targets = packages
+        .filter_map(|one| one["targets"].as_array())
+        .flatten();
+    let programs = targets.filter(|target| target["kind"][0] == "bin");
+    let names: Vec<&str> = programs.filter_map(|one| one["name"].as_str()).collect();
+    (names != ["zvf"]).then(|| format!("cargo run starts {names:?}, not zvf alone"))
 }
 
 fn of_package(package: &Value) -> Result<Vec<String>> {
