@@ -40,8 +40,8 @@ impl Coordinates {
                     values.extend(elements.iter().flat_map(Elements::iter));
                 }
                 _ => {
-                    let all =
-                        (0..rows.rows()).map(|row| rows.value(row, 0).map_or(f64::NAN, float));
+                    let all = (0..rows.rows())
+                        .map(|row| rows.value(row, 0).map_or(f64::NAN, Value::to_f64));
                     values.extend(all);
                 }
             }
@@ -79,20 +79,5 @@ impl Coordinates {
         let start = place.saturating_mul(self.axes);
         let position = self.values.get(start..start.saturating_add(self.axes));
         position.unwrap_or_default()
-    }
-}
-
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_precision_loss,
-    reason = "positions of integer types are compared as f64, as boxes are given"
-)]
-pub(crate) fn float(value: Value) -> f64 {
-    match value {
-        Value::Bool(value) => f64::from(u8::from(value)),
-        Value::Int(value) => value as f64,
-        Value::UInt(value) => value as f64,
-        Value::Float(value) => value,
-        Value::Complex { .. } => f64::NAN,
     }
 }

@@ -12,7 +12,6 @@ use zvf_format::numeric::Kind;
 use crate::{
     answer::{Answer, Column, Links, NO_OBJECT, Rows, Values},
     build::bytes_of,
-    coordinates::float,
     error::QueryError,
 };
 
@@ -221,7 +220,7 @@ impl Rows {
         let mut rows = Self::new(Kind::Float64, self.columns);
         for row in 0..view.rows() {
             for column in 0..self.columns {
-                let value = float(view.value(row, column)?);
+                let value = view.value(row, column)?.to_f64();
                 rows.bytes.extend(bytes_of(value, Kind::Float64));
             }
         }

@@ -169,11 +169,8 @@ pub(crate) fn channels(column: &Column) -> u32 {
 fn widened(value: zvf::format::numeric::Value) -> f64 {
     use zvf::format::numeric::Value;
     match value {
-        Value::Bool(value) => f64::from(u8::from(value)),
-        Value::Int(value) => value as f64,
-        Value::UInt(value) => value as f64,
-        Value::Float(value) => value,
         Value::Complex { re, im } => re.hypot(im),
+        real => real.to_f64(),
     }
 }
 

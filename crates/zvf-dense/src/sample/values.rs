@@ -41,13 +41,13 @@ impl Voxels {
         }
         match is_single(dtype.kind()) {
             true => Self::Single(numbers(&bytes, dtype, single)),
-            false => Self::Double(numbers(&bytes, dtype, double), kind == Kind::Float64),
+            false => Self::Double(numbers(&bytes, dtype, Value::to_f64), kind == Kind::Float64),
         }
     }
 
     /// Numbers, widened.
     pub(super) fn float64(bytes: &[u8], dtype: Dtype) -> Vec<f64> {
-        numbers(bytes, dtype, double)
+        numbers(bytes, dtype, Value::to_f64)
     }
 
     /// The voxel at a place; NaN where there is none.
@@ -142,24 +142,9 @@ impl<N> KindVisitor for Numbers<'_, N> {
 
 #[expect(
     clippy::as_conversions,
-    clippy::cast_precision_loss,
-    reason = "what is weighed is rounded"
-)]
-fn double(value: Value) -> f64 {
-    match value {
-        Value::Bool(value) => f64::from(u8::from(value)),
-        Value::Int(value) => value as f64,
-        Value::UInt(value) => value as f64,
-        Value::Float(value) => value,
-        Value::Complex { .. } => f64::NAN,
-    }
-}
-
-#[expect(
-    clippy::as_conversions,
     clippy::cast_possible_truncation,
     reason = "rounds to the nearest"
 )]
 fn single(value: Value) -> f32 {
-    double(value) as f32
+    value.to_f64() as f32
 }

@@ -28,6 +28,24 @@ pub enum Value {
     },
 }
 
+impl Value {
+    /// The nearest `f64`; of a complex number NaN.
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "std rounds an integer to an f64 in no other way"
+    )]
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Bool(value) => f64::from(u8::from(value)),
+            Self::Int(value) => value as f64,
+            Self::UInt(value) => value as f64,
+            Self::Float(value) => value,
+            Self::Complex { .. } => f64::NAN,
+        }
+    }
+}
+
 /// A Rust type that is one [`Kind`]: `bool`, `i8` to `i64`, `u8` to `u64`,
 /// [`half::f16`], `f32`, `f64`, and `[f32; 2]` and `[f64; 2]` as complex
 /// numbers, real part first. No other crate can add one.

@@ -62,13 +62,7 @@ impl Table {
         for (object, row) in owned {
             let (object, row) = (*object as usize, *row as usize);
             for (column, number) in (0..self.columns).zip(0_u32..) {
-                let value = match rows.value(row, number) {
-                    Some(Value::Float(value)) => value,
-                    Some(Value::Int(value)) => float(value),
-                    Some(Value::UInt(value)) => float(value),
-                    Some(Value::Bool(value)) => f64::from(u8::from(value)),
-                    Some(Value::Complex { .. }) | None => f64::NAN,
-                };
+                let value = rows.value(row, number).map_or(f64::NAN, Value::to_f64);
                 let Some((so_far, count)) = self.cells.get_mut(object * self.columns + column)
                 else {
                     continue;

@@ -168,10 +168,7 @@ fn number(rows: &Rows, row: usize) -> Option<f64> {
     let columns = core::num::NonZeroU32::new(rows.columns)?;
     let rows = NumericRows::parse(&rows.bytes, dtype, columns).ok()?;
     Some(match rows.value(row, 0)? {
-        Value::Bool(value) => f64::from(u8::from(value)),
-        Value::Int(value) => value as f64,
-        Value::UInt(value) => value as f64,
-        Value::Float(value) => value,
         Value::Complex { re, .. } => re,
+        real => real.to_f64(),
     })
 }

@@ -202,7 +202,7 @@ impl Space<'_> {
         let first = NumericRows::parse(bytes.get(..self.row())?, self.dtype, columns).ok()?;
         let axes = 0..columns.get();
         let position: Option<Vec<f64>> = axes
-            .map(|axis| first.value(0, axis).map(number_of))
+            .map(|axis| first.value(0, axis).map(Value::to_f64))
             .collect();
         let place = bins.place_of(&position?)?;
         (place.chunk.coords() == coords).then_some(place.bin)
@@ -229,7 +229,7 @@ impl Space<'_> {
         let mut position = vec![0.0; self.axes()];
         for (row, at) in (0_u64..).zip(0..rows.rows()) {
             for (axis, number) in (0_u32..).zip(&mut position) {
-                *number = rows.value(at, axis).map_or(f64::NAN, number_of);
+                *number = rows.value(at, axis).map_or(f64::NAN, Value::to_f64);
             }
             if !position.iter().all(|number| number.is_finite()) {
                 astray.not_finite.add(row);
@@ -277,7 +277,7 @@ impl Space<'_> {
             for row in &fragment {
                 let at = usize::try_from(row).unwrap_or(usize::MAX);
                 for (axis, number) in (0_u32..).zip(&mut position) {
-                    *number = rows.value(at, axis).map_or(f64::NAN, number_of);
+                    *number = rows.value(at, axis).map_or(f64::NAN, Value::to_f64);
                 }
                 let place = bins.place_of(&position);
                 // Others are found already.
@@ -343,21 +343,5 @@ fn widen(corners: &mut Option<(Vec<f64>, Vec<f64>)>, position: &[f64]) {
     }
     for (own, number) in upper.iter_mut().zip(position) {
         *own = own.max(*number);
-    }
-}
-
-/// A coordinate; complex ones are none.
-#[expect(
-    clippy::as_conversions,
-    clippy::cast_precision_loss,
-    reason = "positions are divided as 64-bit floats, whatever they are stored as"
-)]
-fn number_of(value: Value) -> f64 {
-    match value {
-        Value::Bool(value) => f64::from(u8::from(value)),
-        Value::Int(value) => value as f64,
-        Value::UInt(value) => value as f64,
-        Value::Float(value) => value,
-        Value::Complex { .. } => f64::NAN,
     }
 }
