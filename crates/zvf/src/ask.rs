@@ -1,10 +1,14 @@
 //! Asking a dataset.
 
 use core::ops::ControlFlow;
+use futures_util::future::BoxFuture;
 
 use zvf_query::{Answer, Counts, Explanation, Outcome, Query};
 
 use crate::{dataset::Dataset, error::Error};
+
+/// What takes batches.
+type Each<'a> = dyn FnMut(Answer) -> ControlFlow<()> + Send + 'a;
 
 impl Dataset {
     /// All that a query selects, in memory at once.
@@ -14,8 +18,8 @@ impl Dataset {
     /// [`Error::Query`], also when the answer takes more memory than the
     /// budget the store was opened with: then ask for
     /// [`batches`](Self::batches).
-    pub async fn query(&self, query: &Query) -> Result<Answer, Error> {
-        Ok(self.session().query(query).await?)
+    pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move { Ok(self.session().query(query).await?) })
     }
 
     /// Gives what a query selects piece by piece, so that little of it is in
@@ -27,9 +31,17 @@ impl Dataset {
     pub async fn batches(
         &self,
         query: &Query,
-        each: impl FnMut(Answer) -> ControlFlow<()> + Send,
+        mut each: impl FnMut(Answer) -> ControlFlow<()> + Send,
     ) -> Result<Outcome, Error> {
-        Ok(self.session().batches(query, each).await?)
+        self.each_batch(query, &mut each).await
+    }
+
+    fn each_batch<'a>(
+        &'a self,
+        query: &'a Query,
+        each: &'a mut Each<'a>,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move { Ok(self.session().batches(query, each).await?) })
     }
 
     /// How much a query selects. Reads what selecting takes, and no attribute
@@ -38,8 +50,8 @@ impl Dataset {
     /// # Errors
     ///
     /// [`Error::Query`].
-    pub async fn count(&self, query: &Query) -> Result<Counts, Error> {
-        Ok(self.session().count(query).await?)
+    pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
+        Box::pin(async move { Ok(self.session().count(query).await?) })
     }
 
     /// What a query would read, found out from metadata and listings.
@@ -47,7 +59,7 @@ impl Dataset {
     /// # Errors
     ///
     /// [`Error::Query`] when the query cannot be asked of the store.
-    pub async fn explain(&self, query: &Query) -> Result<Explanation, Error> {
-        Ok(self.session().explain(query).await?)
+    pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
+        Box::pin(async move { Ok(self.session().explain(query).await?) })
     }
 }

@@ -2,6 +2,7 @@
 
 mod object;
 
+use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
@@ -142,47 +143,49 @@ pub async fn write_object_attribute(
 }
 
 /// Writes an attribute of vertices, or reduced to one of objects.
-async fn write(
-    address: &str,
-    open: &OpenOptions,
-    spec: &AttributeSpec,
+fn write<'a>(
+    address: &'a str,
+    open: &'a OpenOptions,
+    spec: &'a AttributeSpec,
     reduction: Option<Reduction>,
     values: Arc<Values>,
-) -> Result<AttributeWritten, Error> {
-    let store = open.open(address)?;
-    let dataset = Dataset::from_store(address, store.clone()).await?;
-    let profile = dataset.layout().profile();
-    let declared = dataset.root().version.and_then(Generation::of_version);
-    if profile != "0.9" || declared != Some(Generation::V0_9) {
-        let profile = match profile {
-            "0.9" => "an unknown version",
-            older => older,
-        };
-        let address = address.to_owned();
-        return Err(Error::Unchangeable { address, profile });
-    }
-    let mut transaction = store.begin().await?;
-    // What is read from here on is of the state that the transaction is on.
-    let staged = async {
+) -> BoxFuture<'a, Result<AttributeWritten, Error>> {
+    Box::pin(async move {
+        let store = open.open(address)?;
         let dataset = Dataset::from_store(address, store.clone()).await?;
-        match reduction {
-            None => stage(&dataset, &mut transaction, spec, values).await,
-            Some(reduction) => {
-                object::stage(&dataset, &mut transaction, spec, reduction, values).await
+        let profile = dataset.layout().profile();
+        let declared = dataset.root().version.and_then(Generation::of_version);
+        if profile != "0.9" || declared != Some(Generation::V0_9) {
+            let profile = match profile {
+                "0.9" => "an unknown version",
+                older => older,
+            };
+            let address = address.to_owned();
+            return Err(Error::Unchangeable { address, profile });
+        }
+        let mut transaction = store.begin().await?;
+        // What is read from here on is of the state that the transaction is on.
+        let staged = async {
+            let dataset = Dataset::from_store(address, store.clone()).await?;
+            match reduction {
+                None => stage(&dataset, &mut transaction, spec, values).await,
+                Some(reduction) => {
+                    object::stage(&dataset, &mut transaction, spec, reduction, values).await
+                }
+            }
+        };
+        match staged.await {
+            Ok((root, mut written)) => {
+                written.transaction = transaction.commit(&root).await?.transaction;
+                Ok(written)
+            }
+            Err(error) => {
+                // What is left is swept by whoever writes next.
+                let _ = transaction.abort().await;
+                Err(error)
             }
         }
-    };
-    match staged.await {
-        Ok((root, mut written)) => {
-            written.transaction = transaction.commit(&root).await?.transaction;
-            Ok(written)
-        }
-        Err(error) => {
-            // What is left is swept by whoever writes next.
-            let _ = transaction.abort().await;
-            Err(error)
-        }
-    }
+    })
 }
 
 /// Where an attribute goes.

@@ -1,6 +1,7 @@
 //! An open store.
 
 use core::fmt;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use zvf_model::{
@@ -73,25 +74,27 @@ impl Dataset {
     /// # Errors
     ///
     /// As for [`open`](Self::open).
-    pub async fn from_store(address: &str, store: Store) -> Result<Self, Error> {
-        let (store, opened) = opening::open(&store, address).await?;
-        let Opened {
-            claim,
-            root,
-            detection,
-            ids,
-            is_surveyed,
-            levels,
-        } = opened;
-        Ok(Self {
-            address: address.to_owned(),
-            cells: CellReader::new(store),
-            claim,
-            root: Arc::new(root),
-            detection,
-            ids,
-            is_surveyed,
-            levels: Arc::new(levels),
+    pub fn from_store(address: &str, store: Store) -> BoxFuture<'_, Result<Self, Error>> {
+        Box::pin(async move {
+            let (store, opened) = opening::open(&store, address).await?;
+            let Opened {
+                claim,
+                root,
+                detection,
+                ids,
+                is_surveyed,
+                levels,
+            } = opened;
+            Ok(Self {
+                address: address.to_owned(),
+                cells: CellReader::new(store),
+                claim,
+                root: Arc::new(root),
+                detection,
+                ids,
+                is_surveyed,
+                levels: Arc::new(levels),
+            })
         })
     }
 
@@ -127,12 +130,14 @@ impl Dataset {
     ///
     /// [`Error::AbsentLevel`] when it is not there, whoever names it; [`Error`]
     /// when it cannot be read.
-    pub async fn level(&self, id: LevelId) -> Result<LevelMetadata, Error> {
-        if let Some(known) = self.levels.get(id) {
-            return Ok(known);
-        }
-        let read = self.read_levels(&[id]).await?;
-        read.into_iter().next().ok_or_else(|| self.absent(id))
+    pub fn level(&self, id: LevelId) -> BoxFuture<'_, Result<LevelMetadata, Error>> {
+        Box::pin(async move {
+            if let Some(known) = self.levels.get(id) {
+                return Ok(known);
+            }
+            let read = self.read_levels(&[id]).await?;
+            read.into_iter().next().ok_or_else(|| self.absent(id))
+        })
     }
 
     /// What queries run on. What they open stays open for the next ones.

@@ -3,6 +3,7 @@
 mod load;
 
 use core::fmt;
+use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -89,32 +90,34 @@ impl Editor {
     /// # Errors
     ///
     /// As for [`open`](Self::open).
-    pub async fn of(store: Store) -> Result<Self, Error> {
-        let address = store.to_string();
-        let begun = store.begin().await;
-        let begun = begun.map_err(|error| match error {
-            TransactionError::NoStore => Error::NoStore {
-                address: address.clone(),
-            },
-            error => error.into(),
-        });
-        begun?.abort().await?;
-        let dataset = Dataset::from_store(&address, store.clone()).await?;
-        let profile = dataset.layout().profile();
-        // What is read by its structure alone may be more than it looks like.
-        let declared = dataset.root().version;
-        let current = declared.and_then(Generation::of_version) == Some(Generation::V0_9);
-        if profile != "0.9" || !current {
-            let profile = match profile {
-                "0.9" => "an unknown version",
-                older => older,
-            };
-            return Err(Error::Unchangeable { address, profile });
-        }
-        Ok(Self {
-            store,
-            address,
-            retries: 16,
+    pub fn of(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
+        Box::pin(async move {
+            let address = store.to_string();
+            let begun = store.begin().await;
+            let begun = begun.map_err(|error| match error {
+                TransactionError::NoStore => Error::NoStore {
+                    address: address.clone(),
+                },
+                error => error.into(),
+            });
+            begun?.abort().await?;
+            let dataset = Dataset::from_store(&address, store.clone()).await?;
+            let profile = dataset.layout().profile();
+            // What is read by its structure alone may be more than it looks like.
+            let declared = dataset.root().version;
+            let current = declared.and_then(Generation::of_version) == Some(Generation::V0_9);
+            if profile != "0.9" || !current {
+                let profile = match profile {
+                    "0.9" => "an unknown version",
+                    older => older,
+                };
+                return Err(Error::Unchangeable { address, profile });
+            }
+            Ok(Self {
+                store,
+                address,
+                retries: 16,
+            })
         })
     }
 
@@ -222,19 +225,21 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error`].
-    pub async fn compact(&self) -> Result<Changed, Error> {
-        let changed = self.change(&|_| {
-            Ok(Change {
-                compact: true,
-                ..Change::default()
-            })
-        });
-        let changed = changed.await?;
-        // Leftovers of dead writers: none that lives takes an hour between two puts.
-        self.store
-            .sweep(core::time::Duration::from_hours(1))
-            .await?;
-        Ok(changed)
+    pub fn compact(&self) -> BoxFuture<'_, Result<Changed, Error>> {
+        Box::pin(async move {
+            let changed = self.change(&|_| {
+                Ok(Change {
+                    compact: true,
+                    ..Change::default()
+                })
+            });
+            let changed = changed.await?;
+            // Leftovers of dead writers: none that lives takes an hour between two puts.
+            self.store
+                .sweep(core::time::Duration::from_hours(1))
+                .await?;
+            Ok(changed)
+        })
     }
 
     async fn change(&self, make: &Make<'_>) -> Result<Changed, Error> {
@@ -246,30 +251,36 @@ impl Editor {
         self.attempts(make, true).await
     }
 
-    async fn attempts(&self, make: &Make<'_>, whole: bool) -> Result<Changed, Error> {
-        let mut left = self.retries;
-        loop {
-            let transaction = self.store.begin().await?;
-            let base = transaction.base();
-            let error = match self.attempt(transaction, make, whole).await {
-                Ok(changed) => return Ok(changed),
-                Err(error) => error,
-            };
-            let counts = match &error {
-                Error::Commit(CommitError::Moved { .. }) => false,
-                Error::Commit(CommitError::Conflict { .. }) => true,
-                // It may be committed, and is not to be made twice.
-                Error::Commit(_) => return Err(error),
-                // What was read while others changed it may be of two states, and then
-                // looks damaged.
-                _ if self.moved_from(base).await? => false,
-                _ => return Err(error),
-            };
-            if counts && left == 0 {
-                return Err(error);
+    fn attempts<'a>(
+        &'a self,
+        make: &'a Make<'a>,
+        whole: bool,
+    ) -> BoxFuture<'a, Result<Changed, Error>> {
+        Box::pin(async move {
+            let mut left = self.retries;
+            loop {
+                let transaction = self.store.begin().await?;
+                let base = transaction.base();
+                let error = match self.attempt(transaction, make, whole).await {
+                    Ok(changed) => return Ok(changed),
+                    Err(error) => error,
+                };
+                let counts = match &error {
+                    Error::Commit(CommitError::Moved { .. }) => false,
+                    Error::Commit(CommitError::Conflict { .. }) => true,
+                    // It may be committed, and is not to be made twice.
+                    Error::Commit(_) => return Err(error),
+                    // What was read while others changed it may be of two states, and then
+                    // looks damaged.
+                    _ if self.moved_from(base).await? => false,
+                    _ => return Err(error),
+                };
+                if counts && left == 0 {
+                    return Err(error);
+                }
+                left = left.saturating_sub(usize::from(counts));
             }
-            left = left.saturating_sub(usize::from(counts));
-        }
+        })
     }
 
     /// Whether others committed since a transaction.

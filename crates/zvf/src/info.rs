@@ -1,6 +1,6 @@
 //! What is in a store, counted.
 
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, try_join_all};
 use zvf_model::{generation::Generation, grid::Bounds, level::LevelId, root::GeometryKind};
 use zvf_store::ListError;
 
@@ -66,15 +66,17 @@ impl Dataset {
     ///
     /// [`Error`] when anything that is counted cannot be read, or the store cannot
     /// list.
-    pub async fn info(&self) -> Result<Info, Error> {
-        let counted = async { self.surveyed().await?.summary().await };
-        match counted.await {
-            Err(Error::List(source @ ListError::Unlistable { .. })) => {
-                let address = self.address().to_owned();
-                Err(Error::Uncountable { address, source })
+    pub fn info(&self) -> BoxFuture<'_, Result<Info, Error>> {
+        Box::pin(async move {
+            let counted = async { self.surveyed().await?.summary().await };
+            match counted.await {
+                Err(Error::List(source @ ListError::Unlistable { .. })) => {
+                    let address = self.address().to_owned();
+                    Err(Error::Uncountable { address, source })
+                }
+                counted => counted,
             }
-            counted => counted,
-        }
+        })
     }
 
     async fn summary(&self) -> Result<Info, Error> {

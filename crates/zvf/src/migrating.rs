@@ -8,6 +8,7 @@ mod parametric;
 mod parts;
 mod units;
 
+use futures_util::future::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
@@ -117,41 +118,43 @@ pub async fn migrate(
 /// # Errors
 ///
 /// As for [`migrate`].
-pub async fn migrate_in(
-    source: &Dataset,
-    store: &Store,
-    name: &str,
-    options: &MigrateOptions,
-) -> Result<Migrated, Error> {
-    let form = Form::new(options.profile, options.compression, options.checksum)?;
-    let source = source.surveyed().await?;
-    let failed = |source| Error::Create {
-        address: store.to_string(),
-        source,
-    };
-    let begun = match (store.begin_create().await, options.existing) {
-        (Err(CreateError::Leftovers), Existing::Replace) => {
-            store.begin_create_over_leftovers().await
-        }
-        (Err(CreateError::AlreadyThere), Existing::Replace) => {
-            let (sink, before) = begin_replace(store).await?;
-            let migration = Migration::new(&source, &form, &sink, options);
-            let root = migration.run(name).await?;
-            let (written, report) = migration.finish();
-            finish_replace(sink, before, root, written).await?;
-            return Ok(report);
-        }
-        (begun, _) => begun,
-    };
-    let creation = begun.map_err(failed)?;
-    let sink = Sink::Creation(&creation);
-    let migration = Migration::new(&source, &form, &sink, options);
-    let made = migration.run(name).await;
-    let (written, mut report) = migration.finish();
-    let made = made.map(|root| (root, written));
-    let written = conclude(store, creation, made).await?;
-    (report.objects, report.bytes) = (written.objects, written.bytes);
-    Ok(report)
+pub fn migrate_in<'a>(
+    source: &'a Dataset,
+    store: &'a Store,
+    name: &'a str,
+    options: &'a MigrateOptions,
+) -> BoxFuture<'a, Result<Migrated, Error>> {
+    Box::pin(async move {
+        let form = Form::new(options.profile, options.compression, options.checksum)?;
+        let source = source.surveyed().await?;
+        let failed = |source| Error::Create {
+            address: store.to_string(),
+            source,
+        };
+        let begun = match (store.begin_create().await, options.existing) {
+            (Err(CreateError::Leftovers), Existing::Replace) => {
+                store.begin_create_over_leftovers().await
+            }
+            (Err(CreateError::AlreadyThere), Existing::Replace) => {
+                let (sink, before) = begin_replace(store).await?;
+                let migration = Migration::new(&source, &form, &sink, options);
+                let root = migration.run(name).await?;
+                let (written, report) = migration.finish();
+                finish_replace(sink, before, root, written).await?;
+                return Ok(report);
+            }
+            (begun, _) => begun,
+        };
+        let creation = begun.map_err(failed)?;
+        let sink = Sink::Creation(&creation);
+        let migration = Migration::new(&source, &form, &sink, options);
+        let made = migration.run(name).await;
+        let (written, mut report) = migration.finish();
+        let made = made.map(|root| (root, written));
+        let written = conclude(store, creation, made).await?;
+        (report.objects, report.bytes) = (written.objects, written.bytes);
+        Ok(report)
+    })
 }
 
 /// A migration on its way.

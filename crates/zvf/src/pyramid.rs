@@ -21,6 +21,7 @@ mod source;
 mod sparse;
 mod stats;
 
+use futures_util::future::LocalBoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -202,66 +203,68 @@ pub async fn pyramid_in(
 }
 
 /// Makes the levels after `first`.
-async fn make(
-    store: &Store,
-    address: &str,
-    options: &PyramidOptions,
+fn make<'a>(
+    store: &'a Store,
+    address: &'a str,
+    options: &'a PyramidOptions,
     first: u32,
-) -> Result<Pyramid, Error> {
-    if let Some(made) = once(store, address, options).await? {
-        return Ok(made);
-    }
-    let mut made = Pyramid::default();
-    let mut before: Option<LevelDesign> = None;
-    let mut known: Option<Known> = None;
-    for step in 0.. {
-        let number = first.saturating_add(step);
-        let dataset = Dataset::from_store(address, store.clone()).await?;
-        let id = LevelId::new(number);
-        let coarsening = Coarsening {
-            rules: options.rules.clone(),
-            is_again: number > 0,
-        };
-        let source = Source::open(&dataset, id, &coarsening).await?;
-        let design = match &options.levels {
-            Levels::Given(levels) => levels.get(step as usize).cloned(),
-            Levels::Automatic(automatic) => {
-                if known.is_none() && automatic.counts() {
-                    known = Some(source.known().await?);
-                }
-                automatic
-                    .next(&source, step, known, before.as_ref())
-                    .await?
-            }
-        };
-        let Some(design) = design else { break };
-        let target = id.offset(1).ok_or(Error::NoPyramid {
-            why: "there is no number for another level",
-        })?;
-        let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
-            made.there += 1;
-            let there = dataset.level(target).await?;
-            let info = Box::pin(crate::level::count(&dataset, &there)).await?;
-            (info.vertices.unwrap_or(0), info.chunks)
-        } else {
-            let making = level_at(&source, target, &design, &coarsening, options);
-            let level = Box::pin(making).await?;
-            let counts = (level.vertices, level.chunks);
-            made.levels.push(level);
-            counts
-        };
-        let fine = known.map(|known| known.vertices);
-        known = Some(Known {
-            vertices,
-            chunks,
-            fewer: fine.map(|fine| fine as f64 / vertices.max(1) as f64),
-        });
-        before = Some(design);
-        if vertices == 0 {
-            break;
+) -> LocalBoxFuture<'a, Result<Pyramid, Error>> {
+    Box::pin(async move {
+        if let Some(made) = once(store, address, options).await? {
+            return Ok(made);
         }
-    }
-    Ok(made)
+        let mut made = Pyramid::default();
+        let mut before: Option<LevelDesign> = None;
+        let mut known: Option<Known> = None;
+        for step in 0.. {
+            let number = first.saturating_add(step);
+            let dataset = Dataset::from_store(address, store.clone()).await?;
+            let id = LevelId::new(number);
+            let coarsening = Coarsening {
+                rules: options.rules.clone(),
+                is_again: number > 0,
+            };
+            let source = Source::open(&dataset, id, &coarsening).await?;
+            let design = match &options.levels {
+                Levels::Given(levels) => levels.get(step as usize).cloned(),
+                Levels::Automatic(automatic) => {
+                    if known.is_none() && automatic.counts() {
+                        known = Some(source.known().await?);
+                    }
+                    automatic
+                        .next(&source, step, known, before.as_ref())
+                        .await?
+                }
+            };
+            let Some(design) = design else { break };
+            let target = id.offset(1).ok_or(Error::NoPyramid {
+                why: "there is no number for another level",
+            })?;
+            let (vertices, chunks) = if resume::is_made(&dataset, target, &design, options).await? {
+                made.there += 1;
+                let there = dataset.level(target).await?;
+                let info = Box::pin(crate::level::count(&dataset, &there)).await?;
+                (info.vertices.unwrap_or(0), info.chunks)
+            } else {
+                let making = level_at(&source, target, &design, &coarsening, options);
+                let level = Box::pin(making).await?;
+                let counts = (level.vertices, level.chunks);
+                made.levels.push(level);
+                counts
+            };
+            let fine = known.map(|known| known.vertices);
+            known = Some(Known {
+                vertices,
+                chunks,
+                fewer: fine.map(|fine| fine as f64 / vertices.max(1) as f64),
+            });
+            before = Some(design);
+            if vertices == 0 {
+                break;
+            }
+        }
+        Ok(made)
+    })
 }
 
 /// Makes levels that hold each point once, if that is asked for.

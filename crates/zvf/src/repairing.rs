@@ -1,5 +1,6 @@
 //! Putting right what validating found, where the right value is known.
 
+use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -56,32 +57,34 @@ pub async fn repair(
 /// # Errors
 ///
 /// As for [`repair`].
-pub async fn repair_store(store: Store, options: &Options) -> Result<Repaired, Error> {
-    let looked = Options {
-        most_of_a_rule: MOST_OF_A_RULE.max(options.most_of_a_rule),
-        ..options.clone()
-    };
-    let mut repaired = Repaired::default();
-    let mut retries = RETRIES;
-    for _ in 0..MOST_ROUNDS {
-        let found = loop {
-            match round(&store, &looked).await {
-                Err(Error::Commit(CommitError::Moved { .. } | CommitError::Conflict { .. }))
-                    if retries > 0 =>
-                {
-                    retries -= 1;
+pub fn repair_store(store: Store, options: &Options) -> BoxFuture<'_, Result<Repaired, Error>> {
+    Box::pin(async move {
+        let looked = Options {
+            most_of_a_rule: MOST_OF_A_RULE.max(options.most_of_a_rule),
+            ..options.clone()
+        };
+        let mut repaired = Repaired::default();
+        let mut retries = RETRIES;
+        for _ in 0..MOST_ROUNDS {
+            let found = loop {
+                match round(&store, &looked).await {
+                    Err(Error::Commit(
+                        CommitError::Moved { .. } | CommitError::Conflict { .. },
+                    )) if retries > 0 => {
+                        retries -= 1;
+                    }
+                    round => break round?,
                 }
-                round => break round?,
-            }
-        };
-        let Some((transaction, found)) = found else {
-            break;
-        };
-        repaired.transaction = Some(transaction);
-        repaired.repaired.extend(found);
-    }
-    repaired.left = validate_store(store, options).await?;
-    Ok(repaired)
+            };
+            let Some((transaction, found)) = found else {
+                break;
+            };
+            repaired.transaction = Some(transaction);
+            repaired.repaired.extend(found);
+        }
+        repaired.left = validate_store(store, options).await?;
+        Ok(repaired)
+    })
 }
 
 /// One round: the number of its transaction and what it put right; `None` when there

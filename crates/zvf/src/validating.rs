@@ -1,5 +1,6 @@
 //! Validating stores where they are.
 
+use futures_util::future::BoxFuture;
 use zvf_store::{CellReader, OpenOptions, Read, Store};
 use zvf_validate::{Options, Report};
 
@@ -25,11 +26,13 @@ pub async fn validate(
 /// # Errors
 ///
 /// As for [`validate`].
-pub async fn validate_store(store: Store, options: &Options) -> Result<Report, Error> {
-    let root = nodes::metadata(&zvf_model::key::Key::root())?;
-    let store = match store.read_one(Read::full(root)).await? {
-        Some(bytes) => store.follow(&bytes).await?,
-        None => store,
-    };
-    Ok(zvf_validate::validate(&CellReader::new(store), options).await)
+pub fn validate_store(store: Store, options: &Options) -> BoxFuture<'_, Result<Report, Error>> {
+    Box::pin(async move {
+        let root = nodes::metadata(&zvf_model::key::Key::root())?;
+        let store = match store.read_one(Read::full(root)).await? {
+            Some(bytes) => store.follow(&bytes).await?,
+            None => store,
+        };
+        Ok(zvf_validate::validate(&CellReader::new(store), options).await)
+    })
 }

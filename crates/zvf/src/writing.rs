@@ -6,7 +6,7 @@ pub(crate) mod objects;
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future;
+use futures_util::future::{self, BoxFuture};
 use zvf_build::{Design, Geometry, Plan, Summary};
 use zvf_model::key::Key;
 use zvf_store::{CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, beside};
@@ -82,16 +82,18 @@ impl core::fmt::Debug for CreateOptions {
 ///
 /// [`Error::Refused`] before anything is written; [`Error::Create`] when something
 /// is there; [`Error`] when the store cannot be written.
-pub async fn create(
-    address: &str,
+pub fn create<'a>(
+    address: &'a str,
     geometry: Geometry,
     design: Design,
-    options: &CreateOptions,
-) -> Result<Written, Error> {
-    let design = named(design, address);
-    let plan = run(move || Ok(Plan::new(geometry, design)?.settled())).await?;
-    let store = options.open.create(address)?;
-    create_in(&store, plan, options).await
+    options: &'a CreateOptions,
+) -> BoxFuture<'a, Result<Written, Error>> {
+    Box::pin(async move {
+        let design = named(design, address);
+        let plan = run(move || Ok(Plan::new(geometry, design)?.settled())).await?;
+        let store = options.open.create(address)?;
+        create_in(&store, plan, options).await
+    })
 }
 
 /// A collection is called like its folder when nobody says how.
@@ -118,29 +120,31 @@ pub(crate) fn name_of(address: &str) -> Option<&str> {
 /// # Errors
 ///
 /// As for [`create`].
-pub async fn create_in(
-    store: &Store,
+pub fn create_in<'a>(
+    store: &'a Store,
     plan: Plan,
-    options: &CreateOptions,
-) -> Result<Written, Error> {
-    let failed = |source| Error::Create {
-        address: store.to_string(),
-        source,
-    };
-    let plan = Arc::new(plan);
-    let progress = options.progress.as_ref();
-    let begun = match (store.begin_create().await, options.existing) {
-        (Err(CreateError::Leftovers), Existing::Replace) => {
-            store.begin_create_over_leftovers().await
-        }
-        (Err(CreateError::AlreadyThere), Existing::Replace) => {
-            return replace(store, &plan, progress).await;
-        }
-        (begun, _) => begun,
-    };
-    let creation = begun.map_err(failed)?;
-    let made = put_all(&Sink::Creation(&creation), &plan, progress).await;
-    conclude(store, creation, made.map(|written| (root(&plan), written))).await
+    options: &'a CreateOptions,
+) -> BoxFuture<'a, Result<Written, Error>> {
+    Box::pin(async move {
+        let failed = |source| Error::Create {
+            address: store.to_string(),
+            source,
+        };
+        let plan = Arc::new(plan);
+        let progress = options.progress.as_ref();
+        let begun = match (store.begin_create().await, options.existing) {
+            (Err(CreateError::Leftovers), Existing::Replace) => {
+                store.begin_create_over_leftovers().await
+            }
+            (Err(CreateError::AlreadyThere), Existing::Replace) => {
+                return replace(store, &plan, progress).await;
+            }
+            (begun, _) => begun,
+        };
+        let creation = begun.map_err(failed)?;
+        let made = put_all(&Sink::Creation(&creation), &plan, progress).await;
+        conclude(store, creation, made.map(|written| (root(&plan), written))).await
+    })
 }
 
 /// Ends a creation: with the root, or without anything.

@@ -4,6 +4,7 @@ mod arrays;
 mod counts;
 mod manifests;
 
+use futures_util::future::LocalBoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Instant,
@@ -51,67 +52,69 @@ pub async fn refresh(address: &str, options: &PyramidOptions) -> Result<Pyramid,
 /// # Errors
 ///
 /// As for [`refresh`].
-pub async fn refresh_in(
-    store: &Store,
-    address: &str,
-    options: &PyramidOptions,
-) -> Result<Pyramid, Error> {
-    let mut made = Pyramid::default();
-    loop {
-        let dataset = Dataset::from_store(address, store.clone()).await?;
-        let stale = dataset.root().other.get(LEVELS).and_then(Value::as_array);
-        let stale = stale.into_iter().flatten().filter_map(Value::as_u64);
-        let stale = stale.filter_map(|level| u32::try_from(level).ok()).min();
-        let Some(number) = stale.filter(|number| *number > 0) else {
-            return Ok(made);
-        };
-        let (id, target) = (LevelId::new(number - 1), LevelId::new(number));
-        let says = attributes(&dataset, &target.to_string()).await?;
-        let recipe = stats::recipe(&says).ok_or(Error::NoPyramid {
-            why: "a level does not say how it was made: make all levels anew with --overwrite",
-        })?;
-        let mut options = options.clone();
-        options.rules.clone_from(&recipe.rules);
-        options.cross_level = metadata::stored(dataset.root());
-        options.depth = metadata::depth(dataset.root());
-        options.levels = Levels::Given(Vec::new());
-        let coarsening = Coarsening {
-            rules: recipe.rules,
-            is_again: id.number() > 0,
-        };
-        let source = Source::open(&dataset, id, &coarsening).await?;
-        let is_additive = recipe.design.additive;
-        let level = match changed(&dataset, id) {
-            Changed::Some(_) if is_additive => None,
-            Changed::Some(chunks) => {
-                Box::pin(partly(
-                    &source,
-                    &recipe.design,
-                    &coarsening,
-                    &options,
-                    &chunks,
-                ))
-                .await?
+pub fn refresh_in<'a>(
+    store: &'a Store,
+    address: &'a str,
+    options: &'a PyramidOptions,
+) -> LocalBoxFuture<'a, Result<Pyramid, Error>> {
+    Box::pin(async move {
+        let mut made = Pyramid::default();
+        loop {
+            let dataset = Dataset::from_store(address, store.clone()).await?;
+            let stale = dataset.root().other.get(LEVELS).and_then(Value::as_array);
+            let stale = stale.into_iter().flatten().filter_map(Value::as_u64);
+            let stale = stale.filter_map(|level| u32::try_from(level).ok()).min();
+            let Some(number) = stale.filter(|number| *number > 0) else {
+                return Ok(made);
+            };
+            let (id, target) = (LevelId::new(number - 1), LevelId::new(number));
+            let says = attributes(&dataset, &target.to_string()).await?;
+            let recipe = stats::recipe(&says).ok_or(Error::NoPyramid {
+                why: "a level does not say how it was made: make all levels anew with --overwrite",
+            })?;
+            let mut options = options.clone();
+            options.rules.clone_from(&recipe.rules);
+            options.cross_level = metadata::stored(dataset.root());
+            options.depth = metadata::depth(dataset.root());
+            options.levels = Levels::Given(Vec::new());
+            let coarsening = Coarsening {
+                rules: recipe.rules,
+                is_again: id.number() > 0,
+            };
+            let source = Source::open(&dataset, id, &coarsening).await?;
+            let is_additive = recipe.design.additive;
+            let level = match changed(&dataset, id) {
+                Changed::Some(_) if is_additive => None,
+                Changed::Some(chunks) => {
+                    Box::pin(partly(
+                        &source,
+                        &recipe.design,
+                        &coarsening,
+                        &options,
+                        &chunks,
+                    ))
+                    .await?
+                }
+                Changed::All => None,
+            };
+            if let Some(level) = level {
+                made.levels.push(level);
+                continue;
             }
-            Changed::All => None,
-        };
-        if let Some(level) = level {
-            made.levels.push(level);
-            continue;
+            // All levels from here on are made of this one.
+            let mut designs = Vec::new();
+            let first = if is_additive { LevelId::new(1) } else { target };
+            for level in dataset.levels().iter().filter(|level| **level >= first) {
+                let says = attributes(&dataset, &level.to_string()).await?;
+                designs.extend(stats::recipe(&says).map(|recipe| recipe.design));
+            }
+            options.levels = Levels::Given(designs);
+            options.replace = true;
+            let more = Box::pin(make(store, address, &options, first.number() - 1)).await?;
+            made.levels.extend(more.levels);
+            return Ok(made);
         }
-        // All levels from here on are made of this one.
-        let mut designs = Vec::new();
-        let first = if is_additive { LevelId::new(1) } else { target };
-        for level in dataset.levels().iter().filter(|level| **level >= first) {
-            let says = attributes(&dataset, &level.to_string()).await?;
-            designs.extend(stats::recipe(&says).map(|recipe| recipe.design));
-        }
-        options.levels = Levels::Given(designs);
-        options.replace = true;
-        let more = Box::pin(make(store, address, &options, first.number() - 1)).await?;
-        made.levels.extend(more.levels);
-        return Ok(made);
-    }
+    })
 }
 
 /// Which chunks of a level changed since the next was made.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::future;
+use futures_util::future::{self, BoxFuture};
 use rayon::prelude::*;
 use zvf_build::{
     Design, Geometry, Plan,
@@ -67,70 +67,73 @@ const COPIES: u64 = 16;
 /// # Errors
 ///
 /// As for [`create`](super::create); [`Error::Source`] when geometry cannot be read.
-pub async fn create_from(
-    address: &str,
-    source: &mut dyn Batches,
+pub fn create_from<'a>(
+    address: &'a str,
+    source: &'a mut dyn Batches,
     design: Design,
-    options: &CreateOptions,
-) -> Result<Written, Error> {
-    let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
-    let tables = source.tables();
-    let speaks = tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
-    let design = named(design, address);
-    let mut survey = Survey::new(design, speaks)?;
-    let row = |geometry: &Geometry| {
-        let attributes = geometry
-            .vertex
-            .iter()
-            .map(|attribute| match &attribute.values {
-                zvf_build::Values::Numbers(numbers) => numbers.row_size(),
-                zvf_build::Values::Text(_) => 48,
-            });
-        geometry.positions.row_size() + attributes.sum::<usize>() + 8
-    };
-    // The first batch says how large vertices are.
-    let mut batch = 1 << 16;
-    while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
-        batch = within(memory / COPIES / row(&geometry) as u64);
-        survey.add(&geometry)?;
-    }
-    source.rewind().map_err(Error::Source)?;
-    let vertices = survey.vertices();
-    let outline = survey.outline()?;
-    let bytes = vertices.saturating_mul(outline.row_size() as u64);
-    let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
-    let parts = match &options.runner {
-        // Enough for all to be busy to the end.
-        Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
-        None => parts,
-    };
-    let mut splitter = Splitter::new(outline, parts);
-    let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
-        path: std::env::temp_dir().display().to_string(),
-        source,
-    })?;
-    // Before the second pass: what is there already is not found out in the end.
-    let store = options.open.create(address)?;
-    let creation = store.begin_create().await;
-    let creation = creation.map_err(|source| Error::Create {
-        address: address.to_owned(),
-        source,
-    })?;
-    let split = split(source, &mut splitter, batch, scratch.path());
-    let made = match split {
-        Err(error) => Err(error),
-        Ok(()) => {
-            let making = Making {
-                address,
-                scratch: scratch.path(),
-                options,
-                creation: &creation,
-            };
-            let made = making.write(splitter, tables).await;
-            made.map(|(plan, written)| (root(&plan), written))
+    options: &'a CreateOptions,
+) -> BoxFuture<'a, Result<Written, Error>> {
+    Box::pin(async move {
+        let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
+        let tables = source.tables();
+        let speaks =
+            tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
+        let design = named(design, address);
+        let mut survey = Survey::new(design, speaks)?;
+        let row = |geometry: &Geometry| {
+            let attributes = geometry
+                .vertex
+                .iter()
+                .map(|attribute| match &attribute.values {
+                    zvf_build::Values::Numbers(numbers) => numbers.row_size(),
+                    zvf_build::Values::Text(_) => 48,
+                });
+            geometry.positions.row_size() + attributes.sum::<usize>() + 8
+        };
+        // The first batch says how large vertices are.
+        let mut batch = 1 << 16;
+        while let Some(geometry) = source.next(batch).map_err(Error::Source)? {
+            batch = within(memory / COPIES / row(&geometry) as u64);
+            survey.add(&geometry)?;
         }
-    };
-    conclude(&store, creation, made).await
+        source.rewind().map_err(Error::Source)?;
+        let vertices = survey.vertices();
+        let outline = survey.outline()?;
+        let bytes = vertices.saturating_mul(outline.row_size() as u64);
+        let parts = within(bytes.saturating_mul(COPIES).div_ceil(memory)).max(1);
+        let parts = match &options.runner {
+            // Enough for all to be busy to the end.
+            Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
+            None => parts,
+        };
+        let mut splitter = Splitter::new(outline, parts);
+        let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
+            path: std::env::temp_dir().display().to_string(),
+            source,
+        })?;
+        // Before the second pass: what is there already is not found out in the end.
+        let store = options.open.create(address)?;
+        let creation = store.begin_create().await;
+        let creation = creation.map_err(|source| Error::Create {
+            address: address.to_owned(),
+            source,
+        })?;
+        let split = split(source, &mut splitter, batch, scratch.path());
+        let made = match split {
+            Err(error) => Err(error),
+            Ok(()) => {
+                let making = Making {
+                    address,
+                    scratch: scratch.path(),
+                    options,
+                    creation: &creation,
+                };
+                let made = making.write(splitter, tables).await;
+                made.map(|(plan, written)| (root(&plan), written))
+            }
+        };
+        conclude(&store, creation, made).await
+    })
 }
 
 /// The second pass: rows to the files of their parts.

@@ -1,6 +1,7 @@
 //! Parts that other processes make: tasks as files.
 
 use core::error::Error as StdError;
+use futures_util::future::BoxFuture;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -81,21 +82,23 @@ pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartResult>, Written), Erro
 /// # Errors
 ///
 /// [`Error`] when the file is no task, or the store cannot be written.
-pub async fn run_task(task: &Path, open: &OpenOptions) -> Result<(), Error> {
-    let says = get(task)?;
-    let text = |key: &str| says[key].as_str().unwrap_or_default();
-    let (outline, chunks) = Outline::from_json(&get(Path::new(text("outline")))?)?;
-    let store = open.create(text("address"))?;
-    let mut written = Written::default();
-    let put_each = async |objects| Ok::<(), Error>(store.put_each(objects).await?);
-    let shared = Shared::new(outline, chunks)?;
-    let part = shared
-        .make(Path::new(text("pieces")), put_each, &mut written)
-        .await?;
-    let result = json!({
-        "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,
-    });
-    put(Path::new(text("result")), &result)
+pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
+    Box::pin(async move {
+        let says = get(task)?;
+        let text = |key: &str| says[key].as_str().unwrap_or_default();
+        let (outline, chunks) = Outline::from_json(&get(Path::new(text("outline")))?)?;
+        let store = open.create(text("address"))?;
+        let mut written = Written::default();
+        let put_each = async |objects| Ok::<(), Error>(store.put_each(objects).await?);
+        let shared = Shared::new(outline, chunks)?;
+        let part = shared
+            .make(Path::new(text("pieces")), put_each, &mut written)
+            .await?;
+        let result = json!({
+            "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,
+        });
+        put(Path::new(text("result")), &result)
+    })
 }
 
 /// Writes a file whole or not at all.
