@@ -59,6 +59,13 @@ impl ChunkCoord {
     }
 }
 
+/// So that a map is asked for coordinates without making a chunk of them.
+impl core::borrow::Borrow<[i64]> for ChunkCoord {
+    fn borrow(&self) -> &[i64] {
+        &self.0
+    }
+}
+
 impl AsRef<[i64]> for ChunkCoord {
     fn as_ref(&self) -> &[i64] {
         &self.0

@@ -1,6 +1,7 @@
 //! Putting columns together out of cells.
 
 mod finished;
+mod gather;
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,10 +16,11 @@ use crate::{
     error::Fault,
     filter::ColumnView,
     predicate::{Cell, Number, Scope, Values as ColumnValues},
-    vertices::Runs,
+    vertices::{Run, Runs},
 };
 
 pub(crate) use finished::FinishedView;
+pub(crate) use gather::gather;
 
 /// Appends rows of `bytes`, little-endian.
 pub(crate) fn push_runs(
@@ -135,6 +137,32 @@ impl ColumnBuilder {
         push_runs(bytes, &cell.bytes, dtype, columns, vertices);
         self.there(vertices.len());
         Ok(())
+    }
+
+    /// How many columns all of these cells have, if they are numbers that are all there.
+    pub(crate) fn width_of<'c>(
+        &self,
+        mut cells: impl Iterator<Item = Option<&'c CellRows>>,
+    ) -> Option<u32> {
+        let width = match (&self.words, cells.next()) {
+            (Some(_), _) | (None, None) => return None,
+            (None, Some(first)) => first?.columns,
+        };
+        let is_same = |cell: Option<&CellRows>| cell.is_some_and(|cell| cell.columns == width);
+        (width > 0 && cells.all(is_same)).then_some(width)
+    }
+
+    /// Takes the rows of runs out of cells of so many columns, when there are none yet.
+    pub(crate) fn take<'c>(
+        &mut self,
+        runs: &[(u32, Run)],
+        columns: u32,
+        rows: usize,
+        cells: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),
+    ) {
+        self.columns = Some(columns);
+        self.bytes = gather(runs, self.metadata.dtype, columns, cells);
+        self.there(rows);
     }
 
     /// The same of whatever cell; `None` is a place without a value.

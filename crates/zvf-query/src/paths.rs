@@ -7,6 +7,7 @@ mod load;
 mod loaded;
 mod objects;
 mod select;
+mod whole;
 
 use core::ops::Range;
 use std::{collections::BTreeSet, sync::Arc};

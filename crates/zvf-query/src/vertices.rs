@@ -6,12 +6,13 @@ use zvf_model::{fetch::CellSource, grid::ChunkCoord};
 
 use crate::{
     answer::{Answer, NO_OBJECT, Rows as AnswerRows, SEVERAL_OBJECTS},
-    build::{ColumnBuilder, bytes_of, push_runs},
+    build::{ColumnBuilder, bytes_of, gather, push_runs},
     chunk::Chunk,
     error::{Damage, QueryError},
     fragments::FragmentRows,
     missing::Ledger,
     objects::Objects,
+    paths::Loaded,
     schema::{Names, Schema},
 };
 
@@ -381,6 +382,51 @@ impl VertexBuilder {
             for run in vertices.runs() {
                 ids.extend(core::iter::repeat_n(object(run.fragment), run.len));
             }
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Takes runs of loaded chunks, each with the number of its chunk, when there is
+    /// nothing yet: numbers on all cores.
+    pub(crate) fn take<A: CellSource>(
+        &mut self,
+        schema: &Schema<A>,
+        runs: &[(u32, Run)],
+        loaded: &Loaded,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        let rows = runs
+            .iter()
+            .fold(0, |rows: usize, (_, run)| rows.saturating_add(run.len));
+        let is_simple = self.fragment.is_empty()
+            && self.object_ids.is_none()
+            && self.origins.is_none()
+            && self.rows == 0;
+        let mut widths = Vec::with_capacity(self.vertex.len());
+        for (at, builder) in &self.vertex {
+            let cells = loaded.all().map(|chunk| chunk.vertex.get(*at)?.as_ref());
+            widths.push(builder.width_of(cells));
+        }
+        if !is_simple || widths.contains(&None) {
+            for same in runs.chunk_by(|(a, _), (b, _)| a == b) {
+                let mut own = Runs::default();
+                for (_, run) in same {
+                    own.push(*run);
+                }
+                let chunk = same.first().and_then(|(number, _)| loaded.get(*number));
+                if let Some(chunk) = chunk {
+                    self.push(schema, chunk, &own, |_| NO_OBJECT, ledger)?;
+                }
+            }
+            return Ok(());
+        }
+        let positions = |chunk| loaded.get(chunk).map(|chunk| &*chunk.positions);
+        let columns = self.positions.columns;
+        self.positions.bytes = gather(runs, schema.dtype, columns, &positions);
+        for ((at, builder), width) in self.vertex.iter_mut().zip(widths) {
+            let cells = |chunk| Some(&*loaded.get(chunk)?.vertex.get(*at)?.as_ref()?.bytes);
+            builder.take(runs, width.unwrap_or(1), rows, &cells);
         }
         self.rows = rows;
         Ok(())

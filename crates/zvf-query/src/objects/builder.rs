@@ -16,6 +16,8 @@ pub(super) struct ObjectsBuilder {
     /// Bytes held but for pieces.
     held: u64,
     numbers: HashMap<ChunkCoord, u32>,
+    /// The coordinates of a block that is looked at.
+    coords: Vec<i64>,
     rows: Option<Vec<u64>>,
     starts: Vec<usize>,
     pieces: Vec<Piece>,
@@ -37,6 +39,7 @@ impl ObjectsBuilder {
             budget,
             held: ids,
             numbers: HashMap::new(),
+            coords: Vec::with_capacity(sid_ndim),
             rows: None,
             starts: vec![0],
             pieces: Vec::new(),
@@ -72,19 +75,17 @@ impl ObjectsBuilder {
         let pieces = manifest.iter().map(|block| block.fragments.len());
         let pieces = pieces.fold(self.pieces.len(), usize::saturating_add);
         self.check(pieces)?;
-        let mut last: Option<(ChunkCoord, u32)> = None;
+        let mut last = None;
         for block in manifest {
-            let same = last.as_ref();
-            let same =
-                same.filter(|(chunk, _)| block.chunk.iter().eq(chunk.coords().iter().copied()));
-            let number = if let Some((_, number)) = same {
-                *number
-            } else {
-                let chunk = ChunkCoord::new(block.chunk.iter().collect::<Vec<i64>>());
-                let number = self.number(&chunk)?;
-                last = Some((chunk, number));
-                number
+            let number = match last {
+                Some(number) if block.chunk.iter().eq(self.coords.iter().copied()) => number,
+                _ => {
+                    self.coords.clear();
+                    self.coords.extend(block.chunk.iter());
+                    self.number()?
+                }
             };
+            last = Some(number);
             let pieces = block.fragments.iter();
             self.pieces.extend(pieces.map(|fragment| Piece {
                 chunk: number,
@@ -94,8 +95,9 @@ impl ObjectsBuilder {
         Ok(())
     }
 
-    fn number(&mut self, chunk: &ChunkCoord) -> Result<u32, ManifestFault> {
-        if let Some(number) = self.numbers.get(chunk) {
+    /// The number of the chunk at `coords`.
+    fn number(&mut self) -> Result<u32, ManifestFault> {
+        if let Some(number) = self.numbers.get(self.coords.as_slice()) {
             return Ok(*number);
         }
         let number = u32::try_from(self.numbers.len());
@@ -104,7 +106,8 @@ impl ObjectsBuilder {
         let size = size.saturating_mul(8).saturating_add(CHUNK);
         self.held = self.held.saturating_add(size);
         self.check(self.pieces.len())?;
-        self.numbers.insert(chunk.clone(), number);
+        let chunk = ChunkCoord::new(self.coords.as_slice());
+        self.numbers.insert(chunk, number);
         Ok(number)
     }
 

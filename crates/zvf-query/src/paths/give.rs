@@ -33,6 +33,15 @@ impl<F: Fetch> Plan<'_, F> {
     ) -> Result<ControlFlow<()>, QueryError> {
         loaded.check_shared(paths, self.session.fetch.budget())?;
         let is_path = self.shape == Shape::Paths;
+        if is_path && self.takes_all() {
+            let taken = self.whole_paths(work, paths, loaded, (left, given), ledger)?;
+            let mut answer = self.empty_answer();
+            taken.vertices.finish(&mut answer);
+            answer.parts = Some(taken.parts);
+            self.show_objects(&mut answer, work.objects, &taken.order, ledger)
+                .await?;
+            return Ok(emit(answer));
+        }
         let shows_objects = !is_path && self.shows_objects();
         let mut vertices = self.vertices(work.schema, shows_objects);
         let mut parts = Parts {

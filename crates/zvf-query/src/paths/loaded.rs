@@ -35,6 +35,14 @@ impl Loaded {
         }
     }
 
+    /// All that were read.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks.iter().filter_map(|state| match state {
+            State::Read(chunk) => Some(&**chunk),
+            State::Unread | State::Lost => None,
+        })
+    }
+
     pub(crate) fn knows(&self, chunk: u32) -> bool {
         !matches!(self.at(chunk), None | Some(State::Unread))
     }

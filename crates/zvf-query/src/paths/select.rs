@@ -15,7 +15,7 @@ use crate::{
 
 impl<F: Fetch> Plan<'_, F> {
     /// Whether neither region nor filter looks at vertices.
-    fn takes_all(&self) -> bool {
+    pub(super) fn takes_all(&self) -> bool {
         self.area.is_none() && !self.filter.looks_at_vertices()
     }
 
