@@ -36,7 +36,7 @@ mod sparsity;
 mod stride;
 mod subset;
 
-pub use aggregate::aggregate;
+pub use aggregate::{AggregateError, aggregate};
 pub use contract::{contract_links, contract_path};
 pub use input::{Fault, FineChunk, FineLinks, Input, Named};
 pub use make::Made;

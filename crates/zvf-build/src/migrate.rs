@@ -17,7 +17,7 @@ mod tables;
 use serde_json::{Map, Value};
 
 use crate::{
-    design::{Compression, Design, Profile},
+    design::{Compression, Design, Profile, Sharding},
     geometry::GeometryKind,
     nodes::Encoding,
     refusal::Refusal,
@@ -35,6 +35,8 @@ pub struct Form {
     profile: Profile,
     cells: Encoding,
     tables: Encoding,
+    /// How many cells go in one object along each axis.
+    shard: Option<Vec<u64>>,
 }
 
 /// Something that was put right, or that the new store does not have.
@@ -94,7 +96,54 @@ impl Form {
             profile,
             cells: Encoding::of_cells(&design),
             tables: Encoding::of_tables(&design),
+            shard: None,
         })
+    }
+
+    /// The same, with cells in shards where an array has more than one cell for a shard:
+    /// of so many chunks with room for `grid`, whose positions take so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] for shards that are not possible, and where the profile has none.
+    pub fn sharded(
+        &self,
+        sharding: &Sharding,
+        (grid, arity): (&Extent, usize),
+        (chunks, bytes): (u64, u64),
+    ) -> Result<Self, Refusal> {
+        let mut design = Design::new(GeometryKind::Points);
+        design.profile = self.profile;
+        design.sharding = sharding.clone();
+        let (_, room) = grid.grid(arity).unwrap_or_default();
+        let shard = crate::plan::shard(&design, &room, chunks, bytes)?;
+        Ok(Self {
+            shard,
+            ..self.clone()
+        })
+    }
+
+    /// Which object the cell of a chunk is in, where it shares one with others.
+    pub fn shard_of(&self, grid: &Extent, arity: usize, chunk: &[i64]) -> Option<Vec<u64>> {
+        let (_, room) = grid.grid(arity)?;
+        let shard = self.shard_in(&room)?;
+        let index = grid.index(chunk)?;
+        Some(
+            index
+                .iter()
+                .zip(shard)
+                .map(|(at, extent)| at / extent)
+                .collect(),
+        )
+    }
+
+    /// The shards of an array with room for so many cells; none where every shard would
+    /// have one.
+    fn shard_in(&self, room: &[u64]) -> Option<&[u64]> {
+        let shard = self.shard.as_deref()?;
+        let mut own = shard.iter().zip(room);
+        let is_shared = own.any(|(shard, room)| *shard.min(room) > 1);
+        (is_shared && shard.len() == room.len()).then_some(shard)
     }
 
     /// The same, with cells compressed as tables are, which never are plain.

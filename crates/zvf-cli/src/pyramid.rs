@@ -9,13 +9,16 @@ use std::{
 
 use zvf::{
     Automatic, CrossLevel, Kept, Levels, PyramidOptions, Way,
-    build::coarsen::{Amount, Placing, Rule, Sparsity, Strategy},
+    build::{
+        Sharding,
+        coarsen::{Amount, Placing, Rule, Sparsity, Strategy},
+    },
 };
 
 use crate::{
     advice::{Verb, advised},
     command::Done,
-    create::values::{Extents, extents},
+    create::values::{Extents, ValueError, extents, sharding},
     named::named,
     progress::{Meter, Progress},
 };
@@ -78,6 +81,10 @@ pub struct Arguments {
     /// How many chunks make one of the next level, along each axis.
     #[arg(long, value_name = "N")]
     chunk_scale: Option<u32>,
+    /// Puts many chunks in one object: so many along each axis, as --shard=4,4,4, or auto,
+    /// or none; as the store's are where this is not said.
+    #[arg(long, value_name = "auto|none|A,B,C", value_parser = shards)]
+    shard: Option<Sharding>,
     /// How many times fewer objects each level keeps, one number a level.
     #[arg(long, value_name = "F,F", value_delimiter = ',')]
     sparsity: Vec<f64>,
@@ -123,6 +130,13 @@ fn storage(storage: CrossLevel) -> &'static str {
         CrossLevel::None => "none",
         CrossLevel::Implicit => "implicit",
         CrossLevel::Explicit => "explicit",
+    }
+}
+
+fn shards(text: &str) -> Result<Sharding, ValueError> {
+    match text {
+        "none" => Ok(Sharding::None),
+        text => sharding(text),
     }
 }
 
@@ -201,6 +215,7 @@ fn options(arguments: &Arguments) -> Result<PyramidOptions, Box<dyn Error>> {
     automatic.cull = arguments.cull;
     automatic.additive = arguments.additive;
     automatic.chunk_scale = arguments.chunk_scale;
+    automatic.sharding.clone_from(&arguments.shard);
     for fewer in &arguments.sparsity {
         if !(*fewer >= 1.0 && fewer.is_finite()) {
             return Err(OptionError::Sparsity(*fewer).into());

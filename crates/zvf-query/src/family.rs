@@ -50,6 +50,16 @@ enum Child<A> {
     Span(A, Range<u64>),
 }
 
+impl<A> Family<A> {
+    /// The array that has all cells, where one has.
+    pub(crate) fn array(&self) -> Option<&A> {
+        match &self.form {
+            Form::Cells { array, .. } | Form::Padded { array, .. } => Some(array),
+            Form::Children(_) | Form::Bare(_) => None,
+        }
+    }
+}
+
 impl<A: CellSource> Family<A> {
     /// Opens the part that `key` describes: its node, unless it was `read`
     /// already, and the names of its children where chunks may be children; one

@@ -51,6 +51,11 @@ impl<A> StoredPart<A> {
         &self.family.attributes
     }
 
+    /// The array that has all cells; `None` where each chunk has one of its own.
+    pub fn array(&self) -> Option<&A> {
+        self.family.array()
+    }
+
     /// Chunks that have a cell, ascending. A padded array has one wherever
     /// fragments are.
     pub fn chunks(&self) -> &[ChunkCoord] {

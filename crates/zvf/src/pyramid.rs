@@ -17,6 +17,7 @@ mod objects;
 mod plan;
 pub(crate) mod refresh;
 mod resume;
+mod shards;
 mod source;
 mod sparse;
 mod stats;

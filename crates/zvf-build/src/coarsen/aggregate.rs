@@ -1,9 +1,28 @@
 //! Values of the coarser level, made of those that became one.
 
-use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, encode};
+use core::num::NonZeroU32;
+
+use zvf_format::numeric::{
+    ByteOrder, Dtype, Elements, Kind, NumericRows, NumericRowsError, encode,
+};
 
 use super::{number::Number, rule::Rule};
 use crate::geometry::Numbers;
+
+/// Why numbers are no values of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AggregateError {
+    /// The bytes are no whole number of rows.
+    #[error("values are no whole number of rows")]
+    Rows(#[from] NumericRowsError),
+    /// A row has no values, or more than are counted.
+    #[error("a row of {0} values is not possible")]
+    Columns(usize),
+    /// The values are not of the type that they are said to be of.
+    #[error("values are not of type {}", .0.name())]
+    Kind(Kind),
+}
 
 /// The values that things of the coarser level get: `count` of them, of which each
 /// stands for the rows that `parent` sends to it.
@@ -19,6 +38,10 @@ use crate::geometry::Numbers;
 /// least of those that are there most often, and skips rows without a value in some
 /// column. [`Rule::Count`] counts rows that have a value in each column: the result is
 /// one column of `uint32`.
+///
+/// # Errors
+///
+/// [`AggregateError`] for bytes that are no whole number of rows.
 pub fn aggregate(
     numbers: &Numbers,
     rule: Rule,
@@ -26,48 +49,29 @@ pub fn aggregate(
     count: usize,
     own: Option<&[u32]>,
     missing: Option<i64>,
-) -> Numbers {
+) -> Result<Numbers, AggregateError> {
+    let columns = u32::try_from(numbers.columns)
+        .ok()
+        .and_then(NonZeroU32::new);
+    let columns = columns.ok_or(AggregateError::Columns(numbers.columns))?;
+    let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
+    let rows = NumericRows::parse(&numbers.bytes, dtype, columns)?;
     macro_rules! dispatch {
         ($($kind:ident $number:ty,)*) => {
             match numbers.kind {
-                $(Kind::$kind => of::<$number>(numbers, rule, parent, count, own, missing),)*
+                $(Kind::$kind => rows.elements::<$number>().map(|values| {
+                    let table = Table::new(values, numbers.columns, parent, count, missing);
+                    table.become_fewer(rule, own, numbers)
+                }),)*
             }
         };
     }
-    dispatch!(
+    let made = dispatch!(
         Bool bool, Int8 i8, Int16 i16, Int32 i32, Int64 i64, UInt8 u8, UInt16 u16, UInt32 u32,
         UInt64 u64, Float16 half::f16, Float32 f32, Float64 f64, Complex64 [f32; 2],
         Complex128 [f64; 2],
-    )
-}
-
-fn of<T: Number>(
-    numbers: &Numbers,
-    rule: Rule,
-    parent: &[u32],
-    count: usize,
-    own: Option<&[u32]>,
-    missing: Option<i64>,
-) -> Numbers {
-    let table = Table::<T>::new(numbers, parent, count, missing);
-    let values = match rule {
-        Rule::Own => table.own(own),
-        Rule::Mean => table.summed(T::mean),
-        Rule::Sum => table.summed(|sum, _| T::total(sum)),
-        Rule::Min => table.least(T::is_below),
-        Rule::Max => table.least(|a, b| b.is_below(a)),
-        Rule::Mode => table.mode(),
-        Rule::Count => {
-            return Numbers {
-                bytes: encode(&table.counted(), ByteOrder::Little),
-                ..Numbers::new(Kind::UInt32, 1)
-            };
-        }
-    };
-    Numbers {
-        bytes: encode(&values, ByteOrder::Little),
-        ..Numbers::new(numbers.kind, numbers.columns)
-    }
+    );
+    made.ok_or(AggregateError::Kind(numbers.kind))
 }
 
 /// Rows, and what they become.
@@ -80,18 +84,41 @@ struct Table<'a, T> {
 }
 
 impl<'a, T: Number> Table<'a, T> {
-    fn new(numbers: &Numbers, parent: &'a [u32], count: usize, missing: Option<i64>) -> Self {
-        let columns = numbers.columns.max(1);
-        let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
-        let whole = &numbers.bytes[..numbers.len() * numbers.row_size()];
-        let rows = NumericRows::parse(whole, dtype, core::num::NonZeroU32::MIN).ok();
-        let elements = rows.as_ref().and_then(NumericRows::elements::<T>);
+    fn new(
+        values: Elements<'_, T>,
+        columns: usize,
+        parent: &'a [u32],
+        count: usize,
+        missing: Option<i64>,
+    ) -> Self {
         Self {
             columns,
-            values: elements.map_or_else(Vec::new, |elements| elements.iter().collect()),
+            values: values.iter().collect(),
             parent,
             count,
             missing: missing.and_then(T::of_code),
+        }
+    }
+
+    /// What the rule makes of rows of these numbers.
+    fn become_fewer(&self, rule: Rule, own: Option<&[u32]>, numbers: &Numbers) -> Numbers {
+        let values = match rule {
+            Rule::Own => self.own(own),
+            Rule::Mean => self.summed(T::mean),
+            Rule::Sum => self.summed(|sum, _| T::total(sum)),
+            Rule::Min => self.least(T::is_below),
+            Rule::Max => self.least(|a, b| b.is_below(a)),
+            Rule::Mode => self.mode(),
+            Rule::Count => {
+                return Numbers {
+                    bytes: encode(&self.counted(), ByteOrder::Little),
+                    ..Numbers::new(Kind::UInt32, 1)
+                };
+            }
+        };
+        Numbers {
+            bytes: encode(&values, ByteOrder::Little),
+            ..Numbers::new(numbers.kind, numbers.columns)
         }
     }
 

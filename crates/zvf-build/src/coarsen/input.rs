@@ -5,7 +5,7 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype},
 };
 
-use super::{Block, Form, NOBODY, NONE, Path, Recipe, Shape};
+use super::{AggregateError, Block, Form, NOBODY, NONE, Path, Recipe, Shape};
 use crate::{coordinates, geometry::Numbers};
 
 /// The parts of a level that lie in a chunk of the next, as they are stored.
@@ -80,6 +80,14 @@ pub enum Fault {
         bytes: usize,
         /// Rows of the chunk.
         rows: usize,
+    },
+    /// Numbers are no values of an attribute.
+    #[error("what becomes of {what} is not known")]
+    Values {
+        /// The attribute.
+        what: String,
+        /// Why.
+        source: AggregateError,
     },
     /// A row is named that is not there.
     #[error("row {row} of chunk {chunk} is named, and it has {rows}")]

@@ -124,7 +124,7 @@ impl Recipe {
                 made.vertex.push(None);
                 continue;
             };
-            let values = field.become_fewer(&values, &stored, rows, own.as_deref());
+            let values = field.become_fewer(&values, &stored, rows, own.as_deref())?;
             made.vertex.push((rows > 0).then_some(values));
         }
         self.fragments(input, &gathered, &order, &row_of, &mut made)?;
@@ -278,11 +278,9 @@ impl Recipe {
                 .collect();
             let values = field.values(&cells, &counts, &names)?;
             let is_whole = own.iter().all(|from| *from != NONE) && count > 0;
-            made.fragment.push(
-                values
-                    .filter(|_| is_whole)
-                    .map(|values| field.become_fewer(&values, &into, count, Some(&own))),
-            );
+            let values = values.filter(|_| is_whole);
+            let values = values.map(|values| field.become_fewer(&values, &into, count, Some(&own)));
+            made.fragment.push(values.transpose()?);
         }
         Ok(())
     }
@@ -354,8 +352,8 @@ impl Recipe {
                 .collect();
             let values = field.values(&cells, &counts, &names)?;
             let count = made.link_count as usize;
-            made.link
-                .push(values.map(|values| field.become_fewer(&values, &stored, count, None)));
+            let values = values.map(|values| field.become_fewer(&values, &stored, count, None));
+            made.link.push(values.transpose()?);
         }
         Ok(())
     }
@@ -426,7 +424,8 @@ impl Field {
         count: usize,
     ) -> Result<Option<Vec<u8>>, Fault> {
         let values = self.values(cells, counts, names)?;
-        Ok(values.map(|values| self.become_fewer(&values, into, count, None)))
+        let values = values.map(|values| self.become_fewer(&values, into, count, None));
+        values.transpose()
     }
 
     /// What stands for no value.
@@ -450,10 +449,16 @@ impl Field {
         into: &[u32],
         count: usize,
         own: Option<&[u32]>,
-    ) -> Vec<u8> {
-        let mut bytes = aggregate(values, self.rule, into, count, own, self.missing).bytes;
+    ) -> Result<Vec<u8>, Fault> {
+        let made = aggregate(values, self.rule, into, count, own, self.missing);
+        let mut bytes = made
+            .map_err(|source| Fault::Values {
+                what: self.name.clone(),
+                source,
+            })?
+            .bytes;
         to_order(&mut bytes, self.made());
-        bytes
+        Ok(bytes)
     }
 }
 

@@ -60,7 +60,7 @@ impl Extent {
 
     /// Origin and shape of a grid; of one chunk when nothing is known. `None` when
     /// there is no such shape.
-    fn grid(&self, arity: usize) -> Option<(Vec<i64>, Vec<u64>)> {
+    pub(super) fn grid(&self, arity: usize) -> Option<(Vec<i64>, Vec<u64>)> {
         if self.lower.is_empty() {
             return Some((vec![0; arity], vec![1; arity]));
         }
@@ -73,7 +73,7 @@ impl Extent {
     }
 
     /// The element of a chunk.
-    fn index(&self, chunk: &[i64]) -> Option<Vec<u64>> {
+    pub(super) fn index(&self, chunk: &[i64]) -> Option<Vec<u64>> {
         if self.lower.is_empty() {
             return chunk.iter().map(|at| u64::try_from(*at).ok()).collect();
         }
@@ -106,7 +106,8 @@ impl Form {
             .collect();
         keys.sort_unstable();
         let grid = extent.grid(arity)?;
-        let array = ArrayNode::per_chunk(&self.cells, &grid, None, &keys, says);
+        let shard = self.shard_in(&grid.1);
+        let array = ArrayNode::per_chunk(&self.cells, &grid, shard, &keys, says);
         Some(node(path, array.json()))
     }
 

@@ -84,7 +84,7 @@ pub(super) fn bounds(text: &str) -> Result<Bounds, ValueError> {
     })
 }
 
-pub(super) fn sharding(text: &str) -> Result<Sharding, ValueError> {
+pub(crate) fn sharding(text: &str) -> Result<Sharding, ValueError> {
     if text == "auto" {
         return Ok(Sharding::Auto);
     }

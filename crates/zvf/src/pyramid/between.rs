@@ -1,6 +1,6 @@
 //! Links between chunks of a level, of those of the one before.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::{Map, Value};
 use zvf_build::{
@@ -14,6 +14,7 @@ use zvf_query::CellLinks;
 use super::{
     build::{Build, Stored},
     job::{NewCell, columns, file},
+    shards::Ends,
     source::{Links, SortedLinks},
 };
 use crate::error::Error;
@@ -35,7 +36,22 @@ impl Build<'_> {
             only.is_none_or(|(stale, _)| chunks.iter().any(|chunk| stale.contains(chunk)))
         };
         let units = sorted.between.iter().filter(|(chunks, _)| is_made(chunks));
-        let mut units = units.peekable();
+        let mut units: Vec<_> = units.collect();
+        let shared = Arc::clone(&self.shared);
+        let coarse = &shared.coarse;
+        units.sort_by_cached_key(|(chunks, _)| {
+            chunks
+                .first()
+                .and_then(|chunk| shared.shard_of(coarse, chunk))
+        });
+        let mut ends = Ends::default();
+        for (step, (chunks, _)) in units.iter().enumerate() {
+            for chunk in *chunks {
+                ends.meet(&shared, coarse, chunk, step);
+            }
+        }
+        let mut units = units.into_iter().peekable();
+        let mut done = 0;
         while let Some(unit) = units.next() {
             cells += unit.1.len();
             batch.push(unit);
@@ -48,14 +64,13 @@ impl Build<'_> {
                 .collect();
             let mut read = self.source.read_links(&wanted).await?.into_iter();
             let mut new = Vec::new();
+            done += batch.len();
             for (chunks, cells) in batch.drain(..) {
                 let own: Vec<CellLinks> = read.by_ref().take(cells.len()).collect();
                 self.unit(links, &form, chunks, &own, &mut new)?;
             }
             cells = 0;
-            let (objects, puts) = self.shared.encode(new)?;
-            self.tally.count_puts(puts);
-            self.put_objects(objects).await?;
+            self.put_cells(&shared, new, &ends, done).await?;
         }
         Ok(())
     }

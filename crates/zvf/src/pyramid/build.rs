@@ -27,6 +27,7 @@ use super::{
     LevelDesign, PyramidOptions,
     coarse::Coarsening,
     job::{Job, Opened, Outcome, Place, Put, Shared},
+    shards::{self, Shards},
     source::{SortedLinks, Source},
 };
 use crate::{
@@ -56,6 +57,7 @@ pub(super) struct Build<'a> {
     pub(super) scale: Vec<i64>,
     pub(super) transaction: Transaction,
     pub(super) tally: Tally,
+    pub(super) shards: Shards,
     /// Links between levels, what their chunk keys have, and how many there are.
     pub(super) between: Vec<(LinkForm, usize, Stored)>,
     /// Levels below the one before, as far as links over several levels need them.
@@ -232,6 +234,7 @@ impl<'a> Build<'a> {
                 .extent
                 .reach(source.chunk_of(&chunk, &scale).coords());
         }
+        let form = shards::form(source, design, &form, &coarse)?;
         let aside = form.compressed();
         // Not all points of the level before have one in this where each has its own.
         let stores = match design.additive {
@@ -286,6 +289,7 @@ impl<'a> Build<'a> {
             scale,
             transaction,
             tally: Tally::default(),
+            shards: Shards::default(),
             between: Vec::new(),
             deep_places: BTreeMap::new(),
             deep_metadata: BTreeMap::new(),
@@ -351,6 +355,7 @@ impl<'a> Build<'a> {
             groups.retain(|chunk, _| stale.contains(chunk) || beside.contains(chunk));
         }
         let total = groups.len() as u64;
+        let (groups, ends) = self.by_shard(groups);
         let mut todo = groups.into_iter().peekable();
         let mut most = FIRST;
         let mut waiting: Vec<Job> = Vec::new();
@@ -392,14 +397,18 @@ impl<'a> Build<'a> {
                     .clamp(1, MOST);
             }
             waiting = jobs;
-            for (outcome, own) in made? {
+            for (mut outcome, own) in made? {
+                let held = std::mem::take(&mut outcome.held);
                 if !self.is_made(&outcome.chunk) {
                     self.tally.parents.extend(outcome.parents);
                     continue;
                 }
                 self.tally.add(outcome);
+                self.shards.hold(held)?;
                 objects.extend(own);
             }
+            let whole = usize::try_from(done).unwrap_or(usize::MAX);
+            objects.extend(self.shards.objects(&ends, whole).await?);
             self.tally.objects += objects.len() as u64;
             self.tally.bytes += objects
                 .iter()

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use zvf_build::coarsen::{Method, Rule, Sparsity};
+use zvf_build::{
+    Sharding,
+    coarsen::{Method, Rule, Sparsity},
+};
 use zvf_format::numeric::Kind;
 
 use crate::error::Error;
@@ -19,6 +22,9 @@ pub struct LevelDesign {
     /// Whether the level is one of several that hold each point once. All of them are
     /// made of level 0, and their chunks are counted in those.
     pub additive: bool,
+    /// How many of its cells go in one object; as many as of the level that it is made of
+    /// when not said.
+    pub sharding: Option<Sharding>,
 }
 
 /// Which objects a level keeps.

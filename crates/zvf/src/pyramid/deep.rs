@@ -9,6 +9,7 @@ use zvf_model::{grid::ChunkCoord, level::LevelId};
 use super::{
     build::Build,
     job::{NewCell, file_pairs},
+    shards::Ends,
 };
 use crate::error::Error;
 
@@ -62,13 +63,26 @@ impl Build<'_> {
                 by_chunk.entry(chunk.clone()).or_default().push(cell);
             }
         }
-        let groups: Vec<Vec<usize>> = by_chunk.into_values().collect();
+        let mut groups: Vec<(ChunkCoord, Vec<usize>)> = by_chunk.into_iter().collect();
+        groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.fine, chunk));
+        let mut ends = Ends::default();
+        for (step, (chunk, own)) in groups.iter().enumerate() {
+            ends.meet(&shared, &shared.fine, chunk, step);
+            let middles = own.iter().filter_map(|cell| cells.chunks(*cell)?.get(1));
+            for middle in middles {
+                let end = self.source.chunk_of(middle, &self.scale);
+                ends.meet(&shared, &shared.coarse, &end, step);
+            }
+        }
+        let mut done = 0;
         let (mut count, mut crossing) = (0, 0);
         for batch in groups.chunks(AT_ONCE) {
-            let wanted: Vec<usize> = batch.concat();
+            done += batch.len();
+            let wanted = batch.iter().flat_map(|(_, own)| own.iter().copied());
+            let wanted: Vec<usize> = wanted.collect();
             let mut read = session.read_links(&cells, &wanted).await?.into_iter();
             let mut new: Vec<NewCell> = Vec::new();
-            for group in batch {
+            for (_, group) in batch {
                 let mut pairs: BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>> =
                     BTreeMap::new();
                 for links in read.by_ref().take(group.len()) {
@@ -105,9 +119,7 @@ impl Build<'_> {
                     }
                 }
             }
-            let (objects, puts) = shared.encode(new)?;
-            self.tally.count_puts(puts);
-            self.put_objects(objects).await?;
+            self.put_cells(&shared, new, &ends, done).await?;
         }
         let count = (count, crossing);
         let arity = shared.fine.arity;

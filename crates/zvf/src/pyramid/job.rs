@@ -15,8 +15,9 @@ use zvf_build::{
 };
 use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_query::CellLinks;
+use zvf_store::CellArray;
 
-use super::source::Payloads;
+use super::{shards::Held, source::Payloads};
 use crate::{
     error::Error,
     writing::objects::{Arrays, encoded},
@@ -86,6 +87,8 @@ pub(super) struct Outcome {
     /// What became of the rows of each finer chunk, when that was asked for.
     pub(super) parents: Vec<(ChunkCoord, Vec<u32>)>,
     pub(super) put: Vec<Put>,
+    /// Cells of shards, which are put with others.
+    pub(super) held: Vec<Held>,
 }
 
 /// A cell that was put.
@@ -198,7 +201,7 @@ impl Shared {
             linked += count;
             crossed += if *fine == job.chunk { 0 } else { count };
         }
-        let (objects, put) = self.encode(cells)?;
+        let Encoded { objects, put, held } = self.encode(cells)?;
         let parents = match self.keeps_parents {
             true => job
                 .fine
@@ -220,6 +223,7 @@ impl Shared {
             named: made.named,
             parents,
             put,
+            held,
         };
         Ok((outcome, objects))
     }
@@ -296,9 +300,16 @@ impl Shared {
         }
     }
 
-    /// Cells as objects.
+    /// The shard of a level that a chunk is in, where cells share objects.
+    pub(super) fn shard_of(&self, place: &Place, chunk: &ChunkCoord) -> Option<Vec<u64>> {
+        let coords = chunk.coords();
+        self.form.shard_of(&place.extent, place.arity, coords)
+    }
+
+    /// Cells as objects, but for those of shards.
     pub(super) fn encode(&self, cells: Vec<NewCell>) -> Result<Encoded, Error> {
         let (mut outputs, mut put) = (Vec::new(), Vec::with_capacity(cells.len()));
+        let mut held = Vec::new();
         let mut arrays = self.opened.arrays();
         for cell in cells {
             let (place, form) = self.place(&cell.put.path);
@@ -315,11 +326,25 @@ impl Shared {
                 let node = node.ok_or_else(|| no_place(path))?;
                 arrays = self.opened.with(Arrays::of(&[node])?);
             }
-            let made = form.cell(path, &place.extent, &cell.put.chunk, cell.payload);
-            outputs.extend(made.ok_or_else(|| no_place(path))?);
+            let chunk = &cell.put.chunk;
+            let made = form.cell(path, &place.extent, chunk, cell.payload);
+            let made = made.ok_or_else(|| no_place(path))?;
+            match form.shard_of(&place.extent, place.arity, chunk) {
+                Some(at) => {
+                    let array = arrays.get(path)?;
+                    for output in made {
+                        held.extend(in_shard(&array, path, &at, output)?);
+                    }
+                }
+                None => outputs.extend(made),
+            }
             put.push(cell.put);
         }
-        Ok((encoded(&arrays, outputs)?, put))
+        Ok(Encoded {
+            objects: encoded(&arrays, outputs)?,
+            put,
+            held,
+        })
     }
 
     /// The node of an array with a cell for each of these chunks.
@@ -372,8 +397,41 @@ pub(super) fn file_pairs(
 
 /// Who is told which links a cell has.
 pub(super) type Filed<'a> = dyn FnMut(&Filing, &[i64], &[usize]) + 'a;
+
 /// Cells as objects, and which they are.
-pub(super) type Encoded = (Vec<(Key, Bytes)>, Vec<Put>);
+pub(super) struct Encoded {
+    pub(super) objects: Vec<(Key, Bytes)>,
+    pub(super) put: Vec<Put>,
+    /// Those of shards.
+    pub(super) held: Vec<Held>,
+}
+
+/// A cell of a shard, if it is one.
+fn in_shard(
+    array: &CellArray,
+    path: &str,
+    at: &[u64],
+    output: Output,
+) -> Result<Option<Held>, Error> {
+    let Output::Cell { index, payload, .. } = output else {
+        return Ok(None);
+    };
+    let place = array.object_of(&index).map_err(|source| Error::Index {
+        node: array.node().clone(),
+        source,
+    })?;
+    Ok(match place {
+        (key, Some(number)) => Some(Held {
+            path: path.to_owned(),
+            at: at.to_vec(),
+            array: array.clone(),
+            key,
+            number,
+            payload: Bytes::from(payload),
+        }),
+        (_, None) => None,
+    })
+}
 
 /// Files links, and tells of each array which of them it has.
 pub(super) fn file(

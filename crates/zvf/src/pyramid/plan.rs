@@ -1,6 +1,9 @@
 //! Which levels there are to be, where nobody says.
 
-use zvf_build::coarsen::{Amount, Method, Placing, Sparsity, Strategy};
+use zvf_build::{
+    Sharding,
+    coarsen::{Amount, Method, Placing, Sparsity, Strategy},
+};
 use zvf_model::{grid::ChunkCoord, root::GeometryKind};
 
 use super::{Kept, LevelDesign, source::Source};
@@ -91,6 +94,9 @@ pub struct Automatic {
     pub sparsity: Vec<Kept>,
     /// Whether levels hold each point once.
     pub additive: bool,
+    /// How many cells of a level go in one object; as many as of the store's when not
+    /// said.
+    pub sharding: Option<Sharding>,
 }
 
 /// What is known of a level that another is made of.
@@ -230,6 +236,7 @@ impl Automatic {
             chunk_scale,
             sparsity,
             additive: false,
+            sharding: self.sharding.clone(),
         }))
     }
 
@@ -316,6 +323,7 @@ impl Automatic {
             chunk_scale: vec![2u32.pow(level + 1); chunk.len()],
             sparsity: None,
             additive: true,
+            sharding: self.sharding.clone(),
         });
         Ok(designs.collect())
     }

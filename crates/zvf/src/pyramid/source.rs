@@ -7,7 +7,10 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
-use zvf_build::coarsen::{Field, FineChunk, Named, Shape};
+use zvf_build::{
+    Sharding,
+    coarsen::{Field, FineChunk, Named, Shape},
+};
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
     array::{CellAttribute, VertexEncoding, Vertices},
@@ -256,6 +259,28 @@ impl<'a> Source<'a> {
         chunks.sort_unstable();
         chunks.dedup();
         chunks
+    }
+
+    /// How many cells of vertices are in one object.
+    pub(super) fn sharding(&self) -> Sharding {
+        let array = self.vertices.array();
+        match array.and_then(|array| array.metadata().sharding().zip(Some(array))) {
+            Some((inner, array)) => {
+                let outer = array.metadata().chunk_shape.iter();
+                let cells = outer.zip(&inner.chunk_shape);
+                Sharding::Shape(cells.map(|(outer, inner)| outer / inner.max(&1)).collect())
+            }
+            None => Sharding::None,
+        }
+    }
+
+    /// How many chunks there are, and bytes of positions as the level counts its vertices.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        let axes = self.dataset.root().axes.len();
+        let row = (self.positions.size() * axes) as u64;
+        let vertices = self.metadata.vertex_count.unwrap_or(0);
+        let chunks = self.vertices.chunks().len() as u64;
+        (chunks, vertices.saturating_mul(row))
     }
 
     pub(super) fn vertex_says(&self) -> &Attributes {

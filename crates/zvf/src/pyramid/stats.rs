@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use zvf_build::{
-    Compression,
+    Compression, Sharding,
     coarsen::{Amount, Method, Placing, Rule, Sparsity, Strategy},
 };
 use zvf_model::{key::Key, zarr::Node};
@@ -44,6 +44,12 @@ fn design(own: &LevelDesign, rules: &BTreeMap<String, Rule>) -> Value {
     }
     if let Some(kept) = &own.sparsity {
         says["sparsity"] = sparsity(kept);
+    }
+    match &own.sharding {
+        None => {}
+        Some(Sharding::None) => says["shard"] = json!("none"),
+        Some(Sharding::Auto) => says["shard"] = json!("auto"),
+        Some(Sharding::Shape(shape)) => says["shard"] = json!(shape),
     }
     let rules: Map<String, Value> = rules
         .iter()
@@ -233,9 +239,25 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
                 None => None,
             },
             additive: flag("additive"),
+            sharding: match says.get("shard") {
+                Some(says) => Some(sharding(says)?),
+                None => None,
+            },
         },
         rules: rules.collect::<Option<_>>()?,
     })
+}
+
+fn sharding(says: &Value) -> Option<Sharding> {
+    match says {
+        Value::String(name) if name == "none" => Some(Sharding::None),
+        Value::String(name) if name == "auto" => Some(Sharding::Auto),
+        Value::Array(shape) => {
+            let shape = shape.iter().map(Value::as_u64);
+            shape.collect::<Option<_>>().map(Sharding::Shape)
+        }
+        _ => None,
+    }
 }
 
 fn kept(says: &Value) -> Option<Kept> {

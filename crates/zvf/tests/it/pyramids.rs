@@ -16,6 +16,7 @@ mod model;
 mod odd;
 pub(crate) mod random;
 mod refreshed;
+mod sharded;
 mod sharing;
 mod sparse;
 mod step;

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use proptest::{collection::vec, prelude::*, sample::select};
 use zvf_build::{
     Numbers,
-    coarsen::{NONE, Rule, aggregate},
+    coarsen::{AggregateError, NONE, Rule, aggregate},
 };
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 
@@ -173,7 +173,7 @@ impl Case {
             missing,
         } = self;
         let kind = numbers.kind;
-        let found = aggregate(numbers, rule, parent, *count, None, *missing);
+        let found = aggregate(numbers, rule, parent, *count, None, *missing).unwrap();
         assert_eq!(found.len(), *count, "{rule}");
         let expected = match rule {
             Rule::Count => (Kind::UInt32, 1),
@@ -280,9 +280,9 @@ proptest! {
 #[test]
 fn own_values_are_those_of_what_is_kept() {
     let numbers = Numbers::float32(2, (0..8_u8).map(f32::from));
-    let found = aggregate(&numbers, Rule::Own, &[1, 0, 1, 0], 2, Some(&[3, 2]), None);
+    let found = aggregate(&numbers, Rule::Own, &[1, 0, 1, 0], 2, Some(&[3, 2]), None).unwrap();
     assert_eq!(found, Numbers::float32(2, [6.0, 7.0, 4.0, 5.0]));
-    let short = aggregate(&numbers, Rule::Own, &[], 2, Some(&[9]), None);
+    let short = aggregate(&numbers, Rule::Own, &[], 2, Some(&[9]), None).unwrap();
     assert!(
         short
             .bytes
@@ -311,6 +311,7 @@ fn large_integers_are_exact() {
             None,
             None,
         );
+        let found = found.unwrap();
         assert_eq!(found, numbers(&[expected]), "{rule} of {values:?}");
     };
     check(Rule::Sum, &[large, 2], large + 2);
@@ -320,6 +321,32 @@ fn large_integers_are_exact() {
     check(Rule::Sum, &[i64::MAX, i64::MAX, -5], i64::MAX);
     check(Rule::Mean, &[i64::MIN, i64::MIN + 1], i64::MIN);
     check(Rule::Mode, &[large, large - 1, large], large);
+}
+
+/// They had been no values at all, as if nothing were known of anything.
+#[test]
+fn rows_that_are_cut_short_are_refused() {
+    for kind in Kind::ALL {
+        for rule in Rule::ALL {
+            let numbers = |bytes: usize| Numbers {
+                bytes: vec![0; bytes],
+                ..Numbers::new(kind, 3)
+            };
+            let row = 3 * kind.size();
+            let found = |bytes| aggregate(&numbers(bytes), rule, &[0, 0], 1, None, None);
+            assert!(found(2 * row).is_ok(), "{kind:?} {rule}");
+            for bytes in [2 * row - 1, row + kind.size(), 1] {
+                let whole = bytes % row == 0;
+                assert_eq!(found(bytes).is_ok(), whole, "{kind:?} {rule} {bytes}");
+            }
+        }
+    }
+    let none = Numbers {
+        columns: 0,
+        ..Numbers::new(Kind::Float32, 1)
+    };
+    let found = aggregate(&none, Rule::Mean, &[], 0, None, None);
+    assert_eq!(found, Err(AggregateError::Columns(0)));
 }
 
 #[test]

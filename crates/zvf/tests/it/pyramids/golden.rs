@@ -119,6 +119,7 @@ fn recorded_pyramids_are_made_again() {
             chunk_scale: vec![*scale; axes],
             sparsity: None,
             additive: false,
+            sharding: None,
         });
         let mut options = PyramidOptions::default();
         options.levels = Levels::Given(levels.collect());

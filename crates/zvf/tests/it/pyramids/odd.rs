@@ -42,6 +42,7 @@ fn bins(axes: usize, sparsity: Option<&Kept>) -> Vec<LevelDesign> {
             chunk_scale: vec![scale; axes],
             sparsity: sparsity.cloned(),
             additive: false,
+            sharding: None,
         })
         .collect()
 }

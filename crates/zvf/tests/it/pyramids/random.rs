@@ -44,9 +44,22 @@ pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> S
 
 /// Something random of everything.
 pub(crate) async fn wanted(seed: u64, kind: GeometryKind, profile: Profile) -> Wanted {
+    wanted_in(seed, kind, profile, |_, _| {}).await
+}
+
+/// The same, of a store that is changed in some way, of so many axes.
+pub(super) async fn wanted_in(
+    seed: u64,
+    kind: GeometryKind,
+    profile: Profile,
+    change: impl FnOnce(&mut Design, usize),
+) -> Wanted {
     let Case {
-        geometry, design, ..
+        geometry,
+        mut design,
+        ..
     } = random::case(seed, kind, profile);
+    change(&mut design, geometry.axes());
     let has_objects = design.kind.is_paths() || geometry.object_ids.is_some();
     let is_rich = geometry.vertex.len() > 1;
     let has_weight = geometry.link.iter().any(|own| own.name == "weight");
@@ -67,6 +80,7 @@ pub(crate) async fn wanted(seed: u64, kind: GeometryKind, profile: Profile) -> W
             chunk_scale: scale,
             sparsity: (has_objects && !is_subset && random.chance(30)).then(|| kept(&mut random)),
             additive: false,
+            sharding: None,
         });
     }
     let mut options = PyramidOptions::default();

@@ -121,6 +121,7 @@ fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign
             attribute: None,
         }),
         additive: false,
+        sharding: None,
     }
 }
 

@@ -58,6 +58,7 @@ fn bundles_share_vertices_and_stay_where_they_were() {
         chunk_scale: vec![1; 3],
         sparsity: None,
         additive: false,
+        sharding: None,
     });
     options.levels = Levels::Given(levels.to_vec());
     block_on(async {

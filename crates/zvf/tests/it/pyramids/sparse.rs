@@ -62,6 +62,7 @@ async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeS
             attribute: is_attribute.then(|| "score".to_owned()),
         }),
         additive: false,
+        sharding: None,
     };
     let mut options = PyramidOptions::default();
     options.levels = Levels::Given(vec![level]);

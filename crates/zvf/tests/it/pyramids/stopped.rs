@@ -25,6 +25,7 @@ fn bins(cell: f64) -> LevelDesign {
         chunk_scale: vec![1; 3],
         sparsity: None,
         additive: false,
+        sharding: None,
     }
 }
 

@@ -1,0 +1,169 @@
+//! Cells that share an object with others, held until all of it are there.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use rayon::prelude::*;
+use zvf_build::migrate::Form;
+use zvf_model::{grid::ChunkCoord, key::Key};
+use zvf_store::CellArray;
+
+use super::{
+    LevelDesign,
+    build::Build,
+    job::{NewCell, Place, Shared},
+    source::Source,
+};
+use crate::{error::Error, writing::run};
+
+/// How cells of a level are written: in shards as those of the level that it is made of,
+/// where nothing else is said.
+pub(super) fn form(
+    source: &Source<'_>,
+    design: &LevelDesign,
+    form: &Form,
+    coarse: &Place,
+) -> Result<Form, Error> {
+    let sharding = design.sharding.clone();
+    let sharding = sharding.unwrap_or_else(|| source.sharding());
+    let place = (&coarse.extent, coarse.arity);
+    Ok(form.sharded(&sharding, place, source.bytes())?)
+}
+
+/// A cell of a shard.
+pub(super) struct Held {
+    pub(super) path: String,
+    /// The shard, counted in shards.
+    pub(super) at: Vec<u64>,
+    pub(super) array: CellArray,
+    pub(super) key: Key,
+    pub(super) number: u64,
+    pub(super) payload: Bytes,
+}
+
+/// Shards that more cells may come for.
+#[derive(Default)]
+pub(super) struct Shards {
+    open: BTreeMap<(String, Vec<u64>), Shard>,
+    put: HashSet<Key>,
+}
+
+struct Shard {
+    key: Key,
+    array: CellArray,
+    cells: Vec<(u64, Bytes)>,
+}
+
+/// After how many steps of some work shards have all their cells, by level.
+#[derive(Default)]
+pub(super) struct Ends(HashMap<(String, Vec<u64>), usize>);
+
+impl Ends {
+    /// A step makes cells of a chunk.
+    pub(super) fn meet(&mut self, shared: &Shared, place: &Place, chunk: &ChunkCoord, step: usize) {
+        if let Some(at) = shared.shard_of(place, chunk) {
+            self.0.insert((place.path.clone(), at), step + 1);
+        }
+    }
+}
+
+impl Shards {
+    /// Holds cells.
+    pub(super) fn hold(&mut self, cells: Vec<Held>) -> Result<(), Error> {
+        for cell in cells {
+            if self.put.contains(&cell.key) {
+                // To put it again would drop the cells that it has.
+                return Err(Error::NoPyramid {
+                    why: "a shard of a level was written before all of its cells were made",
+                });
+            }
+            let shard = self.open.entry((cell.path, cell.at));
+            let shard = shard.or_insert_with(|| Shard {
+                key: cell.key,
+                array: cell.array,
+                cells: Vec::new(),
+            });
+            shard.cells.push((cell.number, cell.payload));
+        }
+        Ok(())
+    }
+
+    /// Those that have all their cells after so many steps.
+    fn whole(&mut self, ends: &Ends, done: usize) -> Vec<Shard> {
+        let level = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+        let whole = self.open.keys().filter(|(path, at)| {
+            let end = ends.0.get(&(level(path), at.clone()));
+            end.is_some_and(|end| *end <= done)
+        });
+        let whole: Vec<_> = whole.cloned().collect();
+        let shards = whole.iter().filter_map(|name| self.open.remove(name));
+        let shards: Vec<Shard> = shards.collect();
+        self.put
+            .extend(shards.iter().map(|shard| shard.key.clone()));
+        shards
+    }
+
+    /// Objects of the shards that have all their cells after so many steps.
+    pub(super) async fn objects(
+        &mut self,
+        ends: &Ends,
+        done: usize,
+    ) -> Result<Vec<(Key, Bytes)>, Error> {
+        let shards = self.whole(ends, done);
+        if shards.is_empty() {
+            return Ok(Vec::new());
+        }
+        run(move || {
+            let made = shards.into_par_iter().map(|shard| {
+                let bytes = shard.array.encode_shard(&shard.cells);
+                let bytes = bytes.map_err(|source| Error::Encode {
+                    key: shard.key.clone(),
+                    source,
+                })?;
+                Ok((shard.key, bytes))
+            });
+            made.collect()
+        })
+        .await
+    }
+}
+
+impl Build<'_> {
+    /// The chunks that are made with those they are made of, those of a shard together, and
+    /// when shards have all their cells.
+    pub(super) fn by_shard(
+        &self,
+        groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>>,
+    ) -> (Vec<(ChunkCoord, Vec<ChunkCoord>)>, Ends) {
+        let shared = &self.shared;
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.coarse, chunk));
+        let mut ends = Ends::default();
+        for (step, (chunk, fine)) in groups.iter().enumerate() {
+            ends.meet(shared, &shared.coarse, chunk, step);
+            for chunk in fine {
+                ends.meet(shared, &shared.fine, chunk, step);
+            }
+        }
+        (groups, ends)
+    }
+
+    /// Puts cells, those of shards once all of theirs were made.
+    pub(super) async fn put_cells(
+        &mut self,
+        shared: &Arc<Shared>,
+        new: Vec<NewCell>,
+        ends: &Ends,
+        done: usize,
+    ) -> Result<(), Error> {
+        let encoded = shared.encode(new)?;
+        self.tally.count_puts(encoded.put);
+        self.shards.hold(encoded.held)?;
+        let mut objects = encoded.objects;
+        objects.extend(self.shards.objects(ends, done).await?);
+        self.put_objects(objects).await
+    }
+}

@@ -1,0 +1,204 @@
+//! Levels whose cells share objects, as those of the store do or as is asked for.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use zvf::{
+    CrossLevel, Editor, LevelDesign, Levels, PyramidOptions, Store,
+    build::{
+        GeometryKind, Profile, Sharding,
+        coarsen::{Method, Placing},
+    },
+    pyramid_in, refresh_in,
+};
+use zvf_testkit::stores::Random;
+
+use super::{
+    equal::{Files, files},
+    random::wanted_in,
+};
+use crate::{
+    block_on,
+    validated::own::is_sound,
+    written::{
+        content::Content,
+        edits::{self, change},
+        random,
+    },
+};
+
+/// The arrays with a cell for each chunk, with how many there is room for and in how many
+/// objects they are.
+fn arrays(files: &Files) -> Vec<(String, u64, bool, usize)> {
+    let mut arrays = Vec::new();
+    for (name, bytes) in files {
+        let Some(path) = name.strip_suffix("/zarr.json") else {
+            continue;
+        };
+        let json: Value = serde_json::from_slice(bytes).unwrap();
+        if json.pointer("/attributes/nonempty_chunks").is_none() {
+            continue;
+        }
+        let shape = json["shape"].as_array().unwrap().iter();
+        let room = shape.map(|extent| extent.as_u64().unwrap()).product();
+        let is_sharded = json["codecs"][0]["name"] == "sharding_indexed";
+        let below = format!("{path}/c/");
+        let objects = files.keys().filter(|name| name.starts_with(&below)).count();
+        arrays.push((path.to_owned(), room, is_sharded, objects));
+    }
+    arrays
+}
+
+fn pair(axes: usize) -> Sharding {
+    Sharding::Shape(vec![2; axes])
+}
+
+/// Cells of all kinds, links between chunks and levels among them, are where they should
+/// be by brute force. An array of one cell needs no shard.
+#[test]
+fn levels_of_sharded_stores_are_sharded() {
+    for kind in GeometryKind::ALL {
+        let mut shared = 0;
+        for seed in 20..24 {
+            block_on(async {
+                let wanted = wanted_in(seed, kind, Profile::V09, |design, axes| {
+                    design.sharding = pair(axes);
+                });
+                let mut wanted = wanted.await;
+                wanted.options.cross_level = CrossLevel::Explicit;
+                Box::pin(wanted.check()).await;
+                let files = files(&wanted.store).await;
+                for (path, room, is_sharded, objects) in arrays(&files) {
+                    let about = format!("{path}, {}", wanted.about);
+                    if path.starts_with("0/") && !path.starts_with("0/links/+") {
+                        continue;
+                    }
+                    assert_eq!(is_sharded, room > 1, "{about}");
+                    assert!(objects as u64 <= room.div_ceil(2).max(1), "{about}");
+                    shared += usize::from(is_sharded);
+                }
+            });
+        }
+        assert!(shared > 0, "{kind:?}");
+    }
+}
+
+/// What levels of the same store have, in shards and not.
+#[test]
+fn shards_of_levels_are_chosen() {
+    block_on(async {
+        for (asked, is_sharded) in [
+            (None, false),
+            (Some(Sharding::None), false),
+            (Some(Sharding::Auto), true),
+            (Some(Sharding::Shape(vec![2; 9])), true),
+        ] {
+            let wanted = wanted_in(31, GeometryKind::Graphs, Profile::V09, |design, _| {
+                design.sharding = Sharding::None;
+            });
+            let mut wanted = wanted.await;
+            let Levels::Given(levels) = &mut wanted.options.levels else {
+                panic!("levels are given")
+            };
+            for level in levels {
+                level.sharding = match &asked {
+                    Some(Sharding::Shape(_)) => Some(pair(level.chunk_scale.len())),
+                    asked => asked.clone(),
+                };
+            }
+            Box::pin(wanted.check()).await;
+            let files = files(&wanted.store).await;
+            let own = arrays(&files).into_iter();
+            let own = own.filter(|(path, room, ..)| path.starts_with("1/") && *room > 1);
+            let own: BTreeSet<bool> = own.map(|(_, _, is_sharded, _)| is_sharded).collect();
+            assert_eq!(own, BTreeSet::from([is_sharded]), "{asked:?}");
+        }
+    });
+}
+
+/// Which arrays of levels are in shards.
+async fn shards(store: &Store) -> BTreeSet<(String, bool)> {
+    let own = arrays(&files(store).await).into_iter();
+    let own = own.filter(|(path, ..)| !path.starts_with("0/"));
+    own.map(|(path, _, is_sharded, _)| (path, is_sharded))
+        .collect()
+}
+
+/// Neither a build that goes on nor one after a change loses what was asked for.
+#[test]
+fn shards_stay_when_levels_are_made_anew() {
+    for asked in [None, Some(Sharding::None), Some(Sharding::Auto)] {
+        let mut case = random::case(33, GeometryKind::Graphs, Profile::V09);
+        let axes = case.geometry.axes();
+        case.design.chunk_shape = Some(vec![8.0; axes]);
+        case.design.bin_shape = None;
+        case.design.sharding = pair(axes);
+        let mut random = Random::new(33);
+        let mut expected = Content::of(&case.geometry, &case.design);
+        block_on(async {
+            let store = edits::store(&mut case).await;
+            let level = |cell: f64| LevelDesign {
+                method: Method::Bins {
+                    cell: vec![cell; axes],
+                    placing: Placing::Mean,
+                    share: false,
+                },
+                chunk_scale: vec![1; axes],
+                sparsity: None,
+                additive: false,
+                sharding: asked.clone(),
+            };
+            let mut options = PyramidOptions::default();
+            options.levels = Levels::Given(vec![level(2.0)]);
+            let made = pyramid_in(&store, "memory:", &options).await;
+            assert_eq!(made.unwrap().levels.len(), 1);
+            let first = shards(&store).await;
+            // The same and one more: what is there stays.
+            options.levels = Levels::Given(vec![level(2.0), level(4.0)]);
+            let made = pyramid_in(&store, "memory:", &options).await.unwrap();
+            assert_eq!((made.there, made.levels.len()), (1, 1), "{asked:?}");
+            let before = shards(&store).await;
+            assert!(first.is_subset(&before), "{asked:?}");
+            let is_sharded = asked != Some(Sharding::None);
+            let vertices = |level: u32| (format!("{level}/vertices"), is_sharded);
+            assert!(before.contains(&vertices(1)) && before.contains(&vertices(2)));
+            let editor = Editor::of(store.clone()).await.unwrap();
+            while change(&editor, &mut case, &mut random, &mut expected).await != "append" {}
+            let refreshed = refresh_in(&store, "memory:", &PyramidOptions::default()).await;
+            assert_eq!(refreshed.unwrap().levels.len(), 2, "{asked:?}");
+            let after = shards(&store).await;
+            assert!(after.contains(&vertices(1)) && after.contains(&vertices(2)));
+            is_sound(&store, "refreshed").await;
+            // Another form is another level.
+            let mut other = level(2.0);
+            other.sharding = Some(Sharding::Shape(vec![3; axes]));
+            options.levels = Levels::Given(vec![other]);
+            let made = pyramid_in(&store, "memory:", &options).await;
+            assert!(matches!(made, Err(zvf::Error::NoPyramid { .. })));
+        });
+    }
+}
+
+/// Stores of 0.8 have no shards, and levels of theirs have none either.
+#[test]
+fn shards_that_are_not_possible_are_refused() {
+    block_on(async {
+        for (profile, sharding) in [
+            (Profile::V08, Sharding::Auto),
+            (Profile::V09, Sharding::Shape(vec![0; 3])),
+            (Profile::V09, Sharding::Shape(vec![2; 9])),
+        ] {
+            let wanted = wanted_in(35, GeometryKind::Points, profile, |_, _| {});
+            let mut wanted = wanted.await;
+            let before = files(&wanted.store).await;
+            let Levels::Given(levels) = &mut wanted.options.levels else {
+                panic!("levels are given")
+            };
+            levels[0].sharding = Some(sharding.clone());
+            let made = pyramid_in(&wanted.store, "memory:", &wanted.options).await;
+            let is_refused = matches!(made, Err(zvf::Error::Refused(_)));
+            assert!(is_refused, "{sharding:?}: {made:?}");
+            assert!(files(&wanted.store).await == before);
+        }
+    });
+}
