@@ -126,21 +126,21 @@ pub(crate) async fn run(asked: &Arguments) -> Result<Done, Box<dyn Error>> {
         budget: asked.memory.bytes(),
     };
     let axes = Dataset::open(&asked.store).await?.root().axes.len();
-    let sampler = Sampler::new(&*array, axes, &options)?;
+    let array: Arc<dyn DenseArray> = Arc::from(array);
+    // One for all batches: what it has read for one it has for the next.
+    let sampler = Arc::new(Sampler::new(array, axes, &options)?);
     let mut spec = AttributeSpec::new(&asked.into, sampler.kind());
     spec.row_shape = sampler.row_shape().to_vec();
     spec.overwrite = asked.overwrite;
     if let Some(bytes) = asked.memory.bytes() {
         spec.memory = bytes;
     }
-    let array: Arc<dyn DenseArray> = Arc::from(array);
     let outside = Arc::new(AtomicU64::new(0));
     let reads = Arc::new(Mutex::new(ReadPlan::default()));
     let values = {
-        let (array, outside, reads) =
-            (Arc::clone(&array), Arc::clone(&outside), Arc::clone(&reads));
+        let (outside, reads) = (Arc::clone(&outside), Arc::clone(&reads));
         move |positions: &[f64]| {
-            let sampled = Sampler::new(&*array, axes, &options)?.sample(positions)?;
+            let sampled = sampler.sample(positions)?;
             outside.fetch_add(sampled.outside, Ordering::Relaxed);
             let mut all = reads.lock().unwrap_or_else(PoisonError::into_inner);
             all.blocks += sampled.reads.blocks;

@@ -93,6 +93,15 @@ pub enum DenseError {
         /// Why.
         fault: &'static str,
     },
+    /// What an array read as is no whole numbers.
+    #[error("{name}")]
+    Numbers {
+        /// The array.
+        name: String,
+        /// Why.
+        #[source]
+        source: zvf_format::numeric::NumericRowsError,
+    },
     /// An array is no affine map.
     #[error("{name}")]
     Affine {

@@ -1,24 +1,36 @@
 //! Values of an array at positions between its elements.
 
 mod affine;
+mod cache;
 mod kernel;
-mod regions;
+mod tiles;
 mod values;
+mod weigh;
 
 pub use affine::{Affine, AffineError};
+
+use core::ops::Deref;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rayon::prelude::*;
 use zvf_format::numeric::Kind;
 
 use crate::{DenseArray, DenseError, Dtype, ReadPlan};
-use kernel::Kernel;
-use regions::{Region, Regions};
-use values::{Voxels, fill_of};
+use cache::{Cache, Tile, add};
+use kernel::{Kernel, Spot};
+use tiles::{Span, Tiling};
+use values::{Form, Voxels, fill_of};
+use weigh::{Finder, View};
 
 /// Most axes of positions.
 const MOST_AXES: usize = 8;
 /// Most memory for voxels at a time.
 const SHARE: u64 = 256 << 20;
+/// Most bytes of the values of a point.
+const MOST_ROW: usize = 1 << 30;
 /// Points that are sampled one after the other on a core.
 const RUN: usize = 1 << 14;
 
@@ -62,6 +74,9 @@ pub struct SampleOptions {
 
 /// An array, to be sampled.
 ///
+/// What is read is kept for later calls, as long as there is memory: then what points need
+/// longest ago makes way.
+///
 /// Axis number `i` of positions, after the affine map, is axis number `i` of the array, and
 /// the centre of voxel `n` is at `n`. Axes that the array has beyond those are values of
 /// each voxel.
@@ -80,16 +95,19 @@ pub struct SampleOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Sampler<'a> {
-    array: &'a dyn DenseArray,
+pub struct Sampler<A> {
+    array: A,
     kernel: Kernel,
     /// Of the voxels.
     dtype: zvf_format::numeric::Dtype,
+    form: Form,
     /// Of the values.
     kind: Kind,
+    /// The values of a point outside.
     fill: Vec<u8>,
     columns: usize,
     share: u64,
+    cache: Mutex<Cache>,
 }
 
 /// Values at positions.
@@ -103,18 +121,17 @@ pub struct Sampled {
     pub reads: ReadPlan,
 }
 
-impl<'a> Sampler<'a> {
+impl<A> Sampler<A>
+where
+    A: Deref<Target: DenseArray> + Sync,
+{
     /// An array to be sampled at positions of so many axes.
     ///
     /// # Errors
     ///
     /// [`DenseError::Sampling`] when the array has no real numbers, fewer axes, or no
     /// elements, or the affine map is of another number of axes.
-    pub fn new(
-        array: &'a dyn DenseArray,
-        axes: usize,
-        options: &SampleOptions,
-    ) -> Result<Self, DenseError> {
+    pub fn new(array: A, axes: usize, options: &SampleOptions) -> Result<Self, DenseError> {
         let fail = |fault| DenseError::sampling(array.name(), fault);
         let dtype = match array.dtype() {
             Dtype::Number(dtype) => *dtype,
@@ -133,11 +150,11 @@ impl<'a> Sampler<'a> {
         if array.shape().contains(&0) {
             return Err(fail("it has no elements"));
         }
-        let affine = options
-            .affine
-            .clone()
-            .unwrap_or_else(|| Affine::identity(axes));
-        if affine.axes() != axes {
+        if space.iter().any(|extent| *extent > kernel::MOST_VOXELS) {
+            return Err(fail("an axis has more voxels than positions tell apart"));
+        }
+        let affine = options.affine.clone();
+        if affine.as_ref().is_some_and(|affine| affine.axes() != axes) {
             return Err(fail("the affine map has another number of axes"));
         }
         let columns = crate::selection::product(channels.iter().copied());
@@ -159,11 +176,20 @@ impl<'a> Sampler<'a> {
             None => (f64::NAN, false),
         };
         let fill = fill_of(kind, fill);
+        let fill = fill.ok_or_else(|| fail("the value outside is none of its type"))?;
+        if columns
+            .checked_mul(size_of::<f64>())
+            .is_none_or(|len| len > MOST_ROW)
+        {
+            return Err(fail("a voxel has too many values"));
+        }
         Ok(Self {
             kernel: Kernel::new(affine, options.interpolation, space, is_edge),
+            form: Form::of(dtype, kind, is_nearest),
+            cache: Mutex::default(),
             dtype,
             kind,
-            fill: fill.ok_or_else(|| fail("the value outside is none of its type"))?,
+            fill: fill.repeat(columns),
             columns,
             share: options.budget.unwrap_or(SHARE).min(SHARE),
             array,
@@ -191,9 +217,10 @@ impl<'a> Sampler<'a> {
 
     /// Values at positions, which follow each other axis by axis.
     ///
-    /// Points are parted along borders of chunks until what is around them fits in memory,
-    /// and is not more chunks than points; each part is one read. So no chunk is read
-    /// twice but for the voxels that points near its border have in the next part.
+    /// A tile is a block, or a chunk where chunks have none. Each that has a voxel of a
+    /// point is read once, also over several calls, while the tiles that points need fit
+    /// in the memory. Where they do not, points are taken in the order of the tiles they are
+    /// in, and a tile may be read again for those near its border.
     ///
     /// # Errors
     ///
@@ -202,86 +229,175 @@ impl<'a> Sampler<'a> {
     pub fn sample(&self, positions: &[f64]) -> Result<Sampled, DenseError> {
         let axes = self.kernel.axes();
         let points = positions.len().checked_div(axes).unwrap_or(0);
-        let budget = u64::from(u32::MAX);
-        let last = u32::try_from(points).map_err(|_| DenseError::Budget {
-            needed: u64::try_from(points).unwrap_or(u64::MAX),
-            budget,
-        })?;
         let row = self.row_len();
         let too_many = || DenseError::Budget {
             needed: u64::MAX,
-            budget,
+            budget: u64::from(u32::MAX),
         };
+        // A point has a number of 32 bits.
+        u32::try_from(points).map_err(|_| too_many())?;
         let len = points.checked_mul(row).ok_or_else(too_many)?;
         let mut values = Vec::new();
         values.try_reserve_exact(len).map_err(|_| too_many())?;
         values.resize(len, 0);
-        values
-            .par_chunks_mut(row.saturating_mul(RUN).max(1))
-            .for_each(|run| {
-                run.chunks_exact_mut(row.max(1))
-                    .for_each(|value| value.copy_from_slice(&self.fill.repeat(self.columns)));
-            });
-        let inside: Vec<u32> = (0..last)
-            .into_par_iter()
-            .filter(|point| self.kernel.place(positions, *point).is_some())
-            .collect();
+        let unit = self.columns.saturating_mul(self.form.size(self.dtype));
+        let unit = u64::try_from(unit).unwrap_or(u64::MAX);
+        let tiling = Tiling::new(&*self.array, &self.kernel, unit, self.share)?;
+        let needs = self.needs(positions, &tiling);
         let mut sampled = Sampled {
             values,
-            outside: u64::try_from(points.saturating_sub(inside.len())).unwrap_or(u64::MAX),
+            outside: needs.outside,
             reads: ReadPlan::default(),
         };
-        let size = self
-            .dtype
-            .size()
-            .saturating_add(Voxels::size(self.dtype, self.kind));
-        let mut regions = Regions::new(&self.kernel, positions, inside);
-        let bytes = self.columns.saturating_mul(size);
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        while let Some(region) = regions.next(self.array.grid().chunk_shape(), bytes, self.share) {
-            self.region(positions, &region?, &mut sampled)?;
+        let costs = needs.tiles.iter().map(|tile| tiling.cost(*tile));
+        if costs.fold(0, u64::saturating_add) <= self.share {
+            let tiles = self.hold(&needs.tiles, &tiling, &mut sampled.reads)?;
+            let views = Views::of(&tiles);
+            let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
+            let values = sampled
+                .values
+                .par_chunks_mut(row.saturating_mul(RUN).max(1));
+            runs.zip(values).for_each(|(run, values)| {
+                self.run(&tiling, &views, run.chunks_exact(axes), values);
+            });
+        } else {
+            self.in_parts(positions, &tiling, &mut sampled)?;
         }
         Ok(sampled)
     }
 
-    /// Reads what is around the points of a region, and samples them.
-    fn region(
+    /// The tiles that have voxels of positions, and how many are outside.
+    fn needs(&self, positions: &[f64], tiling: &Tiling) -> Needs {
+        let axes = self.kernel.axes();
+        let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
+        let runs = runs.map(|run| {
+            let mut needs = Needs::default();
+            let mut near = Near::default();
+            let mut spot = Spot::default();
+            for position in run.chunks_exact(axes) {
+                match self.kernel.spot(position, &mut spot) {
+                    true => near.add(&spot, axes, tiling, &mut needs.tiles),
+                    false => needs.outside = needs.outside.saturating_add(1),
+                }
+            }
+            needs.tiles.sort_unstable();
+            needs.tiles.dedup();
+            needs
+        });
+        runs.reduce(Needs::default, |mut a, b| {
+            a.outside = a.outside.saturating_add(b.outside);
+            a.tiles.extend(b.tiles);
+            a.tiles.sort_unstable();
+            a.tiles.dedup();
+            a
+        })
+    }
+
+    /// Tiles, read where they are not at hand.
+    fn hold(
+        &self,
+        tiles: &[u64],
+        tiling: &Tiling,
+        reads: &mut ReadPlan,
+    ) -> Result<Vec<Arc<Tile>>, DenseError> {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = |tile| self.read(tile, tiling);
+        let (tiles, taken) = cache.hold(tiles, tiling, self.share, read)?;
+        add(reads, taken);
+        Ok(tiles)
+    }
+
+    fn read(&self, number: u64, tiling: &Tiling) -> Result<(Tile, ReadPlan), DenseError> {
+        let span = tiling.span(number);
+        let selection = tiling.selection(&span);
+        let array = &*self.array;
+        let len = array.byte_len(&selection)?;
+        let mut plan = ReadPlan::default();
+        let voxels = self.form.read(self.dtype, len, array.name(), |into| {
+            plan = array.slice_into(&selection, into)?;
+            Ok(())
+        })?;
+        let unit = match self.form {
+            Form::Bytes => self.row_len(),
+            _ => self.columns,
+        };
+        let tile = Tile {
+            number,
+            strides: span.strides(self.kernel.axes(), unit),
+            span,
+            voxels,
+        };
+        Ok((tile, plan))
+    }
+
+    /// Samples points tile after tile, as many at a time as memory has tiles for.
+    fn in_parts(
         &self,
         positions: &[f64],
-        region: &Region,
+        tiling: &Tiling,
         sampled: &mut Sampled,
     ) -> Result<(), DenseError> {
-        let selection = region.selection(self.row_shape());
-        let mut bytes = vec![0; self.array.byte_len(&selection)?];
-        let plan = self.array.slice_into(&selection, &mut bytes)?;
-        let reads = &mut sampled.reads;
-        for (sum, more) in [
-            (&mut reads.chunks, plan.chunks),
-            (&mut reads.blocks, plan.blocks),
-            (&mut reads.bytes_read, plan.bytes_read),
-            (&mut reads.bytes, plan.bytes),
-        ] {
-            *sum = sum.saturating_add(more);
-        }
-        let voxels = Voxels::new(bytes, self.dtype, self.kind);
-        let grid = self.kernel.window(region, self.columns);
-        let row = self.row_len();
-        let runs: Vec<Vec<u8>> = region
-            .points
-            .par_chunks(RUN)
-            .map(|run| {
-                let mut values = Vec::with_capacity(run.len().saturating_mul(row));
-                for point in run {
-                    match self.kernel.place(positions, *point) {
-                        Some(place) => grid.value(&place, &voxels, &mut values),
-                        None => values.extend(self.fill.repeat(self.columns)),
-                    }
+        let axes = self.kernel.axes();
+        let runs = sampled.values.par_chunks_exact_mut(self.fill.len().max(1));
+        runs.for_each(|value| value.copy_from_slice(&self.fill));
+        let points = positions.par_chunks_exact(axes).enumerate();
+        let mut order: Vec<(u64, u32)> = points
+            .filter_map(|(point, position)| {
+                let mut spot = Spot::default();
+                if !self.kernel.spot(position, &mut spot) {
+                    return None;
                 }
-                values
+                let tile = tiling.of(spot.iter().map(|step| step.first));
+                Some((tile, u32::try_from(point).ok()?))
             })
             .collect();
+        order.par_sort_unstable();
+        let mut part = Part::default();
+        let (mut around, mut spot) = (Vec::new(), Spot::default());
+        for (_, point) in order {
+            let position = nth(positions, point, axes);
+            self.kernel.spot(position, &mut spot);
+            around.clear();
+            part.near.add(&spot, axes, tiling, &mut around);
+            let more = around.iter().filter(|tile| !part.tiles.contains(tile));
+            let more = more.map(|tile| tiling.cost(*tile));
+            let cost = more.fold(part.cost, u64::saturating_add);
+            if cost > self.share {
+                self.part(positions, tiling, &part, sampled)?;
+                part = Part::default();
+                around.clear();
+                part.near.add(&spot, axes, tiling, &mut around);
+            }
+            part.points.push(point);
+            for tile in &around {
+                if part.tiles.insert(*tile) {
+                    part.cost = part.cost.saturating_add(tiling.cost(*tile));
+                }
+            }
+        }
+        self.part(positions, tiling, &part, sampled)
+    }
+
+    fn part(
+        &self,
+        positions: &[f64],
+        tiling: &Tiling,
+        part: &Part,
+        sampled: &mut Sampled,
+    ) -> Result<(), DenseError> {
+        let (axes, row) = (self.kernel.axes(), self.row_len());
+        let tiles: Vec<u64> = part.tiles.iter().copied().collect();
+        let tiles = self.hold(&tiles, tiling, &mut sampled.reads)?;
+        let views = Views::of(&tiles);
+        let runs = part.points.par_chunks(RUN).map(|run| {
+            let mut values = vec![0; run.len().saturating_mul(row)];
+            let own = run.iter().map(|point| nth(positions, *point, axes));
+            self.run(tiling, &views, own, &mut values);
+            values
+        });
+        let runs: Vec<Vec<u8>> = runs.collect();
         let rows = runs.iter().flat_map(|run| run.chunks_exact(row.max(1)));
-        for (point, value) in region.points.iter().zip(rows) {
+        for (point, value) in part.points.iter().zip(rows) {
             let at = usize::try_from(*point)
                 .unwrap_or(usize::MAX)
                 .saturating_mul(row);
@@ -291,5 +407,111 @@ impl<'a> Sampler<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Samples positions one after the other.
+    fn run<'p>(
+        &self,
+        tiling: &Tiling,
+        views: &Views<'_>,
+        positions: impl Iterator<Item = &'p [f64]>,
+        into: &mut [u8],
+    ) {
+        let (kernel, size) = (&self.kernel, self.kind.size());
+        let rows = positions.zip(into.chunks_exact_mut(self.fill.len().max(1)));
+        let each = |put: &mut dyn FnMut(&Spot, &mut [u8])| {
+            let mut spot = Spot::default();
+            for (position, into) in rows {
+                match kernel.spot(position, &mut spot) {
+                    true => put(&spot, into),
+                    false => into.copy_from_slice(&self.fill),
+                }
+            }
+        };
+        match views {
+            Views::Bytes(tiles) => {
+                let mut finder = Finder::new(kernel, tiling, tiles);
+                each(&mut |spot, into| finder.copy(spot, into));
+            }
+            Views::Single(tiles) => {
+                let mut finder = Finder::new(kernel, tiling, tiles);
+                each(&mut |spot, into| finder.weigh(spot, size, into));
+            }
+            Views::Double(tiles) => {
+                let mut finder = Finder::new(kernel, tiling, tiles);
+                each(&mut |spot, into| finder.weigh(spot, size, into));
+            }
+        }
+    }
+}
+
+/// The position of a point.
+fn nth(positions: &[f64], point: u32, axes: usize) -> &[f64] {
+    let start = usize::try_from(point)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(axes);
+    let own = positions.get(start..start.saturating_add(axes));
+    own.unwrap_or_default()
+}
+
+/// What positions need.
+#[derive(Debug, Default)]
+struct Needs {
+    /// Tiles by number, each once.
+    tiles: Vec<u64>,
+    /// Positions that are in no voxel.
+    outside: u64,
+}
+
+/// Points that are sampled together, and the tiles they need.
+#[derive(Debug, Default)]
+struct Part {
+    points: Vec<u32>,
+    tiles: BTreeSet<u64>,
+    cost: u64,
+    near: Near,
+}
+
+/// The tile that had the point before, so that it is not said for each that it is needed.
+#[derive(Debug, Default)]
+struct Near(Option<Span>);
+
+impl Near {
+    /// Adds the tiles that a place needs, if it is in another one.
+    fn add(&mut self, spot: &Spot, axes: usize, tiling: &Tiling, into: &mut Vec<u64>) {
+        if self.0.is_some_and(|span| span.has(spot, axes)) {
+            return;
+        }
+        let before = into.len();
+        tiling.around(spot, into);
+        if let Some([tile]) = into.get(before..) {
+            self.0 = Some(tiling.span(*tile));
+        }
+    }
+}
+
+/// Tiles, as what their voxels are.
+enum Views<'a> {
+    Bytes(Vec<View<'a, u8>>),
+    Single(Vec<View<'a, f32>>),
+    Double(Vec<View<'a, f64>>),
+}
+
+impl<'a> Views<'a> {
+    /// Of tiles that are all of one form, as those of an array are.
+    fn of(tiles: &'a [Arc<Tile>]) -> Self {
+        let (mut bytes, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
+        for tile in tiles {
+            match &tile.voxels {
+                Voxels::Bytes(voxels) => bytes.push(View::new(tile, voxels)),
+                Voxels::Single(voxels) => single.push(View::new(tile, voxels)),
+                Voxels::Double(voxels) => double.push(View::new(tile, voxels)),
+            }
+        }
+        match () {
+            () if !single.is_empty() => Self::Single(single),
+            () if !double.is_empty() => Self::Double(double),
+            () => Self::Bytes(bytes),
+        }
     }
 }

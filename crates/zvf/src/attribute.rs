@@ -313,13 +313,17 @@ async fn stage(
         })?;
         objects.entry(found.0).or_default().push(chunk);
     }
+    // By place, not by name, of which `10` is before `2`: batches that follow each other are
+    // then beside each other, and what makes values may use again what it has read.
+    let mut objects: Vec<Vec<ChunkCoord>> = objects.into_values().collect();
+    objects.sort_unstable();
     let mut written = AttributeWritten::default();
     let mut put: HashSet<Key> = HashSet::new();
     let mut staged = encoded(&arrays, outputs)?;
     let axes = dataset.root().axes.len();
     let kept = u64::try_from(axes.saturating_mul(8).saturating_add(row)).unwrap_or(u64::MAX);
     let mut batch = Batch::default();
-    let mut waiting = objects.into_values().peekable();
+    let mut waiting = objects.into_iter().peekable();
     while let Some(own) = waiting.next() {
         for some in own.chunks(AT_ONCE) {
             let cells = session.stored_cells(&part, some).await;

@@ -89,6 +89,27 @@ fn values_come_back_with_the_vertices() {
     }
 }
 
+/// Twelve chunks along x: by name, the eleventh would come after the first.
+#[test]
+fn each_block_is_read_once_over_all_batches() {
+    let bench = bench();
+    let line = ["create", "@a.zv", "--kind", "points", "--from", "@a.csv"];
+    bench.says(&[&line[..], &["--chunk-shape", "1,30,30", "--quiet"]].concat());
+    // A block of 440 bytes for each layer of voxels.
+    bench.says(&["tet", "convert", "@v.npy", "@v.tet", "--chunks", "1,11,10"]);
+    // Room for six of them, and for a hundred vertices and their values.
+    let line = [
+        "sample", "@a.zv", "@v.tet", "--into", "v", "--memory", "3000",
+    ];
+    let done = bench.json(&line);
+    assert!(done["batches"].as_u64().unwrap() > 3, "{done}");
+    assert_eq!(done["blocks"], 12, "{done}");
+    for row in rows(&bench) {
+        let expected = row[0] * 100.0 + row[1] * 10.0 + row[2];
+        assert!((row[3] - expected).abs() < 1e-3, "{row:?}, not {expected}");
+    }
+}
+
 #[test]
 fn an_attribute_is_replaced_only_when_asked_to() {
     let bench = bench();

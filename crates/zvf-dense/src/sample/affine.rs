@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{DenseArray, DenseError, Selection, sample::values::Voxels};
+use crate::{DenseArray, DenseError, Selection, sample::values::float64};
 
 /// A map from positions in the world to indices of voxels: a matrix of one more row and
 /// column than there are axes, whose last row is 0 but for a 1 at its end.
@@ -108,7 +108,7 @@ impl Affine {
         let dtype = array.dtype().number();
         let dtype = dtype.ok_or_else(|| not(AffineError::Number))?;
         let bytes = array.slice(&Selection::whole(array.shape()))?;
-        let numbers = Voxels::float64(&bytes, dtype);
+        let numbers = float64(&bytes, dtype).map_err(|_| not(AffineError::Number))?;
         Self::of(&numbers).map_err(not)
     }
 

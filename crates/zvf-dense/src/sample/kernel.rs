@@ -1,40 +1,59 @@
 //! Which voxels a position has, and what each weighs.
 
-use super::{Affine, Interpolation, MOST_AXES, regions::Region, values::Voxels};
+use super::{Affine, Interpolation, MOST_AXES};
 
-/// Indices of voxels, not whole, by axis.
-pub(super) type Place = [f64; MOST_AXES];
+/// Most voxels along an axis that a value is made of.
+pub(super) const MOST_TAPS: usize = 4;
 
 /// How positions become voxels.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    affine: Affine,
+    /// From positions to indices, where they are not the same.
+    affine: Option<Affine>,
     interpolation: Interpolation,
     /// Voxels along each axis.
     shape: Vec<u64>,
+    /// The last of them, and where it is.
+    lasts: Vec<(u64, f64)>,
     is_edge: bool,
 }
 
-/// Voxels along one axis: how far from the start of those that were read, and what
-/// each weighs.
+/// Where a position is along an axis.
 #[derive(Clone, Copy, Debug, Default)]
-struct Taps {
-    at: [usize; 4],
-    weight: [f64; 4],
-    count: usize,
+pub(super) struct Step {
+    /// The voxel at or before it; the nearest where that is taken.
+    pub(super) base: u64,
+    /// How far it is from there to the next: 0 up to but not including 1.
+    pub(super) t: f64,
+    /// The first voxel that has weight, and the last.
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+/// Where a position is, axis by axis.
+pub(super) type Spot = [Step; MOST_AXES];
+
+/// Voxels along one axis, and what each weighs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taps {
+    pub(super) voxel: [u64; MOST_TAPS],
+    pub(super) weight: [f64; MOST_TAPS],
+    pub(super) count: usize,
 }
 
 impl Kernel {
     pub(super) fn new(
-        affine: Affine,
+        affine: Option<Affine>,
         interpolation: Interpolation,
         shape: &[u64],
         is_edge: bool,
     ) -> Self {
+        let lasts = shape.iter().map(|extent| extent.saturating_sub(1));
         Self {
             affine,
             interpolation,
             shape: shape.to_vec(),
+            lasts: lasts.map(|last| (last, float(last))).collect(),
             is_edge,
         }
     }
@@ -43,170 +62,106 @@ impl Kernel {
         self.shape.len()
     }
 
-    /// Where a point is, moved to a centre at the edge from beyond it; `None`
-    /// when it is in no voxel.
-    pub(super) fn place(&self, positions: &[f64], point: u32) -> Option<Place> {
-        let axes = self.axes();
-        let start = usize::try_from(point).ok()?.checked_mul(axes)?;
-        let position = positions.get(start..start.checked_add(axes)?)?;
-        let mut place = [0.0; MOST_AXES];
-        let indices = self.affine.apply(position).zip(&self.shape);
-        for (into, (at, extent)) in place.iter_mut().zip(indices) {
-            let last = float(extent.saturating_sub(1));
-            let is_inside = (-0.5..=last + 0.5).contains(&at);
-            if !(is_inside || self.is_edge && !at.is_nan()) {
-                return None;
-            }
-            *into = at.clamp(0.0, last);
-        }
-        Some(place)
-    }
-
-    /// The first of the voxels along an axis that a place has before the edge
-    /// cuts them, and how many come before and after it.
-    pub(super) fn base(&self, at: f64) -> u64 {
-        match self.interpolation {
-            Interpolation::Nearest => whole(at + 0.5),
-            _ => whole(at),
-        }
-    }
-
-    /// Voxels before and after the base.
-    pub(super) fn reach(&self) -> (u64, u64) {
-        match self.interpolation {
-            Interpolation::Nearest => (0, 0),
-            Interpolation::Linear => (0, 1),
-            Interpolation::Cubic => (1, 2),
-        }
-    }
-
     /// Voxels along each axis.
     pub(super) fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// What was read around a region, to be sampled.
-    pub(super) fn window<'a>(&'a self, region: &'a Region, columns: usize) -> Window<'a> {
-        Window {
-            kernel: self,
-            region,
-            columns,
-        }
+    pub(super) fn interpolation(&self) -> Interpolation {
+        self.interpolation
     }
-}
 
-/// Voxels around points.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Window<'a> {
-    kernel: &'a Kernel,
-    region: &'a Region,
-    columns: usize,
-}
-
-impl Window<'_> {
-    /// The values at a place.
-    pub(super) fn value(&self, place: &Place, voxels: &Voxels, into: &mut Vec<u8>) {
-        let interpolation = self.kernel.interpolation;
-        let taps = self.taps(place, interpolation);
-        let axes = self.kernel.axes();
-        let taps = taps.get(..axes).unwrap_or_default();
-        for column in 0..self.columns {
-            if interpolation == Interpolation::Nearest {
-                let first = taps.iter().filter_map(|taps| taps.at.first());
-                voxels.copy(first.fold(column, |sum, at| sum.saturating_add(*at)), into);
-                continue;
-            }
-            let mut sum = Sum::default();
-            sum.add(voxels, taps, column, 1.0);
-            if sum.has_nan && interpolation == Interpolation::Cubic {
-                let taps = self.taps(place, Interpolation::Linear);
-                sum = Sum::default();
-                sum.add(voxels, taps.get(..axes).unwrap_or_default(), column, 1.0);
-            }
-            voxels.put(sum.value(), into);
+    /// The most voxels along an axis that a value is made of.
+    pub(super) fn width(&self) -> u64 {
+        match self.interpolation {
+            Interpolation::Nearest => 1,
+            Interpolation::Linear => 2,
+            Interpolation::Cubic => 4,
         }
     }
 
-    /// The voxels of a place along each axis.
-    fn taps(&self, place: &Place, interpolation: Interpolation) -> [Taps; MOST_AXES] {
-        let mut all = [Taps::default(); MOST_AXES];
-        let axes = self.region.starts.iter().zip(&self.region.counts);
-        let axes = axes.zip(place).zip(&self.kernel.shape);
-        let mut stride = self.columns;
-        // From the last axis on, which is the fastest.
-        let mut strides = [0; MOST_AXES];
-        for (into, count) in strides
-            .iter_mut()
-            .take(self.kernel.axes())
-            .rev()
-            .zip(self.region.counts.iter().rev())
-        {
-            *into = stride;
-            stride = stride.saturating_mul(usize::try_from(*count).unwrap_or(usize::MAX));
+    /// Where a position is, moved to a centre at the edge from beyond it; whether it is
+    /// in a voxel.
+    pub(super) fn spot(&self, position: &[f64], into: &mut Spot) -> bool {
+        match &self.affine {
+            None => self.place(position.iter().copied(), into),
+            Some(affine) => self.place(affine.apply(position), into),
         }
-        for ((taps, stride), (((start, _), at), extent)) in all.iter_mut().zip(strides).zip(axes) {
-            let base = whole(*at);
-            let t = at - float(base);
-            let (first, weight, count) = match interpolation {
-                Interpolation::Nearest => (whole(at + 0.5), [1.0, 0.0, 0.0, 0.0], 1),
-                Interpolation::Linear => (base, [1.0 - t, t, 0.0, 0.0], 2),
-                Interpolation::Cubic => (base, cubic(t), 4),
+    }
+
+    #[inline]
+    fn place(&self, indices: impl Iterator<Item = f64>, into: &mut Spot) -> bool {
+        let axes = indices.zip(&self.lasts).zip(into);
+        for ((at, (end, last)), into) in axes {
+            let is_inside = (-0.5..=last + 0.5).contains(&at);
+            if !(is_inside || self.is_edge && !at.is_nan()) {
+                return false;
+            }
+            *into = self.step(at.clamp(0.0, *last), *end);
+        }
+        true
+    }
+
+    /// Where a place on an axis is, of which `end` is the last voxel.
+    #[inline]
+    fn step(&self, at: f64, end: u64) -> Step {
+        if self.interpolation == Interpolation::Nearest {
+            let base = whole(at + 0.5).min(end);
+            return Step {
+                base,
+                t: 0.0,
+                first: base,
+                last: base,
             };
-            // The first of four is one before; below 0 it is 0.
-            let before = u64::from(interpolation == Interpolation::Cubic);
+        }
+        let base = whole(at).min(end);
+        let t = at - float(base);
+        // On a voxel its neighbours weigh nothing.
+        let (before, after) = match (t > 0.0, self.interpolation) {
+            (false, _) => (0, 0),
+            (_, Interpolation::Cubic) => (1, 2),
+            _ => (0, 1),
+        };
+        Step {
+            base,
+            t,
+            first: base.saturating_sub(before),
+            last: base.saturating_add(after).min(end),
+        }
+    }
+
+    /// The voxels of a place along each axis; past the edge the last one repeats.
+    pub(super) fn taps(&self, spot: &Spot, interpolation: Interpolation) -> [Taps; MOST_AXES] {
+        let mut all = [Taps::default(); MOST_AXES];
+        for ((taps, step), extent) in all.iter_mut().zip(spot).zip(&self.shape) {
+            let (weight, count) = match interpolation {
+                Interpolation::Nearest => ([1.0, 0.0, 0.0, 0.0], 1),
+                Interpolation::Linear => {
+                    let [a, b] = linear(step.t);
+                    ([a, b, 0.0, 0.0], 2)
+                }
+                Interpolation::Cubic => (cubic(step.t), 4),
+            };
             taps.count = count;
             taps.weight = weight;
-            for (step, into) in (0_u64..).zip(taps.at.iter_mut().take(count)) {
-                let voxel = first.saturating_add(step).saturating_sub(before);
-                let voxel = voxel.min(extent.saturating_sub(1));
-                let offset = usize::try_from(voxel.saturating_sub(*start));
-                *into = offset.unwrap_or(usize::MAX).saturating_mul(stride);
+            // The first of four is one before; below 0 it is 0.
+            let before = u64::from(interpolation == Interpolation::Cubic);
+            for (ahead, voxel) in (0_u64..).zip(taps.voxel.iter_mut().take(count)) {
+                let at = step.base.saturating_add(ahead).saturating_sub(before);
+                *voxel = at.min(extent.saturating_sub(1));
             }
         }
         all
     }
 }
 
-/// A weighted sum of voxels.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    total: f64,
-    weight: f64,
-    has_nan: bool,
-}
-
-impl Sum {
-    fn add(&mut self, voxels: &Voxels, taps: &[Taps], at: usize, weight: f64) {
-        let Some((axis, rest)) = taps.split_first() else {
-            let value = voxels.get(at);
-            if value.is_nan() {
-                self.has_nan = true;
-            } else {
-                self.total += weight * value;
-                self.weight += weight;
-            }
-            return;
-        };
-        let taps = axis.at.iter().zip(&axis.weight).take(axis.count);
-        for (step, own) in taps {
-            // A voxel without weight does not count, NaN or not.
-            if *own != 0.0 {
-                self.add(voxels, rest, at.saturating_add(*step), weight * own);
-            }
-        }
-    }
-
-    fn value(self) -> f64 {
-        match self.has_nan {
-            false => self.total,
-            true if self.weight >= 0.5 => self.total / self.weight,
-            true => f64::NAN,
-        }
-    }
+/// Weights of two voxels, `t` of the way from the first to the second.
+pub(super) fn linear(t: f64) -> [f64; 2] {
+    [1.0 - t, t]
 }
 
 /// Weights of four voxels, `t` of the way from the second to the third.
-fn cubic(t: f64) -> [f64; 4] {
+pub(super) fn cubic(t: f64) -> [f64; MOST_TAPS] {
     let (t2, t3) = (t * t, t * t * t);
     [
         0.5 * (2.0 * t2 - t3 - t),
@@ -216,21 +171,25 @@ fn cubic(t: f64) -> [f64; 4] {
     ]
 }
 
+/// The most voxels along an axis: positions tell no more apart.
+pub(super) const MOST_VOXELS: u64 = 1 << 53;
+
+// By way of signed integers, which processors convert in one step.
+
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
-    reason = "beyond 2^53 positions cannot tell voxels apart"
+    reason = "at most 2^53"
 )]
 fn float(index: u64) -> f64 {
-    index as f64
+    index.cast_signed() as f64
 }
 
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "rounds down, and stops at the ends"
+    reason = "rounds down what is from 0 to 2^53"
 )]
 fn whole(at: f64) -> u64 {
-    at as u64
+    (at as i64).cast_unsigned()
 }

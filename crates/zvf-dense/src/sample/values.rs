@@ -2,80 +2,149 @@
 
 use core::num::NonZeroU32;
 
-use zvf_format::numeric::{ByteOrder, Dtype, Element, Kind, KindVisitor, NumericRows, Value};
+use zerocopy::IntoBytes;
+use zvf_format::numeric::{
+    ByteOrder, Dtype, Element, Kind, KindVisitor, NumericRows, NumericRowsError, Value,
+};
 
-/// Voxels of a region.
-#[derive(Debug)]
-pub(super) enum Voxels {
-    /// To be copied, little-endian.
-    Exact {
-        /// One after the other.
-        bytes: Vec<u8>,
-        /// Of each.
-        size: usize,
-    },
-    /// Those that `f32` holds.
-    Single(Vec<f32>),
-    /// All others, and whether values are too.
-    Double(Vec<f64>, bool),
+use crate::DenseError;
+
+/// What voxels are, and what becomes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Copied as they are.
+    Bytes,
+    /// Numbers that `f32` holds.
+    Single,
+    /// All others.
+    Double,
 }
 
-impl Voxels {
-    /// Bytes of memory that a voxel takes beside those that were read.
-    pub(super) fn size(dtype: Dtype, kind: Kind) -> usize {
-        match () {
-            () if is_exact(kind) => 0,
-            () if is_single(dtype.kind()) => 4,
-            () => 8,
+/// Voxels of a tile.
+#[derive(Debug)]
+pub(super) enum Voxels {
+    /// Little-endian.
+    Bytes(Vec<u8>),
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+}
+
+impl Form {
+    /// Of voxels that become values of `kind`, copied or weighed.
+    pub(super) fn of(dtype: Dtype, kind: Kind, is_copied: bool) -> Self {
+        match dtype.kind() {
+            own if is_copied && own == kind => Self::Bytes,
+            own if is_single(own) => Self::Single,
+            _ => Self::Double,
         }
     }
 
-    /// What was read, to become values of `kind`.
-    pub(super) fn new(mut bytes: Vec<u8>, dtype: Dtype, kind: Kind) -> Self {
-        if is_exact(kind) {
-            let size = kind.size();
-            if dtype.order() == ByteOrder::Big {
-                bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-            }
-            return Self::Exact { bytes, size };
-        }
-        match is_single(dtype.kind()) {
-            true => Self::Single(numbers(&bytes, dtype, single)),
-            false => Self::Double(numbers(&bytes, dtype, Value::to_f64), kind == Kind::Float64),
-        }
-    }
-
-    /// Numbers, widened.
-    pub(super) fn float64(bytes: &[u8], dtype: Dtype) -> Vec<f64> {
-        numbers(bytes, dtype, Value::to_f64)
-    }
-
-    /// The voxel at a place; NaN where there is none.
-    pub(super) fn get(&self, at: usize) -> f64 {
-        let value = match self {
-            Self::Exact { .. } => None,
-            Self::Single(values) => values.get(at).copied().map(f64::from),
-            Self::Double(values, _) => values.get(at).copied(),
-        };
-        value.unwrap_or(f64::NAN)
-    }
-
-    /// Writes a voxel as it is.
-    pub(super) fn copy(&self, at: usize, into: &mut Vec<u8>) {
-        let Self::Exact { bytes, size } = self else {
-            return self.put(self.get(at), into);
-        };
-        let start = at.saturating_mul(*size);
-        let voxel = bytes.get(start..start.saturating_add(*size));
-        into.extend_from_slice(voxel.unwrap_or_default());
-    }
-
-    /// Writes a value.
-    pub(super) fn put(&self, value: f64, into: &mut Vec<u8>) {
+    /// Bytes of memory that a voxel takes, with those that it is read from.
+    pub(super) fn size(self, dtype: Dtype) -> usize {
         match self {
-            Self::Double(_, true) => into.extend_from_slice(&value.to_le_bytes()),
-            _ => into.extend_from_slice(&single(Value::Float(value)).to_le_bytes()),
+            _ if self.is_stored(dtype) => dtype.size(),
+            Self::Bytes => dtype.size(),
+            Self::Single => dtype.size().saturating_add(size_of::<f32>()),
+            Self::Double => dtype.size().saturating_add(size_of::<f64>()),
         }
+    }
+
+    /// Whether voxels are read to where they are used.
+    fn is_stored(self, dtype: Dtype) -> bool {
+        let native = match cfg!(target_endian = "big") {
+            true => ByteOrder::Big,
+            false => ByteOrder::Little,
+        };
+        match self {
+            Self::Bytes => true,
+            Self::Single => dtype.kind() == Kind::Float32 && dtype.order() == native,
+            Self::Double => dtype.kind() == Kind::Float64 && dtype.order() == native,
+        }
+    }
+
+    /// Voxels of `len` bytes, which `fill` reads.
+    ///
+    /// # Errors
+    ///
+    /// What `fill` says, and [`DenseError::Numbers`] when that are no whole voxels.
+    pub(super) fn read(
+        self,
+        dtype: Dtype,
+        len: usize,
+        name: &str,
+        fill: impl FnOnce(&mut [u8]) -> Result<(), DenseError>,
+    ) -> Result<Voxels, DenseError> {
+        let broken = |source| DenseError::Numbers {
+            name: name.to_owned(),
+            source,
+        };
+        let count = len.checked_div(dtype.size()).unwrap_or(0);
+        match self {
+            Self::Bytes => {
+                let mut bytes = vec![0; len];
+                fill(&mut bytes)?;
+                if dtype.order() == ByteOrder::Big {
+                    let voxels = bytes.chunks_exact_mut(dtype.size().max(1));
+                    voxels.for_each(<[u8]>::reverse);
+                }
+                Ok(Voxels::Bytes(bytes))
+            }
+            Self::Single if self.is_stored(dtype) => {
+                let mut values = vec![0.0_f32; count];
+                fill(values.as_mut_bytes())?;
+                Ok(Voxels::Single(values))
+            }
+            Self::Double if self.is_stored(dtype) => {
+                let mut values = vec![0.0_f64; count];
+                fill(values.as_mut_bytes())?;
+                Ok(Voxels::Double(values))
+            }
+            Self::Single | Self::Double => {
+                let mut bytes = vec![0; len];
+                fill(&mut bytes)?;
+                match self {
+                    Self::Single => numbers(&bytes, dtype, single).map(Voxels::Single),
+                    _ => numbers(&bytes, dtype, Value::to_f64).map(Voxels::Double),
+                }
+                .map_err(broken)
+            }
+        }
+    }
+}
+
+/// A number that is weighed.
+pub(super) trait Number: Copy + Send + Sync {
+    /// As wide as sums are.
+    fn wide(self) -> f64;
+}
+
+impl Number for f32 {
+    fn wide(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Number for f64 {
+    fn wide(self) -> f64 {
+        self
+    }
+}
+
+/// Numbers, widened.
+///
+/// # Errors
+///
+/// When there are no whole ones.
+pub(super) fn float64(bytes: &[u8], dtype: Dtype) -> Result<Vec<f64>, NumericRowsError> {
+    numbers(bytes, dtype, Value::to_f64)
+}
+
+/// Writes a value, `float64` or `float32`.
+pub(super) fn put(value: f64, into: &mut [u8]) {
+    if let Ok(double) = <&mut [u8; 8]>::try_from(&mut *into) {
+        *double = value.to_le_bytes();
+    } else if let Ok(own) = <&mut [u8; 4]>::try_from(into) {
+        *own = single(Value::Float(value)).to_le_bytes();
     }
 }
 
@@ -106,10 +175,6 @@ pub(super) fn fill_of(kind: Kind, value: f64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn is_exact(kind: Kind) -> bool {
-    !matches!(kind, Kind::Float32 | Kind::Float64)
-}
-
 /// Whether `f32` holds all values of a kind.
 fn is_single(kind: Kind) -> bool {
     use Kind as K;
@@ -119,21 +184,25 @@ fn is_single(kind: Kind) -> bool {
     )
 }
 
-fn numbers<N>(bytes: &[u8], dtype: Dtype, number: fn(Value) -> N) -> Vec<N> {
-    let rows = NumericRows::parse(bytes, dtype, NonZeroU32::MIN);
-    let rows = rows.map(|rows| dtype.kind().visit(Numbers { rows, number }));
-    rows.unwrap_or_default()
+fn numbers<N>(
+    bytes: &[u8],
+    dtype: Dtype,
+    number: impl Fn(Value) -> N,
+) -> Result<Vec<N>, NumericRowsError> {
+    let rows = NumericRows::parse(bytes, dtype, NonZeroU32::MIN)?;
+    Ok(dtype.kind().visit(Numbers { rows, number }))
 }
 
-struct Numbers<'a, N> {
+struct Numbers<'a, F> {
     rows: NumericRows<'a>,
-    number: fn(Value) -> N,
+    number: F,
 }
 
-impl<N> KindVisitor for Numbers<'_, N> {
+impl<N, F: Fn(Value) -> N> KindVisitor for Numbers<'_, F> {
     type Output = Vec<N>;
 
     fn visit<T: Element>(self) -> Vec<N> {
+        // There are elements: the type is that of the rows.
         let values = self.rows.elements::<T>();
         let values = values.iter().flat_map(zvf_format::numeric::Elements::iter);
         values.map(|value| (self.number)(value.value())).collect()

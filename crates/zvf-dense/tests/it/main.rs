@@ -18,3 +18,19 @@ fn tet_of(bytes: &[u8]) -> zvf_dense::tet::TetFile {
     let options = zvf_dense::tet::TetOptions::default();
     zvf_dense::tet::TetFile::open(std::sync::Arc::new(source), options).unwrap()
 }
+
+/// The most memory the process had, in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn peak() -> u64 {
+    0
+}

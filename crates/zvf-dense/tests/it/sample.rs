@@ -7,6 +7,9 @@
     reason = "volumes are small"
 )]
 
+mod formats;
+mod once;
+
 use std::{collections::BTreeMap, sync::Mutex};
 
 use serde_json::{Map, Value};

@@ -3,6 +3,7 @@
 use zvf_testkit::golden::Golden;
 
 use super::recorded;
+use crate::peak;
 
 #[path = "../../laws/b2nd.rs"]
 mod array_law;
@@ -58,22 +59,6 @@ fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
             _ => bytes[at] = bytes[at].wrapping_add(1),
         }
     }
-}
-
-/// The most memory the process had, in bytes.
-#[cfg(target_os = "linux")]
-fn peak() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
-}
-
-#[cfg(not(target_os = "linux"))]
-fn peak() -> u64 {
-    0
 }
 
 #[test]

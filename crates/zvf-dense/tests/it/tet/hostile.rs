@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use zvf_dense::{
-    DenseArray, MemorySource, Selection,
+    DenseArray, DenseError, MemorySource, Selection,
     tet::{
-        Compression, DatasetSpec, TetDtype, TetFile, TetOptions, TetWriter, WriteOptions, verify,
+        Compression, DatasetSpec, MemoryBudget, TetDtype, TetFile, TetOptions, TetWriter,
+        WriteOptions, verify,
     },
 };
 use zvf_testkit::golden::Golden;
@@ -14,6 +15,8 @@ use zvf_testkit::golden::Golden;
 mod law;
 
 use law::tet as walk;
+
+use crate::peak;
 
 #[test]
 fn thirty_thousand_mutants_do_no_harm() {
@@ -28,6 +31,7 @@ fn thirty_thousand_mutants_do_no_harm() {
         usize::try_from(state >> 33).unwrap() % below
     };
     let (mut read, mut refused) = (0, 0);
+    let before = peak();
     for round in 0..30_000 {
         let (_, bytes) = good[round % good.len()];
         let mut mutant = bytes.to_vec();
@@ -67,6 +71,9 @@ fn thirty_thousand_mutants_do_no_harm() {
         read > 3000 && refused > 10_000,
         "{read} read, {refused} refused"
     );
+    // A result is at most 1 MiB, and beside it at most 64 MiB may be taken.
+    let grown = peak() - before;
+    assert!(grown < 128 << 20, "{grown} bytes more");
 }
 
 #[test]
@@ -106,6 +113,7 @@ fn a_bomb_is_an_error_and_no_memory() {
     edit(&mut small, record + 8, 1);
     edit(&mut small, row + 80, 1);
     let source = Arc::new(MemorySource::new("small", small));
+    let before = peak();
     let found = verify(source, TetOptions::default(), true).unwrap();
     assert!(!found.is_ok());
     // The tile says 2^50 bytes: refused by the budget, before memory.
@@ -122,4 +130,70 @@ fn a_bomb_is_an_error_and_no_memory() {
         "{error}"
     );
     assert!(array.slice(&Selection::whole(array.shape())).is_err());
+    // Neither what the frame nor what the tile says was reserved.
+    let grown = peak() - before;
+    assert!(grown < 8 << 20, "{grown} bytes more");
+}
+
+/// A result is at most what the caller says, else what the file asks for, to the byte; and
+/// what many zstd tiles unpack to is in memory a tile at a time.
+#[test]
+fn budgets_are_kept_to_the_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tet");
+    let (len, chunk) = (512_u64 << 20, 1 << 20);
+    let spec = DatasetSpec::new("a", TetDtype::U8, &[len], &[chunk]);
+    let spec = spec.compressed(Compression::Zstd(1));
+    let options = WriteOptions {
+        memory_budget_bytes: 3 << 20,
+        ..WriteOptions::default()
+    };
+    let mut writer = TetWriter::create(&path, vec![spec], options).unwrap();
+    let tile = vec![0; usize::try_from(chunk).unwrap()];
+    for _ in 0..len / chunk {
+        writer.put_chunk(0, &tile).unwrap();
+    }
+    writer.finish().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let file = |budget| {
+        let source = Arc::new(MemorySource::new("a", bytes.clone()));
+        TetFile::open(source, TetOptions { budget }).unwrap()
+    };
+    let take = |file: &TetFile, count: u64| {
+        let array = file.dataset("a").unwrap();
+        array.slice(&Selection::new(&[5], &[5 + count], None).unwrap())
+    };
+    let of_file = file(MemoryBudget::default());
+    assert_eq!(take(&of_file, 3 << 20).unwrap().len(), 3 << 20);
+    assert!(matches!(
+        take(&of_file, (3 << 20) + 1),
+        Err(DenseError::Budget { needed, budget }) if (needed, budget) == ((3 << 20) + 1, 3 << 20)
+    ));
+    let of_caller = file(MemoryBudget {
+        bytes: Some(1000),
+        bps: None,
+    });
+    assert_eq!(take(&of_caller, 1000).unwrap().len(), 1000);
+    assert!(matches!(
+        take(&of_caller, 1001),
+        Err(DenseError::Budget {
+            needed: 1001,
+            budget: 1000
+        })
+    ));
+    // All of it, far beyond the budget, chunk by chunk; beside that 64 MiB may be taken.
+    let before = peak();
+    let mut seen = 0;
+    let array = of_caller.dataset("a").unwrap();
+    array
+        .visit_chunks(&mut |_, bytes| {
+            seen += bytes.len();
+            Ok(())
+        })
+        .unwrap();
+    let source = Arc::new(MemorySource::new("a", bytes.clone()));
+    assert!(verify(source, TetOptions::default(), true).unwrap().is_ok());
+    assert_eq!(u64::try_from(seen).unwrap(), len);
+    let grown = peak() - before;
+    assert!(grown < 96 << 20, "{grown} bytes more");
 }

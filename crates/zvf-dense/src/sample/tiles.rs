@@ -1,0 +1,202 @@
+//! How an array is cut into what is read at once.
+
+use super::{MOST_AXES, kernel::Kernel, kernel::Spot};
+use crate::{
+    DenseArray, DenseError, Selection,
+    selection::{AxisRange, product},
+};
+
+/// Blocks of a chunk are read together up to so many bytes: of smaller ones the
+/// call takes longer than the read.
+const LEAST: u64 = 32 << 10;
+
+/// An array cut into tiles along the axes of positions: blocks where chunks are
+/// of blocks, or a few small ones together, and else chunks. They are smaller
+/// only where what is around one point would not fit the memory.
+#[derive(Debug)]
+pub(super) struct Tiling {
+    /// Voxels along each axis, of the array and of a tile.
+    shape: Vec<u64>,
+    extents: Vec<u64>,
+    /// How many tiles one further along each axis is.
+    strides: Vec<u64>,
+    /// What the array has beyond the axes of positions.
+    channels: Vec<u64>,
+    /// Bytes of memory of a voxel.
+    bytes: u64,
+    is_fine: bool,
+}
+
+/// The box of voxels of a tile: from `start` up to but not including `end`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Span {
+    pub(super) start: [u64; MOST_AXES],
+    pub(super) end: [u64; MOST_AXES],
+}
+
+impl Span {
+    /// Whether all voxels of a place that have weight are in it.
+    pub(super) fn has(&self, spot: &Spot, axes: usize) -> bool {
+        let span = self.start.iter().zip(&self.end);
+        let mut steps = span.zip(spot).take(axes);
+        steps.all(|((start, end), step)| step.first >= *start && step.last < *end)
+    }
+
+    /// From one voxel to the next along each axis, where each is `unit` long.
+    pub(super) fn strides(&self, axes: usize, unit: usize) -> [usize; MOST_AXES] {
+        let mut strides = [0; MOST_AXES];
+        let mut stride = unit;
+        let span = self.start.iter().zip(&self.end);
+        for (into, (start, end)) in strides.iter_mut().zip(span).take(axes).rev() {
+            *into = stride;
+            let count = usize::try_from(end.saturating_sub(*start));
+            stride = stride.saturating_mul(count.unwrap_or(usize::MAX));
+        }
+        strides
+    }
+}
+
+impl Tiling {
+    /// Tiles of an array with voxels of so many bytes, of which those around any
+    /// point fit in `share`.
+    pub(super) fn new<A: DenseArray + ?Sized>(
+        array: &A,
+        kernel: &Kernel,
+        bytes: u64,
+        share: u64,
+    ) -> Result<Self, DenseError> {
+        let axes = kernel.axes();
+        let chunk = array.grid().chunk_shape();
+        let block = array.grid().block_shape().unwrap_or(chunk);
+        let cells = chunk.iter().zip(block).zip(kernel.shape());
+        let mut extents: Vec<u64> = cells
+            .map(|((chunk, block), extent)| {
+                // Blocks are counted from the start of their chunk.
+                let is_even = chunk.checked_rem(*block) == Some(0);
+                let cell = if is_even { *block } else { *chunk };
+                cell.clamp(1, (*extent).max(1))
+            })
+            .collect();
+        let len = |extents: &[u64]| product(extents.iter().copied().chain([bytes]));
+        // The last axis first: what is read then follows each other.
+        'join: while len(&extents).is_some_and(|len| len < LEAST) {
+            let axes = extents.iter_mut().zip(chunk).zip(kernel.shape());
+            for ((own, chunk), extent) in axes.rev() {
+                let double = own.saturating_mul(2);
+                if *own < *extent && chunk.checked_rem(double) == Some(0) {
+                    *own = double.min(*extent);
+                    continue 'join;
+                }
+            }
+            break;
+        }
+        let around = |extents: &[u64]| {
+            let axes = extents.iter().zip(kernel.shape()).map(|(own, extent)| {
+                let touched = match kernel.width().checked_sub(2) {
+                    Some(more) => (more / own).saturating_add(2),
+                    None => 1,
+                };
+                own.saturating_mul(touched.min(extent.div_ceil(*own)))
+            });
+            product(axes.chain([bytes])).unwrap_or(u64::MAX)
+        };
+        let mut is_fine = false;
+        while around(&extents) > share {
+            let longest = extents.iter_mut().max_by_key(|extent| **extent);
+            let Some(longest) = longest.filter(|extent| **extent > 1) else {
+                return Err(DenseError::Budget {
+                    needed: around(&extents),
+                    budget: share,
+                });
+            };
+            *longest = longest.div_ceil(2);
+            is_fine = true;
+        }
+        let counts = kernel.shape().iter().zip(&extents);
+        let counts = counts.map(|(extent, own)| extent.div_ceil(*own));
+        let mut strides = vec![1; axes];
+        let mut stride = Some(1_u64);
+        for (into, count) in strides.iter_mut().zip(counts).rev() {
+            *into = stride.unwrap_or(0);
+            stride = stride.and_then(|stride| stride.checked_mul(count));
+        }
+        if stride.is_none() {
+            let fault = "it has more chunks than 64 bits count";
+            return Err(DenseError::sampling(array.name(), fault));
+        }
+        Ok(Self {
+            shape: kernel.shape().to_vec(),
+            extents,
+            strides,
+            channels: array.shape().get(axes..).unwrap_or_default().to_vec(),
+            bytes,
+            is_fine,
+        })
+    }
+
+    /// Whether tiles are parts of blocks, and reading one decodes more than it.
+    pub(super) fn is_fine(&self) -> bool {
+        self.is_fine
+    }
+
+    /// The number of the tile that has a voxel: of its indices as many are taken
+    /// as there are axes.
+    pub(super) fn of(&self, voxel: impl Iterator<Item = u64>) -> u64 {
+        let axes = voxel.zip(&self.extents).zip(&self.strides);
+        // Below the number of tiles.
+        let cells = axes.map(|((at, extent), stride)| (at / (*extent).max(1)) * *stride);
+        cells.fold(0, u64::saturating_add)
+    }
+
+    /// Adds the tiles that have voxels of a place.
+    pub(super) fn around(&self, spot: &Spot, into: &mut Vec<u64>) {
+        let before = into.len();
+        into.push(0);
+        let axes = spot.iter().zip(&self.extents).zip(&self.strides);
+        for ((step, extent), stride) in axes {
+            let extent = (*extent).max(1);
+            let (first, last) = (step.first / extent, step.last / extent);
+            let until = into.len();
+            for cell in first..=last {
+                for at in before..until {
+                    let Some(so_far) = into.get(at).copied() else {
+                        continue;
+                    };
+                    into.push(so_far.saturating_add(cell.saturating_mul(*stride)));
+                }
+            }
+            into.drain(before..until);
+        }
+    }
+
+    /// The voxels of a tile.
+    pub(super) fn span(&self, tile: u64) -> Span {
+        let mut span = Span::default();
+        let mut rest = tile;
+        let ends = span.start.iter_mut().zip(&mut span.end);
+        let axes = self.extents.iter().zip(&self.strides).zip(&self.shape);
+        for ((start, end), ((own, stride), extent)) in ends.zip(axes) {
+            let stride = (*stride).max(1);
+            *start = (rest / stride).saturating_mul(*own);
+            *end = start.saturating_add(*own).min(*extent);
+            rest %= stride;
+        }
+        span
+    }
+
+    /// Bytes of memory that a tile takes.
+    pub(super) fn cost(&self, tile: u64) -> u64 {
+        let span = self.span(tile);
+        let axes = span.start.iter().zip(&span.end).take(self.extents.len());
+        let counts = axes.map(|(start, end)| end.saturating_sub(*start));
+        product(counts.chain([self.bytes])).unwrap_or(u64::MAX)
+    }
+
+    /// What is read of a tile: its voxels, with all their values.
+    pub(super) fn selection(&self, span: &Span) -> Selection {
+        let axes = span.start.iter().zip(&span.end).take(self.extents.len());
+        let space = axes.map(|(start, end)| AxisRange::whole(*end).portion(*start..*end));
+        let channels = self.channels.iter().copied().map(AxisRange::whole);
+        space.chain(channels).collect()
+    }
+}

@@ -1,0 +1,205 @@
+//! How often blocks are read over several calls, as a command makes them batch by batch.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::{Map, Value};
+use zvf_dense::{
+    DenseArray, DenseError, Dtype, Grid, MemoryArray, ReadPlan, Selection,
+    sample::{Interpolation, SampleOptions, Sampler},
+};
+
+use super::{Draw, volume};
+
+/// An array of blocks in chunks that counts how often each block is read, and how many bytes
+/// were asked for.
+#[derive(Debug)]
+struct Blocks {
+    inner: MemoryArray,
+    grid: Grid,
+    reads: Mutex<BTreeMap<Vec<u64>, u64>>,
+    bytes: AtomicU64,
+}
+
+impl Blocks {
+    fn new(inner: MemoryArray, chunk: &[u64], block: &[u64]) -> Self {
+        let grid = Grid::new(inner.shape().to_vec(), chunk.to_vec(), Some(block.to_vec()));
+        Self {
+            inner,
+            grid: grid.unwrap(),
+            reads: Mutex::default(),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// How often each block was read since the last time: blocks, and the most reads of one.
+    fn take(&self) -> (usize, u64) {
+        let reads = std::mem::take(&mut *self.reads.lock().unwrap());
+        (reads.len(), reads.into_values().max().unwrap_or(0))
+    }
+}
+
+impl DenseArray for Blocks {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn dtype(&self) -> &Dtype {
+        self.inner.dtype()
+    }
+
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn attributes(&self) -> &Map<String, Value> {
+        self.inner.attributes()
+    }
+
+    fn budget(&self) -> u64 {
+        self.inner.budget()
+    }
+
+    fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError> {
+        self.inner.read_plan(selection)
+    }
+
+    fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError> {
+        // Blocks end where their chunk does: their places are those in a grid of blocks
+        // where these divide chunks, as they do here.
+        let blocks = self.grid.block_shape().unwrap().to_vec();
+        let blocks = Grid::new(self.shape().to_vec(), blocks, None).unwrap();
+        let mut cells = blocks.chunks(selection);
+        while let Some(parts) = cells.next() {
+            let cell = parts.iter().map(|part| part.cell).collect();
+            *self.reads.lock().unwrap().entry(cell).or_default() += 1;
+        }
+        let len = u64::try_from(into.len()).unwrap();
+        self.bytes.fetch_add(len, Ordering::Relaxed);
+        self.inner.slice_into(selection, into)
+    }
+}
+
+const SHAPE: [u64; 3] = [48, 24, 32];
+const CHUNK: [u64; 3] = [16, 12, 32];
+const BLOCK: [u64; 3] = [4, 12, 16];
+const BLOCKS: usize = 12 * 2 * 2;
+/// Of a voxel, as it is read and as it is weighed.
+const VOXEL: u64 = 16;
+
+/// Points of chunks of a store, in the order of these: layers along the first axis.
+fn layers(draw: &mut Draw, layer: u64) -> Vec<Vec<f64>> {
+    let count = SHAPE[0].div_ceil(layer);
+    let batch = |at: u64| {
+        let mut positions = Vec::new();
+        for _ in 0..1500 {
+            let [low, high] = [at * layer, (at + 1) * layer]
+                .map(|at| f64::from(u32::try_from(at.min(SHAPE[0])).unwrap()) - 0.5);
+            positions.extend([
+                draw.float(low, high),
+                draw.float(-0.5, 23.5),
+                draw.float(-0.5, 31.5),
+            ]);
+        }
+        positions
+    };
+    (0..count).map(batch).collect()
+}
+
+#[test]
+fn each_block_is_read_once_over_all_batches() {
+    let mut draw = Draw(7);
+    let (array, _) = volume(&mut draw, &SHAPE, 0);
+    let array = Blocks::new(array, &CHUNK, &BLOCK);
+    let layer_of_blocks = 24 * 32 * 4 * VOXEL;
+    let whole = SHAPE.iter().product::<u64>() * VOXEL;
+    for (interpolation, room) in [
+        (Interpolation::Nearest, whole),
+        (Interpolation::Linear, whole),
+        (Interpolation::Cubic, whole),
+        // Much less than all there is: what two batches share, and what one needs.
+        (Interpolation::Nearest, 3 * layer_of_blocks),
+        (Interpolation::Linear, 4 * layer_of_blocks),
+        (Interpolation::Cubic, 5 * layer_of_blocks),
+    ] {
+        // Batches that end within blocks.
+        let batches = layers(&mut draw, 7);
+        let options = SampleOptions {
+            interpolation,
+            budget: Some(room),
+            ..SampleOptions::default()
+        };
+        let sampler = Sampler::new(&array, 3, &options).unwrap();
+        for batch in &batches {
+            sampler.sample(batch).unwrap();
+        }
+        assert_eq!(array.take(), (BLOCKS, 1), "{interpolation:?} in {room}");
+        // As random batches, which each need all: once where all fits.
+        if room == whole {
+            let sampler = Sampler::new(&array, 3, &options).unwrap();
+            for _ in 0..5 {
+                let batch: Vec<f64> = (0..900)
+                    .flat_map(|_| [48.0, 24.0, 32.0].map(|end| draw.float(-0.5, end - 0.5)))
+                    .collect();
+                sampler.sample(&batch).unwrap();
+            }
+            assert_eq!(array.take(), (BLOCKS, 1), "{interpolation:?} at random");
+        }
+    }
+}
+
+/// Blocks without a point near are left alone, and so are those of which voxels weigh nothing.
+#[test]
+fn only_blocks_around_points_are_read() {
+    let (array, values) = volume(&mut Draw(3), &SHAPE, 0);
+    let array = Blocks::new(array, &CHUNK, &BLOCK);
+    let options = SampleOptions {
+        interpolation: Interpolation::Linear,
+        ..SampleOptions::default()
+    };
+    let sampler = Sampler::new(&array, 3, &options).unwrap();
+    // On the last voxel of a block: its neighbour, in the next, weighs nothing.
+    let found = sampler.sample(&[3.0, 11.0, 15.0]).unwrap();
+    assert_eq!(
+        super::floats(&found.values),
+        [values[3 * 24 * 32 + 11 * 32 + 15]]
+    );
+    // Blocks of 6 KiB are read two at a time, as they are in one chunk.
+    assert!(array.take().0 <= 4);
+    sampler.sample(&[3.0, 11.0, 15.0]).unwrap();
+    assert_eq!(array.take(), (0, 0));
+}
+
+/// Memory for less than a layer: blocks may be read again, but never all at once, and values
+/// are those of more memory.
+#[test]
+fn little_memory_reads_blocks_again_and_says_the_same() {
+    let mut draw = Draw(11);
+    let (array, _) = volume(&mut draw, &SHAPE, 40);
+    let array = Blocks::new(array, &CHUNK, &BLOCK);
+    let batches = layers(&mut draw, 13);
+    let sampled = |budget| {
+        let options = SampleOptions {
+            interpolation: Interpolation::Cubic,
+            budget,
+            ..SampleOptions::default()
+        };
+        let sampler = Sampler::new(&array, 3, &options).unwrap();
+        let values = batches
+            .iter()
+            .map(|batch| sampler.sample(batch).unwrap().values);
+        values.collect::<Vec<_>>()
+    };
+    let plenty = sampled(None);
+    array.take();
+    let block = BLOCK.iter().product::<u64>() * VOXEL;
+    for room in [30 * block, 9 * block, 2 * block] {
+        assert!(sampled(Some(room)) == plenty, "{room} bytes");
+        assert_eq!(array.take().0, BLOCKS);
+    }
+}
