@@ -193,6 +193,11 @@ impl Plan {
         self.tasks.len()
     }
 
+    /// The generation and form it is written in.
+    pub fn profile(&self) -> Profile {
+        self.design.profile
+    }
+
     /// What it comes to.
     pub fn summary(&self) -> Summary {
         let objects = self.objects.as_ref().map_or(0, |objects| objects.ids.len());

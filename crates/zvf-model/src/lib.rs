@@ -17,6 +17,7 @@
 //! | the generation: how all of that is laid out | the shape of a few nodes, then the version | [`generation`], [`version`] |
 //! | paths: node and element of every cell | nowhere, it follows from the generation | [`layout`], [`key`] |
 //! | the grid: chunks and bins of positions and boxes | nowhere, it follows from the chunk shape | [`grid`] |
+//! | all nodes again, for who reads from afar | attribute `zvf_nodes` of the root | [`node_copy`] |
 //!
 //! [`fetch`] is the port through which plans ask for what they read.
 //!
@@ -64,6 +65,7 @@ pub mod key;
 pub mod layout;
 pub mod level;
 pub mod metadata;
+pub mod node_copy;
 pub mod root;
 pub mod version;
 pub mod zarr;

@@ -102,6 +102,7 @@ pub struct OpenOptions {
     pub(crate) durable: bool,
     pub(crate) hook: Hook,
     pub(crate) distance: Option<Distance>,
+    pub(crate) node_copy: bool,
 }
 
 impl Default for OpenOptions {
@@ -120,6 +121,7 @@ impl Default for OpenOptions {
             durable: false,
             hook: Hook::default(),
             distance: None,
+            node_copy: true,
         }
     }
 }
@@ -203,6 +205,15 @@ impl OpenOptions {
     #[must_use]
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
+        self
+    }
+
+    /// Whether nodes of a store over the network are taken from the copy of them in the
+    /// root, where there is one. Without, each is read: for stores that were changed by a
+    /// program which does not keep the copy up.
+    #[must_use]
+    pub fn node_copy(mut self, uses: bool) -> Self {
+        self.node_copy = uses;
         self
     }
 

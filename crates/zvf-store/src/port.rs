@@ -4,9 +4,11 @@ use core::error::Error;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use serde_json::Value;
 use zvf_model::{
     fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
     key::Key,
+    node_copy::Known,
     zarr::{Array, Node},
 };
 
@@ -48,30 +50,25 @@ impl Fetch for CellReader {
     }
 
     async fn nodes(&self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
-        let mut metadata = Vec::with_capacity(keys.len());
+        let mut known = Vec::with_capacity(keys.len());
+        let mut reads = Vec::new();
         for key in keys {
             let file = key.metadata();
-            metadata.push(file.map_err(|source| error(key, FetchProblem::Damaged, source))?);
+            let file = file.map_err(|source| error(key, FetchProblem::Damaged, source))?;
+            known.push(match self.store().known_node(key) {
+                Some(Known::Node(json)) => Some(Some(node(&file, json)?)),
+                Some(_) => Some(None),
+                None => {
+                    reads.push(Read::full(file));
+                    None
+                }
+            });
         }
-        let reads: Vec<Read> = metadata.into_iter().map(Read::full).collect();
-        let answers = self.store().read(&reads).await;
-        let answers = answers.map_err(|source| {
-            let key = source.key().clone();
-            cell_error(&key, source.into())
-        })?;
-        let nodes = reads.into_iter().zip(answers).map(|(read, bytes)| async {
-            let Some(bytes) = bytes else {
-                return Ok(None);
-            };
-            let key = read.key.clone();
-            // Metadata that list chunks can be as long as cells.
-            let heavy = bytes.len() >= HEAVY;
-            let node = off_thread(heavy, move || Node::parse(&read.key, &bytes)).await;
-            let node = node.map_err(|source| error(&key, FetchProblem::Unavailable, source))?;
-            let node = node.map_err(|source| error(&key, FetchProblem::Damaged, source))?;
-            Ok(Some(node))
-        });
-        try_join_all(nodes).await
+        let mut read = self.read_nodes(reads).await?.into_iter();
+        let nodes = known.into_iter();
+        // One was read for each that is not known.
+        let nodes = nodes.map(|known| known.unwrap_or_else(|| read.next().flatten()));
+        Ok(nodes.collect())
     }
 
     async fn cells(
@@ -99,6 +96,9 @@ impl Fetch for CellReader {
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
+        if let Some(known) = self.store().known_children(key) {
+            return Ok(known);
+        }
         let listing = self.store().list(key, MOST_CHILDREN).await;
         Ok(listing.map_err(list_error)?.folders)
     }
@@ -129,6 +129,38 @@ impl Fetch for CellReader {
             None => most,
         }
     }
+}
+
+impl CellReader {
+    /// The nodes at these places.
+    async fn read_nodes(&self, reads: Vec<Read>) -> Result<Vec<Option<Node>>, FetchError> {
+        let answers = match reads.is_empty() {
+            true => Vec::new(),
+            false => self.store().read(&reads).await.map_err(|source| {
+                let key = source.key().clone();
+                cell_error(&key, source.into())
+            })?,
+        };
+        let nodes = reads.into_iter().zip(answers).map(|(read, bytes)| async {
+            let Some(bytes) = bytes else {
+                return Ok(None);
+            };
+            let key = read.key.clone();
+            // Metadata that list chunks can be as long as cells.
+            let heavy = bytes.len() >= HEAVY;
+            let node = off_thread(heavy, move || Node::parse(&read.key, &bytes)).await;
+            let node = node.map_err(|source| error(&key, FetchProblem::Unavailable, source))?;
+            let node = node.map_err(|source| error(&key, FetchProblem::Damaged, source))?;
+            Ok(Some(node))
+        });
+        try_join_all(nodes).await
+    }
+}
+
+/// A node that was copied.
+fn node(file: &Key, json: Value) -> Result<Node, FetchError> {
+    let node = Node::from_json(file, json);
+    node.map_err(|source| error(file, FetchProblem::Damaged, source))
 }
 
 fn list_error(source: ListError) -> FetchError {

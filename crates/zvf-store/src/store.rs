@@ -7,6 +7,10 @@ use std::{
 };
 
 use object_store::{ObjectStore, path::Path};
+use zvf_model::{
+    key::Key,
+    node_copy::{Known, NodeCopy},
+};
 
 use crate::{
     activity::{Activity, Recorder},
@@ -29,6 +33,9 @@ pub struct Store {
     inner: Arc<Inner>,
     /// What is read elsewhere while a transaction is being applied.
     overlay: Option<Arc<Overlay>>,
+    /// Nodes that need not be read.
+    copy: Option<Arc<NodeCopy>>,
+    uses_copy: bool,
 }
 
 struct Inner {
@@ -113,6 +120,8 @@ impl Store {
         tuning: Tuning,
         options: &OpenOptions,
     ) -> Self {
+        let is_far =
+            options.distance.is_some() || matches!(Address::parse(&name), Ok(Address::Network(..)));
         // What is far away is asked like a bucket, and nothing of it is known to be here.
         let (folder, tuning) = match options.distance {
             Some(_) => (None, Tuning::NETWORK),
@@ -141,14 +150,16 @@ impl Store {
         Self {
             inner: Arc::new(inner),
             overlay: None,
+            copy: None,
+            uses_copy: is_far && options.node_copy,
         }
     }
 
     /// The same store, read through an overlay.
     pub(crate) fn under(&self, overlay: Overlay) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
             overlay: Some(Arc::new(overlay)),
+            ..self.bare()
         }
     }
 
@@ -157,7 +168,51 @@ impl Store {
         Self {
             inner: Arc::clone(&self.inner),
             overlay: None,
+            copy: None,
+            uses_copy: self.uses_copy,
         }
+    }
+
+    /// Whether nodes are best taken from the copy in the root: of a store that is far
+    /// away, unless [`OpenOptions::node_copy`] says otherwise. Where reading one costs
+    /// next to nothing, the nodes themselves are read.
+    pub fn uses_node_copy(&self) -> bool {
+        self.uses_copy
+    }
+
+    /// The same store, of which every node is read: for who changes it.
+    #[must_use]
+    pub fn reading_nodes(&self) -> Self {
+        Self {
+            copy: None,
+            uses_copy: false,
+            ..self.clone()
+        }
+    }
+
+    /// The same store, with nodes that plans take from `copy` instead of reading them.
+    #[must_use]
+    pub fn knowing(&self, copy: NodeCopy) -> Self {
+        Self {
+            copy: Some(Arc::new(copy)),
+            ..self.clone()
+        }
+    }
+
+    /// What is known of a node without reading it; `None` when it has to be read.
+    pub fn known_node(&self, key: &Key) -> Option<Known> {
+        let copy = self.copy.as_ref().filter(|_| !key.is_root())?;
+        match copy.get(key) {
+            Known::Apart => None,
+            known => Some(known),
+        }
+    }
+
+    /// Names of the children of a node that are nodes or have some in them, where
+    /// that is known; `None` when they have to be listed.
+    pub fn known_children(&self, key: &Key) -> Option<Vec<String>> {
+        let copy = self.copy.as_ref()?;
+        (!copy.may_be_array(key)).then(|| copy.children(key))
     }
 
     pub(crate) fn overlay(&self) -> Option<&Overlay> {

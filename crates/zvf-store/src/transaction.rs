@@ -1,6 +1,7 @@
 //! Changing many objects at once, or none: `docs/adr/0007` says how and why.
 
 mod apply;
+mod copy;
 mod creation;
 mod empty;
 mod error;
@@ -22,6 +23,7 @@ use crate::{
     write::{Condition, WriteError},
 };
 
+use copy::Nodes;
 use head::Head;
 use record::Put;
 
@@ -77,6 +79,9 @@ pub struct Transaction {
     puts: BTreeMap<Key, Put>,
     deletes: BTreeSet<Key>,
     touched: BTreeSet<String>,
+    nodes: Nodes,
+    /// Whether the copy of the nodes begins anew.
+    copies_anew: bool,
     /// Changed by others after this was staged.
     stale: BTreeSet<Key>,
     /// Names given to staged objects so far.
@@ -112,6 +117,8 @@ impl Store {
             puts: BTreeMap::new(),
             deletes: BTreeSet::new(),
             touched: BTreeSet::new(),
+            nodes: Nodes::default(),
+            copies_anew: false,
             stale: BTreeSet::new(),
             names: 0,
             over: false,
@@ -162,12 +169,13 @@ impl Transaction {
                 crc32c: crc32c::crc32c(&bytes),
                 was: None,
             };
-            staged.push((put.staged.clone(), bytes));
-            puts.push(put);
+            staged.push((put.staged.clone(), bytes.clone()));
+            puts.push((put, bytes));
         }
         self.store.put_unseen(staged).await?;
         let mut replaced = Vec::new();
-        for put in puts {
+        for (put, bytes) in puts {
+            self.nodes.put(&put.key, &bytes);
             self.deletes.remove(&put.key);
             self.stale.remove(&put.key);
             let before = self.puts.insert(put.key.clone(), put);
@@ -186,6 +194,7 @@ impl Transaction {
         self.check_open()?;
         check_key(&key)?;
         self.discard(&key).await?;
+        self.nodes.delete(&key);
         self.deletes.insert(key);
         Ok(())
     }
@@ -199,10 +208,28 @@ impl Transaction {
         self.check_open()?;
         self.deletes.remove(key);
         self.stale.remove(key);
+        self.nodes.discard(key);
         if let Some(put) = self.puts.remove(key) {
             self.store.delete(&put.staged).await?;
         }
         Ok(())
+    }
+
+    /// Says that this puts all nodes there will be: with the commit the root gets a
+    /// [copy](zvf_model::node_copy) of them, whether or not it had one.
+    pub fn copy_nodes_anew(&mut self) {
+        self.copies_anew = true;
+    }
+
+    /// The same, with these nodes besides those that this puts: the files of all that
+    /// are there.
+    pub fn copy_nodes_of(&mut self, files: impl IntoIterator<Item = (Key, Bytes)>) {
+        self.copies_anew = true;
+        let changed = core::mem::take(&mut self.nodes);
+        for (file, bytes) in files {
+            self.nodes.put(&file, &bytes);
+        }
+        self.nodes.extend(changed);
     }
 
     /// Says that this transaction depends on or changes what goes by a name,
@@ -216,7 +243,9 @@ impl Transaction {
     }
 
     /// Makes all of this part of the store, with `root` as the root's
-    /// `zarr.json`; a member `zvf` of its attributes is replaced.
+    /// `zarr.json`; a member `zvf` of its attributes is replaced. A member
+    /// [`zvf_nodes`](zvf_model::node_copy) is made that of the new state, when it was that
+    /// of the state which this builds on, and left out otherwise.
     ///
     /// When this returns, everything is at its place. The new state counts from
     /// one put on, though, that of the root: see [`CommitError::Unfinished`].
@@ -236,7 +265,8 @@ impl Transaction {
             id: Some(self.id.clone()),
             pending: true,
         };
-        let root = next.put_into(root)?;
+        let nodes = (&self.nodes, self.base(), self.copies_anew);
+        let root = next.put_with(root, nodes)?;
         match self.store.folder() {
             Some(_) => self.commit_in_folder(next, root).await,
             None => self.commit_conditionally(next, root).await,

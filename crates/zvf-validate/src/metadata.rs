@@ -20,6 +20,7 @@ mod extras;
 mod faults;
 mod level;
 mod links;
+mod node_copy;
 mod objects;
 mod ome;
 mod root;
@@ -31,6 +32,7 @@ mod tags;
 pub(crate) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
     root::check(context, store);
     level::check(context, store);
+    node_copy::check(context, store);
     for (path, node) in store.tree.nodes() {
         let Ok(key) = key_of(path) else {
             continue;

@@ -1,8 +1,8 @@
 //! Asking a dataset.
 
 use core::ops::ControlFlow;
-use futures_util::future::BoxFuture;
 
+use futures_util::future::{BoxFuture, join};
 use zvf_query::{Answer, Counts, Explanation, Outcome, Query};
 
 use crate::{dataset::Dataset, error::Error};
@@ -19,7 +19,17 @@ impl Dataset {
     /// budget the store was opened with: then ask for
     /// [`batches`](Self::batches).
     pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Answer, Error>> {
-        Box::pin(async move { Ok(self.session().query(query).await?) })
+        Box::pin(async move {
+            if self.is_in_doubt() {
+                // Side by side, so that being sure takes no round trip.
+                let (answer, settled) = join(self.session().query(query), self.settle()).await;
+                settled?;
+                if !self.is_refuted() {
+                    return Ok(answer?);
+                }
+            }
+            Ok(self.session().query(query).await?)
+        })
     }
 
     /// Gives what a query selects piece by piece, so that little of it is in
@@ -41,7 +51,10 @@ impl Dataset {
         query: &'a Query,
         each: &'a mut Each<'a>,
     ) -> BoxFuture<'a, Result<Outcome, Error>> {
-        Box::pin(async move { Ok(self.session().batches(query, each).await?) })
+        Box::pin(async move {
+            self.settle().await?;
+            Ok(self.session().batches(query, each).await?)
+        })
     }
 
     /// How much a query selects. Reads what selecting takes, and no attribute
@@ -51,7 +64,16 @@ impl Dataset {
     ///
     /// [`Error::Query`].
     pub fn count<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Counts, Error>> {
-        Box::pin(async move { Ok(self.session().count(query).await?) })
+        Box::pin(async move {
+            if self.is_in_doubt() {
+                let (counts, settled) = join(self.session().count(query), self.settle()).await;
+                settled?;
+                if !self.is_refuted() {
+                    return Ok(counts?);
+                }
+            }
+            Ok(self.session().count(query).await?)
+        })
     }
 
     /// What a query would read, found out from metadata and listings.
@@ -60,6 +82,9 @@ impl Dataset {
     ///
     /// [`Error::Query`] when the query cannot be asked of the store.
     pub fn explain<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Explanation, Error>> {
-        Box::pin(async move { Ok(self.session().explain(query).await?) })
+        Box::pin(async move {
+            self.settle().await?;
+            Ok(self.session().explain(query).await?)
+        })
     }
 }

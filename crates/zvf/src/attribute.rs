@@ -151,7 +151,7 @@ fn write<'a>(
     values: Arc<Values>,
 ) -> BoxFuture<'a, Result<AttributeWritten, Error>> {
     Box::pin(async move {
-        let store = open.open(address)?;
+        let store = open.open(address)?.reading_nodes();
         let dataset = Dataset::from_store(address, store.clone()).await?;
         let profile = dataset.layout().profile();
         let declared = dataset.root().version.and_then(Generation::of_version);

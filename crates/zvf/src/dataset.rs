@@ -16,6 +16,7 @@ use zvf_query::{Levels, Session};
 use zvf_store::{CellArray, CellReader, OpenOptions, Store};
 
 use crate::{
+    doubt::Doubt,
     error::Error,
     nodes,
     opening::{self, Opened},
@@ -32,6 +33,7 @@ use crate::{
 pub struct Dataset {
     address: String,
     cells: CellReader,
+    copy: Option<Arc<Doubt>>,
     claim: Evidence,
     root: Arc<RootMetadata>,
     detection: Detection,
@@ -47,7 +49,8 @@ impl Dataset {
     ///
     /// A store of 0.9 takes three requests in two round trips however large it
     /// is, and no listing: the root, then the first level and its vertices, which
-    /// queries need anyway. Older stores, and those that contradict what they say
+    /// queries need anyway. Over the network one request does where the root has a
+    /// [copy of the nodes](zvf_model::node_copy). Older stores, and those that contradict what they say
     /// they are, take listings and one small read for each node that tells
     /// generations apart: five round trips.
     ///
@@ -85,9 +88,11 @@ impl Dataset {
                 is_surveyed,
                 levels,
             } = opened;
+            let copy = Doubt::of(&store, ids.first().copied())?;
             Ok(Self {
                 address: address.to_owned(),
                 cells: CellReader::new(store),
+                copy: copy.map(Arc::new),
                 claim,
                 root: Arc::new(root),
                 detection,
@@ -132,7 +137,8 @@ impl Dataset {
     /// when it cannot be read.
     pub fn level(&self, id: LevelId) -> BoxFuture<'_, Result<LevelMetadata, Error>> {
         Box::pin(async move {
-            if let Some(known) = self.levels.get(id) {
+            self.settle().await?;
+            if let Some(known) = self.reading().1.get(id) {
                 return Ok(known);
             }
             let read = self.read_levels(&[id]).await?;
@@ -141,32 +147,71 @@ impl Dataset {
     }
 
     /// What queries run on. What they open stays open for the next ones.
+    ///
+    /// Over the network nodes may be of the copy in the root, which
+    /// [`settle`](Self::settle) compares with what is there; queries do so by
+    /// themselves.
     pub fn session(&self) -> Session<'_, CellReader> {
+        let (fetch, levels) = self.reading();
         Session {
-            fetch: &self.cells,
+            fetch,
             layout: self.layout(),
             root: &self.root,
-            levels: &self.levels,
+            levels,
         }
+    }
+
+    /// What is read with, and what was.
+    fn reading(&self) -> (&CellReader, &Levels<CellArray>) {
+        match self.copy.as_deref() {
+            Some(copy) if copy.is_refuted() => (&copy.cells, &copy.levels),
+            _ => (&self.cells, &self.levels),
+        }
+    }
+
+    /// Finds out whether the copy of nodes in the root, where it was used, says what
+    /// nodes do that most changes touch: one round trip, once. If it does not, nodes are
+    /// read from now on. A program that changes a store without keeping the copy up is
+    /// found out so, unless it left the first level and its vertices as they were.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] when the nodes cannot be read.
+    pub async fn settle(&self) -> Result<(), Error> {
+        match self.copy.as_deref() {
+            Some(copy) => copy.settle(self.cells.store()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether what is read may be of a copy that has not been compared.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.copy.as_deref().is_some_and(Doubt::is_open)
+    }
+
+    /// Whether the copy was compared, and found to be another.
+    pub(crate) fn is_refuted(&self) -> bool {
+        self.copy.as_deref().is_some_and(Doubt::is_refuted)
     }
 
     /// Reads cells of its arrays.
     pub fn cells(&self) -> &CellReader {
-        &self.cells
+        self.reading().0
     }
 
     /// The store it is in.
     pub fn store(&self) -> &Store {
-        self.cells.store()
+        self.cells().store()
     }
 
     /// The same with nothing taken on trust: levels listed, and the generation
     /// settled by all nodes that tell.
     pub(crate) async fn surveyed(&self) -> Result<Self, Error> {
-        let mut surveyed = self.clone();
+        let mut surveyed = self.reading_nodes();
         if !self.is_surveyed {
             let guess = self.ids.first().copied().unwrap_or(LevelId::FULL);
-            let survey = opening::survey(self.store(), &self.address, &self.claim, guess);
+            let store = surveyed.store().clone();
+            let survey = opening::survey(&store, &self.address, &self.claim, guess);
             let survey = survey.await?;
             surveyed.detection = survey.detection;
             surveyed.ids = survey.ids;
@@ -175,13 +220,25 @@ impl Dataset {
         Ok(surveyed)
     }
 
+    /// The same without the copy of nodes.
+    fn reading_nodes(&self) -> Self {
+        let mut plain = self.clone();
+        if plain.copy.take().is_some() {
+            plain.cells = CellReader::new(self.store().reading_nodes());
+            plain.levels = Arc::default();
+        }
+        plain
+    }
+
     /// What all levels say; one round trip.
     pub(crate) async fn all_levels(&self) -> Result<Vec<LevelMetadata>, Error> {
         let ids = self.ids.iter().copied();
-        let unread: Vec<LevelId> = ids.filter(|id| self.levels.get(*id).is_none()).collect();
+        let unread: Vec<LevelId> = ids
+            .filter(|id| self.reading().1.get(*id).is_none())
+            .collect();
         self.read_levels(&unread).await?;
         let ids = self.ids.iter();
-        let levels = ids.map(|id| self.levels.get(*id).ok_or_else(|| self.absent(*id)));
+        let levels = ids.map(|id| self.reading().1.get(*id).ok_or_else(|| self.absent(*id)));
         levels.collect()
     }
 
@@ -200,7 +257,7 @@ impl Dataset {
                 None => return Err(self.absent(*id)),
             };
             let level = LevelMetadata::parse(key, *id, &attributes, &self.root)?;
-            self.levels.insert(level.clone());
+            self.reading().1.insert(level.clone());
             levels.push(level);
         }
         Ok(levels)

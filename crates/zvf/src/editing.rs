@@ -92,7 +92,7 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn of(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
         Box::pin(async move {
-            let address = store.to_string();
+            let (address, store) = (store.to_string(), store.reading_nodes());
             let begun = store.begin().await;
             let begun = begun.map_err(|error| match error {
                 TransactionError::NoStore => Error::NoStore {

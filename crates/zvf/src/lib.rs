@@ -25,6 +25,7 @@
 mod ask;
 mod attribute;
 mod dataset;
+mod doubt;
 mod editing;
 mod error;
 mod evidence;

@@ -25,7 +25,8 @@ use crate::{
     error::Error,
     nodes::{self, named},
     writing::{
-        Existing, Progress, Sink, Written, begin_replace, conclude, finish_replace, name_of,
+        Existing, Progress, Sink, Written, begin_replace, conclude, copies_nodes, finish_replace,
+        name_of,
         objects::{Arrays, encoded, text},
         run,
     },
@@ -49,6 +50,8 @@ pub struct MigrateOptions {
     pub existing: Existing,
     /// Who is told how far it is, in cells; their number grows as parts are opened.
     pub progress: Option<Progress>,
+    /// Whether the root does without a [copy of the nodes](zvf_model::node_copy).
+    pub no_node_copy: bool,
     /// How both stores are opened.
     pub open: OpenOptions,
 }
@@ -127,6 +130,7 @@ pub fn migrate_in<'a>(
     Box::pin(async move {
         let form = Form::new(options.profile, options.compression, options.checksum)?;
         let source = source.surveyed().await?;
+        let copies = copies_nodes(options.profile, options.no_node_copy);
         let failed = |source| Error::Create {
             address: store.to_string(),
             source,
@@ -136,7 +140,7 @@ pub fn migrate_in<'a>(
                 store.begin_create_over_leftovers().await
             }
             (Err(CreateError::AlreadyThere), Existing::Replace) => {
-                let (sink, before) = begin_replace(store).await?;
+                let (sink, before) = begin_replace(store, copies).await?;
                 let migration = Migration::new(&source, &form, &sink, options);
                 let root = migration.run(name).await?;
                 let (written, report) = migration.finish();
@@ -145,7 +149,10 @@ pub fn migrate_in<'a>(
             }
             (begun, _) => begun,
         };
-        let creation = begun.map_err(failed)?;
+        let mut creation = begun.map_err(failed)?;
+        if copies {
+            creation.copy_nodes();
+        }
         let sink = Sink::Creation(&creation);
         let migration = Migration::new(&source, &form, &sink, options);
         let made = migration.run(name).await;

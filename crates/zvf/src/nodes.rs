@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use zvf_model::{
     key::Key,
+    node_copy::Known,
     zarr::{Array, Node},
 };
 use zvf_store::{CellArray, Listing, Read, Store};
@@ -16,15 +17,34 @@ const MOST_CHILDREN: usize = 1 << 24;
 /// The nodes at `keys`, in one round trip; `None` where there is no
 /// `zarr.json`.
 pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>>, Error> {
-    let mut metadata = Vec::with_capacity(keys.len());
+    let mut known = Vec::with_capacity(keys.len());
+    let mut reads = Vec::new();
     for key in keys {
-        metadata.push(self::metadata(key)?);
+        let file = metadata(key)?;
+        known.push(match store.known_node(key) {
+            Some(Known::Node(json)) => Some(Some(Node::from_json(&file, json)?)),
+            Some(_) => Some(None),
+            None => {
+                reads.push(Read::full(file));
+                None
+            }
+        });
     }
-    let reads: Vec<Read> = metadata.iter().cloned().map(Read::full).collect();
-    let answers = store.read(&reads).await?;
+    let answers = match reads.is_empty() {
+        true => Vec::new(),
+        false => store.read(&reads).await?,
+    };
+    let mut read = reads.iter().zip(answers);
     let mut nodes = Vec::with_capacity(keys.len());
-    for (key, bytes) in metadata.iter().zip(answers) {
-        nodes.push(bytes.map(|bytes| Node::parse(key, &bytes)).transpose()?);
+    for known in known {
+        let node = match (known, &mut read) {
+            (Some(node), _) => node,
+            (None, read) => match read.next() {
+                Some((read, Some(bytes))) => Some(Node::parse(&read.key, &bytes)?),
+                _ => None,
+            },
+        };
+        nodes.push(node);
     }
     Ok(nodes)
 }

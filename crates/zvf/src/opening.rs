@@ -10,6 +10,7 @@ use zvf_model::{
     generation::{Detection, Evidence, Generation, GenerationError, NodeForm},
     key::Key,
     level::{LevelId, LevelMetadata},
+    node_copy::NodeCopy,
     root::RootMetadata,
     zarr::{DataType, Node},
 };
@@ -31,8 +32,9 @@ pub(crate) struct Opened {
     pub(crate) levels: Levels<CellArray>,
 }
 
-/// Opens a store. Of 0.9 that are three requests in two rounds. With what it is
-/// comes the store to read from: as a transaction says it is that is being applied.
+/// Opens a store. Of 0.9 that are three requests in two rounds, or one where the root
+/// has a copy of the nodes. With what it is comes the store to read from: as a
+/// transaction says it is that is being applied, and with the copy.
 pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened), Error> {
     let key = Key::root();
     let metadata = nodes::metadata(&key)?;
@@ -42,7 +44,12 @@ pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened)
         });
     };
     let node = Node::parse(&metadata, &bytes)?;
-    let store = store.follow(&bytes).await?;
+    let mut store = store.follow(&bytes).await?;
+    if store.uses_node_copy()
+        && let Some(copy) = NodeCopy::current(&metadata, node.attributes())?
+    {
+        store = store.knowing(copy);
+    }
     let opened = below(&store, address, &node).await?;
     Ok((store, opened))
 }
@@ -172,7 +179,7 @@ impl Look {
     }
 }
 
-fn vertices_of(level: LevelId) -> Result<Key, Error> {
+pub(crate) fn vertices_of(level: LevelId) -> Result<Key, Error> {
     let level = nodes::child(&Key::root(), &level.to_string())?;
     nodes::child(&level, "vertices")
 }

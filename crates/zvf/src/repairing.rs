@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::Output;
-use zvf_model::{key::Key, zarr::Node};
+use zvf_model::{key::Key, node_copy::MEMBER, zarr::Node};
 use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
 use zvf_validate::{Finding, Fix, Options, Report, rules::consistency as rules};
 
@@ -14,7 +14,10 @@ use crate::{
     error::Error,
     nodes,
     validating::validate_store,
-    writing::objects::{self, Arrays, encoded},
+    writing::{
+        MOST_FILES,
+        objects::{self, Arrays, encoded},
+    },
 };
 
 /// What one fix shows may need another: counts after lists of chunks.
@@ -150,6 +153,10 @@ async fn stage(
         let file = nodes::metadata(node)?;
         if node.is_root() {
             for change in changes {
+                // All of it is known when all nodes are.
+                if change.0 == [MEMBER] {
+                    copy_nodes(store, transaction).await?;
+                }
                 set(&mut root, change);
             }
             continue;
@@ -173,6 +180,19 @@ async fn stage(
     }
     transaction.put_each(objects).await?;
     Ok(objects::text(&root))
+}
+
+/// Begins the copy of the nodes anew, from those that are there.
+async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), Error> {
+    let files = store.list_all(&Key::root(), MOST_FILES).await?.into_iter();
+    let files = files.filter(|file| file.name.ends_with("/zarr.json"));
+    let keys = files.map(|file| nodes::named(Key::parse(&file.name), &file.name));
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
+    let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
+    let there = store.read(&reads).await?;
+    let there = keys.into_iter().zip(there);
+    transaction.copy_nodes_of(there.filter_map(|(key, bytes)| Some((key, bytes?))));
+    Ok(())
 }
 
 fn document(node: &Key, bytes: &[u8]) -> Result<Value, Error> {

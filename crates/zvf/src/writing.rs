@@ -7,7 +7,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::{self, BoxFuture};
-use zvf_build::{Design, Geometry, Plan, Summary};
+use zvf_build::{Design, Geometry, Plan, Profile, Summary};
 use zvf_model::key::Key;
 use zvf_store::{CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, beside};
 
@@ -51,6 +51,9 @@ pub struct CreateOptions {
     /// Who makes the parts of a store for [`create_from`]; this process when not
     /// said.
     pub runner: Option<Arc<dyn Runner>>,
+    /// Whether the root does without a [copy of the nodes](zvf_model::node_copy), which
+    /// saves requests where the store is read over the network.
+    pub no_node_copy: bool,
     /// How the store is opened.
     pub open: OpenOptions,
 }
@@ -137,14 +140,23 @@ pub fn create_in<'a>(
                 store.begin_create_over_leftovers().await
             }
             (Err(CreateError::AlreadyThere), Existing::Replace) => {
-                return replace(store, &plan, progress).await;
+                return replace(store, &plan, options).await;
             }
             (begun, _) => begun,
         };
-        let creation = begun.map_err(failed)?;
+        let mut creation = begun.map_err(failed)?;
+        if copies_nodes(plan.profile(), options.no_node_copy) {
+            creation.copy_nodes();
+        }
         let made = put_all(&Sink::Creation(&creation), &plan, progress).await;
         conclude(store, creation, made.map(|written| (root(&plan), written))).await
     })
+}
+
+/// Whether the root gets a copy of the nodes: of 0.9, where there are few. Before,
+/// every chunk is one.
+pub(crate) fn copies_nodes(profile: Profile, without: bool) -> bool {
+    profile == Profile::V09 && !without
 }
 
 /// Ends a creation: with the root, or without anything.
@@ -175,18 +187,23 @@ pub(crate) async fn conclude(
 async fn replace(
     store: &Store,
     plan: &Arc<Plan>,
-    progress: Option<&Progress>,
+    options: &CreateOptions,
 ) -> Result<Written, Error> {
-    let (sink, before) = begin_replace(store).await?;
-    let written = put_all(&sink, plan, progress).await?;
+    let copies = copies_nodes(plan.profile(), options.no_node_copy);
+    let (sink, before) = begin_replace(store, copies).await?;
+    let written = put_all(&sink, plan, options.progress.as_ref()).await?;
     finish_replace(sink, before, root(plan), written).await
 }
 
 /// Begins to put a store in the place of another, whose files come with it.
 pub(crate) async fn begin_replace(
     store: &Store,
+    copies_nodes: bool,
 ) -> Result<(Sink<'static>, Vec<ListedFile>), Error> {
-    let transaction = store.begin().await?;
+    let mut transaction = store.begin().await?;
+    if copies_nodes {
+        transaction.copy_nodes_anew();
+    }
     let before = store.list_all(&Key::root(), MOST_FILES).await?;
     let staged = futures_util::lock::Mutex::new((transaction, HashSet::new()));
     Ok((Sink::Transaction(staged), before))
@@ -218,7 +235,7 @@ pub(crate) async fn finish_replace(
 }
 
 /// Files of a store that is replaced.
-const MOST_FILES: usize = 1 << 26;
+pub(crate) const MOST_FILES: usize = 1 << 26;
 
 /// Where objects go.
 pub(crate) enum Sink<'a> {

@@ -69,6 +69,10 @@ pub struct Arguments {
     /// Leaves out checksums of cells.
     #[arg(long, help_heading = "Store")]
     no_checksum: bool,
+    /// Leaves the copy of the nodes out of the root, which saves requests where the
+    /// store is read over the network.
+    #[arg(long, help_heading = "Store")]
+    no_node_copy: bool,
 
     /// The least of each axis, then the greatest; those of the vertices when not
     /// said.
@@ -201,6 +205,7 @@ impl Arguments {
             threads: self.threads.map(usize::from),
             workers: self.workers.map(usize::from),
             overwrite: self.overwrite,
+            no_node_copy: self.no_node_copy,
         }
     }
 

@@ -27,6 +27,8 @@ pub struct Options {
     pub workers: Option<usize>,
     /// Whether a store that is there is replaced.
     pub overwrite: bool,
+    /// Whether the root has no copy of the nodes.
+    pub no_node_copy: bool,
 }
 
 /// Why options cannot be kept to.
@@ -165,6 +167,7 @@ impl Options {
         if self.overwrite {
             how.existing = Existing::Replace;
         }
+        how.no_node_copy = self.no_node_copy;
         how.memory = self.memory;
         how.progress = Some(Arc::new(move |done, of| meter.set(done, of)));
         Ok(how)

@@ -112,6 +112,10 @@ pub struct Arguments {
     /// Sign no request: for public buckets.
     #[arg(long)]
     pub(super) anonymous: bool,
+    /// Reads every node of a store over the network, not their copy in the root: for
+    /// stores that another program changed.
+    #[arg(long)]
+    pub(super) no_node_copy: bool,
 }
 
 /// Why arguments make no query.

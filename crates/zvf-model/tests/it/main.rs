@@ -17,6 +17,7 @@ mod grid;
 mod hostile;
 mod key;
 mod layout;
+mod node_copy;
 mod root;
 mod store;
 mod zarr;

@@ -1,11 +1,17 @@
 //! Creating a store: all of it, or none.
 
 use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use zvf_model::key::{Key, KeyError};
 
-use super::{CreateError, Head, Id, TransactionError, check_key, head::State, lock::FolderLock};
+use super::{
+    CreateError, Head, Id, TransactionError, check_key,
+    copy::{Nodes, has_copy},
+    head::State,
+    lock::FolderLock,
+};
 use crate::{overlay::HOME, store::Store, write::Condition};
 
 /// Where a creation says that it is under way.
@@ -36,6 +42,8 @@ pub struct Creation {
     store: Store,
     id: Id,
     lock: Option<FolderLock>,
+    /// What the copy of the nodes is made of, if there is to be one.
+    nodes: Option<Mutex<Nodes>>,
 }
 
 impl Store {
@@ -66,7 +74,7 @@ impl Store {
                 store.mark(&id, &Condition::Always).await?;
             }
             let lock = Some(lock);
-            return Ok(Creation { store, id, lock });
+            return Ok(Creation::new(store, id, lock));
         }
         if store.marked_by().await?.is_some() {
             return Err(CreateError::Leftovers);
@@ -78,8 +86,7 @@ impl Store {
         let mark = Bytes::copy_from_slice(id.as_str().as_bytes());
         let (at, absent) = (marker()?, Condition::Absent);
         store.check_refuses(&at, mark, &absent).await?;
-        let lock = None;
-        Ok(Creation { store, id, lock })
+        Ok(Creation::new(store, id, None))
     }
 
     /// As [`begin_create`](Self::begin_create), but takes over from whoever
@@ -99,8 +106,7 @@ impl Store {
         let id = Id::random();
         store.mark(&id, &Condition::Always).await?;
         store.clear().await?;
-        let lock = None;
-        Ok(Creation { store, id, lock })
+        Ok(Creation::new(store, id, None))
     }
 
     /// That there is no root.
@@ -146,6 +152,22 @@ impl Store {
 }
 
 impl Creation {
+    fn new(store: Store, id: Id, lock: Option<FolderLock>) -> Self {
+        Self {
+            store,
+            id,
+            lock,
+            nodes: None,
+        }
+    }
+
+    /// The root is to have a [copy](zvf_model::node_copy) of all nodes that are put from
+    /// now on: for stores of a bounded number of them. It is left out when they are too
+    /// many.
+    pub fn copy_nodes(&mut self) {
+        self.nodes = Some(Mutex::default());
+    }
+
     /// Puts objects at their place, as [`Store::put_each`]; but of one that was under way
     /// when a process dies, a folder may have half. Whoever creates there next deletes it.
     ///
@@ -157,11 +179,18 @@ impl Creation {
         for (key, _) in &objects {
             check_key(key)?;
         }
+        if let Some(nodes) = &self.nodes {
+            let mut nodes = nodes.lock().unwrap_or_else(PoisonError::into_inner);
+            for (key, bytes) in &objects {
+                nodes.put(key, bytes);
+            }
+        }
         Ok(self.store.put_unseen(objects).await?)
     }
 
     /// Puts the root's `zarr.json`: from then on there is a store. A member
-    /// `zvf` of its attributes, as of a root that was copied, is left out.
+    /// `zvf` of its attributes, as of a root that was copied, is left out, and so is
+    /// `zvf_nodes`, unless it is to have [one of its own](Self::copy_nodes).
     ///
     /// # Errors
     ///
@@ -174,9 +203,16 @@ impl Creation {
         {
             return Err(CreateError::Overtaken);
         }
-        let root = match State::if_json(root)? {
-            Some(state) if state == State::default() => Bytes::copy_from_slice(root),
-            _ => State::default().put_into(root)?,
+        let fresh = State::default();
+        let root = match &self.nodes {
+            Some(nodes) => {
+                let nodes = nodes.lock().unwrap_or_else(PoisonError::into_inner);
+                fresh.put_with(root, (&nodes, 0, true))?
+            }
+            None => match State::if_json(root)? {
+                Some(state) if state == fresh && !has_copy(root) => Bytes::copy_from_slice(root),
+                _ => fresh.put_without(root)?,
+            },
         };
         let key = Head::key()?;
         let put = store.put_if(&key, root.clone(), &Condition::Absent).await?;

@@ -9,10 +9,14 @@ use std::{
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use zvf_model::key::{Key, KeyError};
+use zvf_model::{
+    key::{Key, KeyError},
+    node_copy::{MEMBER as MEMBER_OF_NODES, NodeCopy},
+};
 
 use super::{
     TransactionError,
+    copy::{Nodes, copy_in, text},
     lock::FolderLock,
     record::{Record, bad},
 };
@@ -20,7 +24,7 @@ use crate::{overlay::HOME, store::Store, write::Tag};
 
 /// Where the head is.
 pub(super) const ROOT: &str = "zarr.json";
-const ATTRIBUTES: &str = "attributes";
+pub(super) const ATTRIBUTES: &str = "attributes";
 const MEMBER: &str = "zvf";
 
 /// The head as it was read.
@@ -85,8 +89,44 @@ impl State {
         }))
     }
 
-    /// A document that says this.
+    /// A document that says this. What is in it of the copy of the nodes stays.
     pub(super) fn put_into(&self, document: &[u8]) -> Result<Bytes, TransactionError> {
+        self.written(document, |_, _| {})
+    }
+
+    /// The same, with the copy of the nodes as they are once `nodes` are put and gone.
+    /// The document is that of `base` changed, and has a copy if that one had; one that
+    /// begins `anew` has one of these nodes alone.
+    pub(super) fn put_with(
+        &self,
+        document: &[u8],
+        (nodes, base, anew): (&Nodes, u64, bool),
+    ) -> Result<Bytes, TransactionError> {
+        let key = Head::key()?;
+        self.written(document, |attributes, number| {
+            let before = match anew {
+                true => Some(NodeCopy::new()),
+                false => copy_in(&key, attributes, base),
+            };
+            attributes.remove(MEMBER_OF_NODES);
+            if let Some(copy) = before.and_then(|copy| nodes.over(copy, number)) {
+                attributes.insert(MEMBER_OF_NODES.to_owned(), copy);
+            }
+        })
+    }
+
+    /// The same without such a copy.
+    pub(super) fn put_without(&self, document: &[u8]) -> Result<Bytes, TransactionError> {
+        self.written(document, |attributes, _| {
+            attributes.remove(MEMBER_OF_NODES);
+        })
+    }
+
+    fn written(
+        &self,
+        document: &[u8],
+        change: impl FnOnce(&mut Map<String, Value>, u64),
+    ) -> Result<Bytes, TransactionError> {
         let key = Head::key()?;
         let document = serde_json::from_slice(document);
         let mut document: Map<String, Value> =
@@ -105,8 +145,8 @@ impl State {
             }
             attributes.insert(MEMBER.to_owned(), member);
         }
-        let bytes = serde_json::to_vec_pretty(&document);
-        Ok(bytes.map_err(|_| super::record::no_json(&key))?.into())
+        change(attributes, self.transaction);
+        text(&mut document).map_err(|_| super::record::no_json(&key))
     }
 }
 

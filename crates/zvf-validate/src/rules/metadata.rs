@@ -223,4 +223,12 @@ rules! { Metadata;
     /// out as values, where the format has none.
     FILL_MEANING = "ZV-L2-068", Warning, "absent values that are not said to be",
         Advice("set fill_sentinel_meaning to \"absent\", unless such rows are values");
+    /// The copy of the nodes in the root, `zvf_nodes`, cannot be understood, names nodes that are not there,
+    /// leaves some out, or says of one what it does not say. Who reads over the network goes by it, and misses
+    /// what was changed without it.
+    NODE_COPY = "ZV-L2-069", Error, "a copy of the nodes that is not what they are",
+        Repair("the copy is written anew from the nodes");
+    /// The copy of the nodes in the root is of another transaction than the last. It counts for nothing.
+    NODE_COPY_BEHIND = "ZV-L2-070", Warning, "a copy of the nodes that is behind",
+        Repair("the copy is written anew from the nodes");
 }

@@ -58,6 +58,7 @@ pub fn refresh_in<'a>(
     options: &'a PyramidOptions,
 ) -> LocalBoxFuture<'a, Result<Pyramid, Error>> {
     Box::pin(async move {
+        let store = &store.reading_nodes();
         let mut made = Pyramid::default();
         loop {
             let dataset = Dataset::from_store(address, store.clone()).await?;

@@ -23,7 +23,8 @@ use zvf_store::Creation;
 use crate::{
     error::Error,
     writing::{
-        AT_ONCE, CreateOptions, Written, conclude, named, objects, objects::Arrays, root, run,
+        AT_ONCE, CreateOptions, Written, conclude, copies_nodes, named, objects, objects::Arrays,
+        root, run,
     },
 };
 
@@ -79,6 +80,7 @@ pub fn create_from<'a>(
         let speaks =
             tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
         let design = named(design, address);
+        let copies = copies_nodes(design.profile, options.no_node_copy);
         let mut survey = Survey::new(design, speaks)?;
         let row = |geometry: &Geometry| {
             let attributes = geometry
@@ -114,10 +116,13 @@ pub fn create_from<'a>(
         // Before the second pass: what is there already is not found out in the end.
         let store = options.open.create(address)?;
         let creation = store.begin_create().await;
-        let creation = creation.map_err(|source| Error::Create {
+        let mut creation = creation.map_err(|source| Error::Create {
             address: address.to_owned(),
             source,
         })?;
+        if copies {
+            creation.copy_nodes();
+        }
         let split = split(source, &mut splitter, batch, scratch.path());
         let made = match split {
             Err(error) => Err(error),

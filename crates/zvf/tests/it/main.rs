@@ -16,6 +16,7 @@ mod hostile;
 mod killed;
 mod links;
 mod migrated;
+mod node_copies;
 mod objects;
 mod open;
 mod opening;

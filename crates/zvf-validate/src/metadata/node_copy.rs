@@ -1,0 +1,69 @@
+//! The copy of the nodes in the root.
+
+use zvf_model::{
+    fetch::Fetch,
+    key::Key,
+    node_copy::{Known, MEMBER, NodeCopy},
+    zarr::Node,
+};
+
+use crate::{context::Context, rule::Rule, rules::metadata as rules, store::Store};
+
+/// Names that a message has.
+const MOST_NAMES: usize = 4;
+
+/// Compares the copy, where there is one, with every node.
+pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+    let root = Key::root();
+    let Some(node) = store.tree.node(&root) else {
+        return;
+    };
+    let find = |rule: &'static Rule, message: String| {
+        // Whoever mends it writes all of it anew.
+        context.find_attribute(rule, &root, &[MEMBER], message, None);
+    };
+    let copy = match NodeCopy::parse(&root, node.attributes()) {
+        Ok(Some(copy)) => copy,
+        Ok(None) => return,
+        Err(error) => {
+            return find(
+                &rules::NODE_COPY,
+                format!("{}: {}", error.path, error.fault),
+            );
+        }
+    };
+    if !copy.is_of(node.attributes()) {
+        let message = format!("it is of transaction {}", copy.transaction());
+        return find(&rules::NODE_COPY_BEHIND, message);
+    }
+    let mut wrong = Vec::new();
+    for key in copy.keys() {
+        match copy.get(key) {
+            _ if !store.tree.has_file(key) => wrong.push(format!("{key} is not there")),
+            Known::Node(json) => {
+                // One that cannot be read is found already.
+                let same =
+                    |node: &Node| Node::from_json(key, json).is_ok_and(|copied| copied == *node);
+                if store.tree.node(key).is_some_and(|node| !same(node)) {
+                    wrong.push(format!("{key} says something else"));
+                }
+            }
+            Known::Absent | Known::Apart => {}
+        }
+    }
+    for path in store.tree.keys().filter(|path| !path.is_empty()) {
+        if Key::parse(path).is_ok_and(|key| copy.get(&key) == Known::Absent) {
+            wrong.push(format!("{path} is not in it"));
+        }
+    }
+    if wrong.is_empty() {
+        return;
+    }
+    let others = wrong.len().saturating_sub(MOST_NAMES);
+    wrong.truncate(MOST_NAMES);
+    let mut message = wrong.join(", ");
+    if others > 0 {
+        message = format!("{message}, and {others} more");
+    }
+    find(&rules::NODE_COPY, message);
+}

@@ -1,0 +1,277 @@
+//! The copy of the nodes in the root: what it saves, and what it may not cost.
+
+use core::time::Duration;
+
+use serde_json::{Value as Json, json};
+use zvf::{
+    CreateOptions, Dataset, Editor, Error, OpenOptions, Query, Store,
+    build::{GeometryKind, OutOfBounds, Plan, Profile},
+    model::key::Key,
+};
+use zvf_store::{Distance, Read};
+
+use crate::{
+    block_on,
+    written::{edits, random},
+};
+
+type Files = Vec<(String, Vec<u8>)>;
+
+/// Everything in a store.
+async fn files(store: &Store) -> Files {
+    let listed = store.list_all(&Key::root(), 1 << 20).await.unwrap();
+    let reads = listed
+        .iter()
+        .map(|file| Read::full(Key::parse(&file.name).unwrap()));
+    let reads: Vec<Read> = reads.collect();
+    let read = store.read(&reads).await.unwrap().into_iter();
+    let named = listed.into_iter().zip(read);
+    named
+        .map(|(file, bytes)| (file.name, bytes.unwrap().to_vec()))
+        .collect()
+}
+
+fn options() -> OpenOptions {
+    let no_time = Distance {
+        latency: Duration::ZERO,
+        bandwidth: 0,
+    };
+    OpenOptions::default().far(no_time).record(true)
+}
+
+/// The same store, far away.
+fn far(files: &Files) -> Store {
+    options().from_memory(files.clone()).unwrap()
+}
+
+async fn open(store: &Store) -> Result<Dataset, Error> {
+    Dataset::from_store("far", store.clone()).await
+}
+
+/// A store of some graph, and the same once more is in it.
+async fn two_states() -> (Files, Files) {
+    let mut case = random::case(3, GeometryKind::Graph, Profile::V09);
+    let store = edits::store(&mut case).await;
+    let before = files(&store).await;
+    let editor = Editor::of(store.clone()).await.unwrap();
+    let mut more = case.geometry.clone();
+    for ids in [&mut more.object_ids, &mut more.part_objects]
+        .into_iter()
+        .flatten()
+    {
+        ids.iter_mut().for_each(|id| *id += 1_000_000);
+    }
+    editor.append(&more, OutOfBounds::Raise).await.unwrap();
+    (before, files(&store).await)
+}
+
+fn root(files: &mut Files, change: impl FnOnce(&mut Json)) {
+    let (_, bytes) = files
+        .iter_mut()
+        .find(|(name, _)| name == "zarr.json")
+        .unwrap();
+    let mut json = serde_json::from_slice(bytes).unwrap();
+    change(&mut json);
+    *bytes = json.to_string().into_bytes();
+}
+
+/// Files of nodes that were asked for, but the root's.
+fn nodes_read(store: &Store) -> Vec<String> {
+    let log = store
+        .take_log()
+        .into_iter()
+        .map(|read| read.key.to_string());
+    log.filter(|key| key.ends_with("/zarr.json")).collect()
+}
+
+#[test]
+fn a_store_far_away_is_opened_with_one_request_and_two_nodes_are_compared() {
+    block_on(async {
+        let (files, _) = two_states().await;
+        let store = far(&files);
+        let dataset = open(&store).await.unwrap();
+        assert_eq!(store.take_log().len(), 1);
+        let answer = dataset.query(&Query::new()).await.unwrap();
+        assert_eq!(nodes_read(&store), ["0/zarr.json", "0/vertices/zarr.json"]);
+        assert_eq!(store.activity().lists, 0);
+        let near = Store::from_memory(files).unwrap();
+        let near = Dataset::from_store("near", near).await.unwrap();
+        assert_eq!(near.query(&Query::new()).await.unwrap(), answer);
+        // They are compared once.
+        dataset.query(&Query::new()).await.unwrap();
+        assert_eq!(nodes_read(&store), [""; 0]);
+    });
+}
+
+#[test]
+fn a_store_at_hand_is_read_node_by_node() {
+    block_on(async {
+        let (files, _) = two_states().await;
+        let store = OpenOptions::default()
+            .record(true)
+            .from_memory(files)
+            .unwrap();
+        let dataset = open(&store).await.unwrap();
+        dataset.query(&Query::new()).await.unwrap();
+        assert!(nodes_read(&store).len() > 4);
+    });
+}
+
+#[test]
+fn whoever_opens_a_store_may_have_nodes_read() {
+    block_on(async {
+        let (files, _) = two_states().await;
+        let store = options().node_copy(false).from_memory(files).unwrap();
+        let dataset = open(&store).await.unwrap();
+        dataset.query(&Query::new()).await.unwrap();
+        assert!(nodes_read(&store).len() > 4);
+    });
+}
+
+#[test]
+fn a_copy_that_nobody_kept_up_is_found_out_beside_the_first_cells() {
+    block_on(async {
+        let (mut before, mut after) = two_states().await;
+        let near = Store::from_memory(after.clone()).unwrap();
+        let expected = open(&near)
+            .await
+            .unwrap()
+            .query(&Query::new())
+            .await
+            .unwrap();
+        let mut old = Json::Null;
+        root(&mut before, |root| {
+            old = root["attributes"]["zvf_nodes"].clone()
+        });
+        assert!(old.is_object());
+        // As a program leaves it that changes nodes and knows nothing of it.
+        root(&mut after, |root| {
+            old["transaction"] = root["attributes"]["zvf"]["transaction"].clone();
+            root["attributes"]["zvf_nodes"] = old;
+        });
+        let store = far(&after);
+        let dataset = open(&store).await.unwrap();
+        assert_eq!(dataset.query(&Query::new()).await.unwrap(), expected);
+        let counts = open(&store)
+            .await
+            .unwrap()
+            .count(&Query::new())
+            .await
+            .unwrap();
+        assert_eq!(counts.vertices, expected.positions.len() as u64);
+    });
+}
+
+#[test]
+fn a_copy_of_another_transaction_counts_for_nothing() {
+    block_on(async {
+        let (_, mut files) = two_states().await;
+        root(&mut files, |root| {
+            root["attributes"]["zvf_nodes"] = json!({"transaction": 0, "forms": [], "nodes": {}});
+        });
+        let store = far(&files);
+        let dataset = open(&store).await.unwrap();
+        assert!(
+            !dataset
+                .query(&Query::new())
+                .await
+                .unwrap()
+                .positions
+                .is_empty()
+        );
+    });
+}
+
+#[test]
+fn a_copy_that_cannot_be_understood_is_an_error_that_names_the_place() {
+    let group = json!([{"zarr_format": 3, "node_type": "group"}]);
+    let bad = [
+        (json!(7), "zvf_nodes: "),
+        (
+            json!({"forms": group, "nodes": {}}),
+            "zvf_nodes.transaction: missing",
+        ),
+        (
+            json!({"transaction": 0, "forms": [7], "nodes": {}}),
+            "zvf_nodes.forms[0]",
+        ),
+        (
+            json!({"transaction": 0, "forms": [], "nodes": {"0": [0]}}),
+            "zvf_nodes.nodes.0[0]",
+        ),
+        (
+            json!({"transaction": 0, "forms": group, "nodes": {"0": [1]}}),
+            "zvf_nodes.nodes.0[0]",
+        ),
+        (
+            json!({"transaction": 0, "forms": group, "nodes": {"0": [0, 1]}}),
+            "zvf_nodes.nodes.0[1]",
+        ),
+        (
+            json!({"transaction": 0, "forms": group, "nodes": {"0": []}}),
+            "zvf_nodes.nodes.0",
+        ),
+        (
+            json!({"transaction": 0, "forms": group, "nodes": {"0": {}}}),
+            "zvf_nodes.nodes.0",
+        ),
+        (
+            json!({"transaction": 0, "forms": group, "nodes": {"../0": null}}),
+            "zvf_nodes.nodes[\"../0\"]",
+        ),
+        (
+            json!({"transaction": 0, "forms": group, "nodes": {"": null}}),
+            "zvf_nodes.nodes",
+        ),
+    ];
+    block_on(async {
+        let (files, _) = two_states().await;
+        for (copy, place) in bad {
+            let mut files = files.clone();
+            root(&mut files, |root| {
+                root["attributes"]["zvf_nodes"] = copy.clone()
+            });
+            let error = open(&far(&files)).await.unwrap_err();
+            let mut text = error.to_string();
+            let mut next = core::error::Error::source(&error);
+            while let Some(cause) = next {
+                text = format!("{text}: {cause}");
+                next = cause.source();
+            }
+            assert!(
+                text.contains(place) && text.contains("zarr.json"),
+                "{copy}: {text}"
+            );
+            // What is at hand is read without it.
+            open(&Store::from_memory(files).unwrap()).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_store_made_without_a_copy_stays_without() {
+    block_on(async {
+        let mut case = random::case(3, GeometryKind::Graph, Profile::V09);
+        case.design.bounds = Some((vec![-200.0; 3], vec![200.0; 3]));
+        for profile in [Profile::V09, Profile::V08] {
+            case.design.profile = profile;
+            let none: [(&str, &[u8]); 0] = [];
+            let store = Store::from_memory(none).unwrap();
+            let plan = Plan::new(case.geometry.clone(), case.design.clone()).unwrap();
+            let mut options = CreateOptions::default();
+            options.no_node_copy = profile == Profile::V09;
+            zvf::create_in(&store, plan, &options).await.unwrap();
+            if profile == Profile::V09 {
+                Editor::of(store.clone())
+                    .await
+                    .unwrap()
+                    .compact()
+                    .await
+                    .unwrap();
+            }
+            root(&mut files(&store).await, |root| {
+                assert_eq!(root["attributes"].get("zvf_nodes"), None, "{profile:?}");
+            });
+        }
+    });
+}
