@@ -50,7 +50,7 @@ async fn open(store: &Store) -> Result<Dataset, Error> {
 
 /// A store of some graph, and the same once more is in it.
 async fn two_states() -> (Files, Files) {
-    let mut case = random::case(3, GeometryKind::Graph, Profile::V09);
+    let mut case = random::case(3, GeometryKind::Graphs, Profile::V09);
     let store = edits::store(&mut case).await;
     let before = files(&store).await;
     let editor = Editor::of(store.clone()).await.unwrap();
@@ -251,8 +251,9 @@ fn a_copy_that_cannot_be_understood_is_an_error_that_names_the_place() {
 #[test]
 fn a_store_made_without_a_copy_stays_without() {
     block_on(async {
-        let mut case = random::case(3, GeometryKind::Graph, Profile::V09);
-        case.design.bounds = Some((vec![-200.0; 3], vec![200.0; 3]));
+        let mut case = random::case(3, GeometryKind::Graphs, Profile::V09);
+        let axes = case.geometry.axes();
+        case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
         for profile in [Profile::V09, Profile::V08] {
             case.design.profile = profile;
             let none: [(&str, &[u8]); 0] = [];
