@@ -251,7 +251,9 @@ fn a_copy_that_cannot_be_understood_is_an_error_that_names_the_place() {
 #[test]
 fn a_store_made_without_a_copy_stays_without() {
     block_on(async {
-        let mut case = random::case(3, GeometryKind::Graphs, Profile::V09);
+        let mut case = random::case(3, GeometryKind::Points, Profile::V09);
+        case.geometry.object_ids = None;
+        case.geometry.part_objects = None;
         let axes = case.geometry.axes();
         case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
         for profile in [Profile::V09, Profile::V08] {
