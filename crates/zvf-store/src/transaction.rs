@@ -431,11 +431,13 @@ impl Transaction {
             return Ok(());
         }
         let folder = self.id.folder()?;
-        let found = self.store.list_own(&folder).await?;
-        let found: BTreeMap<&str, u64> = found
-            .iter()
-            .map(|file| (file.name.as_str(), file.size))
-            .collect();
+        let found = match self.store.sizes_of_files(&folder).await? {
+            Some(found) => found,
+            None => {
+                let found = self.store.list_own(&folder).await?.into_iter();
+                found.map(|file| (file.name, file.size)).collect()
+            }
+        };
         for put in self.puts.values() {
             let name = put.staged.name().unwrap_or_default();
             if found.get(name) != Some(&put.bytes) {

@@ -4,6 +4,7 @@
 //! tag. Where nobody wants the tag, that takes longer than the file.
 
 use std::{
+    collections::HashMap,
     fs, io,
     io::Write,
     panic::resume_unwind,
@@ -11,6 +12,8 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_util::future::try_join_all;
+use tokio::task::JoinError;
 use zvf_model::key::Key;
 
 use crate::{off_thread::off_thread, store::Store, write::WriteError};
@@ -51,17 +54,79 @@ impl Store {
             writing.push(async move {
                 let write = move || store.write_files(&root, &share, appear);
                 let written = off_thread(true, write).await;
-                written.unwrap_or_else(|error| match error.try_into_panic() {
-                    Ok(panic) => resume_unwind(panic),
-                    Err(error) => {
-                        let (key, source) = (Key::root(), Box::new(error));
-                        Err(WriteError::Io { key, source })
-                    }
-                })
+                written.unwrap_or_else(unfinished)
             });
         }
         self.side_by_side(writing.into_iter()).await?;
         Ok(others)
+    }
+
+    /// Moves objects in place of others, side by side, where all are files; for each
+    /// whether it was there. `None` where they are no files here.
+    ///
+    /// Many go to one thread: to wake one for each takes longer than the move, and
+    /// those that follow each other are in the same few folders.
+    pub(crate) async fn rename_files(
+        &self,
+        moves: Vec<(Key, Key)>,
+    ) -> Result<Option<Vec<bool>>, WriteError> {
+        let Some(root) = self.folder().filter(|_| !self.is_durable()) else {
+            return Ok(None);
+        };
+        if !moves
+            .iter()
+            .all(|(from, to)| is_plain(from) && is_plain(to))
+        {
+            return Ok(None);
+        }
+        let share = moves.len().div_ceil(self.concurrency()).max(EACH);
+        let shares = moves.chunks(share).map(|share| {
+            let (store, root, share) = (self.clone(), root.to_owned(), share.to_vec());
+            async move {
+                let move_all = move || store.move_files(&root, &share);
+                let moved = off_thread(true, move_all).await;
+                moved.unwrap_or_else(unfinished)
+            }
+        });
+        let shares: Vec<_> = shares.collect();
+        let moved = try_join_all(shares).await?;
+        Ok(Some(moved.concat()))
+    }
+
+    /// The files of a folder of transactions, and how large they are; `None` where they are
+    /// no files. `object_store` looks at each of them three times.
+    pub(crate) async fn sizes_of_files(
+        &self,
+        folder: &Key,
+    ) -> Result<Option<HashMap<String, u64>>, WriteError> {
+        let Some(root) = self.folder() else {
+            return Ok(None);
+        };
+        self.recorder().list();
+        let path = root.join(folder.as_str());
+        match off_thread(true, move || sizes_in(&path)).await {
+            Ok(sizes) => sizes.map(Some).map_err(|source| failed(folder, source)),
+            Err(error) => unfinished(error),
+        }
+    }
+
+    fn move_files(&self, root: &Path, moves: &[(Key, Key)]) -> Result<Vec<bool>, WriteError> {
+        let mut moved = Vec::with_capacity(moves.len());
+        let mut last: Option<PathBuf> = None;
+        for (from, to) in moves {
+            self.hook().call("rename", to);
+            self.recorder().write(0);
+            let (source, target) = (root.join(from.as_str()), root.join(to.as_str()));
+            let folder = target.parent().map(Path::to_owned);
+            let is_made = folder.is_some() && folder == last;
+            let found = move_to(&source, &target, is_made).map_err(|error| failed(to, error))?;
+            if found {
+                last = folder;
+            }
+            moved.push(found);
+            self.hook().call("rename", to);
+        }
+        Ok(moved)
     }
 
     fn write_files(
@@ -82,6 +147,55 @@ impl Store {
             self.hook().call("put", key);
         }
         Ok(())
+    }
+}
+
+fn sizes_in(folder: &Path) -> io::Result<HashMap<String, u64>> {
+    let mut sizes = HashMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().into_string() {
+            sizes.insert(name, entry.metadata()?.len());
+        }
+    }
+    Ok(sizes)
+}
+
+/// What comes of work whose thread panicked, or never ran.
+fn unfinished<T>(error: JoinError) -> Result<T, WriteError> {
+    match error.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(error) => {
+            let (key, source) = (Key::root(), Box::new(error));
+            Err(WriteError::Io { key, source })
+        }
+    }
+}
+
+/// Moves a file, and makes the folders above its new place, unless they were just now;
+/// whether it was there.
+fn move_to(source: &Path, target: &Path, is_made: bool) -> io::Result<bool> {
+    let is_absent = |moved: &io::Result<()>| {
+        let kind = moved.as_ref().map_err(io::Error::kind);
+        kind == Err(io::ErrorKind::NotFound)
+    };
+    let mut tries = TRIES;
+    if !is_made && let Some(folder) = target.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    loop {
+        let moved = fs::rename(source, target);
+        if !is_absent(&moved) {
+            return moved.map(|()| true);
+        }
+        if tries == 0 || !source.try_exists()? {
+            return Ok(false);
+        }
+        // Others removed the folder, as it was empty just now.
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        tries = tries.saturating_sub(1);
     }
 }
 

@@ -125,7 +125,18 @@ impl Store {
     ) -> Result<(), TransactionError> {
         self.delete_each(journal.deletes.clone()).await?;
         self.remove_empty_around(lock, &journal.deletes).await;
-        let renames = journal.puts.iter().map(|put| async move {
+        let moves = journal.puts.iter();
+        let moves = moves.map(|put| (put.staged.clone(), put.key.clone()));
+        let moved = self.rename_files(moves.collect()).await?;
+        let left: Vec<&Put> = match &moved {
+            None => journal.puts.iter().collect(),
+            Some(moved) => {
+                let puts = journal.puts.iter().zip(moved);
+                let left = puts.filter(|(_, is_moved)| !**is_moved);
+                left.map(|(put, _)| put).collect()
+            }
+        };
+        let renames = left.into_iter().map(|put| async move {
             // Moved before by a process that is dead.
             if self.rename(&put.staged, &put.key).await? || self.is_applied(put).await? {
                 return Ok(());
