@@ -20,9 +20,9 @@ pub(crate) fn all() -> Stages {
 
 pub(crate) fn tests() -> Result<Done> {
     let runner = if exists("cargo-nextest") {
-        "nextest run"
+        "nextest run --no-fail-fast"
     } else {
-        "test --quiet --lib --bins --tests --examples"
+        "test --no-fail-fast --quiet --lib --bins --tests --examples"
     };
     cargo(runner).words("--workspace --locked").run()?;
     Ok(Done::Passed)
