@@ -89,6 +89,7 @@ pub enum OpenError {
 /// # Ok::<(), zvf_store::OpenError>(())
 /// ```
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct OpenOptions {
     pub(crate) anonymous: bool,
     pub(crate) budget: u64,

@@ -119,12 +119,13 @@ impl Store {
             let (source, target) = (root.join(from.as_str()), root.join(to.as_str()));
             let folder = target.parent().map(Path::to_owned);
             let is_made = folder.is_some() && folder == last;
-            let found = move_to(&source, &target, is_made).map_err(|error| failed(to, error))?;
+            let found = move_to(&source, &target, is_made);
+            self.hook().call("rename", to);
+            let found = found.map_err(|error| failed(to, error))?;
             if found {
                 last = folder;
             }
             moved.push(found);
-            self.hook().call("rename", to);
         }
         Ok(moved)
     }
@@ -152,7 +153,11 @@ impl Store {
 
 fn sizes_in(folder: &Path) -> io::Result<HashMap<String, u64>> {
     let mut sizes = HashMap::new();
-    for entry in fs::read_dir(folder)? {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(sizes),
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         if let Ok(name) = entry.file_name().into_string() {
             sizes.insert(name, entry.metadata()?.len());

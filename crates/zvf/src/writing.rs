@@ -205,7 +205,10 @@ pub(crate) async fn begin_replace(
         transaction.copy_nodes_anew();
     }
     let before = store.list_all(&Key::root(), MOST_FILES).await?;
-    let staged = futures_util::lock::Mutex::new((transaction, HashSet::new()));
+    let staged = Box::new(futures_util::lock::Mutex::new((
+        transaction,
+        HashSet::new(),
+    )));
     Ok((Sink::Transaction(staged), before))
 }
 
@@ -240,7 +243,7 @@ pub(crate) const MOST_FILES: usize = 1 << 26;
 /// Where objects go.
 pub(crate) enum Sink<'a> {
     Creation(&'a Creation),
-    Transaction(futures_util::lock::Mutex<(Transaction, HashSet<Key>)>),
+    Transaction(Box<futures_util::lock::Mutex<(Transaction, HashSet<Key>)>>),
 }
 
 impl Sink<'_> {

@@ -59,7 +59,9 @@ async fn two_states() -> (Files, Files) {
         .into_iter()
         .flatten()
     {
-        ids.iter_mut().for_each(|id| *id += 1_000_000);
+        for id in ids.iter_mut() {
+            *id += 1_000_000;
+        }
     }
     editor.append(&more, OutOfBounds::Raise).await.unwrap();
     (before, files(&store).await)
@@ -141,7 +143,7 @@ fn a_copy_that_nobody_kept_up_is_found_out_beside_the_first_cells() {
             .unwrap();
         let mut old = Json::Null;
         root(&mut before, |root| {
-            old = root["attributes"]["zvf_nodes"].clone()
+            old = root["attributes"]["zvf_nodes"].clone();
         });
         assert!(old.is_object());
         // As a program leaves it that changes nodes and knows nothing of it.
@@ -229,7 +231,7 @@ fn a_copy_that_cannot_be_understood_is_an_error_that_names_the_place() {
         for (copy, place) in bad {
             let mut files = files.clone();
             root(&mut files, |root| {
-                root["attributes"]["zvf_nodes"] = copy.clone()
+                root["attributes"]["zvf_nodes"] = copy.clone();
             });
             let error = open(&far(&files)).await.unwrap_err();
             let mut text = error.to_string();
