@@ -1,9 +1,9 @@
 //! Every format and dtype that there is, against the same plain loops.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use zvf_dense::{
-    DenseArray, Dtype, MappedFile, MemoryArray, Selection,
+    DenseArray, Dtype, MappedFile, MemoryArray,
     b2nd::{B2nd, B2ndDesign, B2ndWriter},
     npy::{NpyArray, NpySink},
     sample::{Affine, Interpolation, Outside, SampleOptions, Sampler},
@@ -97,9 +97,11 @@ fn tet(
 
 #[cfg(feature = "zarr")]
 mod zarr {
+    use std::fs;
+
     use super::*;
     use zvf_dense::{
-        Grid,
+        Grid, Selection,
         zarr::{ZarrArray, ZarrCompression, ZarrSink},
     };
 
