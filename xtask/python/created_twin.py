@@ -368,6 +368,9 @@ def compare_nodes(case, ours, theirs, differ):
 def spoken(path, node):
     """Without what may differ, and why it may."""
     attributes = dict(node["attributes"])
+    if path == ".":
+        # A copy of what the other nodes say, for readers of ours.
+        attributes.pop("zvf_nodes", None)
     if "ome" in attributes:
         # The package calls a collection as its folder is called.
         attributes["ome"] = attributes["ome"] | {"name": None}

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     bench::kernels,
     conformance, fixtures, fuzz, nostd,
-    run::cargo,
+    run::{EVERYTHING, cargo},
     servers,
     stage::{Done, Stages},
     test, tidy,
@@ -19,8 +19,8 @@ pub(crate) fn all() -> Stages {
         .run("format", format)
         .run("tidy", tidy::all)
         .run("clippy", clippy)
-        .run("tests", test::tests)
-        .run("doctests", test::doctests)
+        .run("tests", || test::tests(EVERYTHING))
+        .run("doctests", || test::doctests(EVERYTHING))
         .run("feature sets of zvf-format", features)
         .run("feature sets of zvf-store", store_features)
         .run("servers", servers::all)
@@ -76,18 +76,9 @@ fn features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Without blosc and zip, and with all networks, against a web server of the tests.
+/// Without blosc and zip.
 fn store_features() -> Result<Done> {
-    for select in [
-        "--locked --package zvf-store --no-default-features",
-        servers::NETWORK,
-    ] {
-        println!("{select}");
-        // What takes long knows nothing of features, and has run already.
-        let again = "-- --skip killed:: --skip written:: --skip oracle:: --skip damage:: \
-             --skip validated:: --skip migrated:: --skip pyramids:: --skip budget::";
-        cargo("test --quiet").words(select).words(again).run()?;
-    }
+    cargo("test --quiet --locked --package zvf-store --no-default-features").run()?;
     Ok(Done::Passed)
 }
 

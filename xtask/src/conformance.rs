@@ -13,7 +13,7 @@ use crate::{
     metadata,
     options::Options,
     python,
-    run::{self, Run, cargo},
+    run::{self, EVERYTHING, Run, cargo},
     stage::Done,
     workspace,
 };
@@ -66,8 +66,13 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
 
 /// Tests named `golden_*`, which print what they compared.
 pub(crate) fn golden() -> Result<Done> {
-    let output =
-        cargo("test --quiet --workspace --locked --tests golden_ -- --nocapture").output()?;
+    golden_of(EVERYTHING)
+}
+
+/// The same, built with these words of cargo's.
+pub(crate) fn golden_of(build: &str) -> Result<Done> {
+    let tests = cargo("test --quiet").words(build);
+    let output = tests.words("--tests golden_ -- --nocapture").output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let counts = comparisons(&text);
     if !output.status.success() {
@@ -105,7 +110,7 @@ fn written(seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("created.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let ours = run::built_here("--bin zvf")?;
     let script = script
         .arg(ours)
         .arg(metadata::scratch("xtask")?.join("created"));
@@ -121,8 +126,7 @@ fn differential(cases: u64, seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("differential.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let build = cargo("build --quiet --locked --package zvf-format --example differential");
-    let ours = run::built(build)?;
+    let ours = run::built_here("--example differential")?;
     let script = script.arg(ours).arg("--cases").arg(cases.to_string());
     seeded(script, seed).run()?;
     Ok(Done::Passed)

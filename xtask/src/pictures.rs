@@ -6,7 +6,7 @@ use crate::{
     metadata,
     options::Options,
     python,
-    run::{self, Run, cargo},
+    run::{self, Run},
     stage::Done,
     workspace,
 };
@@ -20,7 +20,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let Some(python) = python::pictures()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let zvf = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let zvf = run::built_here("--bin zvf")?;
     let out = workspace::root().join(FOLDER);
     std::fs::create_dir_all(&out).context(FOLDER)?;
     let names = options.word().into_iter();

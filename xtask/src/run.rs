@@ -129,6 +129,15 @@ impl Run {
     }
 }
 
+/// What CI builds: one set of features for all that it runs, so that it is built once.
+pub(crate) const EVERYTHING: &str = "--workspace --locked \
+    --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf-cli/http";
+
+/// A binary or an example of the workspace, as CI builds it.
+pub(crate) fn built_here(target: &str) -> Result<PathBuf> {
+    built(cargo("build --quiet").words(EVERYTHING).words(target))
+}
+
 /// Builds with these words of cargo's and gives the one file wanted: the
 /// executable, or the library of a cdylib.
 pub(crate) fn built(build: Run) -> Result<PathBuf> {

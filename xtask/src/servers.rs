@@ -14,15 +14,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     metadata, node, python,
-    run::{Run, cargo, program},
+    run::{EVERYTHING, Run, cargo, program},
     stage::Done,
     workspace,
 };
-
-/// What the tests build with; [`crate::ci`] uses the same words, so that it is
-/// built once.
-pub(crate) const NETWORK: &str = "--locked --package zvf --package zvf-store \
-    --package zvf-cli --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf-cli/http";
 
 /// What the tests print when they have compared something.
 const MARK: &str = "servers: ";
@@ -44,7 +39,7 @@ pub(crate) fn all() -> Result<Done> {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     // First, so that what does not compile is not looked for among servers.
-    let build = cargo("test --quiet").words(NETWORK);
+    let build = cargo("test --quiet").words(EVERYTHING);
     build.words("--test it --no-run").run()?;
     let folder = metadata::scratch("xtask")?.join("servers");
     if folder.exists() {
@@ -85,7 +80,7 @@ fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<
     let [s3, azure, http] = servers.each_ref().map(Server::url);
     let fill = python::running(python, "fill_servers.py");
     with_account(fill).arg(stores).arg(&s3).arg(&azure).run()?;
-    let tests = cargo("test --quiet").words(NETWORK);
+    let tests = cargo("test --quiet").words(EVERYTHING);
     // One thread a server, whatever the machine: they wait most of the time.
     let tests = tests.words("--test it servers:: -- --ignored --nocapture --test-threads 4");
     let foreign = |name: &str| {

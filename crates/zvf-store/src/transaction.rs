@@ -9,6 +9,7 @@ mod head;
 mod lock;
 mod log;
 mod record;
+mod root;
 mod sweep;
 mod unfinished;
 

@@ -105,6 +105,13 @@ pub(crate) struct Tag {
     pub(crate) version: Option<String>,
 }
 
+impl Tag {
+    /// Whether there is one: not all stores have tags.
+    pub(crate) fn tells(&self) -> bool {
+        self.e_tag.is_some() || self.version.is_some()
+    }
+}
+
 /// What must be there for an object to be put.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {

@@ -3,11 +3,7 @@
 use anyhow::Result;
 
 use super::seeded;
-use crate::{
-    metadata, python,
-    run::{self, cargo},
-    stage::Done,
-};
+use crate::{metadata, python, run, stage::Done};
 
 const CASES: u64 = 150;
 
@@ -17,9 +13,7 @@ pub(crate) fn both_ways(cases: Option<u64>, seed: Option<u64>) -> Result<Done> {
     let Some(python) = python::blosc2()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let ours = run::built(cargo(
-        "build --quiet --locked --package zvf-dense --example b2nd",
-    ))?;
+    let ours = run::built_here("--example b2nd")?;
     let folder = metadata::scratch("xtask")?.join("b2nd");
     let script = python::running(&python, "b2nd.py").arg(ours).arg(folder);
     let script = script

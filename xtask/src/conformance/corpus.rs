@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::{
     metadata, python,
-    run::{self, Run, cargo},
+    run::{self, Run},
     workspace,
 };
 
@@ -24,7 +24,7 @@ pub(crate) fn check() -> Result<()> {
 
 fn made(check: &str) -> Result<()> {
     let scratch = metadata::scratch("xtask")?;
-    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let ours = run::built_here("--bin zvf")?;
     if let Some(examples) = python::script("conformance/examples.py")? {
         let examples = examples.arg(ours).arg(scratch.join("examples"));
         finished(examples, ARCHIVE, check)?;

@@ -2,11 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{
-    metadata, python,
-    run::{self, cargo},
-    stage::Done,
-};
+use crate::{metadata, python, run, stage::Done};
 
 /// Migrates every recorded store of 0.6 to 0.8 to 0.9, and has the reference read it
 /// beside what was recorded.
@@ -14,7 +10,7 @@ pub(crate) fn migrated() -> Result<Done> {
     let Some(script) = python::script("migrated.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let ours = run::built_here("--bin zvf")?;
     let folder = metadata::scratch("xtask")?.join("migrated");
     script.arg(ours).arg(folder).run()?;
     Ok(Done::Passed)

@@ -3,11 +3,7 @@
 use anyhow::Result;
 
 use super::seeded;
-use crate::{
-    metadata, python,
-    run::{self, cargo},
-    stage::Done,
-};
+use crate::{metadata, python, run, stage::Done};
 
 /// Levels of random stores of every kind, under a seed that the script prints.
 pub(crate) fn pyramids() -> Result<Done> {
@@ -18,7 +14,7 @@ pub(super) fn levels(seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("pyramids.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let ours = run::built_here("--bin zvf")?;
     let folder = metadata::scratch("xtask")?.join("pyramids");
     seeded(script.arg(ours).arg(folder), seed).run()?;
     Ok(Done::Passed)

@@ -3,13 +3,7 @@
 use anyhow::Result;
 
 use super::{runners, seeded};
-use crate::{
-    metadata,
-    options::Options,
-    python,
-    run::{self, cargo},
-    stage::Done,
-};
+use crate::{metadata, options::Options, python, run, stage::Done};
 
 /// As many as CI has time for.
 pub(super) const FEW: u64 = 10;
@@ -32,7 +26,7 @@ pub(super) fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
     ) else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let ours = run::built(cargo("build --quiet --locked --package zvf-cli --bin zvf"))?;
+    let ours = run::built_here("--bin zvf")?;
     let script = script
         .arg(ours)
         .arg(runners::quoted(&runners::ours()?))

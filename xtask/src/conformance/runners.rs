@@ -8,7 +8,7 @@ use crate::{
     metadata,
     options::Options,
     python,
-    run::{self, Run, cargo},
+    run::{self, Run},
     stage::Done,
     workspace,
 };
@@ -77,9 +77,7 @@ fn all(what: &str) -> Result<Done> {
 
 /// The runner of ours, built.
 pub(super) fn ours() -> Result<PathBuf> {
-    run::built(cargo(
-        "build --quiet --locked --package zvf --example conformance",
-    ))
+    run::built_here("--example conformance")
 }
 
 fn script() -> Result<Option<Run>> {

@@ -14,7 +14,7 @@ use crate::{
     list::ListError,
     read::ReadError,
     store::Store,
-    write::{Condition, WriteError},
+    write::{Condition, Tag, WriteError},
 };
 
 /// Why applying stops.
@@ -52,23 +52,39 @@ impl Store {
 
     async fn apply_in_batches(&self, journal: &Journal) -> Result<(), Stop> {
         let id = &journal.id;
+        let mut seen = None;
         for deletes in journal.deletes.chunks(self.concurrency()) {
-            self.check_pending(id).await?;
+            self.check_still_pending(id, &mut seen).await?;
             self.delete_each(deletes.to_vec()).await?;
         }
         for puts in journal.puts.chunks(self.concurrency()) {
-            self.check_pending(id).await?;
+            self.check_still_pending(id, &mut seen).await?;
             let puts = puts.iter().map(|put| self.put_staged(id, put));
             self.side_by_side(puts).await?;
         }
-        self.check_pending(id).await
+        self.check_still_pending(id, &mut seen).await
     }
 
-    async fn check_pending(&self, id: &Id) -> Result<(), Stop> {
+    /// The tag of the head, which says that this is to be applied.
+    async fn check_pending(&self, id: &Id) -> Result<Tag, Stop> {
         match self.head().await? {
-            Some(head) if head.is_pending(id) => Ok(()),
+            Some(head) if head.is_pending(id) => Ok(head.tag),
             _ => Err(Stop::Finished),
         }
+    }
+
+    /// The same without the head's bytes, of which a copy of all nodes may be part,
+    /// while it is the one seen.
+    async fn check_still_pending(&self, id: &Id, seen: &mut Option<Tag>) -> Result<(), Stop> {
+        let key = Head::key().map_err(TransactionError::from)?;
+        let is_seen = match seen {
+            Some(seen) if seen.tells() => self.tag(&key).await?.as_ref() == Some(seen),
+            _ => false,
+        };
+        if !is_seen {
+            *seen = Some(self.check_pending(id).await?);
+        }
+        Ok(())
     }
 
     /// Puts a staged object at its place, if what is there is what it replaces.

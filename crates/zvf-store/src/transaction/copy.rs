@@ -7,10 +7,12 @@ use serde_json::{Map, Value};
 use zvf_model::{
     key::Key,
     metadata::Attributes,
-    node_copy::{MEMBER, MOST_NODES, NodeCopy},
+    node_copy::{MOST_NODES, NodeCopy},
 };
 
-use super::head::ATTRIBUTES;
+use super::{head::ATTRIBUTES, root::Members};
+
+pub(super) use zvf_model::node_copy::MEMBER;
 
 const FILE: &str = "zarr.json";
 
@@ -89,9 +91,7 @@ pub(super) fn copy_in(file: &Key, root: &Attributes, transaction: u64) -> Option
 
 /// Whether a root has one, of whatever transaction.
 pub(super) fn has_copy(root: &[u8]) -> bool {
-    let root: Value = serde_json::from_slice(root).unwrap_or_default();
-    root.get(ATTRIBUTES)
-        .is_some_and(|all| all.get(MEMBER).is_some())
+    Members::of(root).is_some_and(|members| members.has_copy)
 }
 
 /// The text of a root: indented, but for the copy, which is for programs.
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_root_is_the_same_document_with_its_copy_on_one_line() {
         let root = json!({
-            "attributes": {"a": [1, 2], MEMBER: {"nodes": {"0": [0]}}, "zvf": {}},
+            "attributes": {"a": [1, 2], MEMBER: {"nodes": {"0": [0]}}, "zvg": {}},
             "node_type": "group",
             "zarr_format": 3,
         });

@@ -19,13 +19,14 @@ use super::{
     copy::{Nodes, copy_in, text},
     lock::FolderLock,
     record::{Record, bad},
+    root::Members,
 };
 use crate::{overlay::HOME, store::Store, write::Tag};
 
 /// Where the head is.
 pub(super) const ROOT: &str = "zarr.json";
 pub(super) const ATTRIBUTES: &str = "attributes";
-const MEMBER: &str = "zvf";
+pub(super) const MEMBER: &str = "zvf";
 
 /// The head as it was read.
 #[derive(Clone, Debug)]
@@ -72,15 +73,14 @@ impl Head {
 impl State {
     /// What a document says; `None` when it is no JSON object.
     pub(crate) fn if_json(document: &[u8]) -> Result<Option<Self>, TransactionError> {
-        let Ok(Value::Object(document)) = serde_json::from_slice(document) else {
+        let Some(members) = Members::of(document) else {
             return Ok(None);
         };
-        let member = document.get(ATTRIBUTES).and_then(|all| all.get(MEMBER));
-        let Some(member) = member else {
+        let Some(member) = members.head else {
             return Ok(Some(Self::default()));
         };
         let key = Head::key()?;
-        let record = Record::of(&key, member)?;
+        let record = Record::of(&key, &member)?;
         let id = Id::parse(record.text("id")?).ok_or_else(|| bad(&key, "id"))?;
         Ok(Some(Self {
             transaction: record.number("transaction")?,
