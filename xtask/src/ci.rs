@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::{
     bench::kernels,
-    conformance, fixtures, fuzz, nostd,
+    fuzz, nostd,
     run::{EVERYTHING, cargo},
     servers,
     stage::{Done, Stages},
@@ -28,15 +28,21 @@ pub(crate) fn all() -> Stages {
         .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
-        .run("fixtures --check", fixtures::check)
-        .run("conformance: golden data", conformance::golden)
-        .run("conformance: Python reference", conformance::reference)
-        .run("conformance: stores of ours", conformance::created)
-        .run("conformance: levels of ours", conformance::pyramids)
-        .run("conformance: runners", conformance::runners::check)
-        .run("conformance: random stores", conformance::random::few)
-        .run("conformance: migrated stores", conformance::migrated)
-        .run("conformance: arrays of Blosc2", conformance::arrays)
+        // Programs that use one core, longest first.
+        .run_beside(&[
+            ("conformance: runners", "conformance --runners --check"),
+            ("conformance: stores of ours", "conformance --stores"),
+            ("fixtures --check", "fixtures --check"),
+            ("conformance: arrays of Blosc2", "conformance --b2nd"),
+            ("conformance: levels of ours", "conformance --pyramids"),
+            (
+                "conformance: random stores",
+                "conformance --random --cases 10",
+            ),
+            ("conformance: Python reference", "conformance --reference"),
+            ("conformance: migrated stores", "conformance --migrated"),
+            ("conformance: golden data", "conformance --golden"),
+        ])
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))
         .run("instructions of kernels", kernels::check);
     stages
@@ -50,12 +56,10 @@ fn format() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// All targets: benches are checked here, and linked by nobody.
+/// All targets: benches are checked here, and linked by nobody. What is there without a
+/// feature is checked with the sets of features.
 fn clippy() -> Result<Done> {
-    for features in ["", "--all-features"] {
-        let clippy = cargo("clippy --workspace --all-targets --locked").words(features);
-        clippy.words("-- -D warnings").run()?;
-    }
+    cargo("clippy --workspace --all-targets --all-features --locked -- -D warnings").run()?;
     for excluded in nostd::EXCLUDED {
         cargo("clippy --locked --manifest-path")
             .arg(excluded)
@@ -69,15 +73,16 @@ fn clippy() -> Result<Done> {
 fn features() -> Result<Done> {
     for set in ["", "--features alloc"] {
         println!("zvf-format --no-default-features {set}");
-        let select = format!("--locked --package zvf-format --no-default-features {set}");
-        cargo("check --quiet").words(&select).run()?;
-        cargo("test --quiet").words(&select).run()?;
+        let test = cargo("test --quiet --locked --package zvf-format --no-default-features");
+        test.words(set).run()?;
     }
     Ok(Done::Passed)
 }
 
 /// Without blosc and zip.
 fn store_features() -> Result<Done> {
+    let clippy = cargo("clippy --locked --package zvf-store --no-default-features --all-targets");
+    clippy.words("-- -D warnings").run()?;
     cargo("test --quiet --locked --package zvf-store --no-default-features").run()?;
     Ok(Done::Passed)
 }

@@ -22,6 +22,13 @@ const MARK: &str = "conformance: ";
 const CASES: u64 = 2000;
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
+    if options.flag("golden") {
+        return golden();
+    }
+    if options.flag("reference") {
+        let cases = options.number("cases")?.unwrap_or(CASES);
+        return differential(cases, options.number("seed")?);
+    }
     if options.flag("stores") {
         return written(options.number("seed")?);
     }
@@ -35,7 +42,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         return random::from_options(options);
     }
     if options.flag("migrated") {
-        return migrated();
+        return migrated::migrated();
     }
     if options.flag("b2nd") {
         return b2nd::both_ways(options.number("cases")?, options.number("seed")?);
@@ -50,7 +57,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
         reference,
         created,
         pyramids::levels(seed)?,
-        migrated()?,
+        migrated::migrated()?,
         b2nd::both_ways(None, seed)?,
         runners::check()?,
         random::stores(random::FEW, seed)?,
@@ -86,24 +93,6 @@ pub(crate) fn golden_of(build: &str) -> Result<Done> {
         return Ok(Done::Skipped("no golden_ test reported a count".to_owned()));
     }
     Ok(Done::Passed)
-}
-
-/// Random cases both ways, under a seed that the script prints.
-pub(crate) fn reference() -> Result<Done> {
-    differential(CASES, None)
-}
-
-/// Stores that `zvf create` writes, read by the reference and beside its own.
-pub(crate) fn created() -> Result<Done> {
-    written(None)
-}
-
-pub(crate) use migrated::migrated;
-pub(crate) use pyramids::pyramids;
-
-/// Arrays of Blosc2, both ways.
-pub(crate) fn arrays() -> Result<Done> {
-    b2nd::both_ways(None, None)
 }
 
 fn written(seed: Option<u64>) -> Result<Done> {

@@ -45,6 +45,8 @@ cargo xtask COMMAND
                        then stores of `zvf create` beside its own, and recorded ones migrated
     --seed N           repeat a run
     --cases N          how many cases each way (default 2000)
+    --golden           only the golden tests
+    --reference        only the random cases
     --stores           only the stores
     --runners          only what implementations read of the corpus; writes the table
       --check          compare with the table instead
@@ -132,7 +134,7 @@ fn single(outcome: anyhow::Result<Done>) -> ExitCode {
     match outcome {
         Ok(Done::Passed) => ExitCode::SUCCESS,
         Ok(Done::InPart(missing)) => {
-            eprintln!("SKIPPED a part: {missing}");
+            eprintln!("{}{missing}", stage::IN_PART);
             ExitCode::SUCCESS
         }
         Ok(Done::Skipped(missing)) => {

@@ -4,9 +4,22 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-const FLAGS: [&str; 13] = [
-    "b2nd", "check", "huge", "large", "list", "quick", "write", "manifest", "migrated", "pyramids",
-    "random", "runners", "stores",
+const FLAGS: [&str; 15] = [
+    "b2nd",
+    "check",
+    "golden",
+    "huge",
+    "large",
+    "list",
+    "quick",
+    "write",
+    "manifest",
+    "migrated",
+    "pyramids",
+    "random",
+    "reference",
+    "runners",
+    "stores",
 ];
 const VALUES: [&str; 6] = ["compare", "seconds", "seed", "cases", "reproduce", "runner"];
 

@@ -1,7 +1,8 @@
 //! Python packages, in virtual environments of their own.
 
 use std::{
-    env, fs,
+    env,
+    fs::{self, File},
     path::{Path, PathBuf},
 };
 
@@ -127,6 +128,12 @@ fn environment_of(base: &Path, list: &'static str) -> Result<Option<PathBuf>> {
     }
     if !runs(base) {
         return Ok(None);
+    }
+    // Another process may be making it.
+    let lock = File::create(metadata::scratch("xtask")?.join("venv.lock"))?;
+    lock.lock().context("the lock of Python's environments")?;
+    if complete.exists() {
+        return Ok(Some(python));
     }
     println!("installing {list} into {}", venv.display());
     program(base)

@@ -2,12 +2,17 @@
 
 use std::{
     fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, Instant},
 };
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
-use crate::workspace;
+use crate::{run::cargo, workspace};
+
+/// Begins the line about a part that did not run.
+pub(crate) const IN_PART: &str = "SKIPPED a part: ";
 
 /// What a check that did not fail says.
 #[derive(Debug)]
@@ -41,7 +46,11 @@ impl Stages {
         println!("\n=== {name}");
         let start = Instant::now();
         let outcome = outcome(check(), workspace::in_ci());
-        let took = start.elapsed();
+        self.note(name, outcome, start.elapsed());
+        self
+    }
+
+    fn note(&mut self, name: &'static str, outcome: Outcome, took: Duration) {
         match &outcome {
             Outcome::Passed => println!("--- {name}: passed, {took:.1?}"),
             Outcome::InPart(missing) => {
@@ -54,7 +63,31 @@ impl Stages {
             }
         }
         self.0.push((name, outcome, took));
-        self
+    }
+
+    /// Runs commands of xtask, two at a time, and shows each one's output once it ends.
+    pub(crate) fn run_beside(&mut self, commands: &[(&'static str, &str)]) -> &mut Self {
+        let next = Mutex::new(commands.iter());
+        let stages = Mutex::new(self);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some((name, words)) = held(&next).next() {
+                        let start = Instant::now();
+                        let done = command(words);
+                        let took = start.elapsed();
+                        let mut stages = held(&stages);
+                        println!("\n=== {name}");
+                        let done = done.and_then(|(output, done)| {
+                            print!("{output}");
+                            done
+                        });
+                        stages.note(name, outcome(done, workspace::in_ci()), took);
+                    }
+                });
+            }
+        });
+        stages.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn failed(&self) -> usize {
@@ -65,6 +98,25 @@ impl Stages {
         let outcomes = self.0.iter().map(|(_, outcome, _)| outcome);
         outcomes.filter(|outcome| which(outcome)).count()
     }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a command of xtask prints, and what came of it.
+fn command(words: &str) -> Result<(String, Result<Done>)> {
+    let run = cargo("run --quiet --locked --package xtask --").words(words);
+    let output = run.output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let text = format!("{}{errors}", String::from_utf8_lossy(&output.stdout));
+    let last = errors.lines().last().unwrap_or_default().to_owned();
+    let done = match (output.status.success(), last.strip_prefix(IN_PART)) {
+        (true, Some(missing)) => Ok(Done::InPart(missing.to_owned())),
+        (true, None) => Ok(Done::Passed),
+        (false, _) => Err(anyhow!("{last}")),
+    };
+    Ok((text, done))
 }
 
 fn outcome(done: Result<Done>, in_ci: bool) -> Outcome {

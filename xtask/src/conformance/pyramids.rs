@@ -6,10 +6,6 @@ use super::seeded;
 use crate::{metadata, python, run, stage::Done};
 
 /// Levels of random stores of every kind, under a seed that the script prints.
-pub(crate) fn pyramids() -> Result<Done> {
-    levels(None)
-}
-
 pub(super) fn levels(seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("pyramids.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

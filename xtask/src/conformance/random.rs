@@ -14,11 +14,6 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     stores(cases, options.number("seed")?)
 }
 
-/// A few, under a seed that the script prints.
-pub(crate) fn few() -> Result<Done> {
-    stores(FEW, None)
-}
-
 pub(super) fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
     let (Some(script), Some(older)) = (
         python::script("conformance/random_stores.py")?,
