@@ -51,9 +51,9 @@ class Work:
         source = self.scratch / "input.npz"
         np.savez(source, **arrays)
         line = [self.program, "create", store or self.store, "--from", source, "--kind", kind]
-        done = subprocess.run(
-            [str(word) for word in [*line, "--quiet", *words]], capture_output=True, text=True
-        )
+        # Levels are put beside it by hand, of which a copy of the nodes would not know.
+        line += ["--quiet", "--no-node-copy", *words]
+        done = subprocess.run([str(word) for word in line], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{self.folder.name}: zvf create: {done.stderr}")
 
