@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::runtime::Runtime;
 use zvf::{
@@ -155,6 +155,7 @@ impl Worker {
             "filter" => self.query(&Query::new().filter(Predicate::parse(FILTER)?)),
             "one" => {
                 let open = self.dataset()?;
+                ensure!(!self.hundred.is_empty(), "this kind has no objects");
                 self.repeat(|worker| {
                     worker.next += 1;
                     let id = worker.hundred[worker.next % worker.hundred.len()];

@@ -40,82 +40,126 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Kinds and vertices that are compared.
+    /// Kinds and vertices that are compared, and asked for in a bucket.
     fn sets(self) -> Vec<(&'static str, u64)> {
         let kinds = ["points", "streamlines", "skeletons", "mesh", "graph"];
-        if self.quick {
-            return kinds.map(|kind| (kind, 100_000)).to_vec();
-        }
-        let large = ["points", "streamlines"].map(|kind| (kind, 10_000_000));
-        let sets = kinds.map(|kind| (kind, 1_000_000)).into_iter();
-        sets.chain(large).collect()
+        kinds
+            .map(|kind| (kind, if self.quick { 100_000 } else { 1_000_000 }))
+            .to_vec()
     }
 
-    fn buckets(self) -> Vec<(&'static str, u64)> {
-        let mut sets = self.sets();
-        if self.huge {
-            sets.extend(["points", "streamlines"].map(|kind| (kind, 100_000_000)));
+    /// The same of those that take long.
+    fn large_sets(self) -> &'static [(&'static str, u64)] {
+        match self.quick {
+            true => &[],
+            false => &[("points", 10_000_000), ("streamlines", 10_000_000)],
         }
-        sets
+    }
+
+    /// Those that are asked for in a bucket only.
+    fn huge_sets(self) -> &'static [(&'static str, u64)] {
+        match self.huge {
+            true => &[("points", 100_000_000), ("streamlines", 100_000_000)],
+            false => &[],
+        }
     }
 }
 
-/// Measures all there is, and writes the figures and the report.
+/// Measures all there is, and writes the figures and the report: anew after each part, so
+/// that nothing is lost of a run that is stopped.
 pub(super) fn run(extent: Extent) -> Result<Done> {
     let binary = run::built(cargo(
         "build --quiet --locked --release --package zvf-bench --bin zvf-bench",
     ))?;
     let scratch = metadata::scratch("xtask/speed")?;
-    let python = peers::python();
-    let mut versions = vec![format!("zvf {}", env!("CARGO_PKG_VERSION"))];
-    let mut sets = Vec::new();
+    let mut run = Measured {
+        python: peers::python(),
+        versions: vec![format!("zvf {}", env!("CARGO_PKG_VERSION"))],
+        sets: Vec::new(),
+        buckets: Vec::new(),
+        scaling: Value::Null,
+        binary,
+        scratch,
+        extent,
+    };
     for (kind, vertices) in extent.sets() {
+        run.set(kind, vertices)?;
+    }
+    for (kind, vertices) in extent.sets() {
+        run.bucket(kind, vertices)?;
+    }
+    println!("scaling");
+    run.scaling = scaling::measure(&run.binary, &run.scratch, extent.quick)?;
+    run.save()?;
+    for (kind, vertices) in extent.large_sets() {
+        run.set(kind, *vertices)?;
+    }
+    for (kind, vertices) in [extent.large_sets(), extent.huge_sets()].concat() {
+        run.bucket(kind, vertices)?;
+    }
+    println!("written to {}", run.page().display());
+    Ok(match run.python {
+        Some(_) => Done::Passed,
+        None => Done::InPart("no peers were measured".to_owned()),
+    })
+}
+
+/// What was measured so far.
+struct Measured {
+    extent: Extent,
+    binary: PathBuf,
+    scratch: PathBuf,
+    python: Option<PathBuf>,
+    versions: Vec<String>,
+    sets: Vec<Value>,
+    buckets: Vec<Value>,
+    scaling: Value,
+}
+
+impl Measured {
+    fn set(&mut self, kind: &'static str, vertices: u64) -> Result<()> {
         println!("{kind}, {vertices} vertices");
         let set = Set {
             kind,
             vertices,
-            binary: &binary,
-            folder: scratch.join(format!("{kind}-{vertices}")),
+            binary: &self.binary,
+            folder: self.scratch.join(format!("{kind}-{vertices}")),
         };
-        sets.push(set.measure(python.as_deref(), extent, &mut versions)?);
+        let figures = set.measure(self.python.as_deref(), self.extent, &mut self.versions)?;
+        self.sets.push(figures);
+        self.save()
     }
-    let mut buckets = Vec::new();
-    for (kind, vertices) in extent.buckets() {
+
+    fn bucket(&mut self, kind: &str, vertices: u64) -> Result<()> {
         println!("{kind}, {vertices} vertices in a bucket");
-        let asked = program(&binary).words("bucket").arg(kind);
+        let asked = program(&self.binary).words("bucket").arg(kind);
         let text = asked.arg(vertices.to_string()).read()?;
-        buckets.push(serde_json::from_str::<Value>(&text)?);
+        self.buckets.push(serde_json::from_str(&text)?);
+        self.save()
     }
-    println!("scaling");
-    let scaling = scaling::measure(&binary, &scratch, extent.quick)?;
-    let all = json!({
-        "machine": machine()?,
-        "quick": extent.quick,
-        "versions": versions,
-        "sets": sets,
-        "buckets": buckets,
-        "scaling": scaling,
-    });
-    fs::write(
-        scratch.join("speed.json"),
-        serde_json::to_string_pretty(&all)?,
-    )?;
-    let report = report::written(&all)?;
-    // A quick run says less, and leaves the page as it is.
-    let path = match extent.quick {
-        true => scratch.join("performance.md"),
-        false => workspace::root().join(REPORT),
-    };
-    fs::write(&path, report)?;
-    println!(
-        "written to {} and {}",
-        path.display(),
-        scratch.join("speed.json").display()
-    );
-    Ok(match python {
-        Some(_) => Done::Passed,
-        None => Done::InPart("no peers were measured".to_owned()),
-    })
+
+    fn save(&self) -> Result<()> {
+        let all = json!({
+            "machine": machine()?,
+            "quick": self.extent.quick,
+            "versions": self.versions,
+            "sets": self.sets,
+            "buckets": self.buckets,
+            "scaling": self.scaling,
+        });
+        let figures = self.scratch.join("speed.json");
+        fs::write(figures, serde_json::to_string_pretty(&all)?)?;
+        fs::write(self.page(), report::written(&all)?)?;
+        Ok(())
+    }
+
+    /// A quick run says less, and leaves the page as it is.
+    fn page(&self) -> PathBuf {
+        match self.extent.quick {
+            true => self.scratch.join("performance.md"),
+            false => workspace::root().join(REPORT),
+        }
+    }
 }
 
 /// A kind of geometry of a size.

@@ -19,7 +19,10 @@ pub(super) fn written(all: &Value) -> Result<String> {
         times(&mut page, set)?;
     }
     buckets(&mut page, all)?;
-    scaling(&mut page, all)?;
+    // It comes after the first sets.
+    if all["scaling"].is_object() {
+        scaling(&mut page, all)?;
+    }
     Ok(page)
 }
 

@@ -154,7 +154,7 @@ fn judge(plain: &Files, checked: &Files, first: usize) -> Tally {
         };
         for mutant in mutants {
             tally.made += 1;
-            if (tally.made + first) % each > 0 {
+            if !(tally.made + first).is_multiple_of(each) {
                 continue;
             }
             let files = with(plain, &mutant);
