@@ -50,6 +50,10 @@ pub struct Arguments {
     /// Leaves out checksums of cells.
     #[arg(long)]
     no_checksum: bool,
+    /// Leaves the copy of the nodes out of the root, which saves requests where the
+    /// store is read over the network.
+    #[arg(long)]
+    no_node_copy: bool,
     /// Leaves out what cannot be read, and lists it.
     #[arg(long)]
     skip_damaged: bool,
@@ -71,6 +75,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     options.profile = arguments.profile;
     options.compression = arguments.compression;
     options.checksum = arguments.no_checksum.then_some(false);
+    options.no_node_copy = arguments.no_node_copy;
     options.skip_damaged = arguments.skip_damaged;
     if arguments.overwrite {
         options.existing = Existing::Replace;

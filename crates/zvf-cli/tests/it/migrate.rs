@@ -67,3 +67,15 @@ fn what_is_refused_says_the_way_out() {
     assert_eq!(report["to"], "0.9");
     assert_eq!(bench.json(&["info", "@old.zv"])["generation"], "0.9");
 }
+
+#[test]
+fn the_root_has_a_copy_of_the_nodes_unless_told_otherwise() {
+    let bench = Bench::new();
+    unpack("zvf-07", "graph.zv", &bench.path("old.zv"));
+    bench.says(&["migrate", "@old.zv", "@with.zv"]);
+    bench.says(&["migrate", "@old.zv", "@without.zv", "--no-node-copy"]);
+    for (store, expected) in [("with.zv", true), ("without.zv", false)] {
+        let root = fs::read_to_string(bench.path(store).join("zarr.json")).unwrap();
+        assert_eq!(root.contains("\"zvf_nodes\""), expected, "{store}");
+    }
+}

@@ -143,6 +143,22 @@ pub(super) async fn look(scene: &Scene, address: &str) -> Result<Which, String> 
     })
 }
 
+/// The same of a store that nobody writes and nothing is left to do for: one that has the
+/// objects of a state, byte for byte, is read as that.
+async fn look_at_objects(scene: &Scene, address: &str) -> Result<Which, String> {
+    if let Ok(store) = Store::open(address)
+        && let Ok(files) = State::files(&store).await
+    {
+        if files == scene.new.files {
+            return Ok(Which::New);
+        }
+        if scene.old.as_ref().is_some_and(|old| files == old.files) {
+            return Ok(Which::Old);
+        }
+    }
+    look(scene, address).await
+}
+
 /// Does what the next writer does first, and looks again. A committed change stays;
 /// on a disk nothing is committed any more once its process is dead, while a server may
 /// still be doing what it was asked.
@@ -155,17 +171,17 @@ async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Whi
         Err(Error::NoStore { .. } | Error::Open(OpenError::NotFound(_))) => assert!(left_none),
         Err(error) => panic!("cannot be recovered: {error:?}"),
     }
-    let after = look(scene, &address)
+    assert!(
+        !State::is_pending(&address).await,
+        "something is left to do"
+    );
+    let after = look_at_objects(scene, &address)
         .await
         .unwrap_or_else(|fault| panic!("recovered: {fault}"));
     match (place, before) {
         (Place::Bucket(_), Which::Old) => {}
         _ => assert_eq!(after, before, "recovering changed it"),
     }
-    assert!(
-        !State::is_pending(&address).await,
-        "something is left to do"
-    );
     // The same again goes through. Where there is a store that takes as long as all else,
     // and is not done every time.
     let again = scene.old.is_none() || !matches!(stop, Stop::At(call) if call % 4 > 0);
@@ -173,7 +189,7 @@ async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Whi
         let open = OpenOptions::default();
         let again = scene.act.perform(&address, &open).await;
         again.unwrap_or_else(|error| panic!("cannot be done again: {error:?}"));
-        let again = look(scene, &address).await;
+        let again = look_at_objects(scene, &address).await;
         assert_eq!(again, Ok(Which::New), "done again");
     }
     nothing_left(place).await;

@@ -42,12 +42,15 @@ impl State {
         }))
     }
 
-    /// Its objects as readers see them.
+    /// Its objects as readers see them: none where there is no store.
     pub(super) async fn files(store: &Store) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let root = store
             .read_one(Read::full(Key::parse("zarr.json").unwrap()))
             .await?;
-        let store = store.follow(&root.unwrap()).await?;
+        let Some(root) = root else {
+            return Ok(BTreeMap::new());
+        };
+        let store = store.follow(&root).await?;
         let names = store.list_all(&Key::root(), usize::MAX).await?;
         let names: Vec<String> = names.into_iter().map(|file| file.name).collect();
         let reads = names
