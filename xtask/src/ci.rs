@@ -6,7 +6,6 @@ use crate::{
     bench::kernels,
     fuzz, nostd,
     run::{EVERYTHING, cargo},
-    servers,
     stage::{Done, Stages},
     test, tidy,
 };
@@ -23,13 +22,13 @@ pub(crate) fn all() -> Stages {
         .run("doctests", || test::doctests(EVERYTHING))
         .run("feature sets of zvf-format", features)
         .run("feature sets of zvf-store", store_features)
-        .run("servers", servers::all)
         .run("feature sets of zvf-cli", cli_features)
         .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
         // Programs that use one core, longest first.
         .run_beside(&[
+            ("servers", "servers"),
             ("conformance: runners", "conformance --runners --check"),
             ("conformance: stores of ours", "conformance --stores"),
             ("fixtures --check", "fixtures --check"),
