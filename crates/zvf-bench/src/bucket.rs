@@ -323,7 +323,7 @@ mod tests {
         let mut now = BTreeMap::new();
         for kind in Kind::ALL {
             let data = Data::new(kind, 20_000);
-            for form in [Form::Plain, Form::Sharded] {
+            for form in [Form::Plain, Form::Bare, Form::Sharded] {
                 for cost in measure(&data, form, folder.path()).unwrap() {
                     let name = format!("{} {} {}", kind.name(), form.name(), cost.query);
                     now.insert(name, [cost.requests, cost.rounds, cost.bytes]);

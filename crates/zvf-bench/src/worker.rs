@@ -30,6 +30,8 @@ use crate::{
 pub(crate) enum Form {
     /// Not compressed.
     Plain,
+    /// Without checksums either, so that parts of cells can be read.
+    Bare,
     /// zstd at level 1.
     Zstd,
     /// The same, in shards.
@@ -37,23 +39,25 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    pub(crate) const ALL: [Self; 3] = [Self::Plain, Self::Zstd, Self::Sharded];
+    pub(crate) const ALL: [Self; 4] = [Self::Plain, Self::Bare, Self::Zstd, Self::Sharded];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
+            Self::Bare => "bare",
             Self::Zstd => "zstd",
             Self::Sharded => "sharded",
         }
     }
 
     pub(crate) fn apply(self, design: &mut Design) {
+        design.checksum = (self == Self::Bare).then_some(false);
         design.compression = match self {
-            Self::Plain => Compression::None,
+            Self::Plain | Self::Bare => Compression::None,
             Self::Zstd | Self::Sharded => Compression::Zstd(1),
         };
         design.sharding = match self {
-            Self::Plain | Self::Zstd => Sharding::None,
+            Self::Plain | Self::Bare | Self::Zstd => Sharding::None,
             Self::Sharded => Sharding::Auto,
         };
     }
@@ -312,7 +316,7 @@ impl Worker {
         self.address()?;
         let mut files = Vec::new();
         walk(&self.folder.join("0"), &mut files)?;
-        let is_packed = self.form != Form::Plain;
+        let is_packed = matches!(self.form, Form::Zstd | Form::Sharded);
         self.repeat(|_| {
             let read = || {
                 let files = files.par_iter().map(|file| decoded(file, is_packed));

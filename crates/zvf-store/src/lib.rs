@@ -106,6 +106,7 @@ mod sizes;
 mod store;
 mod transaction;
 mod tries;
+mod worth;
 mod write;
 mod write_files;
 

@@ -275,9 +275,11 @@ impl<'a> Objects<'a> {
                 ranges.push(&read.range);
             }
         }
+        let each = keys.iter().map(|(_, ranges)| ranges.iter().copied());
+        let limits = store.merge_limits_of(each);
         let mut next = 0_usize;
         let plan = |(key, ranges): (&'a Key, Vec<&ByteRange>)| {
-            let plan = ObjectPlan::new(ranges.iter().copied(), store.merge_limits());
+            let plan = ObjectPlan::new(ranges.iter().copied(), limits);
             let first = next;
             next = next.saturating_add(plan.requests.len());
             (key, plan, first)

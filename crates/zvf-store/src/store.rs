@@ -19,8 +19,9 @@ use crate::{
     distance::Distance,
     open::OpenOptions,
     overlay::Overlay,
-    range::Read,
+    range::{ByteRange, Read},
     tries::Tries,
+    worth::Worth,
     write::Hook,
 };
 
@@ -77,6 +78,8 @@ pub(crate) struct Lacks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
     pub(crate) merge: MergeLimits,
+    /// Which gaps within these limits are read over; all when not said.
+    pub(crate) worth: Option<Worth>,
     /// Requests on their way at the same time.
     pub(crate) concurrency: usize,
 }
@@ -91,6 +94,7 @@ impl Tuning {
             gap: 8 * KIB,
             size: 4 * MIB,
         },
+        worth: None,
         concurrency: 1,
     };
     /// A request is opening a file and reading it: some 5 µs.
@@ -99,14 +103,21 @@ impl Tuning {
             gap: 16 * KIB,
             size: 4 * MIB,
         },
+        worth: None,
         concurrency: 16,
     };
-    /// A request is 20 to 100 ms, in which a connection moves 1 to 10 MB.
+    /// A request is 20 to 100 ms, in which a connection moves 1 to 10 MB. So it would be worth
+    /// a gap of a megabyte, if it did not go beside others: half of what can be on its way is
+    /// taken before gaps are read over that cost more than a millisecond.
     pub(crate) const NETWORK: Self = Self {
         merge: MergeLimits {
             gap: MIB,
             size: 16 * MIB,
         },
+        worth: Some(Worth {
+            always: 64 * KIB,
+            requests: 32,
+        }),
         concurrency: 64,
     };
 }
@@ -135,6 +146,8 @@ impl Store {
             durable: options.durable,
             tuning: Tuning {
                 merge: options.merge.unwrap_or(tuning.merge),
+                // Limits that somebody gives are meant.
+                worth: tuning.worth.filter(|_| options.merge.is_none()),
                 concurrency: options.concurrency.unwrap_or(tuning.concurrency).max(1),
             },
             budget: options.budget,
@@ -246,6 +259,17 @@ impl Store {
     /// When ranges are merged.
     pub fn merge_limits(&self) -> MergeLimits {
         self.inner.tuning.merge
+    }
+
+    /// When ranges are merged of reads that go out together, given by object.
+    pub(crate) fn merge_limits_of<'a, R>(&self, objects: impl Iterator<Item = R>) -> MergeLimits
+    where
+        R: Iterator<Item = &'a ByteRange>,
+    {
+        match self.inner.tuning.worth {
+            Some(worth) => worth.limits(self.merge_limits(), objects),
+            None => self.merge_limits(),
+        }
     }
 
     /// Waits as long as an answer of so many bytes takes, when the store is made to be far

@@ -13,6 +13,27 @@ type Each<'a> = dyn FnMut(Answer) -> ControlFlow<()> + Send + 'a;
 impl Dataset {
     /// All that a query selects, in memory at once.
     ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::{Dataset, Query, query::geometry::Bbox};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// let near = Query::new().region(Bbox::parse("0,0,0,10,10,10")?);
+    /// let answer = points.query(&near).await?;
+    /// assert_eq!(answer.positions.len(), 2);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Query`], also when the answer takes more memory than the
@@ -34,6 +55,33 @@ impl Dataset {
 
     /// Gives what a query selects piece by piece, so that little of it is in
     /// memory at a time; a break ends the query. Pieces in order are the answer.
+    ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use std::ops::ControlFlow;
+    /// use zvf::{Dataset, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// let mut vertices = 0;
+    /// points
+    ///     .batches(&Query::new(), |piece| {
+    ///         vertices += piece.positions.len();
+    ///         ControlFlow::Continue(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(vertices, 3);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -60,6 +108,25 @@ impl Dataset {
     /// How much a query selects. Reads what selecting takes, and no attribute
     /// that only an answer would show.
     ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::{Dataset, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// assert_eq!(points.count(&Query::new()).await?.vertices, 3);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error::Query`].
@@ -77,6 +144,26 @@ impl Dataset {
     }
 
     /// What a query would read, found out from metadata and listings.
+    ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::{Dataset, Query};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// let plan = points.explain(&Query::new()).await?;
+    /// println!("{} requests, {:?} bytes", plan.requests(), plan.bytes());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///

@@ -111,6 +111,34 @@ pub type Values =
 /// Writes an attribute of the vertices of level 0, in one transaction. Cells are stored as
 /// those of vertices are, and coarser levels are behind from then on.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use std::sync::Arc;
+/// use zvf::{AttributeSpec, Dataset, OpenOptions, Query, format::numeric::Kind};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let points = Geometry::new(positions);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, points, design, &Default::default()).await?;
+/// let height = AttributeSpec::new("height", Kind::Float64);
+/// let of_each = Arc::new(|positions: &[f64]| {
+///     let places = positions.chunks_exact(3);
+///     Ok(places.flat_map(|place| place[1].to_le_bytes()).collect())
+/// });
+/// let open = OpenOptions::default();
+/// let written = zvf::write_vertex_attribute(address, &open, &height, of_each).await?;
+/// assert_eq!(written.vertices, 3);
+/// let all = Dataset::open(address).await?.query(&Query::new()).await?;
+/// assert_eq!(all.vertex.len(), 1);
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`Error::AttributeThere`] when there is one of that name and it is to stay;
@@ -128,6 +156,30 @@ pub async fn write_vertex_attribute(
 /// Writes an attribute of objects: what the values of their vertices of level 0 come to,
 /// as `float64`, in one transaction. Objects of which no vertex has a value have none.
 /// Coarser levels are behind from then on.
+///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use std::sync::Arc;
+/// use zvf::{AttributeSpec, OpenOptions, Reduction, format::numeric::Kind};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # paths.part_offsets = Some(vec![0, 2, 3]);
+/// # paths.part_objects = Some(vec![7, 8]);
+/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// let height = AttributeSpec::new("mean_height", Kind::Float64);
+/// let of_each = Arc::new(|positions: &[f64]| {
+///     let places = positions.chunks_exact(3);
+///     Ok(places.flat_map(|place| place[1].to_le_bytes()).collect())
+/// });
+/// let open = OpenOptions::default();
+/// zvf::write_object_attribute(address, &open, &height, Reduction::Mean, of_each).await?;
+/// # Ok(()) }
+/// ```
 ///
 /// # Errors
 ///

@@ -54,6 +54,25 @@ impl Dataset {
     /// they are, take listings and one small read for each node that tells
     /// generations apart: five round trips.
     ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::Dataset;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// let points = Dataset::open(address).await?;
+    /// assert_eq!(points.levels().len(), 1);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error`] when there is no store, it is of a generation that is not read,
@@ -64,6 +83,28 @@ impl Dataset {
     }
 
     /// The same with options for the store.
+    ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::{Dataset, OpenOptions};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// let options = OpenOptions::default().budget(64 << 20).record(true);
+    /// let points = Dataset::open_with(address, &options).await?;
+    /// for read in points.store().take_log() {
+    ///     println!("{read:?}");
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///

@@ -32,6 +32,31 @@ pub(crate) use load::element;
 /// account; who changes the same chunk or object is told of the
 /// [conflict](CommitError::Conflict), unless
 /// [asked to try again](Self::retries).
+///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::{Editor, OpenOptions, build::OutOfBounds};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # paths.part_offsets = Some(vec![0, 2, 3]);
+/// # paths.part_objects = Some(vec![7, 8]);
+/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// let editor = Editor::open(address, &OpenOptions::default()).await?;
+/// let mut more = Geometry::new(Numbers::float32(3, [1.0, 1.0, 0.0, 8.0, 2.0, 1.0]));
+/// more.part_offsets = Some(vec![0, 2]);
+/// more.part_objects = Some(vec![9]);
+/// editor.append(&more, OutOfBounds::Raise).await?;
+/// editor.remove(&[7]).await?;
+/// editor.compact().await?;
+/// let objects = editor.dataset().await?.query(&zvf::Query::new()).await?.objects;
+/// assert_eq!(objects.len(), 2);
+/// # Ok(()) }
+/// ```
 pub struct Editor {
     store: Store,
     address: String,

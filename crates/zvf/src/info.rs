@@ -62,6 +62,25 @@ impl Dataset {
     /// that tell, levels are those that are there, named by the root or not. The
     /// store must be one that can list.
     ///
+    /// ```
+    /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+    /// use zvf::Dataset;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = folder.path().join("points.zv").display().to_string();
+    /// # let address = address.as_str();
+    /// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+    /// # let points = Geometry::new(positions);
+    /// # let mut design = Design::new(GeometryKind::Points);
+    /// # design.chunk_shape = Some(vec![10.0; 3]);
+    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// let info = Dataset::open(address).await?.info().await?;
+    /// assert_eq!(info.levels[0].vertices, Some(3));
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error`] when anything that is counted cannot be read, or the store cannot

@@ -97,6 +97,28 @@ pub struct Migrated {
 /// It is read and written some cells at a time. Attributes of objects and links of
 /// before 0.8 are held whole, one at a time.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::{MigrateOptions, build::Profile};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let points = Geometry::new(positions);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, points, design, &Default::default()).await?;
+/// let mut options = MigrateOptions::default();
+/// options.profile = Profile::V08;
+/// let target = folder.path().join("old.zv").display().to_string();
+/// let migrated = zvf::migrate(address, &target, &options).await?;
+/// println!("{migrated:?}");
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`Error`] when something cannot be read, which names it, unless

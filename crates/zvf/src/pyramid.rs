@@ -182,6 +182,25 @@ pub struct Pyramid {
 /// Each level is one transaction: it is there when all of it is, and a build that is
 /// interrupted leaves the levels that were complete. The same again goes on after them.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::PyramidOptions;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # paths.part_offsets = Some(vec![0, 2, 3]);
+/// # paths.part_objects = Some(vec![7, 8]);
+/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// let options = PyramidOptions::default();
+/// let made = zvf::pyramid(address, &options).await?;
+/// println!("{} levels", made.levels.len());
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`Error::NoPyramid`] when levels of the store are not made; [`Error`].

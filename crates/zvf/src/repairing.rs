@@ -44,6 +44,25 @@ pub struct Repaired {
 /// Puts right what can be without guessing in the store at `address`, each round in
 /// one transaction.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::{OpenOptions, validation::Options};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let points = Geometry::new(positions);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, points, design, &Default::default()).await?;
+/// let repaired = zvf::repair(address, &OpenOptions::default(), &Options::default()).await?;
+/// assert!(repaired.transaction.is_none(), "there is nothing to do");
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`Error`] when the store cannot be written, or others keep changing it.

@@ -9,6 +9,28 @@ use crate::{error::Error, nodes};
 /// Checks the store at `address`, which [`Dataset::open`](crate::Dataset::open) need
 /// not be able to open.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::{OpenOptions, validation::Options};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let points = Geometry::new(positions);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, points, design, &Default::default()).await?;
+/// let report = zvf::validate(address, &OpenOptions::default(), &Options::default()).await?;
+/// for finding in &report.findings {
+///     println!("{}: {}", finding.rule.code, finding.message);
+/// }
+/// assert!(report.is_ok());
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`Error`] when the address cannot be used or a transaction that is being applied

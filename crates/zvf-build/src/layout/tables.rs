@@ -15,8 +15,8 @@ use crate::{
 /// Manifests of a chunk of the index at most, as other writers have them.
 pub(crate) const MANIFESTS: usize = 16_384;
 /// Bytes of a chunk of them, before compression, about: who looks one object up reads and
-/// decodes a chunk.
-const LOOKUP: usize = 64 << 10;
+/// decodes a chunk, and who asks by place all of them. They compress fifteenfold.
+const LOOKUP: usize = 256 << 10;
 /// Rows of a chunk of a table.
 const ROWS: usize = 65_536;
 

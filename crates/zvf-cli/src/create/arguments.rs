@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, help_heading = "Store", value_parser = named(DTYPES, Kind::name))]
     dtype: Option<Kind>,
     /// How cells are compressed: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
-    /// Parts of cells that are not can be read alone.
+    /// Parts of cells can be read alone where they have no checksums either.
     #[arg(long, value_name = "CODEC", help_heading = "Store", default_value = "none",
         value_parser = values::compression)]
     compression: Compression,

@@ -39,6 +39,26 @@ enum Changed {
 /// Where a change is not known chunk by chunk, where the room of the store grew, and
 /// where others made the pyramid and said how, the level is made anew as a whole.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::{Editor, OpenOptions, PyramidOptions, build::OutOfBounds};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
+/// # paths.part_offsets = Some(vec![0, 2, 3]);
+/// # paths.part_objects = Some(vec![7, 8]);
+/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// zvf::pyramid(address, &PyramidOptions::default()).await?;
+/// let editor = Editor::open(address, &OpenOptions::default()).await?;
+/// editor.remove(&[7]).await?;
+/// zvf::refresh(address, &PyramidOptions::default()).await?;
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`Error::NoPyramid`] when a level does not say how it was made; [`Error`].
