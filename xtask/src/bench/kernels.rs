@@ -17,7 +17,7 @@ const BASE: &str = "xtask/kernels.json";
 /// So many percent more instructions are let pass.
 const MOST: u64 = 3;
 /// The counts of one function: of what `benches/kernels.rs` does inside of it.
-const COUNTED: &str = "*kernels::counted*";
+const COUNTED: &str = "kernels::counted";
 const MISSING: &str = "valgrind is missing: no instructions were counted";
 
 /// Counts, and the compiler that they hold for.
@@ -119,7 +119,13 @@ impl Counts {
 
     fn count() -> Result<Self> {
         let benches = cargo("bench --quiet --locked --package zvf-bench --bench kernels --no-run");
-        let binary = run::built(benches)?;
+        // Cargo makes the programs of a package before its benches.
+        let mut binaries = run::built_all(benches)?.into_iter();
+        let binary = binaries.find(|file| {
+            let name = file.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("kernels-"))
+        });
+        let binary = binary.context("the benches were not built")?;
         let folder = metadata::scratch("xtask/callgrind")?;
         fs::remove_dir_all(&folder)?;
         fs::create_dir_all(&folder)?;
