@@ -100,9 +100,7 @@ fn written(seed: Option<u64>) -> Result<Done> {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let ours = run::built_here("--bin zvf")?;
-    let script = script
-        .arg(ours)
-        .arg(metadata::scratch("xtask")?.join("created"));
+    let script = script.arg(ours).arg(metadata::stores()?.join("created"));
     seeded(script, seed).run()?;
     // The guide sets tasks side by side with this release.
     if let Some(script) = python::script("guide.py")? {

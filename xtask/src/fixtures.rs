@@ -37,7 +37,7 @@ pub(crate) fn check() -> Result<Done> {
     let Some(script) = python::script(SCRIPT)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    let again = metadata::scratch("xtask")?.join("fixtures");
+    let again = metadata::stores()?.join("fixtures");
     if again.exists() {
         fs::remove_dir_all(&again)?;
     }

@@ -31,3 +31,14 @@ pub(crate) fn scratch(name: &str) -> Result<PathBuf> {
         .with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)
 }
+
+/// A folder for stores that are made to be looked at once: below `ZVF_SCRATCH` where that is
+/// set, which CI does to have them in memory, else below the target directory.
+pub(crate) fn stores() -> Result<PathBuf> {
+    let Some(folder) = std::env::var_os("ZVF_SCRATCH").map(PathBuf::from) else {
+        return scratch("xtask");
+    };
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}

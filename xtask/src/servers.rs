@@ -41,7 +41,7 @@ pub(crate) fn all() -> Result<Done> {
     // First, so that what does not compile is not looked for among servers.
     let build = cargo("test --quiet").words(EVERYTHING);
     build.words("--test it --no-run").run()?;
-    let folder = metadata::scratch("xtask")?.join("servers");
+    let folder = metadata::stores()?.join("servers");
     if folder.exists() {
         fs::remove_dir_all(&folder).context("the folder of the last run")?;
     }

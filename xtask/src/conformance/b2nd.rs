@@ -14,7 +14,7 @@ pub(crate) fn both_ways(cases: Option<u64>, seed: Option<u64>) -> Result<Done> {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let ours = run::built_here("--example b2nd")?;
-    let folder = metadata::scratch("xtask")?.join("b2nd");
+    let folder = metadata::stores()?.join("b2nd");
     let script = python::running(&python, "b2nd.py").arg(ours).arg(folder);
     let script = script
         .arg("--cases")

@@ -23,7 +23,7 @@ pub(crate) fn check() -> Result<()> {
 }
 
 fn made(check: &str) -> Result<()> {
-    let scratch = metadata::scratch("xtask")?;
+    let scratch = metadata::stores()?;
     let ours = run::built_here("--bin zvf")?;
     if let Some(examples) = python::script("conformance/examples.py")? {
         let examples = examples.arg(ours).arg(scratch.join("examples"));

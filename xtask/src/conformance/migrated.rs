@@ -11,7 +11,7 @@ pub(crate) fn migrated() -> Result<Done> {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let ours = run::built_here("--bin zvf")?;
-    let folder = metadata::scratch("xtask")?.join("migrated");
+    let folder = metadata::stores()?.join("migrated");
     script.arg(ours).arg(folder).run()?;
     Ok(Done::Passed)
 }

@@ -11,7 +11,7 @@ pub(super) fn levels(seed: Option<u64>) -> Result<Done> {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
     let ours = run::built_here("--bin zvf")?;
-    let folder = metadata::scratch("xtask")?.join("pyramids");
+    let folder = metadata::stores()?.join("pyramids");
     seeded(script.arg(ours).arg(folder), seed).run()?;
     Ok(Done::Passed)
 }

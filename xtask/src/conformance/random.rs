@@ -26,7 +26,7 @@ pub(super) fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
         .arg(ours)
         .arg(runners::quoted(&runners::ours()?))
         .arg(runners::command(&older, "writer_020.py"))
-        .arg(metadata::scratch("xtask")?.join("random"))
+        .arg(metadata::stores()?.join("random"))
         .arg("--cases")
         .arg(cases.to_string());
     seeded(script, seed).run()?;

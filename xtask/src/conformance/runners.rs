@@ -81,7 +81,7 @@ pub(super) fn ours() -> Result<PathBuf> {
 }
 
 fn script() -> Result<Option<Run>> {
-    let stores = metadata::scratch("xtask")?.join("corpus");
+    let stores = metadata::stores()?.join("corpus");
     let script = python::script("conformance/run.py")?;
     Ok(script.map(|script| script.arg(stores)))
 }
