@@ -9,6 +9,7 @@ printed as they are done, and what the levels of the reference do not have.
 """
 
 import json
+import os
 import shutil
 import sys
 import time
@@ -36,6 +37,21 @@ def theirs(store):
     print(json.dumps({"seconds": time.perf_counter() - before}))
 
 
+def put_aside(path):
+    """Out of the way, to be deleted in the end: where many files were deleted, ext4 is slow to make new ones for minutes."""
+    if path.exists():
+        done = path.parent / "done"
+        done.mkdir(exist_ok=True)
+        path.rename(done / str(len(list(done.iterdir()))))
+
+
+def link(source, target):
+    """Metadata is copied, as it is written over; cells of a level that is there are not."""
+    if source.endswith("zarr.json"):
+        return shutil.copy2(source, target)
+    return os.link(source, target)
+
+
 def measure(folder, zvf, kind, size, before):
     """Both in turns; `before` is what they took of a smaller store."""
     source = folder / f"{kind}-{size}.npz"
@@ -45,14 +61,14 @@ def measure(folder, zvf, kind, size, before):
         if made["code"]:
             raise SystemExit(f"no input: {made['error']}")
     store, copy = folder / "store.zv", folder / "copy.zv"
-    shutil.rmtree(store, ignore_errors=True)
+    put_aside(store)
     words = [zvf, "create", str(store), "--kind", kind, "--from", str(source), "--json", "--quiet"]
     made = run(words)
     if made["code"]:
         raise SystemExit(f"zvf create failed: {made['error']}")
     report = json.loads(made["output"])
     shape = report.get("chosen", report).get("chunk_shape") or report["chunk_shape"]
-    shutil.rmtree(store)
+    put_aside(store)
     bins = [extent / BINS for extent in shape]
     text = [",".join(map(str, extents)) for extents in (shape, bins)]
     made = run([*words, "--chunk-shape", text[0], "--bin-shape", text[1]])
@@ -62,8 +78,8 @@ def measure(folder, zvf, kind, size, before):
     record = {"kind": kind, "vertices": report["vertices"], "raw": source.stat().st_size}
 
     def one(side, words, seconds_of):
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(store, copy)
+        put_aside(copy)
+        shutil.copytree(store, copy, copy_function=link)
         made = run([*words, str(copy), *options[side]])
         known = record.setdefault(side, {})
         if made["code"]:
@@ -90,7 +106,7 @@ def measure(folder, zvf, kind, size, before):
         if "error" not in record.get("theirs", {}) and record.get("theirs", {}).get("seconds", 0) < SHORT:
             one("theirs", reference, lambda made: json.loads(made["output"].splitlines()[-1])["seconds"])
     for path in (store, copy):
-        shutil.rmtree(path, ignore_errors=True)
+        put_aside(path)
     return record
 
 
@@ -148,6 +164,7 @@ def main():
             records.append(measure(folder, zvf, kind, size, same[-1] if same else None))
             print(row(records[-1]), file=sys.stderr)
             (folder / "pyramids.json").write_text(json.dumps(records, indent=1))
+    shutil.rmtree(folder / "done", ignore_errors=True)
     print("\n".join([HEAD, *map(row, records)]))
 
 

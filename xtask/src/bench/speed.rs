@@ -97,6 +97,10 @@ pub(super) fn run(extent: Extent) -> Result<Done> {
     for (kind, vertices) in [extent.large_sets(), extent.huge_sets()].concat() {
         run.bucket(kind, vertices)?;
     }
+    let done = run.scratch.join(DONE);
+    if done.exists() {
+        fs::remove_dir_all(&done).with_context(|| done.display().to_string())?;
+    }
     println!("written to {}", run.page().display());
     Ok(match run.python {
         Some(_) => Done::Passed,
@@ -162,6 +166,21 @@ impl Measured {
     }
 }
 
+/// Where folders wait to be deleted.
+const DONE: &str = "done";
+
+/// Moves a folder of the scratch folder out of the way. It is deleted in the end: ext4 takes
+/// several times as long to make files in the minutes after as many were deleted.
+fn put_aside(folder: &Path) -> Result<()> {
+    let done = folder.with_file_name(DONE);
+    fs::create_dir_all(&done)?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let mut places = (0..).map(|at| done.join(format!("{name}-{at}")));
+    let free = places.find(|place| !place.exists());
+    let free = free.context("no place is free")?;
+    fs::rename(folder, free).with_context(|| folder.display().to_string())
+}
+
 /// A kind of geometry of a size.
 struct Set<'a> {
     kind: &'static str,
@@ -211,7 +230,7 @@ impl Set<'_> {
         drop(sides);
         let about = fs::read_to_string(data.join("meta.json"))?;
         let about: Value = serde_json::from_str(&about)?;
-        fs::remove_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        put_aside(&self.folder)?;
         Ok(json!({
             "kind": self.kind,
             "vertices": about["vertices"],

@@ -1,11 +1,11 @@
 //! How costs grow with size, with cores, and with what is streamed.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::{Times, ours, worker::Worker};
+use super::{Times, ours, put_aside, worker::Worker};
 use crate::run::{Run, exists, program};
 
 /// Vertices of the stores that curves are fitted over.
@@ -25,7 +25,7 @@ pub(super) fn measure(binary: &Path, scratch: &Path, quick: bool) -> Result<Valu
         for size in sizes {
             let run = ours(binary, kind, *size, "zstd", &stores);
             rows.push((*size, times(&mut Worker::start("zvf", run)?, steps)));
-            fs::remove_dir_all(&stores)?;
+            put_aside(&stores)?;
         }
         kinds.insert(kind.to_owned(), fitted(steps, &rows));
     }
@@ -125,7 +125,7 @@ fn cores(binary: &Path, stores: &Path, vertices: u64) -> Result<Value> {
         }
         kinds.insert(kind.to_owned(), Value::Object(steps));
         drop((one, all));
-        fs::remove_dir_all(stores)?;
+        put_aside(stores)?;
     }
     Ok(Value::Object(kinds))
 }
