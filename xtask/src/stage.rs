@@ -68,11 +68,13 @@ impl Stages {
     /// Runs commands of xtask, two at a time, and shows each one's output once it ends.
     pub(crate) fn run_beside(&mut self, commands: &[(&'static str, &str)]) -> &mut Self {
         let next = Mutex::new(commands.iter());
+        // The lock is let go before a command runs, which `while let` would not do.
+        let take = || held(&next).next();
         let stages = Mutex::new(self);
         thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
-                    while let Some((name, words)) = held(&next).next() {
+                    while let Some((name, words)) = take() {
                         let start = Instant::now();
                         let done = command(words);
                         let took = start.elapsed();
