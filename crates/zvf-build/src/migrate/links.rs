@@ -1,5 +1,7 @@
 //! Links, filed where the target has them.
 
+mod cells;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -10,6 +12,7 @@ use zvf_format::{
     ragged::{self, RaggedBlob, RaggedError},
 };
 
+use self::cells::Cells;
 use super::{
     Form,
     bridges::{Bridges, Mended},
@@ -65,6 +68,9 @@ pub struct Alongside {
     /// Which of the links that were filed these are.
     pub from: Vec<usize>,
 }
+
+/// An array, and the coordinates of a cell of it.
+type Place = (Filing, Vec<i64>);
 
 /// Links of some chunks, filed: cells, and links that go beside others of a chunk.
 pub type Filed = (
@@ -162,48 +168,58 @@ impl LinkForm {
         links: &[usize],
     ) -> Result<Option<Filed>, Refusal> {
         let width = self.width.get();
-        let mut placed: BTreeMap<(Filing, Vec<i64>), PlacedLinks> = BTreeMap::new();
-        let mut beside: BTreeMap<Vec<i64>, Alongside> = BTreeMap::new();
+        let mut placed = Cells::default();
+        let mut beside: BTreeMap<u32, Alongside> = BTreeMap::new();
+        let mut orders = Vec::new();
+        let (mut ways, mut rows) = (Vec::new(), Vec::new());
         for &link in links {
             let record = &ends[link * width..(link + 1) * width];
             let first = record[0].0;
             // Before 0.9 such links have cells of their own.
             if self.current && record.iter().all(|(chunk, _)| *chunk == first) {
-                let own = beside.entry(chunks[first as usize].to_vec()).or_default();
+                let own = beside.entry(first).or_default();
                 own.from.push(link);
                 own.rows
                     .extend(record.iter().flat_map(|(_, row)| row.to_le_bytes()));
                 continue;
             }
-            for order in self.orders(record)? {
+            self.orders(record, &mut orders)?;
+            for order in &orders {
                 let slots = order.slots().iter();
-                let slots: Vec<(u32, u64)> = slots.map(|slot| record[usize::from(*slot)]).collect();
-                let of: Vec<&[i64]> = slots.iter().map(|(at, _)| chunks[*at as usize]).collect();
-                let filing = match self.current {
-                    true => self.offsets(&of),
-                    false => Some(Filing::Crossing),
-                };
-                let Some(filing) = filing else {
+                let slots = slots.map(|slot| record[usize::from(*slot)]);
+                ways.clear();
+                rows.clear();
+                for (chunk, row) in slots {
+                    ways.push(chunk);
+                    rows.push(row);
+                }
+                let Some(cell) = placed.of(&ways, || self.cell(chunks, &ways)) else {
                     return Ok(None);
                 };
-                let at = match self.current {
-                    true => of[0].to_vec(),
-                    false => of.concat(),
-                };
-                let form = self.row_form(&filing);
-                let cell = placed.entry((filing, at)).or_insert_with(|| PlacedLinks {
-                    rows: LinkRowsBuilder::new(self.width, form),
-                    is_record: !self.current,
-                    from: Vec::new(),
-                });
-                let stored: Vec<u64> = slots.iter().map(|(_, row)| *row).collect();
                 cell.rows
-                    .push(order, &stored)
+                    .push(*order, &rows)
                     .map_err(|_| self.no_ends(width))?;
                 cell.from.push(link);
             }
         }
-        Ok(Some((placed, beside)))
+        let beside = beside.into_iter();
+        let beside = beside.map(|(chunk, own)| (chunks[chunk as usize].to_vec(), own));
+        Ok(Some((placed.finish(), beside.collect())))
+    }
+
+    /// An empty cell for links with ends in these chunks, and where it is.
+    fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, PlacedLinks)> {
+        let of: Vec<&[i64]> = ways.iter().map(|at| chunks[*at as usize]).collect();
+        let (filing, at) = match self.current {
+            true => (self.offsets(&of)?, of.first()?.to_vec()),
+            false => (Filing::Crossing, of.concat()),
+        };
+        let cell = PlacedLinks {
+            rows: LinkRowsBuilder::new(self.width, self.row_form(&filing)),
+            is_record: !self.current,
+            from: Vec::new(),
+        };
+        Some(((filing, at), cell))
     }
 
     fn no_ends(&self, ends: usize) -> Refusal {
@@ -214,16 +230,18 @@ impl LinkForm {
     }
 
     /// In which orders the ends of a link between chunks are stored.
-    fn orders(&self, record: &[(u32, u64)]) -> Result<Vec<Permutation>, Refusal> {
+    fn orders(&self, record: &[(u32, u64)], orders: &mut Vec<Permutation>) -> Result<(), Refusal> {
         let wide = |_| self.no_ends(record.len());
         let identity = self.directed || (self.current && self.delta != Delta::INTRA);
         // From 0.9 on, links between levels have no copies.
         let copies = self.duplicate && !(self.current && self.delta != Delta::INTRA);
-        Ok(match (copies, identity) {
-            (true, _) => duplicates(record).map_err(wide)?.collect(),
-            (false, true) => vec![Permutation::identity(self.width)],
-            (false, false) => vec![Permutation::sorting(record).map_err(wide)?],
-        })
+        orders.clear();
+        match (copies, identity) {
+            (true, _) => orders.extend(duplicates(record).map_err(wide)?),
+            (false, true) => orders.push(Permutation::identity(self.width)),
+            (false, false) => orders.push(Permutation::sorting(record).map_err(wide)?),
+        }
+        Ok(())
     }
 
     fn row_form(&self, filing: &Filing) -> RowForm {

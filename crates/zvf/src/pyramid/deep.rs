@@ -2,9 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use zvf_build::coarsen::NONE;
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, level::LevelId};
+use zvf_query::CellLinks;
 
 use super::{
     build::Build,
@@ -13,8 +15,19 @@ use super::{
 };
 use crate::error::Error;
 
+/// Rows that are linked, by the chunks they are in.
+type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;
+
 /// Cells that are read at a time.
 const AT_ONCE: usize = 256;
+
+/// Links of some chunks, filed.
+#[derive(Default)]
+struct Deep {
+    cells: Vec<NewCell>,
+    count: u64,
+    crossing: u64,
+}
 
 impl Build<'_> {
     /// Links from levels before the one that this is made of, and back.
@@ -81,43 +94,32 @@ impl Build<'_> {
             let wanted = batch.iter().flat_map(|(_, own)| own.iter().copied());
             let wanted: Vec<usize> = wanted.collect();
             let mut read = session.read_links(&cells, &wanted).await?.into_iter();
-            let mut new: Vec<NewCell> = Vec::new();
-            for (_, group) in batch {
-                let mut pairs: BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>> =
-                    BTreeMap::new();
-                for links in read.by_ref().take(group.len()) {
-                    for ends in links.ends.chunks_exact(2) {
-                        let (Some(start), Some(middle)) = (
-                            links.chunks.get(ends[0].0 as usize),
-                            links.chunks.get(ends[1].0 as usize),
-                        ) else {
-                            continue;
-                        };
-                        let parents = self.tally.parents.get(middle);
-                        let row = usize::try_from(ends[1].1).ok();
-                        let parent = parents
-                            .zip(row)
-                            .and_then(|(parents, row)| parents.get(row).copied());
-                        let Some(parent) = parent.filter(|parent| *parent != NONE) else {
-                            continue;
-                        };
-                        let end = self.source.chunk_of(middle, &self.scale);
-                        let own = pairs.entry((start.clone(), end)).or_default();
-                        own.push((ends[0].1, u64::from(parent)));
-                    }
-                }
-                for ((start, end), mut pairs) in pairs {
+            let own = batch.iter().map(|(_, group)| group.len());
+            let own: Vec<Vec<CellLinks>> = own
+                .map(|cells| read.by_ref().take(cells).collect())
+                .collect();
+            let filed = own.par_iter().map(|links| {
+                let mut filed = Deep::default();
+                for ((start, end), mut pairs) in self.pairs(links) {
                     pairs.sort_unstable();
-                    count += pairs.len() as u64;
-                    crossing += if start == end { 0 } else { pairs.len() as u64 };
-                    file_pairs(&up, &start, &end, &pairs, shared.fine.arity, &mut new)?;
+                    filed.count += pairs.len() as u64;
+                    filed.crossing += if start == end { 0 } else { pairs.len() as u64 };
+                    let cells = &mut filed.cells;
+                    file_pairs(&up, &start, &end, &pairs, shared.fine.arity, cells)?;
                     if let Some(down) = &down {
                         let mut back: Vec<(u64, u64)> =
                             pairs.iter().map(|(a, b)| (*b, *a)).collect();
                         back.sort_unstable();
-                        file_pairs(down, &end, &start, &back, shared.coarse.arity, &mut new)?;
+                        file_pairs(down, &end, &start, &back, shared.coarse.arity, cells)?;
                     }
                 }
+                Ok(filed)
+            });
+            let mut new = Vec::new();
+            for filed in filed.collect::<Result<Vec<Deep>, Error>>()? {
+                count += filed.count;
+                crossing += filed.crossing;
+                new.extend(filed.cells);
             }
             self.put_cells(&shared, new, &ends, done).await?;
         }
@@ -129,5 +131,44 @@ impl Build<'_> {
         let arity = self.shared.coarse.arity;
         self.between.extend(down.map(|down| (down, arity, count)));
         Ok(())
+    }
+
+    /// First ends of links, and the parents of the others.
+    fn pairs(&self, links: &[CellLinks]) -> Pairs {
+        let mut pairs = Pairs::new();
+        for links in links {
+            self.add_pairs(links, &mut pairs);
+        }
+        pairs
+    }
+
+    fn add_pairs(&self, links: &CellLinks, pairs: &mut Pairs) {
+        // Most links have the chunks of the one before.
+        let of = |ends: &&[(u32, u64)]| (ends[0].0, ends[1].0);
+        let ends: Vec<&[(u32, u64)]> = links.ends.chunks_exact(2).collect();
+        for alike in ends.chunk_by(|a, b| of(a) == of(b)) {
+            let Some((start, middle)) = alike.first().map(of) else {
+                continue;
+            };
+            let (Some(start), Some(middle)) = (
+                links.chunks.get(start as usize),
+                links.chunks.get(middle as usize),
+            ) else {
+                continue;
+            };
+            let Some(parents) = self.tally.parents.get(middle) else {
+                continue;
+            };
+            let found = alike.iter().filter_map(|ends| {
+                let row = usize::try_from(ends[1].1).ok()?;
+                let parent = parents.get(row).filter(|parent| **parent != NONE)?;
+                Some((ends[0].1, u64::from(*parent)))
+            });
+            let mut found = found.peekable();
+            if found.peek().is_some() {
+                let end = self.source.chunk_of(middle, &self.scale);
+                pairs.entry((start.clone(), end)).or_default().extend(found);
+            }
+        }
     }
 }
