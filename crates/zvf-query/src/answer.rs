@@ -70,6 +70,14 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Objects of the vertices; of those that follow each other each once, as all
+    /// vertices of an object often do.
+    pub(crate) fn objects_met(&self) -> impl Iterator<Item = i64> + '_ {
+        let ids = self.object_ids.as_deref().unwrap_or_default();
+        ids.chunk_by(|a, b| a == b)
+            .filter_map(|same| same.first().copied())
+    }
+
     /// Keeps these vertices, in this order.
     pub(crate) fn keep_vertices(&mut self, rows: &[usize]) {
         self.positions.gather(rows);

@@ -3,6 +3,7 @@
 mod builder;
 mod graph;
 mod lost;
+mod numbered;
 mod put;
 mod region;
 mod row_map;
@@ -18,17 +19,18 @@ use zvf_model::{fetch::Fetch, grid::ChunkCoord, root::LinksConvention};
 use crate::{
     answer::Links,
     chunk::{Rows, Wish},
-    error::{Damage, QueryError},
-    links::{LinkCell, LinkSet, View},
+    error::QueryError,
+    links::{LinkCell, LinkRecords, LinkSet, View},
     missing::Ledger,
     plan::{Emit, Plan},
-    points::{Groups, is_over_budget},
+    points::Groups,
     schema::Schema,
 };
 
 use builder::LinkBuilder;
 use lost::Lost;
-use row_map::{Found, RowMap};
+use numbered::Numbering;
+use row_map::RowMap;
 
 /// Cells of links read at once.
 const CELLS_AT_ONCE: usize = 256;
@@ -146,7 +148,7 @@ impl<F: Fetch> Plan<'_, F> {
                     let done = core::mem::replace(&mut vertices, builder());
                     let mut answer = self.empty_answer();
                     done.finish(&mut answer);
-                    ids.extend(answer.object_ids.iter().flatten().copied());
+                    ids.extend(answer.objects_met());
                     answer.links = Some(no_links(work.set.as_ref()));
                     if emit(answer) == ControlFlow::Break(()) {
                         return Ok(());
@@ -157,7 +159,7 @@ impl<F: Fetch> Plan<'_, F> {
                 let done = core::mem::replace(&mut vertices, builder());
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
-                ids.extend(answer.object_ids.iter().flatten().copied());
+                ids.extend(answer.objects_met());
                 self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
                     .await?;
                 answer.links = Some(no_links(work.set.as_ref()));
@@ -183,60 +185,34 @@ impl<F: Fetch> Plan<'_, F> {
         let mut links = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
         let mut children = Vec::new();
         let mut lost = Lost::default();
+        let numbering = Numbering {
+            map: &map,
+            allowed: &allowed,
+            chunks: &chunks,
+            implied: work.implied,
+            ledger,
+        };
         let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
-        let mut rows = Vec::new();
         while let Some(set) = work.set.as_ref().filter(|_| !cells.is_empty()) {
             let (now, rest) = cells.split_at(at_once.min(cells.len()));
-            let read = match self.read_links(set, now, ledger).await {
-                // What does not fit is read in halves.
-                Err(error) if now.len() > 1 && is_over_budget(&error) => {
-                    at_once = now.len().div_ceil(2);
-                    continue;
-                }
-                read => read?,
-            };
-            cells = rest;
-            for records in read {
-                lost.add(&records);
-                let of_cell = map.chunks_of(&records);
-                let is_out = |chunk: &ChunkCoord| !allowed.allows(chunk);
-                let is_out: Vec<bool> = records.chunks.iter().map(is_out).collect();
-                for (at, ends) in records.ends.chunks(records.width.max(1)).enumerate() {
-                    if work.implied
-                        && let Some(child) = ends.first()
-                        && let Found::Row(row) = RowMap::find(&of_cell, &records, *child)
-                    {
-                        children.push(row);
-                    }
-                    rows.clear();
-                    for end in ends {
-                        let number = usize::try_from(end.0).unwrap_or(usize::MAX);
-                        if is_out.get(number) == Some(&true) {
-                            break;
-                        }
-                        match RowMap::find(&of_cell, &records, *end) {
-                            Found::Row(row) => rows.push(row),
-                            Found::Excluded => break,
-                            Found::Absent(fault) => {
-                                // What a damaged chunk took with it was said already.
-                                let is_damaged = |chunk: &ChunkCoord| {
-                                    !map.has(chunk) && chunks.binary_search(chunk).is_ok()
-                                };
-                                let chunk = records.chunk_of(*end);
-                                if !(ledger.keeps_going() && chunk.is_some_and(is_damaged)) {
-                                    let damage = Damage::new(&records.node, fault);
-                                    ledger.missing(damage)?;
-                                }
-                                break;
-                            }
-                        }
-                    }
-                    if rows.len() == records.width {
-                        links.push(&rows, Some((&records, at)));
-                    }
-                }
-                links.end_cell(&records)?;
+            let read = self.session.fetch_links(&self.level, set, now).await?;
+            // What does not fit is read in halves.
+            if now.len() > 1 && read.is_over_budget() {
+                at_once = now.len().div_ceil(2);
+                continue;
             }
+            // A row of links has a number for each end.
+            links.reserve(read.bytes() / size_of::<u64>());
+            let number = |records: LinkRecords| {
+                let numbered = numbering.number(&records)?;
+                Ok((records, numbered))
+            };
+            read.each(ledger, number, |(records, numbered)| {
+                lost.add(&records);
+                children.extend_from_slice(&numbered.children);
+                links.push_cell(&records, &numbered)
+            })?;
+            cells = rest;
             if !work.implied && links.size() >= most {
                 let done = core::mem::replace(
                     &mut links,
@@ -257,14 +233,12 @@ impl<F: Fetch> Plan<'_, F> {
             children.sort_unstable();
             let lost = lost.rows(&map);
             let mut stored = children.iter().peekable();
-            for (child, parent) in map.implied() {
-                let is_lost = lost.iter().any(|rows| rows.contains(&child));
-                while stored.next_if(|other| **other < child).is_some() {}
-                if !is_lost && stored.peek() != Some(&&child) {
-                    links.push(&[child, parent], None);
-                }
-            }
-            links.sort_by_child();
+            let implied = map.implied().filter(|(child, _)| {
+                let is_lost = lost.iter().any(|rows| rows.contains(child));
+                while stored.next_if(|other| *other < child).is_some() {}
+                !is_lost && stored.peek() != Some(&child)
+            });
+            links.weave(implied);
         }
         let mut last = self.empty_answer();
         self.vertices(schema, work.shows_objects).finish(&mut last);

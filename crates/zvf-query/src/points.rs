@@ -97,7 +97,7 @@ impl<F: Fetch> Plan<'_, F> {
                     let done = core::mem::replace(&mut vertices, builder());
                     let mut answer = self.empty_answer();
                     done.finish(&mut answer);
-                    ids.extend(answer.object_ids.iter().flatten().copied());
+                    ids.extend(answer.objects_met());
                     if emit(answer) == ControlFlow::Break(()) {
                         return Ok(());
                     }
@@ -106,7 +106,7 @@ impl<F: Fetch> Plan<'_, F> {
             if left == 0 || groups.is_done() {
                 let mut answer = self.empty_answer();
                 vertices.finish(&mut answer);
-                ids.extend(answer.object_ids.iter().flatten().copied());
+                ids.extend(answer.objects_met());
                 self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
                     .await?;
                 let _ = emit(answer);

@@ -10,6 +10,8 @@ use crate::{
     links::{LinkRecords, LinkSet},
 };
 
+use super::numbered::Numbered;
+
 /// Links on their way into an answer.
 pub(super) struct LinkBuilder {
     pub(super) width: usize,
@@ -39,10 +41,6 @@ impl LinkBuilder {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.ends.len().checked_div(self.width).unwrap_or(0)
-    }
-
     /// Bytes of its ends and their attributes.
     pub(super) fn size(&self) -> u64 {
         let columns = self.columns.iter().map(|(_, column)| column.size());
@@ -50,26 +48,25 @@ impl LinkBuilder {
         u64::try_from(columns.fold(ends, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
-    /// Appends a link; its attributes come with [`end_cell`](Self::end_cell).
-    pub(super) fn push(&mut self, ends: &[u64], record: Option<(&LinkRecords, usize)>) {
-        self.ends.extend_from_slice(ends);
-        let at = record.map(|(_, at)| at);
-        if self.columns.is_empty() {
-            return;
-        }
-        match record {
-            Some(_) => self.waiting.push((Some(0), at)),
-            None => self
-                .columns
-                .iter_mut()
-                .for_each(|(_, column)| column.skip(1)),
-        }
+    /// Makes room, as growing copies all there is.
+    pub(super) fn reserve(&mut self, ends: usize) {
+        self.ends.reserve(ends);
     }
 
-    /// The attributes of the links of a cell.
-    pub(super) fn end_cell(&mut self, records: &LinkRecords) -> Result<(), QueryError> {
-        let waiting = core::mem::take(&mut self.waiting);
-        let places: Vec<Option<usize>> = waiting.into_iter().map(|(_, at)| at).collect();
+    /// Appends links of a cell, and their attributes.
+    pub(super) fn push_cell(
+        &mut self,
+        records: &LinkRecords,
+        links: &Numbered,
+    ) -> Result<(), QueryError> {
+        self.ends.extend_from_slice(&links.ends);
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        let places: Vec<Option<usize>> = match &links.records {
+            Some(some) => some.iter().copied().map(Some).collect(),
+            None => (0..records.len()).map(Some).collect(),
+        };
         for (number, column) in &mut self.columns {
             let cell: Option<&CellRows> = records.attributes.get(*number).and_then(Option::as_ref);
             let pushed = column.push_places(cell, &places);
@@ -118,23 +115,54 @@ impl LinkBuilder {
 
     /// Links by their first end, those of one end as they came.
     pub(super) fn sort_by_child(&mut self) {
+        let links = self.ends.chunks_exact(self.width.max(1));
+        if !links.is_sorted_by_key(|ends| ends.first().copied()) {
+            self.weave(core::iter::empty());
+        }
+    }
+
+    /// Links by their first end, those of one end as they came, among others of two
+    /// ends that have that order.
+    pub(super) fn weave(&mut self, others: impl Iterator<Item = (u64, u64)>) {
         let width = self.width.max(1);
-        let child = |link: &usize| self.ends.get(link.saturating_mul(width)).copied();
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        if order.is_sorted_by_key(child) {
-            return;
+        let own = core::mem::take(&mut self.ends);
+        let links: Vec<&[u64]> = own.chunks_exact(width).collect();
+        let child = |link: &usize| links.get(*link).and_then(|ends| ends.first());
+        let mut order: Vec<usize> = (0..links.len()).collect();
+        if !order.is_sorted_by_key(child) {
+            order.sort_by_key(child);
         }
-        order.sort_by_key(child);
-        let mut ends = Vec::with_capacity(self.ends.len());
-        for link in &order {
-            let start = link.saturating_mul(width);
-            let of_link = self.ends.get(start..start.saturating_add(width));
-            ends.extend_from_slice(of_link.unwrap_or_default());
+        let mut others = others.peekable();
+        let most = others.size_hint().1.unwrap_or(0).saturating_mul(2);
+        self.ends.reserve_exact(own.len().saturating_add(most));
+        // Where the links of the answer are, those after the own are others.
+        let mut places = Vec::new();
+        let (has_columns, mut next) = (!self.columns.is_empty(), links.len());
+        let mut own = order.iter().peekable();
+        while others.peek().is_some() || own.peek().is_some() {
+            let is_other = match (others.peek(), own.peek().and_then(|link| child(link))) {
+                (Some((other, _)), Some(child)) => other < child,
+                (other, _) => other.is_some(),
+            };
+            let place = if is_other {
+                self.ends
+                    .extend(others.next().map(<[u64; 2]>::from).into_iter().flatten());
+                next = next.saturating_add(1);
+                next.saturating_sub(1)
+            } else {
+                let link = own.next().copied().unwrap_or_default();
+                self.ends
+                    .extend_from_slice(links.get(link).copied().unwrap_or_default());
+                link
+            };
+            if has_columns {
+                places.push(place);
+            }
         }
-        self.ends = ends;
-        self.columns
-            .iter_mut()
-            .for_each(|(_, column)| column.gather(&order));
+        for (_, column) in &mut self.columns {
+            column.skip(next.saturating_sub(links.len()));
+            column.gather(&places);
+        }
     }
 
     pub(super) fn finish(self, answer: &mut Answer) {

@@ -157,7 +157,7 @@ impl<F: Fetch> Plan<'_, F> {
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
-        let ids = answer.object_ids.iter().flatten().copied().collect();
+        let ids = answer.objects_met().collect();
         self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
             .await?;
         builder.finish(&mut answer);

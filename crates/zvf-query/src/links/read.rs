@@ -1,9 +1,12 @@
 //! Reading cells of links.
 
+use std::sync::{Arc, Mutex};
+
 use bytes::Bytes;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, Fetched, Wanted},
+    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
     grid::ChunkCoord,
     key::Key,
     layout::Part,
@@ -15,9 +18,12 @@ use crate::{
     error::{Damage, Fault, QueryError},
     family::Family,
     fragments::FragmentTable,
-    level::{Level, Session},
+    level::{Level, Session, lock},
     missing::Ledger,
 };
+
+/// Cells of which the records are there at a time.
+const CELLS_AT_A_TIME: usize = 16;
 
 type Answer = Result<Option<Fetched>, FetchError>;
 
@@ -30,12 +36,58 @@ struct Asked<'a, A> {
     values: Vec<Option<usize>>,
 }
 
+/// Cells that were read, and are not decoded yet.
+pub(crate) struct FetchedLinks<'s, A> {
+    asked: Vec<Asked<'s, A>>,
+    fragments: Option<Arc<Family<A>>>,
+    answers: Vec<Mutex<Answer>>,
+}
+
+impl<A: CellSource> FetchedLinks<'_, A> {
+    /// Bytes of payloads of links.
+    pub(crate) fn bytes(&self) -> usize {
+        let links = self.asked.iter().filter_map(|asked| asked.links);
+        let bytes = links.map(|slot| match self.answers.get(slot) {
+            Some(answer) => lock(answer).as_ref().map_or(0, |answer| {
+                answer.as_ref().map_or(0, |fetched| fetched.bytes.len())
+            }),
+            None => 0,
+        });
+        bytes.sum()
+    }
+
+    /// Whether some did not fit into memory.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        let over = |answer: &Mutex<Answer>| match &*lock(answer) {
+            Err(error) => error.problem == FetchProblem::OverBudget,
+            Ok(_) => false,
+        };
+        self.answers.iter().any(over)
+    }
+
+    /// Decodes all cells on all cores, does `work` with each there, and gives what
+    /// comes of it in order. Of few cells the records are there at a time.
+    pub(crate) fn each<T: Send>(
+        self,
+        ledger: &Ledger,
+        work: impl Fn(LinkRecords) -> Result<T, QueryError> + Sync,
+        mut give: impl FnMut(T) -> Result<(), QueryError>,
+    ) -> Result<(), QueryError> {
+        let fragments = self.fragments.as_deref();
+        for some in self.asked.chunks(CELLS_AT_A_TIME) {
+            let some = some.par_iter();
+            let done = some.map(|asked| work(finish(asked, fragments, &self.answers, ledger)?));
+            for done in done.collect::<Vec<_>>() {
+                give(done?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl<F: Fetch> Session<'_, F> {
     /// Reads these cells, in this order: one round trip. A damaged one has no
     /// records and damaged attributes no values, if the ledger lets them pass.
-    ///
-    /// Links of padded arrays take the level, whose fragments of links say how
-    /// many rows are used.
     pub(crate) async fn link_cells(
         &self,
         level: &Level<F::Array>,
@@ -43,6 +95,35 @@ impl<F: Fetch> Session<'_, F> {
         cells: &[usize],
         ledger: &Ledger,
     ) -> Result<Vec<LinkRecords>, QueryError> {
+        let fetched = self.fetch_links(level, set, cells).await?;
+        let budget = self.fetch.budget();
+        let mut bytes = 0_u64;
+        let mut read = Vec::with_capacity(cells.len());
+        fetched.each(ledger, Ok, |records: LinkRecords| {
+            bytes = bytes.saturating_add(records.size());
+            if bytes > budget {
+                return Err(QueryError::OverBudget {
+                    what: "links",
+                    bytes,
+                    budget,
+                });
+            }
+            read.push(records);
+            Ok(())
+        })?;
+        Ok(read)
+    }
+
+    /// The same, without decoding them.
+    ///
+    /// Links of padded arrays take the level, whose fragments of links say how
+    /// many rows are used.
+    pub(crate) async fn fetch_links<'s>(
+        &self,
+        level: &Level<F::Array>,
+        set: &'s LinkSet<F::Array>,
+        cells: &[usize],
+    ) -> Result<FetchedLinks<'s, F::Array>, QueryError> {
         let padded = set.sources.iter();
         let padded = padded
             .clone()
@@ -82,27 +163,16 @@ impl<F: Fetch> Session<'_, F> {
                 values,
             });
         }
-        let mut answers = if wanted.is_empty() {
+        let answers = if wanted.is_empty() {
             Vec::new()
         } else {
             self.fetch.cells(&wanted).await
         };
-        let budget = self.fetch.budget();
-        let mut bytes = 0_u64;
-        let mut read = Vec::with_capacity(asked.len());
-        for asked in asked {
-            let records = finish(&asked, fragments.as_deref(), &mut answers, ledger)?;
-            bytes = bytes.saturating_add(records.size());
-            if bytes > budget {
-                return Err(QueryError::OverBudget {
-                    what: "links",
-                    bytes,
-                    budget,
-                });
-            }
-            read.push(records);
-        }
-        Ok(read)
+        Ok(FetchedLinks {
+            asked,
+            fragments,
+            answers: answers.into_iter().map(Mutex::new).collect(),
+        })
     }
 }
 
@@ -120,7 +190,7 @@ pub(super) fn want<A: CellSource>(cells: &Cells<A>, at: &ChunkCoord) -> Option<W
 fn finish<A: CellSource>(
     asked: &Asked<'_, A>,
     fragments: Option<&Family<A>>,
-    answers: &mut [Answer],
+    answers: &[Mutex<Answer>],
     ledger: &Ledger,
 ) -> Result<LinkRecords, QueryError> {
     let (source, cell) = (asked.source, asked.cell);
@@ -168,7 +238,7 @@ fn finish<A: CellSource>(
 fn links<A: CellSource>(
     asked: &Asked<'_, A>,
     fragments: Option<&Family<A>>,
-    answers: &mut [Answer],
+    answers: &[Mutex<Answer>],
 ) -> Result<LinkRecords, Damage> {
     let (source, cell) = (asked.source, asked.cell);
     let node = node_of(&source.cells);
@@ -208,7 +278,7 @@ fn links<A: CellSource>(
 
 /// The answer of a slot; `None` for what may be and is absent.
 fn take(
-    answers: &mut [Answer],
+    answers: &[Mutex<Answer>],
     slot: usize,
     key: &Key,
     at: &ChunkCoord,
@@ -216,8 +286,8 @@ fn take(
 ) -> Result<Option<Bytes>, Damage> {
     // Each slot is taken once.
     let answer = answers
-        .get_mut(slot)
-        .map(|answer| core::mem::replace(answer, Ok(None)));
+        .get(slot)
+        .map(|answer| core::mem::replace(&mut *lock(answer), Ok(None)));
     let fault = match answer {
         Some(Ok(Some(fetched))) => return Ok(Some(fetched.bytes)),
         Some(Ok(None)) if optional => return Ok(None),
