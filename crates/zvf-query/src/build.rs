@@ -16,7 +16,7 @@ use crate::{
     error::Fault,
     filter::ColumnView,
     predicate::{Cell, Number, Scope, Values as ColumnValues},
-    vertices::{Run, Runs},
+    vertices::{Copying, Room, Run, Runs},
 };
 
 pub(crate) use finished::FinishedView;
@@ -39,8 +39,23 @@ pub(crate) fn push_runs(
     to_little(out, start, dtype);
 }
 
+/// Copies rows of `bytes` to where there is room for them, little-endian.
+pub(crate) fn copy_runs(to: &mut [u8], vertices: &Runs, dtype: Dtype, columns: u32, bytes: &[u8]) {
+    let row = row_size(dtype, columns);
+    let mut rest = &mut *to;
+    for run in vertices.runs() {
+        let from = rows_at(bytes, row, run.places());
+        let (own, after) = rest.split_at_mut(run.len.saturating_mul(row).min(rest.len()));
+        if own.len() == from.len() {
+            own.copy_from_slice(from);
+        }
+        rest = after;
+    }
+    to_little(to, 0, dtype);
+}
+
 /// Bytes of a row of so many columns.
-fn row_size(dtype: Dtype, columns: u32) -> usize {
+pub(crate) fn row_size(dtype: Dtype, columns: u32) -> usize {
     let columns = usize::try_from(columns).unwrap_or(usize::MAX);
     dtype.size().saturating_mul(columns)
 }
@@ -97,7 +112,8 @@ impl ColumnBuilder {
     /// Bytes of its values.
     pub(crate) fn size(&self) -> usize {
         let codes = self.codes.len().saturating_mul(size_of::<u32>());
-        self.bytes.len().saturating_add(codes)
+        let values = self.rows.saturating_mul(self.row_size());
+        self.bytes.len().min(values).saturating_add(codes)
     }
 
     /// Bytes of a row as the attribute declares it.
@@ -150,6 +166,38 @@ impl ColumnBuilder {
         };
         let is_same = |cell: Option<&CellRows>| cell.is_some_and(|cell| cell.columns == width);
         (width > 0 && cells.all(is_same)).then_some(width)
+    }
+
+    /// The same for cells that come behind the rows there are, if these are all there.
+    pub(crate) fn width_with<'c>(
+        &self,
+        cells: impl Iterator<Item = Option<&'c CellRows>>,
+    ) -> Option<u32> {
+        let width = self.width_of(cells)?;
+        let is_same = self.columns.is_none_or(|columns| columns == width);
+        (is_same && !self.any_missing).then_some(width)
+    }
+
+    /// Where the rows of cells go that come behind those there are.
+    pub(crate) fn push_all<'a>(
+        &'a mut self,
+        columns: u32,
+        room: Room,
+        parts: impl Iterator<Item = (&'a [u8], &'a Runs)>,
+    ) -> Vec<Copying<'a>> {
+        self.columns = Some(columns);
+        let dtype = self.metadata.dtype;
+        room.make(&mut self.bytes, row_size(dtype, columns));
+        self.there(room.rows.saturating_sub(room.before));
+        Copying::of(&mut self.bytes, room.before, (dtype, columns), parts)
+    }
+
+    /// Gives back room that is not used.
+    pub(crate) fn settle(&mut self) {
+        if self.words.is_none() {
+            let bytes = self.rows.saturating_mul(self.row_size());
+            self.bytes.truncate(bytes);
+        }
     }
 
     /// Takes the rows of runs out of cells of so many columns, when there are none yet.

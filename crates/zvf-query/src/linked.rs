@@ -23,7 +23,7 @@ use crate::{
     links::{LinkCell, LinkRecords, LinkSet, View},
     missing::Ledger,
     plan::{Emit, Plan},
-    points::Groups,
+    points::{Groups, portions},
     schema::Schema,
 };
 
@@ -130,20 +130,25 @@ impl<F: Fetch> Plan<'_, F> {
         let builder = || self.vertices(schema, work.shows_objects);
         let mut map = RowMap::default();
         let mut vertices = builder();
-        let most = self.batch_size();
+        let mut most = self.batch_size();
         let mut ids = BTreeSet::new();
         loop {
-            let rows = group.iter().flatten().map(|chunk| chunk.held.rows());
-            vertices.reserve(rows.fold(0, u64::saturating_add), most);
-            for chunk in group.iter().flatten() {
-                let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
-                let all = chunk.runs();
-                if let Some(set) = &work.set {
-                    set.note_fragments(&chunk.chunk, chunk.fragments.len(), ledger);
+            for portion in portions(&group, vertices.row_size(), most) {
+                for chunk in portion.iter().flatten() {
+                    if let Some(set) = &work.set {
+                        set.note_fragments(&chunk.chunk, chunk.fragments.len(), ledger);
+                    }
+                    map.add(chunk, &chunk.runs(), work.implied);
                 }
-                map.add(chunk, &all, work.implied);
-                let object = |fragment| owners.id(fragment, objects.as_deref());
-                vertices.push(schema, chunk, &all, object, ledger)?;
+                let expected = self.expected(schema, portion, chunks.len());
+                if !vertices.push_chunks(schema, portion, expected) {
+                    vertices.reserve(expected);
+                    for chunk in portion.iter().flatten() {
+                        let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+                        let object = |fragment| owners.id(fragment, objects.as_deref());
+                        vertices.push(schema, chunk, &chunk.runs(), object, ledger)?;
+                    }
+                }
                 if vertices.size() >= most {
                     let done = core::mem::replace(&mut vertices, builder());
                     let mut answer = self.empty_answer();
@@ -163,6 +168,10 @@ impl<F: Fetch> Plan<'_, F> {
                 self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
                     .await?;
                 answer.links = Some(no_links(work.set.as_ref()));
+                // What is in one piece is within the budget together.
+                if self.in_one {
+                    most = most.saturating_sub(answer.size());
+                }
                 if emit(answer) == ControlFlow::Break(()) {
                     return Ok(());
                 }

@@ -50,6 +50,8 @@ pub(crate) struct Plan<'s, F: Fetch> {
     pub(crate) read: Names,
     /// What was read, for who looks further and further.
     pub(crate) kept: Option<Arc<Kept>>,
+    /// Whether the answer is wanted in one piece.
+    pub(crate) in_one: bool,
 }
 
 /// Chunks and links that were read already.
@@ -121,6 +123,7 @@ impl<'s, F: Fetch> Session<'s, F> {
             shown,
             read,
             kept: None,
+            in_one: false,
         })
     }
 

@@ -29,6 +29,33 @@ use crate::{
 const CHUNKS_AT_ONCE: usize = 256;
 /// Bytes of an answer that are handed on at once, at most.
 const MOST_AT_ONCE: u64 = 64 << 20;
+/// Bytes of positions that room is made for before they come.
+const MOST_ROOM: u64 = 8 << 30;
+/// Bytes of vertices that are put into an answer at once, by all cores.
+const PORTION: u64 = 8 << 20;
+
+/// Chunks of a group, some at a time: of vertices that take so many bytes each, and
+/// are handed on when they take `most`.
+pub(crate) fn portions(
+    group: &[Option<Chunk>],
+    row: u64,
+    most: u64,
+) -> impl Iterator<Item = &[Option<Chunk>]> {
+    let most = PORTION.min(most / 2);
+    let mut rest = group;
+    core::iter::from_fn(move || {
+        let mut bytes = 0_u64;
+        let count = rest.iter().take_while(|chunk| {
+            let rows = chunk.as_ref().map_or(0, |chunk| chunk.held.rows());
+            let is_first = bytes == 0;
+            bytes = bytes.saturating_add(rows.saturating_mul(row));
+            is_first || bytes <= most
+        });
+        let (now, later) = rest.split_at_checked(count.count())?;
+        rest = later;
+        (!now.is_empty()).then_some(now)
+    })
+}
 
 impl<F: Fetch> Plan<'_, F> {
     /// Vertices in the region for which the filter holds. One round trip, two
@@ -78,21 +105,25 @@ impl<F: Fetch> Plan<'_, F> {
         let builder = || self.vertices(&schema, shows_objects);
         let mut vertices = builder();
         let mut left = self.query.limit.unwrap_or(u64::MAX);
+        let is_all = self.area.is_none() && filter.predicate.is_none() && left == u64::MAX;
         let most = self.batch_size();
         let mut ids = BTreeSet::new();
         loop {
-            if self.area.is_none() && filter.predicate.is_none() {
-                let rows = group.iter().flatten().map(|chunk| chunk.held.rows());
-                vertices.reserve(rows.fold(0, u64::saturating_add), most);
-            }
-            for chunk in group.iter().flatten() {
-                let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
-                let mut selected = chunk.runs();
-                self.retain_selected(&schema, chunk, &mut selected, &filter, &owners)?;
-                selected.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-                left = left.saturating_sub(u64::try_from(selected.len()).unwrap_or(u64::MAX));
-                let object = |fragment| owners.id(fragment, objects.as_deref());
-                vertices.push(&schema, chunk, &selected, object, ledger)?;
+            for portion in portions(&group, vertices.row_size(), most) {
+                let all = is_all.then(|| self.expected(&schema, portion, chunks.len()));
+                if !all.is_some_and(|expected| vertices.push_chunks(&schema, portion, expected)) {
+                    vertices.reserve(all.unwrap_or(0));
+                    for chunk in portion.iter().flatten() {
+                        let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+                        let mut selected = chunk.runs();
+                        self.retain_selected(&schema, chunk, &mut selected, &filter, &owners)?;
+                        selected.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                        let count = u64::try_from(selected.len()).unwrap_or(u64::MAX);
+                        left = left.saturating_sub(count);
+                        let object = |fragment| owners.id(fragment, objects.as_deref());
+                        vertices.push(&schema, chunk, &selected, object, ledger)?;
+                    }
+                }
                 if vertices.size() >= most {
                     let done = core::mem::replace(&mut vertices, builder());
                     let mut answer = self.empty_answer();
@@ -185,7 +216,32 @@ impl<F: Fetch> Plan<'_, F> {
 
     /// Bytes of positions handed on at once.
     pub(crate) fn batch_size(&self) -> u64 {
-        (self.session.fetch.budget() / 8).clamp(1, MOST_AT_ONCE)
+        let budget = self.session.fetch.budget();
+        match self.in_one {
+            true => budget.max(1),
+            false => (budget / 8).clamp(1, MOST_AT_ONCE),
+        }
+    }
+
+    /// How many vertices a piece of the answer may have when all of the level is given,
+    /// by what some of its chunks have. A guess: metadata can say what they like.
+    pub(crate) fn expected(
+        &self,
+        schema: &Schema<F::Array>,
+        some: &[Option<Chunk>],
+        chunks: usize,
+    ) -> usize {
+        let rows = some.iter().flatten().map(|chunk| chunk.held.rows());
+        let rows = rows.fold(0, u64::saturating_add);
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let alike = rows.saturating_mul(count(chunks).div_ceil(count(some.len()).max(1)));
+        let all = match self.level.metadata.vertex_count {
+            Some(count) => count.min(alike.saturating_mul(8)),
+            None => alike,
+        };
+        // A piece is given once it has become that large.
+        let most = self.batch_size().min(MOST_ROOM) / schema.row().max(1);
+        usize::try_from(all.min(most.saturating_add(rows))).unwrap_or(0)
     }
 }
 

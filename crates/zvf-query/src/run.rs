@@ -59,8 +59,8 @@ impl<F: Fetch> Session<'_, F> {
     pub async fn query(&self, query: &Query) -> Result<Answer, QueryError> {
         let budget = self.fetch.budget();
         let mut whole = Whole::default();
-        let outcome = self.batches(query, |batch| whole.take(batch, budget));
-        let outcome = outcome.await?;
+        let mut take = |batch| whole.take(batch, budget);
+        let outcome = self.give(query, true, &mut take).await?;
         let mut answer = whole.finish()?.unwrap_or_default();
         answer.level = finest(&outcome.levels).unwrap_or(answer.level);
         answer.levels = outcome.levels;
@@ -87,7 +87,17 @@ impl<F: Fetch> Session<'_, F> {
         query: &Query,
         mut each: impl FnMut(Answer) -> ControlFlow<()> + Send,
     ) -> Result<Outcome, QueryError> {
-        let outcome = self.ask(query, &mut each).await;
+        self.give(query, false, &mut each).await
+    }
+
+    /// What a query selects, in one piece where nothing else is against it.
+    async fn give(
+        &self,
+        query: &Query,
+        in_one: bool,
+        each: &mut (impl FnMut(Answer) -> ControlFlow<()> + Send),
+    ) -> Result<Outcome, QueryError> {
+        let outcome = self.ask(query, in_one, each).await;
         match outcome {
             Err(error) => Err(self.advised(query, error).await),
             outcome => outcome,
@@ -112,6 +122,7 @@ impl<F: Fetch> Session<'_, F> {
     async fn ask(
         &self,
         query: &Query,
+        in_one: bool,
         each: &mut (impl FnMut(Answer) -> ControlFlow<()> + Send),
     ) -> Result<Outcome, QueryError> {
         let ledger = Ledger::new(query.keep_going);
@@ -120,7 +131,8 @@ impl<F: Fetch> Session<'_, F> {
         let levels = match chosen.most {
             None => {
                 let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
-                self.draw(query, drawing, &ledger, &mut each).await?
+                self.draw(query, in_one, drawing, &ledger, &mut each)
+                    .await?
             }
             Some(most) => {
                 let (kept, levels) = self
@@ -146,6 +158,7 @@ impl<F: Fetch> Session<'_, F> {
     async fn draw(
         &self,
         query: &Query,
+        in_one: bool,
         drawing: &[Part],
         ledger: &Ledger,
         each: &mut (dyn FnMut(Answer) -> ControlFlow<()> + Send),
@@ -158,7 +171,8 @@ impl<F: Fetch> Session<'_, F> {
             query.limit = left;
             let before = first_row;
             let (mut groups, mut is_over) = (None, false);
-            let plan = self.plan(&query).await?;
+            let mut plan = self.plan(&query).await?;
+            plan.in_one = in_one;
             if let (Some(ids), 0) = (&query.groups, at) {
                 groups = Some(plan.asked_groups(ids, ledger).await?);
             }
@@ -234,7 +248,7 @@ impl<F: Fetch> Session<'_, F> {
                     false => ControlFlow::Continue(()),
                 }
             };
-            let mut levels = self.draw(asked, drawing, &own, &mut keep).await?;
+            let mut levels = self.draw(asked, false, drawing, &own, &mut keep).await?;
             if vertices <= most && is_limited {
                 let mut keep = |batch: Answer| {
                     bytes = bytes.saturating_add(batch.size());
@@ -244,7 +258,7 @@ impl<F: Fetch> Session<'_, F> {
                         false => ControlFlow::Continue(()),
                     }
                 };
-                levels = self.draw(query, drawing, &own, &mut keep).await?;
+                levels = self.draw(query, false, drawing, &own, &mut keep).await?;
             }
             if bytes > budget {
                 return Err(over_budget(bytes, budget));

@@ -1,5 +1,7 @@
 //! Vertices on their way from chunks into an answer.
 
+mod bulk;
+
 use core::ops::Range;
 
 use zvf_model::{fetch::CellSource, grid::ChunkCoord};
@@ -15,6 +17,8 @@ use crate::{
     paths::Loaded,
     schema::{Names, Schema},
 };
+
+pub(crate) use bulk::{Copying, Room};
 
 /// A vertex of a chunk, as one of its fragments names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,6 +276,8 @@ pub(crate) struct VertexBuilder {
     /// Chunk and row of each, when somebody follows links from there.
     origins: Option<Vec<(ChunkCoord, u64)>>,
     rows: usize,
+    /// Whether columns have more rows, which are room for others.
+    has_room: bool,
 }
 
 impl VertexBuilder {
@@ -294,6 +300,7 @@ impl VertexBuilder {
             object_ids: objects.then(Vec::new),
             origins: None,
             rows: 0,
+            has_room: false,
         }
     }
 
@@ -313,20 +320,28 @@ impl VertexBuilder {
         let columns = columns.map(|(_, column)| column.size());
         let ids = self.object_ids.as_ref().map_or(0, Vec::len);
         let ids = ids.saturating_mul(size_of::<i64>());
-        let rows = self.positions.bytes.len().saturating_add(ids);
+        let positions = self.rows.saturating_mul(self.positions.row_size());
+        let rows = positions.saturating_add(ids);
         u64::try_from(columns.fold(rows, usize::saturating_add)).unwrap_or(u64::MAX)
     }
 
-    /// Makes room for so many vertices, up to so many bytes of them.
-    pub(crate) fn reserve(&mut self, vertices: u64, most: u64) {
+    /// Bytes of a vertex in all columns, as they are declared.
+    pub(crate) fn row_size(&self) -> u64 {
+        let columns = self.vertex.iter().chain(&self.fragment);
+        let columns = columns.map(|(_, column)| column.declared_size());
+        let id = self.object_ids.as_ref().map_or(0, |_| size_of::<i64>());
+        let row = self.positions.row_size().saturating_add(id);
+        u64::try_from(columns.fold(row, usize::saturating_add)).unwrap_or(u64::MAX)
+    }
+
+    /// Makes room for so many vertices in all.
+    pub(crate) fn reserve(&mut self, vertices: usize) {
+        self.settle();
+        let more = vertices.saturating_sub(self.rows);
         let row = self.positions.row_size();
-        let bytes = |row: usize| {
-            let bytes = vertices.saturating_mul(u64::try_from(row).unwrap_or(u64::MAX));
-            usize::try_from(bytes.min(most)).unwrap_or(0)
-        };
-        self.positions.bytes.reserve(bytes(row));
+        self.positions.bytes.reserve(more.saturating_mul(row));
         for (_, builder) in &mut self.vertex {
-            builder.reserve(bytes(builder.declared_size()));
+            builder.reserve(more.saturating_mul(builder.declared_size()));
         }
     }
 
@@ -339,6 +354,7 @@ impl VertexBuilder {
         object: impl Fn(u32) -> i64,
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
+        self.settle();
         let rows = self.rows.saturating_add(vertices.len());
         push_runs(
             &mut self.positions.bytes,
@@ -434,6 +450,7 @@ impl VertexBuilder {
 
     /// Appends a vertex between others, which are rows put in before.
     pub(crate) fn blend(&mut self, position: &[f64], rows: &[(usize, f64)]) {
+        self.settle();
         let kind = self.positions.kind;
         let bytes = position.iter().flat_map(|value| match kind {
             zvf_format::numeric::Kind::Float32 | zvf_format::numeric::Kind::Float64 => {
@@ -465,6 +482,7 @@ impl VertexBuilder {
 
     /// Keeps these rows, in this order.
     pub(crate) fn gather(&mut self, rows: &[usize]) {
+        self.settle();
         let mut bytes = Vec::new();
         let size = self.positions.row_size();
         bytes.reserve(rows.len().saturating_mul(size));
@@ -493,7 +511,8 @@ impl VertexBuilder {
     }
 
     /// Puts the columns into an answer.
-    pub(crate) fn finish(self, answer: &mut Answer) {
+    pub(crate) fn finish(mut self, answer: &mut Answer) {
+        self.settle();
         answer.positions = self.positions;
         answer.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
         answer.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();
