@@ -24,6 +24,7 @@ mod chunk;
 mod closest;
 mod composite;
 mod coordinates;
+mod cores;
 mod cut;
 mod drill;
 mod error;

@@ -485,12 +485,17 @@ impl VertexFilter<'_> {
         };
         let places: Vec<_> = entries.iter().map(|entry| Some(entry.place)).collect();
         let fragment = |entry: &Entry| usize::try_from(entry.fragment).ok();
-        let fragments: Vec<_> = entries.iter().map(fragment).collect();
         let owner = |entry: &Entry| match owners.of(entry.fragment) {
             Owner::One(row) => Some(row),
             _ => None,
         };
-        let objects: Vec<_> = entries.iter().map(owner).collect();
+        let (mut fragments, mut objects) = (Vec::new(), Vec::new());
+        if !schema.fragment.is_empty() {
+            fragments.extend(entries.iter().map(fragment));
+        }
+        if !self.object_columns.is_empty() {
+            objects.extend(entries.iter().map(owner));
+        }
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for (scope, attributes, cells, places) in [
             (Scope::Vertex, &schema.vertex, &chunk.vertex, &places),

@@ -14,6 +14,7 @@ use zvf_model::{
 
 use crate::{
     chunk::{Chunk, Rows, Wish},
+    cores::on_cores,
     error::{Damage, Fault, QueryError},
     family::child,
     geometry::Primitive,
@@ -29,6 +30,8 @@ use crate::{
 const CHUNKS_AT_ONCE: usize = 256;
 /// Bytes of an answer that are handed on at once, at most.
 const MOST_AT_ONCE: u64 = 64 << 20;
+/// Vertices a filter is asked about at once: what is made for that stays in the cache.
+const ENTRIES_AT_ONCE: usize = 1 << 12;
 /// Bytes of positions that room is made for before they come.
 const MOST_ROOM: u64 = 8 << 30;
 /// Bytes of vertices that are put into an answer at once, by all cores.
@@ -113,10 +116,16 @@ impl<F: Fetch> Plan<'_, F> {
                 let all = is_all.then(|| self.expected(&schema, portion, chunks.len()));
                 if !all.is_some_and(|expected| vertices.push_chunks(&schema, portion, expected)) {
                     vertices.reserve(all.unwrap_or(0));
-                    for chunk in portion.iter().flatten() {
+                    let chunks: Vec<&Chunk> = portion.iter().flatten().collect();
+                    let bytes = chunks.iter().map(|chunk| chunk.positions.len()).sum();
+                    let selected = on_cores(chunks, bytes, |chunk| {
                         let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
                         let mut selected = chunk.runs();
                         self.retain_selected(&schema, chunk, &mut selected, &filter, &owners)?;
+                        Ok::<_, QueryError>((chunk, owners, selected))
+                    });
+                    for selected in selected {
+                        let (chunk, owners, mut selected) = selected?;
                         selected.truncate(usize::try_from(left).unwrap_or(usize::MAX));
                         let count = u64::try_from(selected.len()).unwrap_or(u64::MAX);
                         left = left.saturating_sub(count);
@@ -167,8 +176,15 @@ impl<F: Fetch> Plan<'_, F> {
             vertices.keep_places(&inside);
         }
         if filter.predicate.is_some() {
-            let entries: Vec<Entry> = vertices.entries().collect();
-            let holds = filter.holds(schema, chunk, &entries, owners)?;
+            let mut holds = Vec::with_capacity(vertices.len());
+            let mut some: Vec<Entry> = Vec::new();
+            let mut entries = vertices.entries().peekable();
+            while entries.peek().is_some() {
+                some.clear();
+                some.extend(entries.by_ref().take(ENTRIES_AT_ONCE));
+                holds.extend(filter.holds(schema, chunk, &some, owners)?);
+            }
+            drop(entries);
             vertices.keep_those(&holds);
         }
         Ok(())

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use zvf_format::path::Delta;
 use zvf_model::{
     fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
@@ -15,6 +14,7 @@ use zvf_model::{
 use super::{CellForm, Cells, LinkCell, LinkRecords, LinkSet, Source, decode};
 use crate::{
     chunk::{CellRows, value_rows},
+    cores::on_cores,
     error::{Damage, Fault, QueryError},
     family::Family,
     fragments::FragmentTable,
@@ -74,10 +74,12 @@ impl<A: CellSource> FetchedLinks<'_, A> {
         mut give: impl FnMut(T) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
         let fragments = self.fragments.as_deref();
+        let bytes = self.bytes();
         for some in self.asked.chunks(CELLS_AT_A_TIME) {
-            let some = some.par_iter();
-            let done = some.map(|asked| work(finish(asked, fragments, &self.answers, ledger)?));
-            for done in done.collect::<Vec<_>>() {
+            let done = on_cores(some.iter().collect(), bytes, |asked| {
+                work(finish(asked, fragments, &self.answers, ledger)?)
+            });
+            for done in done {
                 give(done?)?;
             }
         }

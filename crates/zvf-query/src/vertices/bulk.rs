@@ -1,12 +1,12 @@
 //! Vertices of many chunks, copied on all cores.
 
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use zvf_format::numeric::Dtype;
 
 use super::{Runs, VertexBuilder};
 use crate::{
     build::{copy_runs, row_size},
     chunk::Chunk,
+    cores::on_cores,
     schema::Schema,
 };
 
@@ -122,7 +122,8 @@ impl VertexBuilder {
             });
             all.extend(builder.push_all(width, room, parts));
         }
-        all.into_par_iter().for_each(Copying::run);
+        let bytes = all.iter().map(|copying| copying.to.len()).sum();
+        on_cores(all, bytes, Copying::run);
         self.rows = room.rows;
         self.has_room = true;
         true
