@@ -2,25 +2,26 @@
 
 mod finished;
 mod gather;
+mod view;
 
 use core::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use zvf_format::numeric::{ByteOrder, Dtype, Element, Kind, NumericRows, Value};
+use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 use zvf_model::array::CellAttribute;
 
 use crate::{
     answer::{Column, Rows, Values},
     chunk::CellRows,
     error::Fault,
-    filter::ColumnView,
-    predicate::{Cell, Number, Scope, Values as ColumnValues},
+    predicate::{Cell, Number},
     vertices::{Copying, Room, Run, Runs},
 };
 
 pub(crate) use finished::FinishedView;
 pub(crate) use gather::gather;
+pub(crate) use view::CellView;
 
 /// Appends rows of `bytes`, little-endian.
 pub(crate) fn push_runs(
@@ -493,128 +494,6 @@ pub(crate) fn cell_of(value: Option<Value>) -> Cell {
         Some(Value::Float(value)) => Cell::Number(Number::Float(value)),
         Some(Value::Complex { .. }) | None => Cell::Missing,
     }
-}
-
-/// An attribute of a chunk, by the places of its rows.
-pub(crate) struct CellView<'a> {
-    pub(crate) scope: Scope,
-    pub(crate) name: &'a str,
-    pub(crate) metadata: &'a CellAttribute,
-    pub(crate) words: Option<Arc<[String]>>,
-    pub(crate) cell: Option<&'a CellRows>,
-    /// For each row of the predicate, the row of the cell.
-    pub(crate) places: &'a [Option<usize>],
-}
-
-impl<'a> CellView<'a> {
-    pub(crate) fn new(
-        scope: Scope,
-        name: &'a str,
-        metadata: &'a CellAttribute,
-        cell: Option<&'a CellRows>,
-        places: &'a [Option<usize>],
-    ) -> Self {
-        let dictionary = metadata.dictionary.as_ref();
-        Self {
-            scope,
-            name,
-            metadata,
-            words: dictionary.map(|dictionary| words(&dictionary.categories)),
-            cell,
-            places,
-        }
-    }
-}
-
-impl ColumnView for CellView<'_> {
-    fn scope(&self) -> Scope {
-        self.scope
-    }
-
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn channels(&self) -> Option<u32> {
-        let CellAttribute {
-            row_shape,
-            channel_names,
-            ..
-        } = self.metadata;
-        let is_declared = row_shape.is_some() || channel_names.is_some();
-        let declared = || self.metadata.declared_columns().unwrap_or(1);
-        match (self.cell, &self.words) {
-            (_, Some(_)) => Some(1),
-            (Some(cell), None) => Some(cell.columns),
-            (None, None) if is_declared => Some(u32::try_from(declared()).unwrap_or(1)),
-            (None, None) => None,
-        }
-    }
-
-    fn values(&self) -> ColumnValues<'_> {
-        match (&self.words, self.metadata.dtype.kind()) {
-            (Some(words), _) => ColumnValues::Words(words.iter().map(String::as_str).collect()),
-            (None, Kind::Bool) => ColumnValues::Bool,
-            (None, _) => ColumnValues::Numbers,
-        }
-    }
-
-    fn value(&self, row: usize, channel: u32) -> Cell {
-        let place = self.places.get(row).copied().flatten();
-        let (Some(cell), Some(place)) = (self.cell, place) else {
-            return Cell::Missing;
-        };
-        let Ok(columns) = cell.columns.try_into() else {
-            return Cell::Missing;
-        };
-        let Ok(rows) = NumericRows::parse(&cell.bytes, self.metadata.dtype, columns) else {
-            return Cell::Missing;
-        };
-        let value = rows.value(place, channel);
-        let Some(words) = &self.words else {
-            return cell_of(value);
-        };
-        let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
-        let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
-        let code = value.and_then(|value| code_of(value, fill, count).ok().flatten());
-        code.map_or(Cell::Missing, Cell::Category)
-    }
-
-    fn exact_floats(&self, channel: u32, rows: usize) -> Option<Vec<f64>> {
-        let cell = self.cell.filter(|_| self.words.is_none())?;
-        let channel = (channel < cell.columns).then_some(channel)?;
-        let channel = usize::try_from(channel).ok()?;
-        let places = self.places.get(..rows)?;
-        let (dtype, columns) = (self.metadata.dtype, cell.columns.try_into().ok()?);
-        let rows = NumericRows::parse(&cell.bytes, dtype, columns).ok()?;
-        match dtype.kind() {
-            Kind::Float32 => floats::<f32>(rows, channel, places),
-            Kind::Float64 => floats::<f64>(rows, channel, places),
-            Kind::Int8 => floats::<i8>(rows, channel, places),
-            Kind::Int16 => floats::<i16>(rows, channel, places),
-            Kind::Int32 => floats::<i32>(rows, channel, places),
-            Kind::UInt8 => floats::<u8>(rows, channel, places),
-            Kind::UInt16 => floats::<u16>(rows, channel, places),
-            Kind::UInt32 => floats::<u32>(rows, channel, places),
-            _ => None,
-        }
-    }
-}
-
-/// A channel of rows at `places` as floats; `None` when one has no value.
-fn floats<T: Element>(
-    rows: NumericRows<'_>,
-    channel: usize,
-    places: &[Option<usize>],
-) -> Option<Vec<f64>>
-where
-    f64: From<T>,
-{
-    let elements = rows.elements::<T>()?;
-    let columns = usize::try_from(rows.columns().get()).ok()?;
-    let at = |place: usize| place.checked_mul(columns)?.checked_add(channel);
-    let value = |place: &Option<usize>| elements.get(at((*place)?)?).map(f64::from);
-    places.iter().map(value).collect()
 }
 
 /// The first value of a row.

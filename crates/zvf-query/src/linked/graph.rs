@@ -2,9 +2,7 @@
 
 use zvf_model::grid::ChunkCoord;
 
-use crate::{
-    chunk::Chunk, coordinates::Coordinates, links::LinkRecords, schema::Schema, vertices::Entry,
-};
+use crate::{chunk::Chunk, coordinates::Coordinates, links::LinkRecords, vertices::Entry};
 
 /// Chunks that were read, ascending; `None` is one that could not be.
 pub(super) struct Graph {
@@ -49,6 +47,7 @@ impl Graph {
 /// A chunk and which of its vertices are selected.
 pub(super) struct Node {
     pub(super) chunk: Chunk,
+    /// Where a region is asked for.
     pub(super) coordinates: Coordinates,
     /// Whether all its rows were read.
     pub(super) is_whole: bool,
@@ -62,9 +61,9 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new<A>(chunk: Chunk, schema: &Schema<A>, is_whole: bool) -> Self {
+    pub(super) fn new(chunk: Chunk, is_whole: bool) -> Self {
         Self {
-            coordinates: schema.coordinates(&chunk),
+            coordinates: Coordinates::default(),
             chunk,
             is_whole,
             entries: Vec::new(),
@@ -116,6 +115,15 @@ impl Selected {
             width,
             record,
         });
+    }
+
+    pub(super) fn append(&mut self, other: &Self) {
+        let before = self.ends.len();
+        self.ends.extend_from_slice(&other.ends);
+        self.links.extend(other.links.iter().map(|link| Link {
+            first: link.first.saturating_add(before),
+            ..*link
+        }));
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -13,13 +13,15 @@ use super::{
     graph::{Graph, Node},
 };
 use crate::{
-    chunk::Rows,
+    chunk::{Chunk, Rows},
+    cores::on_cores,
     error::{Damage, Fault, QueryError},
     geometry::Mode,
     links::LinkRecords,
     missing::Ledger,
     objects::Objects,
     plan::{Emit, Plan},
+    schema::Schema,
     vertices::Owners,
 };
 
@@ -84,33 +86,26 @@ impl<F: Fetch> Plan<'_, F> {
         let ((objects, filter), (read, records)) =
             try_join(objects, try_join(read, records)).await?;
         self.check_chunks(schema, objects.as_ref(), ledger)?;
-        let node = |(chunk, read): (_, Option<_>)| {
-            let node = read.map(|read| Node::new(read, schema, true));
-            (chunk, node)
-        };
-        let mut graph = Graph::new(chunks.into_iter().zip(read).map(node).collect());
+        let mut graph = Graph::new(self.nodes(schema, chunks.into_iter().zip(read), true));
         self.load_ends(work, &records, &allowed, &mut graph, ledger)
             .await?;
         let none = BTreeSet::new();
-        let mut owners = Vec::with_capacity(graph.chunks.len());
-        for (coord, node) in &mut graph.chunks {
+        let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
+        let bytes = held.map(|node| node.chunk.positions.len()).sum();
+        let nodes: Vec<_> = graph.chunks.iter_mut().collect();
+        let marked = on_cores(nodes, bytes, |(coord, node)| {
             let Some(node) = node else {
-                owners.push(Owners::default());
-                continue;
+                return Ok(Owners::default());
             };
-            let chunk_owners = self.owners_of(objects.as_ref(), &node.chunk, ledger)?;
+            let owners = self.owners_of(objects.as_ref(), &node.chunk, ledger)?;
             if let Some(set) = &work.set {
                 set.note_fragments(coord, node.chunk.fragments.len(), ledger);
             }
-            self.mark(
-                schema,
-                node,
-                &filter,
-                &chunk_owners,
-                members.as_ref().map(|m| m.get(coord).unwrap_or(&none)),
-            )?;
-            owners.push(chunk_owners);
-        }
+            let members = members.as_ref().map(|m| m.get(coord).unwrap_or(&none));
+            self.mark(schema, node, &filter, &owners, members)?;
+            Ok(owners)
+        });
+        let owners = marked.into_iter().collect::<Result<Vec<_>, QueryError>>()?;
         let selected = self.selected_links(work, &records, &graph, ledger)?;
         self.put_together(
             work, &records, graph, selected, objects, &owners, ledger, emit,
@@ -239,11 +234,28 @@ impl<F: Fetch> Plan<'_, F> {
             there.push(chunk);
         }
         let read = self.read_chunks(&work.schema, wishes, ledger).await?;
-        for (chunk, read) in there.into_iter().zip(read) {
-            let node = read.map(|read| Node::new(read, &work.schema, false));
-            more.push((chunk, node));
-        }
+        more.extend(self.nodes(&work.schema, there.into_iter().zip(read), false));
         graph.extend(more);
         Ok(())
+    }
+
+    /// Chunks that were read, with what geometry takes when there is a region.
+    fn nodes(
+        &self,
+        schema: &Schema<F::Array>,
+        read: impl Iterator<Item = (ChunkCoord, Option<Chunk>)>,
+        is_whole: bool,
+    ) -> Vec<(ChunkCoord, Option<Node>)> {
+        let node = |(at, chunk): (_, Option<Chunk>)| (at, chunk.map(|c| Node::new(c, is_whole)));
+        let mut nodes: Vec<_> = read.map(node).collect();
+        if self.area.is_some() {
+            let held = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
+            let held: Vec<&mut Node> = held.collect();
+            let bytes = held.iter().map(|node| node.chunk.positions.len()).sum();
+            on_cores(held, bytes, |node| {
+                node.coordinates = schema.coordinates(&node.chunk);
+            });
+        }
+        nodes
     }
 }

@@ -11,17 +11,26 @@ use super::{
 };
 use crate::{
     build::CellView,
+    cores::on_cores,
     error::{Damage, Fault, QueryError},
     filter::{ColumnView, Views},
     geometry::{Mode, Primitive},
     links::LinkRecords,
     missing::Ledger,
-    plan::{Plan, VertexFilter},
+    plan::{Allowed, Plan, VertexFilter},
     predicate::Scope,
     query::Cut,
     schema::Schema,
     vertices::Owners,
 };
+
+/// What is selected of the links of a cell.
+#[derive(Default)]
+struct Stored {
+    links: Selected,
+    /// Numbers of chunks and rows there, of first ends of all links.
+    children: Vec<(usize, u64)>,
+}
 
 impl<F: Fetch> Plan<'_, F> {
     /// Finds out which vertices of a chunk are selected by themselves.
@@ -54,7 +63,8 @@ impl<F: Fetch> Plan<'_, F> {
         Ok(())
     }
 
-    /// Which links are selected, in order; those that are implied first.
+    /// Which links are selected: those that are stored in their order, then those that
+    /// are implied.
     pub(super) fn selected_links(
         &self,
         work: &LinkWork<F>,
@@ -67,94 +77,132 @@ impl<F: Fetch> Plan<'_, F> {
         // Rows that stored links say are children, by the number of their chunk.
         let mut children: Vec<Vec<u64>> = vec![Vec::new(); graph.chunks.len()];
         let mut lost = Lost::default();
-        let mut link = Vec::new();
-        for (cell, read) in records.iter().enumerate() {
+        let ends = records.iter().map(|read| read.ends.len());
+        let bytes = ends.sum::<usize>().saturating_mul(size_of::<u64>());
+        let cells = records.iter().enumerate().collect();
+        let stored = on_cores(cells, bytes, |(cell, read)| {
+            self.stored_links(work, (cell, read), graph, &allowed, ledger)
+        });
+        for (read, stored) in records.iter().zip(stored) {
             lost.add(read);
-            let holds = self.links_hold(work, read)?;
-            let numbers = graph.numbers(read);
-            let number_of = |end: (u32, u64)| {
-                let at = usize::try_from(end.0).ok()?;
-                numbers.get(at).copied().flatten()
-            };
-            'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
-                if work.implied
-                    && let Some(child) = ends.first()
-                    && let Some(rows) = number_of(*child).and_then(|n| children.get_mut(n))
-                {
-                    rows.push(child.1);
-                }
-                if holds
-                    .as_ref()
-                    .is_some_and(|holds| holds.get(at) != Some(&true))
-                {
-                    continue;
-                }
-                link.clear();
-                for end in ends {
-                    let number = number_of(*end);
-                    // What is not read cannot be selected.
-                    let Some((number, node)) = number.and_then(|n| Some((n, graph.node(n)?)))
-                    else {
-                        if self.area.is_none()
-                            && !self.selects_objects()
-                            && number.is_none()
-                            && let Some(chunk) = read.chunk_of(*end)
-                            && allowed.allows(chunk)
-                        {
-                            let fault = Fault::NoChunk(chunk.clone());
-                            ledger.missing(Damage::new(&read.node, fault))?;
-                        }
-                        continue 'records;
-                    };
-                    if end.1 >= node.chunk.rows {
-                        let (row, rows) = (end.1, node.chunk.rows);
-                        let fault = Fault::NoRow { row, rows };
-                        let chunk = &node.chunk.chunk;
-                        ledger.missing(Damage::in_chunk(&read.node, chunk, fault))?;
-                        continue 'records;
-                    }
-                    let Some(place) = node.chunk.held.place(end.1) else {
-                        continue 'records;
-                    };
-                    if node.there.get(place) != Some(&true) {
-                        continue 'records;
-                    }
-                    link.push((number, place));
-                }
-                if self.selects_link(&link, graph) {
-                    links.push(&link, Some((cell, at)));
+            let stored = stored?;
+            links.append(&stored.links);
+            for (number, row) in stored.children {
+                if let Some(rows) = children.get_mut(number) {
+                    rows.push(row);
                 }
             }
         }
-        if !work.implied {
-            return Ok(links);
-        }
         // A link that nothing stores has no attributes.
-        if self.unstored_holds(work)? {
-            for (number, (coord, node)) in graph.chunks.iter().enumerate() {
-                let Some(node) = node.as_ref().filter(|node| node.is_whole) else {
-                    continue;
-                };
-                if lost.has(coord) {
-                    continue;
+        if work.implied && self.unstored_holds(work)? {
+            let nodes = graph.chunks.iter().zip(children).enumerate().collect();
+            let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
+            let bytes = held.map(|node| node.chunk.positions.len()).sum();
+            let implied = on_cores(nodes, bytes, |(number, ((coord, node), children))| {
+                let mut links = Selected::default();
+                let node = node.as_ref().filter(|node| node.is_whole);
+                if let Some(node) = node.filter(|_| !lost.has(coord)) {
+                    self.implied_links(number, node, children, graph, &mut links);
                 }
-                let overridden = children.get_mut(number).map(core::mem::take);
-                let mut overridden = overridden.unwrap_or_default();
-                overridden.sort_unstable();
-                for pair in node.entries.windows(2) {
-                    let [parent, child] = pair else { continue };
-                    let explicit = || overridden.binary_search(&child.row).is_ok();
-                    if parent.fragment != child.fragment || explicit() {
-                        continue;
-                    }
-                    let ends = [(number, child.place), (number, parent.place)];
-                    if self.selects_link(&ends, graph) {
-                        links.push(&ends, None);
-                    }
-                }
+                links
+            });
+            for implied in &implied {
+                links.append(implied);
             }
         }
         Ok(links)
+    }
+
+    /// Which links of a cell are selected.
+    fn stored_links(
+        &self,
+        work: &LinkWork<F>,
+        (cell, read): (usize, &LinkRecords),
+        graph: &Graph,
+        allowed: &Allowed,
+        ledger: &Ledger,
+    ) -> Result<Stored, QueryError> {
+        let mut stored = Stored::default();
+        let mut link = Vec::new();
+        let holds = self.links_hold(work, read)?;
+        let numbers = graph.numbers(read);
+        let number_of = |end: (u32, u64)| {
+            let at = usize::try_from(end.0).ok()?;
+            numbers.get(at).copied().flatten()
+        };
+        'records: for (at, ends) in read.ends.chunks(read.width.max(1)).enumerate() {
+            if work.implied
+                && let Some(child) = ends.first()
+                && let Some(number) = number_of(*child)
+            {
+                stored.children.push((number, child.1));
+            }
+            if holds
+                .as_ref()
+                .is_some_and(|holds| holds.get(at) != Some(&true))
+            {
+                continue;
+            }
+            link.clear();
+            for end in ends {
+                let number = number_of(*end);
+                // What is not read cannot be selected.
+                let Some((number, node)) = number.and_then(|n| Some((n, graph.node(n)?))) else {
+                    if self.area.is_none()
+                        && !self.selects_objects()
+                        && number.is_none()
+                        && let Some(chunk) = read.chunk_of(*end)
+                        && allowed.allows(chunk)
+                    {
+                        let fault = Fault::NoChunk(chunk.clone());
+                        ledger.missing(Damage::new(&read.node, fault))?;
+                    }
+                    continue 'records;
+                };
+                if end.1 >= node.chunk.rows {
+                    let (row, rows) = (end.1, node.chunk.rows);
+                    let fault = Fault::NoRow { row, rows };
+                    let chunk = &node.chunk.chunk;
+                    ledger.missing(Damage::in_chunk(&read.node, chunk, fault))?;
+                    continue 'records;
+                }
+                let Some(place) = node.chunk.held.place(end.1) else {
+                    continue 'records;
+                };
+                if node.there.get(place) != Some(&true) {
+                    continue 'records;
+                }
+                link.push((number, place));
+            }
+            if self.selects_link(&link, graph) {
+                stored.links.push(&link, Some((cell, at)));
+            }
+        }
+        Ok(stored)
+    }
+
+    /// Which links between rows of a fragment that follow each other are selected;
+    /// not of `children`, whose links are stored.
+    fn implied_links(
+        &self,
+        number: usize,
+        node: &Node,
+        mut children: Vec<u64>,
+        graph: &Graph,
+        links: &mut Selected,
+    ) {
+        children.sort_unstable();
+        for pair in node.entries.windows(2) {
+            let [parent, child] = pair else { continue };
+            let explicit = || children.binary_search(&child.row).is_ok();
+            if parent.fragment != child.fragment || explicit() {
+                continue;
+            }
+            let ends = [(number, child.place), (number, parent.place)];
+            if self.selects_link(&ends, graph) {
+                links.push(&ends, None);
+            }
+        }
     }
 
     /// Whether the filter's part about links holds for a link without attributes.

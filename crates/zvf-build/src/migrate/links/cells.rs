@@ -8,7 +8,7 @@ use super::{Place, PlacedLinks};
 /// once for all links between the same chunks, which come by the million.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    cells: Vec<PlacedLinks>,
+    all: Vec<PlacedLinks>,
     by_place: BTreeMap<Place, usize>,
     /// By the numbers of the chunks, in the order in which ends are stored.
     by_ways: HashMap<Vec<u32>, usize>,
@@ -35,14 +35,14 @@ impl Cells {
                 at
             }
         };
-        self.cells.get_mut(at)
+        self.all.get_mut(at)
     }
 
     fn open(&mut self, ways: &[u32], (place, cell): (Place, PlacedLinks)) -> usize {
-        let next = self.cells.len();
+        let next = self.all.len();
         let at = *self.by_place.entry(place).or_insert(next);
         if at == next {
-            self.cells.push(cell);
+            self.all.push(cell);
         }
         self.by_ways.insert(ways.to_vec(), at);
         at
@@ -52,6 +52,6 @@ impl Cells {
         let mut places: Vec<(Place, usize)> = self.by_place.into_iter().collect();
         places.sort_unstable_by_key(|(_, at)| *at);
         let places = places.into_iter().map(|(place, _)| place);
-        places.zip(self.cells).collect()
+        places.zip(self.all).collect()
     }
 }
