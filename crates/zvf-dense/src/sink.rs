@@ -31,6 +31,27 @@ pub trait DenseSink: fmt::Debug {
 /// Writes all of `array` to `sink`, which is of the same shape and dtype, a
 /// chunk of the sink at a time. `progress` is told the bytes of each.
 ///
+/// ```
+/// use std::sync::Arc;
+/// use zvf_dense::{
+///     DenseArray, Dtype, MappedFile, MemoryArray, Selection, convert,
+///     npy::{NpyArray, NpySink},
+/// };
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("volume.npy");
+/// let volume = MemoryArray::new("volume", Dtype::parse("u1")?, vec![2, 3], (0..6).collect())?;
+/// let sink = NpySink::create(&path, volume.dtype(), &[2, 3], &[1, 3])?;
+/// let mut bytes = 0;
+/// convert(&volume, Box::new(sink), &mut |more| bytes += more)?;
+/// assert_eq!(bytes, 6);
+///
+/// let read = NpyArray::open(Arc::new(MappedFile::open(&path)?), None)?;
+/// let column = Selection::new(&[0, 1], &[2, 2], None)?;
+/// assert_eq!(&read.slice(&column)?[..], [1, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// When either fails; nothing is at the sink's final place then.

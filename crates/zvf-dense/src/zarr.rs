@@ -41,6 +41,27 @@ impl ZarrArray {
     /// Opens the array in this folder. Values are little-endian whatever order
     /// they are stored in.
     ///
+    /// ```
+    /// use zvf_dense::{
+    ///     DenseArray, Dtype, Grid, MemoryArray, Selection, convert,
+    ///     zarr::{ZarrArray, ZarrCompression, ZarrSink},
+    /// };
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("volume.zarr");
+    /// let volume = MemoryArray::new("volume", Dtype::parse("u1")?, vec![2, 3], (0..6).collect())?;
+    /// let grid = Grid::new(vec![2, 3], vec![2, 2], None)?;
+    /// let raw = ZarrCompression::Raw;
+    /// let sink = ZarrSink::create(&path, volume.dtype(), grid, raw, &Default::default(), None)?;
+    /// convert(&volume, Box::new(sink), &mut |_| {})?;
+    ///
+    /// let read = ZarrArray::open(&path, None)?;
+    /// let row = Selection::new(&[1, 0], &[2, 3], None)?;
+    /// assert_eq!(&read.slice(&row)?[..], [3, 4, 5]);
+    /// assert_eq!(read.read_plan(&row)?.chunks, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`DenseError::Zarr`] when there is none, or it is of chunks, codecs or

@@ -54,6 +54,31 @@ pub struct Rendered {
 /// 8 bytes a sample of the picture, nine samples a dot or fewer. Links take as much again as
 /// their vertices, and meshes three times that.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::Dataset;
+/// use zvf_render::{RenderOptions, View, render};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, Geometry::new(positions), design, &Default::default()).await?;
+/// let points = Dataset::open(address).await?;
+/// let mut options = RenderOptions::default();
+/// (options.width, options.height) = (200, 150);
+/// options.view = Some(View::AXIAL);
+/// let rendered = render(&points, &options).await?;
+/// assert_eq!(rendered.vertices, 3);
+/// let file = rendered.picture.png();
+/// assert!(file.starts_with(b"\x89PNG"));
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`RenderError`] when the store cannot be read, has nothing to draw, or the picture would be

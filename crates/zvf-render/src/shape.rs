@@ -66,6 +66,28 @@ pub struct LevelShape {
 /// Counts what is in chunks and fragments. Reads the fragment index of every chunk, and no
 /// vertices.
 ///
+/// ```
+/// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
+/// use zvf::Dataset;
+/// use zvf_render::{Plot, shape};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("points.zv").display().to_string();
+/// # let address = address.as_str();
+/// # let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]);
+/// # let mut design = Design::new(GeometryKind::Points);
+/// # design.chunk_shape = Some(vec![10.0; 3]);
+/// # zvf::create(address, Geometry::new(positions), design, &Default::default()).await?;
+/// let points = Dataset::open(address).await?;
+/// let levels = shape(&points, &points.info().await?).await?;
+/// assert_eq!(levels[0].vertices, Some(3));
+/// let drawing = Plot::new("three points", &levels).svg();
+/// assert!(drawing.starts_with("<svg"));
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// [`RenderError`] when a level cannot be opened. Chunks that cannot be read are counted.

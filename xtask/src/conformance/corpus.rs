@@ -30,7 +30,8 @@ fn made(check: &str) -> Result<()> {
         finished(examples, ARCHIVE, check)?;
     }
     if let Some(describe) = python::script("conformance/describe.py")? {
-        finished(describe.arg(scratch.join("corpus")), DESCRIPTION, check)?;
+        // Not where runners unpack the same, which may be at it.
+        finished(describe.arg(scratch.join("described")), DESCRIPTION, check)?;
     }
     Ok(())
 }

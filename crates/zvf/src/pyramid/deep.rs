@@ -18,8 +18,12 @@ use crate::error::Error;
 /// Rows that are linked, by the chunks they are in.
 type Pairs = BTreeMap<(ChunkCoord, ChunkCoord), Vec<(u64, u64)>>;
 
-/// Cells that are read at a time.
-const AT_ONCE: usize = 256;
+/// Bytes of links that are in memory at a time, about.
+const AT_ONCE: usize = 8 << 20;
+/// Chunks whose links are read first, which tells how many they have.
+const FIRST: usize = 8;
+/// Most chunks at a time.
+const MOST: usize = 256;
 
 /// Links of some chunks, filed.
 #[derive(Default)]
@@ -89,7 +93,10 @@ impl Build<'_> {
         }
         let mut done = 0;
         let (mut count, mut crossing) = (0, 0);
-        for batch in groups.chunks(AT_ONCE) {
+        let (mut rest, mut at_once) = (groups.as_slice(), FIRST);
+        while !rest.is_empty() {
+            let (batch, later) = rest.split_at(at_once.min(rest.len()));
+            rest = later;
             done += batch.len();
             let wanted = batch.iter().flat_map(|(_, own)| own.iter().copied());
             let wanted: Vec<usize> = wanted.collect();
@@ -98,6 +105,9 @@ impl Build<'_> {
             let own: Vec<Vec<CellLinks>> = own
                 .map(|cells| read.by_ref().take(cells).collect())
                 .collect();
+            let found = own.iter().flatten().map(|links| links.ends.len());
+            let bytes = found.sum::<usize>() * size_of::<(u32, u64)>();
+            at_once = (AT_ONCE / (bytes / batch.len()).max(1)).clamp(1, MOST);
             let filed = own.par_iter().map(|links| {
                 let mut filed = Deep::default();
                 for ((start, end), mut pairs) in self.pairs(links) {

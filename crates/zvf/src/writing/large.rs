@@ -65,6 +65,53 @@ const COPIES: u64 = 16;
 /// The store is the same, byte for byte, as [`create`](super::create) makes it of
 /// the whole with the same shapes and shards.
 ///
+/// ```
+/// use std::error::Error;
+/// use zvf::{
+///     Dataset, Query,
+///     build::{Design, Geometry, GeometryKind, Numbers},
+/// };
+///
+/// /// Points on a line, made up as they are asked for.
+/// struct Line {
+///     given: u16,
+/// }
+///
+/// impl zvf::Batches for Line {
+///     fn next(
+///         &mut self,
+///         vertices: usize,
+///     ) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+///         let more = (self.given..1000).take(vertices.max(1));
+///         let positions: Vec<f32> = more.flat_map(|at| [f32::from(at), 0.0, 0.0]).collect();
+///         self.given += u16::try_from(positions.len() / 3)?;
+///         let is_over = positions.is_empty();
+///         Ok((!is_over).then(|| Geometry::new(Numbers::float32(3, positions))))
+///     }
+///
+///     fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+///         self.given = 0;
+///         Ok(())
+///     }
+///
+///     fn tables(&self) -> Geometry {
+///         Geometry::new(Numbers::float32(3, []))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = folder.path().join("line.zv").display().to_string();
+/// # let address = address.as_str();
+/// let mut design = Design::new(GeometryKind::Points);
+/// design.chunk_shape = Some(vec![100.0; 3]);
+/// zvf::create_from(address, &mut Line { given: 0 }, design, &Default::default()).await?;
+/// let line = Dataset::open(address).await?;
+/// assert_eq!(line.query(&Query::new()).await?.positions.len(), 1000);
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 ///
 /// As for [`create`](super::create); [`Error::Source`] when geometry cannot be read.
