@@ -34,8 +34,8 @@ pub(crate) fn push_runs(
     let row = row_size(dtype, columns);
     let start = out.len();
     out.reserve(vertices.len().saturating_mul(row));
-    for run in vertices.runs() {
-        out.extend_from_slice(rows_at(bytes, row, run.places()));
+    for span in vertices.spans() {
+        out.extend_from_slice(rows_at(bytes, row, span));
     }
     to_little(out, start, dtype);
 }
@@ -44,9 +44,10 @@ pub(crate) fn push_runs(
 pub(crate) fn copy_runs(to: &mut [u8], vertices: &Runs, dtype: Dtype, columns: u32, bytes: &[u8]) {
     let row = row_size(dtype, columns);
     let mut rest = &mut *to;
-    for run in vertices.runs() {
-        let from = rows_at(bytes, row, run.places());
-        let (own, after) = rest.split_at_mut(run.len.saturating_mul(row).min(rest.len()));
+    for span in vertices.spans() {
+        let size = span.len().saturating_mul(row);
+        let from = rows_at(bytes, row, span);
+        let (own, after) = rest.split_at_mut(size.min(rest.len()));
         if own.len() == from.len() {
             own.copy_from_slice(from);
         }

@@ -85,6 +85,18 @@ impl Runs {
         &self.runs
     }
 
+    /// Where in memory they are, those that follow each other there as one.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut runs = self.runs.iter().map(|run| run.places()).peekable();
+        core::iter::from_fn(move || {
+            let mut span = runs.next()?;
+            while let Some(next) = runs.next_if(|next| next.start == span.end) {
+                span.end = next.end;
+            }
+            Some(span)
+        })
+    }
+
     /// The vertices one by one.
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.runs.iter().flat_map(|run| run.entries())

@@ -6,7 +6,7 @@ use super::{Runs, VertexBuilder};
 use crate::{
     build::{copy_runs, row_size},
     chunk::Chunk,
-    cores::on_cores,
+    cores::{WORTH, on_cores},
     schema::Schema,
 };
 
@@ -80,8 +80,8 @@ impl Room {
 }
 
 impl VertexBuilder {
-    /// Appends all vertices of chunks on all cores, if there are only numbers; says
-    /// whether it did. When it has to make room, it does so for `expected` vertices.
+    /// Appends all vertices of chunks on all cores, if there are only numbers, and
+    /// enough; says whether it did. When it has to make room, it does so for `expected` vertices.
     pub(crate) fn push_chunks<A>(
         &mut self,
         schema: &Schema<A>,
@@ -95,6 +95,12 @@ impl VertexBuilder {
         }
         let chunks = chunks.iter().flatten();
         let chunks: Vec<(&Chunk, Runs)> = chunks.map(|chunk| (chunk, chunk.runs())).collect();
+        let bytes = chunks.iter().map(|(chunk, _)| chunk.positions.len());
+        let is_small = bytes.sum::<usize>() < WORTH;
+        // Memory that was used before is made zero, which is for nothing.
+        if is_small && !self.has_room {
+            return false;
+        }
         let mut widths = Vec::with_capacity(self.vertex.len());
         for (at, builder) in &self.vertex {
             let cells = chunks.iter();
