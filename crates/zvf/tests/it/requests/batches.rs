@@ -137,6 +137,21 @@ fn points_come_in_batches() {
     check("points", &large(Kind::BinnedPoints), &Query::new(), 10);
 }
 
+/// So many that all cores put them together where they are wanted in one piece; in
+/// batches they come one chunk after the other.
+#[test]
+fn many_are_the_same_in_one_piece() {
+    for kind in [Kind::BinnedPoints, Kind::Triangles] {
+        let recipe = Recipe {
+            seed: 6,
+            kind,
+            size: 100_000,
+            ..Recipe::default()
+        };
+        check("many", &wide(&recipe, 5), &Query::new(), 4);
+    }
+}
+
 /// Which fragments each object has takes more of the budget than a tenth.
 #[test]
 fn paths_come_in_batches() {
