@@ -60,25 +60,8 @@ impl Default for Options {
     }
 }
 
-/// Checks the store behind `fetch`.
-///
-/// ```
-/// use zvf_store::{CellReader, Store};
-/// use zvf_validate::{Depth, Options, validate};
-///
-/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-/// let root = br#"{"zarr_format": 3, "node_type": "group", "attributes": {}}"#.as_slice();
-/// let store = CellReader::new(Store::from_memory([("zarr.json", root)])?);
-/// let options = Options { depth: Depth::Metadata, ..Options::default() };
-/// let report = validate(&store, &options).await;
-/// assert!(!report.is_ok());
-/// for finding in &report.findings {
-///     println!("{} {}: {}", finding.rule.code, finding.path, finding.message);
-/// }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// Checks the store behind `fetch`. `zvf::validate` puts it over a real store, and has an
+/// example that runs.
 pub async fn validate<F: Fetch>(fetch: &F, options: &Options) -> Report {
     let context = Context::new(fetch, options);
     check(&context).await;
