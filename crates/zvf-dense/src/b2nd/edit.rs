@@ -1,7 +1,7 @@
 //! Frames, changed in place.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     DenseArray, DenseError, Grid, Selection,
-    blosc::{ChunkEncoder, Codec, Filter, Split},
+    blosc::{ChunkEncoder, Codec, Filter, HEADER_LEN, Split},
     staged,
 };
 
@@ -275,6 +275,16 @@ impl B2ndEditor {
     /// When the frame cannot be written. Either all changes are visible then, or
     /// none.
     pub fn commit(mut self) -> Result<(), DenseError> {
+        self.publish()?;
+        let name = self.array.name.clone();
+        let renumbered = self.renumber();
+        if renumbered.map_err(|error| DenseError::io(&name, error))? {
+            self.publish()?;
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self) -> Result<(), DenseError> {
         let name = self.array.name.clone();
         let broken = |error| DenseError::b2nd(&name, error);
         if self.file.is_none() {
@@ -302,6 +312,27 @@ impl B2ndEditor {
         lens.sum()
     }
 
+    /// Gives files that few others are left of lower numbers, and says whether
+    /// there are any: c-blosc2 takes numbers for places among the bytes of all
+    /// chunks, and opens no directory where the header of a chunk would end behind
+    /// these. Only after a commit are the numbers of what it replaced free.
+    fn renumber(&mut self) -> io::Result<bool> {
+        let header = u64::try_from(HEADER_LEN).unwrap_or(u64::MAX);
+        let most = self.cbytes.saturating_sub(header);
+        let had = self.stale.len();
+        let mut free = 0;
+        for entry in &mut self.entries {
+            if self.file.is_some() || *entry <= most || *entry >> 63 == 1 {
+                continue;
+            }
+            let high = u32::try_from(*entry).map_err(|_| io::ErrorKind::FileTooLarge)?;
+            let bytes = fs::read(self.path.join(file_name(high)))?;
+            let low = create_file(&self.path, &mut free, &bytes)?;
+            self.stale.push(core::mem::replace(entry, low));
+        }
+        Ok(self.stale.len() > had)
+    }
+
     /// Header and tail as they are to be.
     fn frame(&mut self) -> Result<(Vec<u8>, Vec<u8>), B2ndError> {
         let grid = &self.array.grid;
@@ -309,6 +340,7 @@ impl B2ndEditor {
         let block = grid.block_shape().unwrap_or_default();
         let dtype = &self.array.dtype;
         let nd = design::nd_metalayer(form, grid.shape(), grid.chunk_shape(), block, dtype)?;
+        self.layout.metalayers = MetalayersBuilder::default();
         for (name, body) in &self.metalayers {
             let is_nd = name == form.name();
             // The item type stays as it is spelt, so that the length does.
@@ -331,17 +363,18 @@ impl B2ndEditor {
         Ok((header, tail))
     }
 
-    fn publish_directory(&self, header: &[u8], tail: &[u8]) -> io::Result<()> {
+    fn publish_directory(&mut self, header: &[u8], tail: &[u8]) -> io::Result<()> {
         let path = self.path.join(DIRECTORY_FRAME);
         let mut file = staged::create(&path)?;
         file.write_all(header)?;
         file.write_all(tail)?;
         staged::publish(file, &path)?;
-        for stale in &self.stale {
-            if self.entries.contains(stale) {
-                continue;
-            }
-            if let Ok(number) = u32::try_from(*stale) {
+        let mut stale: BTreeSet<u64> = core::mem::take(&mut self.stale).into_iter().collect();
+        for named in &self.entries {
+            stale.remove(named);
+        }
+        for number in stale {
+            if let Ok(number) = u32::try_from(number) {
                 // It is in no index any more: whether it goes does not matter.
                 fs::remove_file(self.path.join(file_name(number))).ok();
             }
@@ -421,26 +454,31 @@ impl B2ndEditor {
                 }
                 self.cbytes
             }
-            None => loop {
-                let number = self.next_file;
-                self.next_file = self.next_file.saturating_add(1);
-                let name = u32::try_from(number);
-                let name = file_name(name.map_err(|_| io::ErrorKind::FileTooLarge)?);
-                let path = self.path.join(name);
-                match OpenOptions::new().write(true).create_new(true).open(path) {
-                    // Left by who was interrupted.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    file => {
-                        let mut file = file?;
-                        file.write_all(encoded)?;
-                        file.sync_all()?;
-                        break number;
-                    }
-                }
-            },
+            None => create_file(&self.path, &mut self.next_file, encoded)?,
         };
         self.cbytes = self.cbytes.saturating_add(len);
         Ok(at)
+    }
+}
+
+/// Writes a chunk to a new file of a directory, with the next number that is
+/// free, and says which.
+fn create_file(folder: &Path, next: &mut u64, encoded: &[u8]) -> io::Result<u64> {
+    loop {
+        let number = *next;
+        *next = next.saturating_add(1);
+        let name = u32::try_from(number).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let path = folder.join(file_name(name));
+        match OpenOptions::new().write(true).create_new(true).open(path) {
+            // Another chunk's, or left by who was interrupted.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            file => {
+                let mut file = file?;
+                file.write_all(encoded)?;
+                file.sync_all()?;
+                return Ok(number);
+            }
+        }
     }
 }
 

@@ -30,6 +30,9 @@ pub struct B2ndWriter {
     entries: Vec<u64>,
     /// Bytes of the chunks so far.
     cbytes: u64,
+    /// Files of chunks so far. They are numbered without the chunks of zeros,
+    /// which have none: c-blosc2 holds a number against the bytes of all chunks.
+    files: u32,
     chunk: Vec<u8>,
 }
 
@@ -97,6 +100,7 @@ impl B2ndWriter {
             target,
             entries: Vec::new(),
             cbytes: 0,
+            files: 0,
             chunk: Vec::new(),
         })
     }
@@ -227,10 +231,11 @@ impl DenseSink for B2ndWriter {
             Target::File(file, _) => (self.cbytes, file.write_all(&encoded)),
             Target::Memory(frame) => (self.cbytes, frame.write_all(&encoded)),
             Target::Directory(folder, _) => {
-                let number = u32::try_from(chunk);
-                let number = number.map_err(|_| DenseError::b2nd(&self.name, B2ndError::Large))?;
+                let number = self.files;
+                let next = number.checked_add(1);
+                self.files = next.ok_or_else(|| DenseError::b2nd(&self.name, B2ndError::Large))?;
                 let path = folder.path().join(file_name(number));
-                (chunk, fs::write(path, &encoded))
+                (u64::from(number), fs::write(path, &encoded))
             }
         };
         put.map_err(|error| self.io(error))?;

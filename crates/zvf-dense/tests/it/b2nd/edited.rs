@@ -163,7 +163,57 @@ proptest! {
         check(&array, &model);
         let found = array.vlmetalayers().next().map(|(_, body)| body.to_vec());
         prop_assert_eq!(found, (layers > 0).then(|| vec![layers; 9]));
+        if sparse {
+            check_numbers(&path);
+        }
     }
+}
+
+/// c-blosc2 opens a directory only where the number of each file and the length
+/// of a chunk's header are together no more than the bytes of all files.
+fn check_numbers(path: &Path) {
+    let files = fs::read_dir(path).unwrap().map(Result::unwrap);
+    let chunks: Vec<(u64, u64)> = files
+        .filter_map(|file| {
+            let name = file.file_name().into_string().unwrap();
+            let number = name.strip_suffix(".chunk")?;
+            let number = u64::from_str_radix(number, 16).unwrap();
+            Some((number, file.metadata().unwrap().len()))
+        })
+        .collect();
+    let bytes: u64 = chunks.iter().map(|(_, len)| len).sum();
+    for (number, _) in chunks {
+        assert!(number + 32 <= bytes, "chunk file {number}, {bytes} bytes");
+    }
+}
+
+#[test]
+fn files_of_a_directory_that_is_nearly_all_zeros_have_low_numbers() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("array.b2nd");
+    let design = B2ndDesign::new(&[60], Dtype::parse("|u1").unwrap()).with_chunks(&[1], &[1]);
+    let mut model = Model {
+        shape: vec![60],
+        size: 1,
+        bytes: vec![0; 60],
+    };
+    model.bytes[58] = 7;
+    write(&path, &design, &model.bytes, true);
+    check_numbers(&path);
+    let mut change = |range: [u64; 2], value: u8| {
+        let mut editor = B2ndEditor::open(&path).unwrap();
+        let selection = Selection::new(&[range[0]], &[range[1]], None).unwrap();
+        let bytes = vec![value; usize::try_from(range[1] - range[0]).unwrap()];
+        editor.update(&selection, &bytes).unwrap();
+        editor.commit().unwrap();
+        model.update(&selection, &bytes);
+        check(&B2nd::open(&path).unwrap(), &model);
+        check_numbers(&path);
+    };
+    change([0, 60], 3);
+    change([0, 58], 0);
+    change([58, 59], 5);
+    change([59, 60], 0);
 }
 
 /// Growing again does not bring back what a shrink took, whoever shrank it.
