@@ -126,41 +126,38 @@ impl LinkBuilder {
     pub(super) fn weave(&mut self, others: impl Iterator<Item = (u64, u64)>) {
         let width = self.width.max(1);
         let own = core::mem::take(&mut self.ends);
-        let links: Vec<&[u64]> = own.chunks_exact(width).collect();
-        let child = |link: &usize| links.get(*link).and_then(|ends| ends.first());
-        let mut order: Vec<usize> = (0..links.len()).collect();
-        if !order.is_sorted_by_key(child) {
-            order.sort_by_key(child);
+        let mut links: Vec<(usize, &[u64])> = own.chunks_exact(width).enumerate().collect();
+        let child = |(_, ends): &(usize, &[u64])| ends.first().copied();
+        if !links.is_sorted_by_key(child) {
+            links.sort_by_key(child);
         }
         let mut others = others.peekable();
         let most = others.size_hint().1.unwrap_or(0).saturating_mul(2);
         self.ends.reserve_exact(own.len().saturating_add(most));
         // Where the links of the answer are, those after the own are others.
         let mut places = Vec::new();
-        let (has_columns, mut next) = (!self.columns.is_empty(), links.len());
-        let mut own = order.iter().peekable();
-        while others.peek().is_some() || own.peek().is_some() {
-            let is_other = match (others.peek(), own.peek().and_then(|link| child(link))) {
-                (Some((other, _)), Some(child)) => other < child,
-                (other, _) => other.is_some(),
-            };
-            let place = if is_other {
-                self.ends
-                    .extend(others.next().map(<[u64; 2]>::from).into_iter().flatten());
-                next = next.saturating_add(1);
-                next.saturating_sub(1)
-            } else {
-                let link = own.next().copied().unwrap_or_default();
-                self.ends
-                    .extend_from_slice(links.get(link).copied().unwrap_or_default());
+        let (has_columns, first_other) = (!self.columns.is_empty(), links.len());
+        let mut next_other = first_other;
+        let mut links = links.into_iter().peekable();
+        loop {
+            let before = links.peek().and_then(child);
+            let is_next = |other: &(u64, u64)| before.is_none_or(|child| other.0 < child);
+            let place = if let Some((child, parent)) = others.next_if(is_next) {
+                self.ends.extend([child, parent]);
+                next_other = next_other.saturating_add(1);
+                next_other.saturating_sub(1)
+            } else if let Some((link, ends)) = links.next() {
+                self.ends.extend_from_slice(ends);
                 link
+            } else {
+                break;
             };
             if has_columns {
                 places.push(place);
             }
         }
         for (_, column) in &mut self.columns {
-            column.skip(next.saturating_sub(links.len()));
+            column.skip(next_other.saturating_sub(first_other));
             column.gather(&places);
         }
     }
