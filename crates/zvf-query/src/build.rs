@@ -21,7 +21,7 @@ use crate::{
 
 pub(crate) use finished::FinishedView;
 pub(crate) use gather::gather;
-pub(crate) use view::CellView;
+pub(crate) use view::{CellView, Places};
 
 /// Appends rows of `bytes`, little-endian.
 pub(crate) fn push_runs(

@@ -17,7 +17,7 @@ use zvf_model::{
 use crate::{
     answer::{Answer, Column},
     area::{Area, Space},
-    build::{CellView, FinishedView},
+    build::{CellView, FinishedView, Places},
     chunk::{Chunk, Rows, Wish},
     error::QueryError,
     filter::{ColumnView, Filter, Views, with_scopes},
@@ -483,7 +483,15 @@ impl VertexFilter<'_> {
         let Some(predicate) = self.predicate else {
             return Ok(vec![true; entries.len()]);
         };
-        let places: Vec<_> = entries.iter().map(|entry| Some(entry.place)).collect();
+        let first = entries.first().map_or(0, |entry| entry.place);
+        let (mut each, len) = (Vec::new(), entries.len());
+        let mut placed = entries.iter().zip(first..);
+        let places = if placed.all(|(entry, place)| entry.place == place) {
+            Places::Run { first, len }
+        } else {
+            each.extend(entries.iter().map(|entry| Some(entry.place)));
+            Places::Each(&each)
+        };
         let fragment = |entry: &Entry| usize::try_from(entry.fragment).ok();
         let owner = |entry: &Entry| match owners.of(entry.fragment) {
             Owner::One(row) => Some(row),
@@ -498,12 +506,12 @@ impl VertexFilter<'_> {
         }
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for (scope, attributes, cells, places) in [
-            (Scope::Vertex, &schema.vertex, &chunk.vertex, &places),
+            (Scope::Vertex, &schema.vertex, &chunk.vertex, places),
             (
                 Scope::Fragment,
                 &schema.fragment,
                 &chunk.fragment,
-                &fragments,
+                Places::Each(&fragments),
             ),
         ] {
             for (attribute, cell) in attributes.iter().zip(cells) {

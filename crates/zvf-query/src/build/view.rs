@@ -19,8 +19,33 @@ pub(crate) struct CellView<'a> {
     pub(crate) metadata: &'a CellAttribute,
     pub(crate) words: Option<Arc<[String]>>,
     pub(crate) cell: Option<&'a CellRows>,
-    /// For each row of the predicate, the row of the cell.
-    pub(crate) places: &'a [Option<usize>],
+    pub(crate) places: Places<'a>,
+}
+
+/// For each row of a predicate, the row of a cell.
+#[derive(Clone, Copy)]
+pub(crate) enum Places<'a> {
+    /// So many that follow each other.
+    Run { first: usize, len: usize },
+    /// One by one, if it has any.
+    Each(&'a [Option<usize>]),
+}
+
+impl Places<'_> {
+    fn get(self, row: usize) -> Option<usize> {
+        match self {
+            Self::Run { first, len } => (row < len).then(|| first.checked_add(row))?,
+            Self::Each(places) => places.get(row).copied().flatten(),
+        }
+    }
+
+    /// Of the first rows alone.
+    fn first(self, rows: usize) -> Option<Self> {
+        match self {
+            Self::Run { first, len } => (rows <= len).then_some(Self::Run { first, len: rows }),
+            Self::Each(places) => Some(Self::Each(places.get(..rows)?)),
+        }
+    }
 }
 
 impl<'a> CellView<'a> {
@@ -29,7 +54,7 @@ impl<'a> CellView<'a> {
         name: &'a str,
         metadata: &'a CellAttribute,
         cell: Option<&'a CellRows>,
-        places: &'a [Option<usize>],
+        places: Places<'a>,
     ) -> Self {
         let dictionary = metadata.dictionary.as_ref();
         Self {
@@ -77,7 +102,7 @@ impl ColumnView for CellView<'_> {
     }
 
     fn value(&self, row: usize, channel: u32) -> Cell {
-        let place = self.places.get(row).copied().flatten();
+        let place = self.places.get(row);
         let (Some(cell), Some(place)) = (self.cell, place) else {
             return Cell::Missing;
         };
@@ -101,7 +126,7 @@ impl ColumnView for CellView<'_> {
         let cell = self.cell.filter(|_| self.words.is_none())?;
         let channel = (channel < cell.columns).then_some(channel)?;
         let channel = usize::try_from(channel).ok()?;
-        let places = self.places.get(..rows)?;
+        let places = self.places.first(rows)?;
         let (dtype, columns) = (self.metadata.dtype, cell.columns.try_into().ok()?);
         let rows = NumericRows::parse(&cell.bytes, dtype, columns).ok()?;
         match dtype.kind() {
@@ -122,14 +147,23 @@ impl ColumnView for CellView<'_> {
 fn floats<T: Element>(
     rows: NumericRows<'_>,
     channel: usize,
-    places: &[Option<usize>],
+    places: Places<'_>,
 ) -> Option<Vec<f64>>
 where
     f64: From<T>,
 {
-    let elements = rows.elements::<T>()?;
     let columns = usize::try_from(rows.columns().get()).ok()?;
-    let at = |place: usize| place.checked_mul(columns)?.checked_add(channel);
-    let value = |place: &Option<usize>| elements.get(at((*place)?)?).map(f64::from);
-    places.iter().map(value).collect()
+    match places {
+        Places::Run { first, len } => {
+            let rows = rows.slice(first..first.checked_add(len)?)?;
+            let channel = rows.elements::<T>()?.iter().skip(channel).step_by(columns);
+            Some(channel.map(f64::from).collect())
+        }
+        Places::Each(places) => {
+            let elements = rows.elements::<T>()?;
+            let at = |place: usize| place.checked_mul(columns)?.checked_add(channel);
+            let value = |place: &Option<usize>| elements.get(at((*place)?)?).map(f64::from);
+            places.iter().map(value).collect()
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::{
     lost::Lost,
 };
 use crate::{
-    build::CellView,
+    build::{CellView, Places},
     cores::on_cores,
     error::{Damage, Fault, QueryError},
     filter::{ColumnView, Views},
@@ -18,7 +18,7 @@ use crate::{
     links::LinkRecords,
     missing::Ledger,
     plan::{Allowed, Plan, VertexFilter},
-    predicate::Scope,
+    predicate::{Scope, Truth},
     query::Cut,
     schema::Schema,
     vertices::Owners,
@@ -210,10 +210,11 @@ impl<F: Fetch> Plan<'_, F> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.set) else {
             return Ok(self.filter.link.is_none());
         };
+        let none = Places::Run { first: 0, len: 0 };
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for attribute in &set.attributes {
             if let Some(metadata) = &attribute.metadata {
-                let view = CellView::new(Scope::Link, &attribute.name, metadata, None, &[None]);
+                let view = CellView::new(Scope::Link, &attribute.name, metadata, None, none);
                 views.push(Box::new(view));
             }
         }
@@ -230,19 +231,19 @@ impl<F: Fetch> Plan<'_, F> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.set) else {
             return Ok(None);
         };
-        let places: Vec<_> = (0..records.len()).map(Some).collect();
+        let len = records.len();
+        let places = Places::Run { first: 0, len };
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for (attribute, cell) in set.attributes.iter().zip(&records.attributes) {
             if let Some(metadata) = &attribute.metadata {
                 let name = &attribute.name;
-                let view = CellView::new(Scope::Link, name, metadata, cell.as_ref(), &places);
+                let view = CellView::new(Scope::Link, name, metadata, cell.as_ref(), places);
                 views.push(Box::new(view));
             }
         }
         let views = Views(views);
-        let bound = predicate.bind(&views)?;
-        let holds = (0..records.len()).map(|row| bound.evaluate(&views, row).is_true());
-        Ok(Some(holds.collect()))
+        let truths = predicate.bind(&views)?.evaluate_all(&views, len);
+        Ok(Some(truths.into_iter().map(Truth::is_true).collect()))
     }
 
     /// Whether region and filter select a link whose ends are all there.
