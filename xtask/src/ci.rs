@@ -41,6 +41,7 @@ pub(crate) fn all() -> Stages {
             ("conformance: Python reference", "conformance --reference"),
             ("conformance: migrated stores", "conformance --migrated"),
             ("conformance: golden data", "conformance --golden"),
+            ("public items", "api --check"),
         ])
         .run("fuzz", || fuzz::each(FUZZ_SECONDS))
         .run("instructions of kernels", kernels::check);
