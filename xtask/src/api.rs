@@ -15,12 +15,13 @@ use serde_json::Value;
 use crate::{metadata, options::Options, run::cargo, stage::Done, workspace};
 
 /// Libraries that are published; `zvf-cli` is a program, whose library is for its tests.
-const LIBRARIES: [&str; 9] = [
+const LIBRARIES: [&str; 10] = [
     "zvf",
     "zvf-build",
     "zvf-dense",
     "zvf-format",
     "zvf-model",
+    "zvf-pages",
     "zvf-query",
     "zvf-render",
     "zvf-store",

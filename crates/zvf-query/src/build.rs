@@ -129,6 +129,7 @@ impl ColumnBuilder {
     pub(crate) fn reserve(&mut self, bytes: usize) {
         if self.words.is_none() {
             self.bytes.reserve(bytes);
+            zvf_pages::prefer_large(&mut self.bytes);
         }
     }
 

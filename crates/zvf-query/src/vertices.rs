@@ -352,6 +352,7 @@ impl VertexBuilder {
         let more = vertices.saturating_sub(self.rows);
         let row = self.positions.row_size();
         self.positions.bytes.reserve(more.saturating_mul(row));
+        zvf_pages::prefer_large(&mut self.positions.bytes);
         for (_, builder) in &mut self.vertex {
             builder.reserve(more.saturating_mul(builder.declared_size()));
         }

@@ -87,8 +87,13 @@ const RULES: &[Rule] = &[
         external: PURE,
     },
     Rule {
+        name: "zvf-pages",
+        uses: &[],
+        external: External::Only(&["rustix"]),
+    },
+    Rule {
         name: "zvf-query",
-        uses: LAYERS_0_1,
+        uses: &["zvf-format", "zvf-model", "zvf-pages"],
         external: PURE,
     },
     Rule {

@@ -18,6 +18,7 @@ pub(crate) fn gather<'c>(
 ) -> Vec<u8> {
     let row = row_size(dtype, columns);
     let mut out = vec![0; size(runs, row)];
+    zvf_pages::prefer_large(&mut out);
     copy(&mut out, runs, row, bytes);
     to_little(&mut out, 0, dtype);
     out

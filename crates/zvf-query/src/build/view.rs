@@ -144,11 +144,7 @@ impl ColumnView for CellView<'_> {
 }
 
 /// A channel of rows at `places` as floats; `None` when one has no value.
-fn floats<T: Element>(
-    rows: NumericRows<'_>,
-    channel: usize,
-    places: Places<'_>,
-) -> Option<Vec<f64>>
+fn floats<T: Element>(rows: NumericRows<'_>, channel: usize, places: Places<'_>) -> Option<Vec<f64>>
 where
     f64: From<T>,
 {

@@ -51,6 +51,7 @@ impl LinkBuilder {
     /// Makes room, as growing copies all there is.
     pub(super) fn reserve(&mut self, ends: usize) {
         self.ends.reserve(ends);
+        zvf_pages::prefer_large(&mut self.ends);
     }
 
     /// Appends links of a cell, and their attributes.
@@ -134,6 +135,7 @@ impl LinkBuilder {
         let mut others = others.peekable();
         let most = others.size_hint().1.unwrap_or(0).saturating_mul(2);
         self.ends.reserve_exact(own.len().saturating_add(most));
+        zvf_pages::prefer_large(&mut self.ends);
         // Where the links of the answer are, those after the own are others.
         let mut places = Vec::new();
         let (has_columns, first_other) = (!self.columns.is_empty(), links.len());

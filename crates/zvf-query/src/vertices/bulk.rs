@@ -71,6 +71,7 @@ impl Room {
         let expected = self.expected.saturating_mul(row);
         let size = needed.saturating_add(there / 2).max(expected);
         let mut new = vec![0; size];
+        zvf_pages::prefer_large(&mut new);
         let kept = bytes.get(..there).unwrap_or_default();
         if let Some(start) = new.get_mut(..kept.len()) {
             start.copy_from_slice(kept);
