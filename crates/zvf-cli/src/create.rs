@@ -2,7 +2,6 @@
 
 mod arguments;
 mod engine;
-mod processes;
 mod report;
 pub(crate) mod values;
 

@@ -37,6 +37,7 @@ mod info;
 mod man;
 mod named;
 mod number;
+mod processes;
 mod progress;
 #[cfg(feature = "render")]
 mod render;

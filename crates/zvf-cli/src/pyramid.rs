@@ -20,6 +20,7 @@ use crate::{
     command::Done,
     create::values::{Extents, ValueError, extents, sharding},
     named::named,
+    processes::Processes,
     progress::{Meter, Progress},
 };
 
@@ -108,6 +109,10 @@ pub struct Arguments {
         allow_negative_numbers = true
     )]
     depth: i64,
+    /// Shares the chunks of each level among so many processes, as a cluster would.
+    #[arg(long, value_name = "N", conflicts_with = "refresh",
+        value_parser = clap::value_parser!(u16).range(1..))]
+    workers: Option<u16>,
     /// Replaces levels that are there.
     #[arg(long)]
     overwrite: bool,
@@ -236,6 +241,8 @@ fn options(arguments: &Arguments) -> Result<PyramidOptions, Box<dyn Error>> {
         depth => Some(u32::try_from(depth).map_err(|_| OptionError::Depth(depth))?),
     };
     options.replace = arguments.overwrite;
+    let workers = arguments.workers.map(usize::from);
+    options.runner = workers.map(|workers| Processes::new(workers).shared());
     Ok(options)
 }
 

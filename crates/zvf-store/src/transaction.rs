@@ -8,6 +8,7 @@ mod error;
 mod head;
 mod lock;
 mod log;
+mod parts;
 mod record;
 mod root;
 mod sweep;
@@ -87,6 +88,8 @@ pub struct Transaction {
     stale: BTreeSet<Key>,
     /// Names given to staged objects so far.
     names: u64,
+    /// Tells a part of a transaction of another process from its other parts.
+    part: Option<Id>,
     over: bool,
 }
 
@@ -122,6 +125,7 @@ impl Store {
             copies_anew: false,
             stale: BTreeSet::new(),
             names: 0,
+            part: None,
             over: false,
         })
     }
@@ -161,11 +165,9 @@ impl Transaction {
         let mut staged = Vec::with_capacity(objects.len());
         for (key, bytes) in objects {
             check_key(&key)?;
-            let name = self.names;
-            self.names = name.saturating_add(1);
             let put = Put {
                 key,
-                staged: self.id.folder()?.join(&name.to_string())?,
+                staged: self.next_staged()?,
                 bytes: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
                 crc32c: crc32c::crc32c(&bytes),
                 was: None,
@@ -256,7 +258,7 @@ impl Transaction {
     ///
     /// [`CommitError`].
     pub async fn commit(&mut self, root: &[u8]) -> Result<Committed, CommitError> {
-        self.check_open()?;
+        self.check_whole()?;
         if !self.stale.is_empty() {
             let keys = self.stale.iter().cloned().collect();
             return Err(CommitError::Stale { keys });
@@ -398,7 +400,10 @@ impl Transaction {
         if self.over {
             return Ok(());
         }
-        let mut staged = self.store.own_keys(&self.id.folder()?).await?;
+        let mut staged = match self.part {
+            Some(_) => self.puts.into_values().map(|put| put.staged).collect(),
+            None => self.store.own_keys(&self.id.folder()?).await?,
+        };
         staged.sort_unstable();
         Ok(self.store.delete_each(staged).await?)
     }

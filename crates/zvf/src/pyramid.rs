@@ -21,6 +21,7 @@ mod shards;
 mod source;
 mod sparse;
 mod stats;
+pub(crate) mod tasks;
 
 use futures_util::future::LocalBoxFuture;
 use std::{
@@ -44,7 +45,12 @@ use self::{
     plan::Known,
     source::{SortedLinks, Source},
 };
-use crate::{dataset::Dataset, error::Error, nodes, writing::objects::text};
+use crate::{
+    dataset::Dataset,
+    error::Error,
+    nodes,
+    writing::{Runner, objects::text},
+};
 
 pub use coarse::{Kept, LevelDesign};
 pub use plan::{Automatic, Way};
@@ -69,6 +75,11 @@ impl CrossLevel {
             Self::Implicit => "implicit",
             Self::Explicit => "explicit",
         }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let mut all = [Self::None, Self::Implicit, Self::Explicit].into_iter();
+        all.find(|one| one.name() == name)
     }
 
     /// Whether links to the next level and back are stored.
@@ -114,6 +125,9 @@ pub struct PyramidOptions {
     pub replace: bool,
     /// Who is told how far it is.
     pub progress: Option<LevelProgress>,
+    /// Who makes the chunks of levels: other processes, that open the store by its address.
+    /// All cores of this one when `None`, and always where levels are made anew in part.
+    pub runner: Option<Arc<dyn Runner>>,
     /// How the store is opened.
     pub open: OpenOptions,
 }

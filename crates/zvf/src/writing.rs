@@ -16,6 +16,7 @@ use crate::{error::Error, nodes};
 use self::objects::{Arrays, encoded};
 
 pub use large::{Batches, Runner, create_from, run_task};
+pub(crate) use large::{failed as scratch_error, get_json, put_json};
 
 /// Tasks that are encoded before what they made is put.
 const AT_ONCE: usize = 4;

@@ -7,11 +7,11 @@ use zvf::{
     build::{Attribute, Design, Geometry, Values},
 };
 
-use super::processes::Processes;
 use crate::{
     advice::{Verb, advised},
     input::Stream,
     number::of_len,
+    processes::Processes,
     progress::Meter,
 };
 

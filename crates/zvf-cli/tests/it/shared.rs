@@ -61,6 +61,23 @@ fn processes_make_the_same_store() {
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&one), names(&many));
     assert!(one == many);
+    for (store, workers) in [("one.zv", &[][..]), ("many.zv", &["--workers", "2"])] {
+        let (done, said) = zvf(&[&["pyramid", &at(store)], workers].concat());
+        assert!(done, "{said}");
+    }
+    let levels = |store: &str| {
+        let mut found = BTreeMap::new();
+        files(&folder.path().join(store), "", &mut found);
+        // Transactions have names of their own.
+        found.retain(|name, _| !name.starts_with(".zvf/") && name != "zarr.json");
+        found
+    };
+    let (one, many) = (levels("one.zv"), levels("many.zv"));
+    assert!(one.keys().any(|name| name.starts_with("1/vertices/c/")));
+    assert_eq!(names(&one), names(&many));
+    assert!(one == many);
+    let (done, said) = zvf(&["validate", &at("many.zv"), "--level", "4"]);
+    assert!(done, "{said}");
     let (done, said) = create(&at("no.zv"), &at("a.csv"), &["--workers", "2"]);
     assert!(!done && said.contains("--threads"), "{said}");
 }

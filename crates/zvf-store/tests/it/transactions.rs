@@ -208,6 +208,77 @@ fn what_a_transaction_may_not_write_is_refused() {
     });
 }
 
+/// Parts of a transaction in other processes: what they put counts once it is taken.
+#[test]
+fn others_put_for_a_transaction() {
+    let store = recorded(&[("zarr.json", ROOT.to_vec())]);
+    block_on(async {
+        let mut transaction = store.begin().await.unwrap();
+        transaction.put(key("0/a"), "mine".into()).await.unwrap();
+        let mut staged = Vec::new();
+        // The same part twice at once, which puts nothing over what the other put.
+        let mut parts = Vec::new();
+        for _ in 0..2 {
+            parts.push(store.join(transaction.name()).await.unwrap());
+        }
+        for (number, part) in parts.iter_mut().enumerate() {
+            let texts = [("0/a", "theirs"), ("0/b", "theirs")];
+            let objects = texts.map(|(at, text)| (key(at), format!("{text} {number}").into()));
+            part.put_each(objects.into()).await.unwrap();
+            staged.push(part.staged());
+            let error = part.commit(ROOT).await.unwrap_err();
+            assert!(matches!(error, CommitError::Failed(TransactionError::Over)));
+        }
+        // One that gives up takes its own along.
+        let mut gives_up = store.join(transaction.name()).await.unwrap();
+        gives_up.put(key("0/c"), "x".into()).await.unwrap();
+        gives_up.abort().await.unwrap();
+        // Nodes are put by the transaction alone.
+        let mut node = store.join(transaction.name()).await.unwrap();
+        node.put(key("0/zarr.json"), "{}".into()).await.unwrap();
+        let error = transaction.take(&node.staged()).await.unwrap_err();
+        assert!(
+            matches!(error, TransactionError::Reserved { .. }),
+            "{error:?}"
+        );
+        let other = store.begin().await.unwrap();
+        for staged in [&other.staged()[..], b"no json", b"{}"] {
+            let mut journal = staged.to_vec();
+            if staged == &other.staged()[..] {
+                // Objects that wait for another transaction.
+                let text = String::from_utf8(parts[0].staged().to_vec()).unwrap();
+                journal = text.replace(transaction.name(), other.name()).into_bytes();
+            }
+            let error = transaction.take(&journal).await.unwrap_err();
+            assert!(
+                matches!(error, TransactionError::Record { .. }),
+                "{error:?}"
+            );
+        }
+        assert!(store.join("../x").await.is_err());
+        transaction.take(&staged[1]).await.unwrap();
+        transaction.commit(ROOT).await.unwrap();
+        let found = store
+            .read(&[full("0/a"), full("0/b"), full("0/c")])
+            .await
+            .unwrap();
+        assert_eq!(
+            found,
+            [Some("theirs 1".into()), Some("theirs 1".into()), None]
+        );
+        // Made of another state.
+        let mut next = store.begin().await.unwrap();
+        let late = store.join(next.name()).await.unwrap();
+        change(&store).await.unwrap();
+        next.rebase().await.unwrap();
+        let error = next.take(&late.staged()).await.unwrap_err();
+        assert!(
+            matches!(error, TransactionError::Record { .. }),
+            "{error:?}"
+        );
+    });
+}
+
 #[test]
 fn a_store_at_rest_is_followed_without_a_request() {
     let store = recorded(&[("zarr.json", ROOT.to_vec())]);

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    ops::Range,
     sync::Arc,
 };
 
@@ -27,7 +28,7 @@ use super::{
     LevelDesign, PyramidOptions,
     coarse::Coarsening,
     job::{Job, Opened, Outcome, Place, Put, Shared},
-    shards::{self, Shards},
+    shards::{self, Groups, Shards},
     source::{SortedLinks, Source},
 };
 use crate::{
@@ -63,6 +64,8 @@ pub(super) struct Build<'a> {
     /// Levels below the one before, as far as links over several levels need them.
     pub(super) deep_places: BTreeMap<LevelId, Arc<Shared>>,
     pub(super) deep_metadata: BTreeMap<LevelId, LevelMetadata>,
+    /// Whether values of the level before were made by the same rules.
+    pub(super) is_again: bool,
     /// The chunks that are made, and those of which it is only asked what becomes of
     /// their rows; all are made when `None`.
     pub(super) only: Option<(BTreeSet<ChunkCoord>, BTreeSet<ChunkCoord>)>,
@@ -124,10 +127,7 @@ impl Tally {
         self.between_levels += outcome.linked;
         self.between_chunks += outcome.crossed;
         self.is_untiled |= !outcome.tiles;
-        self.error = match (self.error, outcome.error) {
-            (Some(a), Some(b)) => Some(a.max(b)),
-            (a, b) => a.or(b),
-        };
+        self.error = farther(self.error, outcome.error);
         if outcome.rows > 0 {
             self.chunks += 1;
         }
@@ -139,6 +139,14 @@ impl Tally {
         }
         self.parents.extend(outcome.parents);
         self.count_puts(outcome.put);
+    }
+}
+
+/// The larger error, where there are any.
+pub(super) fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
     }
 }
 
@@ -293,6 +301,7 @@ impl<'a> Build<'a> {
             between: Vec::new(),
             deep_places: BTreeMap::new(),
             deep_metadata: BTreeMap::new(),
+            is_again: coarsening.is_again,
             only: None,
         })
     }
@@ -345,7 +354,16 @@ impl<'a> Build<'a> {
 
     /// Makes all chunks.
     pub(super) async fn chunks(&mut self, links: &SortedLinks) -> Result<(), Error> {
-        let mut named = self.source.named();
+        let groups = self.chunk_groups();
+        if self.options.runner.is_some() && self.only.is_none() {
+            return self.hand_out(&groups).await;
+        }
+        let all = 0..groups.len();
+        self.make_groups(links, groups, all).await
+    }
+
+    /// The chunks that are made, each with those that it is made of.
+    pub(super) fn chunk_groups(&self) -> Groups {
         let mut groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>> = BTreeMap::new();
         for chunk in self.source.chunks() {
             let coarse = self.source.chunk_of(&chunk, &self.scale);
@@ -354,13 +372,25 @@ impl<'a> Build<'a> {
         if let Some((stale, beside)) = &self.only {
             groups.retain(|chunk, _| stale.contains(chunk) || beside.contains(chunk));
         }
+        self.by_shard(groups)
+    }
+
+    /// Makes some of the chunks.
+    pub(super) async fn make_groups(
+        &mut self,
+        links: &SortedLinks,
+        groups: Groups,
+        range: Range<usize>,
+    ) -> Result<(), Error> {
+        let mut named = self.source.named();
         let total = groups.len() as u64;
-        let (groups, ends) = self.by_shard(groups);
-        let mut todo = groups.into_iter().peekable();
+        let Groups { all, ends, .. } = groups;
+        let todo = all.into_iter().skip(range.start).take(range.len());
+        let mut todo = todo.peekable();
         let mut most = FIRST;
         let mut waiting: Vec<Job> = Vec::new();
         let mut objects: Vec<(Key, Bytes)> = Vec::new();
-        let mut done = 0u64;
+        let mut done = range.start as u64;
         // While one batch is made, the next is read and what the last made is put.
         loop {
             let mut batch: Vec<(ChunkCoord, Vec<ChunkCoord>)> = Vec::new();

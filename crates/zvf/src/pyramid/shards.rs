@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    ops::Range,
     sync::Arc,
 };
 
@@ -61,7 +62,46 @@ struct Shard {
 #[derive(Default)]
 pub(super) struct Ends(HashMap<(String, Vec<u64>), usize>);
 
+/// Chunks of a level with those they are made of, those of a shard together.
+pub(super) struct Groups {
+    pub(super) all: Vec<(ChunkCoord, Vec<ChunkCoord>)>,
+    pub(super) ends: Ends,
+    /// Before which of them no shard lacks some of its cells and has others.
+    is_whole: Vec<bool>,
+}
+
+impl Groups {
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Cuts them into about so many parts of about as much work, and no shard in two.
+    pub(super) fn cut(&self, most: usize) -> Vec<Range<usize>> {
+        let work: usize = self.all.iter().map(|(_, fine)| fine.len()).sum();
+        let enough = work.div_ceil(most.max(1));
+        let (mut ranges, mut start, mut done) = (Vec::new(), 0, 0);
+        for (at, (_, fine)) in self.all.iter().enumerate() {
+            if done >= enough && self.is_whole.get(at) == Some(&true) {
+                ranges.push(start..at);
+                (start, done) = (at, 0);
+            }
+            done += fine.len();
+        }
+        if start < self.len() {
+            ranges.push(start..self.len());
+        }
+        ranges
+    }
+}
+
 impl Ends {
+    /// After how many steps the shard of a chunk has all its cells.
+    fn of(&self, shared: &Shared, place: &Place, chunk: &ChunkCoord) -> usize {
+        let at = shared.shard_of(place, chunk);
+        let end = at.and_then(|at| self.0.get(&(place.path.clone(), at)));
+        end.copied().unwrap_or(0)
+    }
+
     /// A step makes cells of a chunk.
     pub(super) fn meet(&mut self, shared: &Shared, place: &Place, chunk: &ChunkCoord, step: usize) {
         if let Some(at) = shared.shard_of(place, chunk) {
@@ -132,12 +172,8 @@ impl Shards {
 }
 
 impl Build<'_> {
-    /// The chunks that are made with those they are made of, those of a shard together, and
-    /// when shards have all their cells.
-    pub(super) fn by_shard(
-        &self,
-        groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>>,
-    ) -> (Vec<(ChunkCoord, Vec<ChunkCoord>)>, Ends) {
+    /// Puts those of a shard together.
+    pub(super) fn by_shard(&self, groups: BTreeMap<ChunkCoord, Vec<ChunkCoord>>) -> Groups {
         let shared = &self.shared;
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_cached_key(|(chunk, _)| shared.shard_of(&shared.coarse, chunk));
@@ -148,7 +184,21 @@ impl Build<'_> {
                 ends.meet(shared, &shared.fine, chunk, step);
             }
         }
-        (groups, ends)
+        let mut open_until = 0;
+        let mut is_whole = Vec::with_capacity(groups.len());
+        for (step, (chunk, fine)) in groups.iter().enumerate() {
+            is_whole.push(open_until <= step);
+            let own = ends.of(shared, &shared.coarse, chunk);
+            let fine = fine
+                .iter()
+                .map(|chunk| ends.of(shared, &shared.fine, chunk));
+            open_until = fine.fold(open_until.max(own), usize::max);
+        }
+        Groups {
+            all: groups,
+            ends,
+            is_whole,
+        }
     }
 
     /// Puts cells, those of shards once all of theirs were made.

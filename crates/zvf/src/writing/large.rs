@@ -53,6 +53,7 @@ pub trait Batches: Send {
 }
 
 pub use task::{Runner, run_task};
+pub(crate) use task::{get as get_json, put as put_json};
 
 /// Memory when nobody says how much.
 const MEMORY: u64 = 1 << 30;
@@ -344,7 +345,7 @@ fn file(folder: &Path, part: usize) -> PathBuf {
     folder.join(part.to_string())
 }
 
-fn failed(path: &Path, source: std::io::Error) -> Error {
+pub(crate) fn failed(path: &Path, source: std::io::Error) -> Error {
     Error::Scratch {
         path: path.display().to_string(),
         source,

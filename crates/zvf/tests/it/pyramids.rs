@@ -22,4 +22,5 @@ mod sparse;
 mod step;
 mod stopped;
 mod subset;
+mod tasks;
 mod values;

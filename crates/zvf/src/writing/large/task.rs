@@ -12,7 +12,7 @@ use zvf_build::large::{Outline, PartResult};
 use zvf_store::OpenOptions;
 
 use super::{Shared, failed};
-use crate::{error::Error, writing::Written};
+use crate::{error::Error, pyramid, writing::Written};
 
 /// Runs tasks somewhere else: processes of this machine, or those of a cluster that
 /// see the same files.
@@ -85,6 +85,9 @@ pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartResult>, Written), Erro
 pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Result<(), Error>> {
     Box::pin(async move {
         let says = get(task)?;
+        if says.get("level").is_some() {
+            return pyramid::tasks::run_task(&says, open).await;
+        }
         let text = |key: &str| says[key].as_str().unwrap_or_default();
         let (outline, chunks) = Outline::from_json(&get(Path::new(text("outline")))?)?;
         let store = open.create(text("address"))?;
@@ -102,14 +105,15 @@ pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Resu
 }
 
 /// Writes a file whole or not at all.
-fn put(path: &Path, json: &Value) -> Result<(), Error> {
+pub(crate) fn put(path: &Path, json: &Value) -> Result<(), Error> {
     let unfinished = path.with_extension(format!("{}.part", std::process::id()));
     let written = fs::write(&unfinished, json.to_string());
     let renamed = written.and_then(|()| fs::rename(&unfinished, path));
     renamed.map_err(|source| failed(path, source))
 }
 
-fn get(path: &Path) -> Result<Value, Error> {
+/// Reads such a file.
+pub(crate) fn get(path: &Path) -> Result<Value, Error> {
     let bytes = fs::read(path).map_err(|source| failed(path, source))?;
     serde_json::from_slice(&bytes).map_err(|source| failed(path, source.into()))
 }

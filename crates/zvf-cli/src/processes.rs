@@ -19,16 +19,16 @@ const TRIES: usize = 3;
 
 /// So many processes at once, each `zvf task FILE`.
 #[derive(Debug)]
-pub(super) struct Processes {
+pub(crate) struct Processes {
     at_once: usize,
 }
 
 impl Processes {
-    pub(super) fn new(at_once: usize) -> Self {
+    pub(crate) fn new(at_once: usize) -> Self {
         Self { at_once }
     }
 
-    pub(super) fn shared(self) -> Arc<dyn Runner> {
+    pub(crate) fn shared(self) -> Arc<dyn Runner> {
         Arc::new(self)
     }
 }
