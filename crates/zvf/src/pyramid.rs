@@ -21,6 +21,7 @@ mod shards;
 mod source;
 mod sparse;
 mod stats;
+mod tally;
 pub(crate) mod tasks;
 
 use futures_util::future::LocalBoxFuture;

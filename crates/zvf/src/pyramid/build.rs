@@ -1,7 +1,7 @@
 //! One level, made of the one before: jobs in batches, then what belongs to no chunk.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     ops::Range,
     sync::Arc,
 };
@@ -27,9 +27,10 @@ use zvf_store::Transaction;
 use super::{
     LevelDesign, PyramidOptions,
     coarse::Coarsening,
-    job::{Job, Opened, Outcome, Place, Put, Shared},
+    job::{Job, Opened, Outcome, Place, Shared},
     shards::{self, Groups, Shards},
     source::{SortedLinks, Source},
+    tally::Tally,
 };
 use crate::{
     error::Error,
@@ -73,82 +74,6 @@ pub(super) struct Build<'a> {
 
 /// How many links there are, and how many between chunks of different coordinates.
 pub(super) type Stored = (u64, u64);
-
-/// What a level came to.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    pub(super) rows: u64,
-    pub(super) names: u64,
-    pub(super) chunks: u64,
-    pub(super) links: u64,
-    /// Of these, those between chunks.
-    pub(super) crossing: u64,
-    /// Rows of links that are stored, all copies among them.
-    pub(super) physical: u64,
-    pub(super) between_levels: u64,
-    /// Of these, those between chunks of different coordinates.
-    pub(super) between_chunks: u64,
-    pub(super) is_untiled: bool,
-    pub(super) error: Option<f64>,
-    pub(super) named: Vec<(Named, u32)>,
-    /// The chunks of the level, by the number that `named` has.
-    pub(super) chunk_of: Vec<ChunkCoord>,
-    pub(super) parents: HashMap<ChunkCoord, Vec<u32>>,
-    pub(super) put: BTreeMap<String, Part>,
-    /// Paths below which cells were put, whose nodes are.
-    pub(super) families: BTreeSet<String>,
-    pub(super) objects: u64,
-    pub(super) bytes: u64,
-    /// Objects that have vertices.
-    pub(super) present: u64,
-}
-
-/// An array, and which chunks it has.
-#[derive(Debug, Default)]
-pub(super) struct Part {
-    pub(super) chunks: Vec<Vec<i64>>,
-    pub(super) says: Option<Value>,
-}
-
-impl Tally {
-    pub(super) fn count_puts(&mut self, puts: Vec<Put>) {
-        for put in puts {
-            let part = self.put.entry(put.path).or_default();
-            part.chunks.push(put.chunk);
-            part.says = part.says.take().or(put.says);
-        }
-    }
-
-    fn add(&mut self, outcome: Outcome) {
-        self.rows += outcome.rows;
-        self.names += outcome.names;
-        self.links += outcome.links;
-        self.physical += outcome.links;
-        self.between_levels += outcome.linked;
-        self.between_chunks += outcome.crossed;
-        self.is_untiled |= !outcome.tiles;
-        self.error = farther(self.error, outcome.error);
-        if outcome.rows > 0 {
-            self.chunks += 1;
-        }
-        if !outcome.named.is_empty() {
-            let number = u32::try_from(self.chunk_of.len()).unwrap_or(u32::MAX);
-            self.named
-                .extend(outcome.named.into_iter().map(|named| (named, number)));
-            self.chunk_of.push(outcome.chunk);
-        }
-        self.parents.extend(outcome.parents);
-        self.count_puts(outcome.put);
-    }
-}
-
-/// The larger error, where there are any.
-pub(super) fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.max(b)),
-        (a, b) => a.or(b),
-    }
-}
 
 impl<'a> Build<'a> {
     /// Decides what all chunks have in common.
@@ -494,23 +419,6 @@ impl<'a> Build<'a> {
     pub(super) fn families(&self) -> Vec<String> {
         let known = self.tally.families.iter().cloned();
         known.chain(self.tally.put.keys().cloned()).collect()
-    }
-}
-
-impl Part {
-    /// The node of an array with these cells.
-    pub(super) fn node(
-        &self,
-        shared: &Shared,
-        path: &str,
-        old: &Map<String, Value>,
-    ) -> Result<Output, Error> {
-        let chunks: Vec<&[i64]> = self.chunks.iter().map(Vec::as_slice).collect();
-        let says = self
-            .says
-            .clone()
-            .unwrap_or_else(|| Value::Object(Map::new()));
-        shared.node(path, &chunks, old, says)
     }
 }
 

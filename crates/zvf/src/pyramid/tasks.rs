@@ -13,12 +13,13 @@ use zvf_store::OpenOptions;
 
 use super::{
     CrossLevel, PyramidOptions,
-    build::{Build, Part, Tally, farther},
+    build::Build,
     coarse::Coarsening,
     form,
     shards::Groups,
     source::{SortedLinks, Source},
     stats,
+    tally::{Part, Tally, farther},
 };
 use crate::{
     dataset::Dataset,

@@ -9,7 +9,7 @@ use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
 use zvf_store::Read;
 
-use super::super::build::{Build, Part};
+use super::super::{build::Build, tally::Part};
 use crate::{
     error::Error,
     nodes,
