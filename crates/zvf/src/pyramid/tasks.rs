@@ -264,7 +264,9 @@ fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
         tally.put.insert(path.clone(), part);
     }
     let is_all = words.next().is_none() && rest.is_empty();
-    is_all.then_some(tally)
+    let chunks = tally.chunk_of.len();
+    let is_known = |(_, chunk): &(Named, u32)| (*chunk as usize) < chunks;
+    (is_all && tally.named.iter().all(is_known)).then_some(tally)
 }
 
 impl Tally {
