@@ -12,14 +12,14 @@ use super::{Answers, Contents, Place, answers, block_on, contents, on_disk, repo
 
 const STORE: &str = "sharded";
 /// More than any answer takes, less than the server is given.
-const LATE: Duration = Duration::from_millis(2500);
+const LATE: Duration = Duration::from_millis(3500);
 
 /// Short patience where the server is late or silent, long where it answers: a
 /// busy machine must not look like a fault.
 fn options(fault: Fault) -> OpenOptions {
     let patience = match fault {
-        Fault::Stall => Duration::from_secs(1),
-        Fault::Late(late) if late == LATE => Duration::from_secs(1),
+        Fault::Stall => Duration::from_secs(2),
+        Fault::Late(late) if late == LATE => Duration::from_secs(2),
         _ => Duration::from_mins(1),
     };
     OpenOptions::default()
@@ -197,7 +197,7 @@ fn faults(place: Place) {
         Plan::once(Fault::Hangup),
         Plan::once(Fault::Cut),
         Plan::always(Fault::Late(Duration::from_millis(10))),
-        // These cost a second each time: only at some objects.
+        // These cost two seconds each time: only at some objects.
         Plan::once(Fault::Stall).of("0/vertices/"),
         Plan::once(Fault::Late(LATE)).of("0/vertex_fragments/"),
         Plan::once(Fault::Short),
