@@ -277,8 +277,8 @@ impl B2ndEditor {
     pub fn commit(mut self) -> Result<(), DenseError> {
         self.publish()?;
         let name = self.array.name.clone();
-        let renumbered = self.renumber();
-        if renumbered.map_err(|error| DenseError::io(&name, error))? {
+        let io = |error| DenseError::io(&name, error);
+        if self.file.is_none() && self.renumber().map_err(io)? {
             self.publish()?;
         }
         Ok(())
@@ -312,7 +312,7 @@ impl B2ndEditor {
         lens.sum()
     }
 
-    /// Gives files that few others are left of lower numbers, and says whether
+    /// Gives files of a directory that few are left of lower numbers, and says whether
     /// there are any: c-blosc2 takes numbers for places among the bytes of all
     /// chunks, and opens no directory where the header of a chunk would end behind
     /// these. Only after a commit are the numbers of what it replaced free.
@@ -322,7 +322,7 @@ impl B2ndEditor {
         let had = self.stale.len();
         let mut free = 0;
         for entry in &mut self.entries {
-            if self.file.is_some() || *entry <= most || *entry >> 63 == 1 {
+            if *entry <= most || *entry >> 63 == 1 {
                 continue;
             }
             let high = u32::try_from(*entry).map_err(|_| io::ErrorKind::FileTooLarge)?;

@@ -280,8 +280,8 @@ impl<'a> Build<'a> {
     /// Makes all chunks.
     pub(super) async fn chunks(&mut self, links: &SortedLinks) -> Result<(), Error> {
         let groups = self.chunk_groups();
-        if self.options.runner.is_some() && self.only.is_none() {
-            return self.hand_out(&groups).await;
+        if let (Some(runner), None) = (&self.options.runner, &self.only) {
+            return self.hand_out(Arc::clone(runner), &groups).await;
         }
         let all = 0..groups.len();
         self.make_groups(links, groups, all).await

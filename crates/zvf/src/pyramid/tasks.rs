@@ -4,6 +4,7 @@ use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::{Map, Value, json};
@@ -24,7 +25,7 @@ use super::{
 use crate::{
     dataset::Dataset,
     error::Error,
-    writing::{get_json, put_json, run, scratch_error},
+    writing::{Runner, get_json, put_json, run, scratch_error},
 };
 
 /// Tasks to each process, so that all are busy to the end.
@@ -32,10 +33,11 @@ const EACH: usize = 4;
 
 impl Build<'_> {
     /// Has all chunks made by whoever runs tasks.
-    pub(super) async fn hand_out(&mut self, groups: &Groups) -> Result<(), Error> {
-        let Some(runner) = self.options.runner.clone() else {
-            return Ok(());
-        };
+    pub(super) async fn hand_out(
+        &mut self,
+        runner: Arc<dyn Runner>,
+        groups: &Groups,
+    ) -> Result<(), Error> {
         if !self.shared.form.is_current() {
             return Err(Error::NoPyramid {
                 why: "only levels of stores of 0.9 are shared among processes; make them in one, or \
@@ -63,8 +65,9 @@ impl Build<'_> {
         run(move || runner.run(&files).map_err(Error::Source)).await?;
         for (_, result) in tasks {
             let says = get_json(&result.with_extension("json"))?;
-            let bytes = says["rows"].as_str().map(PathBuf::from).unwrap_or_default();
-            let rows = fs::read(&bytes).map_err(|source| scratch_error(&bytes, source))?;
+            let rows = says["rows"].as_str().ok_or_else(|| no_task(&result))?;
+            let rows = Path::new(rows);
+            let rows = fs::read(rows).map_err(|source| scratch_error(rows, source))?;
             let staged = says["staged"].to_string();
             self.transaction.take(staged.as_bytes()).await?;
             let tally = tally(&says["tally"], &rows);
@@ -117,19 +120,28 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
             why: "the store was changed while a level was made; make it again",
         });
     }
-    let mut options = PyramidOptions {
+    let options = PyramidOptions {
         rules: recipe.rules,
         cross_level: CrossLevel::named(text("cross_level")?).ok_or_else(missing)?,
-        depth: number(&level["depth"]),
+        depth: match &level["depth"] {
+            Value::Null => None,
+            depth => Some(number(depth).ok_or_else(missing)?),
+        },
+        open: open.clone(),
         ..PyramidOptions::default()
     };
-    options.open = open.clone();
     let coarsening = Coarsening {
         rules: options.rules.clone(),
-        is_again: level["is_again"].as_bool().unwrap_or(false),
+        is_again: level["is_again"].as_bool().ok_or_else(missing)?,
     };
-    let kept = level["kept"].as_array();
-    let kept = kept.map(|kept| kept.iter().map(|kept| kept.as_u64() == Some(1)).collect());
+    let kept = match &level["kept"] {
+        Value::Null => None,
+        kept => {
+            let kept = kept.as_array().ok_or_else(missing)?.iter();
+            let kept = kept.map(|kept| Some(kept.as_u64()? == 1));
+            Some(kept.collect::<Option<_>>().ok_or_else(missing)?)
+        }
+    };
     let dataset = Dataset::from_store(address, store).await?;
     let source = Source::open(&dataset, id("source")?, &coarsening).await?;
     let form = form(&dataset).await?;
