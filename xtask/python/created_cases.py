@@ -63,6 +63,10 @@ class Case:
     def is_linked(self):
         return self.kind in ("graphs", "skeletons", "mesh")
 
+    def has_step_links(self):
+        """Whether steps between chunks are stored as links: of every other case."""
+        return self.is_paths() and len(self.given.part_offsets) % 2 == 0
+
     def paths(self):
         """The rows of each path."""
         ends = zip(self.part_offsets[:-1], self.part_offsets[1:])
@@ -187,6 +191,7 @@ class Case:
                 words.append(f"--{option.replace('_', '-')}={getattr(self, option)}")
         if self.axis_names is not None:
             words += ["--axes", ",".join(self.axis_names), "--crs", '{"code": 4326}']
+        words += ["--step-links"] * self.has_step_links()
         return words + [f"--{policy}" for policy in self.policy]
 
 

@@ -189,11 +189,11 @@ class Reads:
                 self.same(f"{what}: {name}", column, values[rows])
 
     def crossings(self):
-        """Links of paths: from each vertex to the next one in another chunk."""
+        """Links of paths, where they are stored: from each vertex to the next one in another chunk."""
         chunk_of = {vertex: chunk for (chunk, _), vertex in self.place.items()}
         given = [
             (int(one), int(next_))
-            for path in self.case.paths()
+            for path in self.case.paths() * self.case.has_step_links()
             for one, next_ in zip(path[:-1], path[1:])
             if chunk_of.get(int(one)) != chunk_of.get(int(next_))
         ]

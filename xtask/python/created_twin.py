@@ -106,7 +106,8 @@ def write(case, path):
         ends = positions.reshape(-1, 2, case.axes)
         vertex = {name: v.reshape(-1, 2, *v.shape[1:]) for name, v in vertex.items()}
         building.write_lines(path, ends, vertex_attributes=vertex, **tables, **shared)
-        write_line_links(case, path)
+        if case.has_step_links():
+            write_line_links(case, path)
     elif case.is_paths():
         shared["geometry_type"] = case.kind.removesuffix("s")
         vertex = {name: [v[rows] for rows in case.paths()] for name, v in vertex.items()}
@@ -128,6 +129,8 @@ def write(case, path):
             building.write_graph(path, positions, case.links, **shared)
         if by_hand:
             write_links(case, path)
+    if case.is_paths() and not case.has_step_links():
+        without_links(path)
     write_columns(case, path, coded)
     write_tables(case, path, bool(tables))
     return True

@@ -129,6 +129,10 @@ pub struct Design {
     pub directed: bool,
     /// Whether every chunk a link touches gets a copy of it.
     pub duplicate: bool,
+    /// Whether the steps of paths from chunk to chunk are stored as links too, as they always
+    /// are before 0.9. Objects say them: readers need no links for that, and where
+    /// chunks are small those are most of the files.
+    pub step_links: bool,
     /// The least and the greatest of each axis; those of the vertices when not
     /// said.
     pub bounds: Option<(Vec<f64>, Vec<f64>)>,
@@ -162,6 +166,7 @@ impl Design {
             sharding: Sharding::default(),
             directed: false,
             duplicate: false,
+            step_links: false,
             bounds: None,
             out_of_bounds: OutOfBounds::default(),
             purpose: Purpose::default(),
@@ -171,6 +176,11 @@ impl Design {
             parametric: None,
             headers: BTreeMap::new(),
         }
+    }
+
+    /// Whether steps of paths are stored as links.
+    pub fn has_step_links(&self) -> bool {
+        self.step_links || self.profile != Profile::V09
     }
 
     /// Whether cells carry checksums.

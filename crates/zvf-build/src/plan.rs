@@ -381,7 +381,7 @@ pub(crate) fn bin_count(space: &Space) -> Result<u32, Refusal> {
 }
 
 /// The links that are stored: those given, or the steps of paths from chunk to
-/// chunk.
+/// chunk where these are asked for.
 fn links(
     geometry: &Geometry,
     design: &Design,
@@ -411,7 +411,7 @@ fn links(
         };
         return Filed::new(arranged, &rows, width, &geometry.links, policy, implied).map(Some);
     }
-    if design.kind == GeometryKind::Points {
+    if design.kind == GeometryKind::Points || !design.has_step_links() {
         return Ok(None);
     }
     let mut steps = Vec::new();

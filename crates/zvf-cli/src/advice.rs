@@ -5,6 +5,8 @@ use std::error::Error;
 use zvf::{
     CommitError, CreateError, OpenError,
     build::{Refusal, edit::EditError},
+    model::generation::GenerationError,
+    query::QueryError,
 };
 
 use crate::command::sentence;
@@ -91,7 +93,7 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
             _,
         )
         | (Verb::Sample, E::AttributeThere { .. }, _) => Some((None, "--overwrite replaces it")),
-        (Verb::Migrate, E::Query(zvf::query::QueryError::Damaged(_)), _) => {
+        (Verb::Migrate, E::Query(QueryError::Damaged(_)), _) => {
             Some((None, "--skip-damaged leaves it out"))
         }
         (Verb::Migrate, E::NoStore { .. } | E::Open(OpenError::NotFound(_)), _) => None,
@@ -146,11 +148,37 @@ pub(crate) fn way_in(error: &zvf::Error) -> Option<String> {
         zvf::Error::Open(OpenError::NotFound(_)) => {
             "give the folder that holds the store's zarr.json".to_owned()
         }
-        zvf::Error::NoStore { .. } => {
+        zvf::Error::Generation(GenerationError::Undetermined) | zvf::Error::NoStore { .. } => {
             "the root of a store is the folder whose zarr.json names zarr_vectors".to_owned()
+        }
+        zvf::Error::Query(QueryError::OverVertices { .. }) => {
+            "raise --budget or ask for less; zvf pyramid makes coarser levels, with --sparsity of fewer objects"
+                .to_owned()
         }
         _ => return None,
     })
+}
+
+/// The error of a query, in the words of its options.
+pub(crate) fn asked(error: zvf::Error, is_filtered: bool) -> Box<dyn Error> {
+    let (said, way_out) = match &error {
+        zvf::Error::Query(QueryError::NoObject { id, level }) => (
+            format!("there is no object {id} in level {level}"),
+            "--keep-going leaves it out".to_owned(),
+        ),
+        zvf::Error::Query(QueryError::NoGroup { id, level }) => (
+            format!("there is no group {id} in level {level}"),
+            "--keep-going leaves it out".to_owned(),
+        ),
+        zvf::Error::Query(QueryError::NoAttribute {
+            scope: None, name, ..
+        }) if is_filtered && !error.to_string().ends_with('?') => (
+            sentence(&error),
+            format!("a word to compare with is in quotes, as '{name}'"),
+        ),
+        _ => return error.into(),
+    };
+    Box::new(Advised { said, way_out })
 }
 
 fn of_create(error: &CreateError) -> Option<&'static str> {

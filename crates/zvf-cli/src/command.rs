@@ -74,6 +74,8 @@ pub(crate) struct Done {
     pub(crate) text: String,
     /// For stderr, a line each.
     pub(crate) warnings: Vec<String>,
+    /// What could be better the next time, for stderr as well.
+    pub(crate) hints: Vec<String>,
     /// Whether the answer is no.
     pub(crate) is_no: bool,
 }
@@ -125,6 +127,9 @@ pub fn run() -> ExitCode {
             anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {warning}");
         }
         print(&done.text)?;
+        for hint in &done.hints {
+            anstream::eprintln!("hint: {hint}");
+        }
         Ok(done.is_no)
     });
     match printed {

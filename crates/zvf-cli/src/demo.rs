@@ -43,9 +43,10 @@ use crate::{command::Done, progress::Progress};
 use report::Report;
 use sample::{SAMPLES, Ways};
 
-/// Writes sample stores into a folder and shows what can be done with them: streamlines of a
-/// brain, neurons, cells in layers, and a folded surface. Makes their levels, validates them,
-/// asks five queries and says what each costs, draws pictures, and says what to try next.
+/// Writes sample stores into a folder and shows what can be done with them.
+///
+/// Streamlines of a brain, neurons, cells in layers, and a folded surface: makes their levels, validates
+/// them, asks five queries and says what each costs, draws pictures, and says what to try next.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct Arguments {

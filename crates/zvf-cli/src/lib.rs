@@ -22,6 +22,7 @@
 mod advice;
 mod append;
 mod b2nd;
+mod beyond;
 mod change;
 mod command;
 mod compact;

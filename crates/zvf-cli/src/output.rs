@@ -54,6 +54,8 @@ pub use error::WriteError;
 pub use target::{Format, Target, TargetError};
 
 pub(crate) use table::{Table, TableColumn};
+#[cfg(feature = "render")]
+pub(crate) use target::place;
 
 use staged::Staged;
 

@@ -12,7 +12,7 @@ use std::error::Error;
 
 use zvf::{Dataset, OpenOptions, model::root::GeometryKind};
 
-use crate::{command::Done, output, progress::Progress};
+use crate::{advice::asked, beyond::beyond, command::Done, output, progress::Progress};
 
 pub use arguments::{Arguments, UsageError};
 pub use preview::preview;
@@ -33,16 +33,19 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
         .map(|axis| axis.name.as_str())
         .collect();
     arguments.check_axes(&axes)?;
+    let told = |error| asked(error, arguments.selecting.is_filtered());
     let progress = Progress::of(&dataset, arguments.quiet);
     if arguments.explain {
-        let plan = engine::explain(&dataset, &query).await?;
+        let plan = engine::explain(&dataset, &query).await.map_err(told)?;
         return Ok(Done::from(arguments.plan(plan)?));
     }
     let mut report = Report::new(dataset.address());
     if arguments.count {
-        engine::count(&dataset, &query, &mut report).await?;
+        engine::count(&dataset, &query, &mut report)
+            .await
+            .map_err(told)?;
     } else {
-        let answer = engine::answer(&dataset, &query).await?;
+        let answer = engine::answer(&dataset, &query).await.map_err(told)?;
         report.answer(&answer);
         if let Some(target) = &arguments.output {
             report.written(output::write(
@@ -60,7 +63,9 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
         activity.bytes_read,
     );
     drop(progress);
-    Ok(arguments.done(&report)?)
+    let bbox = arguments.selecting.bbox();
+    let beyond = bbox.and_then(|bbox| beyond(&dataset, bbox));
+    Ok(arguments.done(&report, beyond)?)
 }
 
 /// The kind of geometry, or the name of the one that was asked for.

@@ -8,9 +8,10 @@ use zvf::{
     model::level::LevelId,
     query::{Budget, LevelChoice, geometry::Bbox},
 };
-use zvf_render::{Background, ColorBy, Ramp, RenderOptions, Rendered, View, render};
+use zvf_render::{Background, ColorBy, Ramp, RenderError, RenderOptions, Rendered, View, render};
 
 use crate::{
+    beyond::beyond,
     command::Done,
     number::{counted, grouped},
     output,
@@ -112,12 +113,16 @@ enum Ground {
     Light,
 }
 
-fn png(text: &str) -> Result<PathBuf, &'static str> {
+fn png(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let is_png = path
         .extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("png"));
-    is_png.then_some(path).ok_or("pictures are written as .png")
+    if !is_png {
+        return Err("pictures are written as .png".to_owned());
+    }
+    output::place(&path).map_err(|error| error.to_string())?;
+    Ok(path)
 }
 
 fn range(text: &str) -> Result<(f64, f64), &'static str> {
@@ -190,7 +195,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let options = OpenOptions::default().anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let progress = Progress::of(&dataset, arguments.quiet);
-    let rendered = render(&dataset, &arguments.options()).await?;
+    let rendered = render(&dataset, &arguments.options()).await;
+    let rendered = rendered.map_err(|error| told(error, arguments, &dataset))?;
     output::write_file(&arguments.output, &rendered.picture.png())?;
     drop(progress);
     let mut done = Done::from(match (arguments.json, arguments.quiet) {
@@ -207,6 +213,16 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
         }
     }
     Ok(done)
+}
+
+/// Why there is no picture, with the way out.
+fn told(error: RenderError, arguments: &Arguments, dataset: &Dataset) -> Box<dyn Error> {
+    let bbox = arguments.bbox.as_ref();
+    match (error, bbox.and_then(|bbox| beyond(dataset, bbox))) {
+        (RenderError::Store(error), _) => error.into(),
+        (error @ RenderError::Nothing(_), Some(why)) => format!("{error}; {why}").into(),
+        (error, _) => error.into(),
+    }
 }
 
 fn object(arguments: &Arguments, dataset: &Dataset, rendered: &Rendered) -> Value {

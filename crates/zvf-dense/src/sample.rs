@@ -3,6 +3,7 @@
 mod affine;
 mod cache;
 mod kernel;
+mod room;
 mod tiles;
 mod values;
 mod weigh;
@@ -12,7 +13,10 @@ pub use affine::{Affine, AffineError};
 use core::ops::Deref;
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use rayon::prelude::*;
@@ -21,6 +25,7 @@ use zvf_format::numeric::Kind;
 use crate::{DenseArray, DenseError, Dtype, ReadPlan};
 use cache::{Cache, Tile, add};
 use kernel::{Kernel, Spot};
+use room::Room;
 use tiles::{Span, Tiling};
 use values::{Form, Voxels, fill_of};
 use weigh::{Finder, View};
@@ -33,6 +38,8 @@ const SHARE: u64 = 256 << 20;
 const MOST_ROW: usize = 1 << 30;
 /// Points that are sampled one after the other on a core.
 const RUN: usize = 1 << 14;
+/// Places that are found before the voxels of the first are needed.
+const AHEAD: usize = 16;
 
 /// How a value between voxels is made of those around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +82,8 @@ pub struct SampleOptions {
 /// An array, to be sampled.
 ///
 /// What is read is kept for later calls, as long as there is memory: then what points need
-/// longest ago makes way.
+/// longest ago makes way. Where all voxels fit, many points have them side by side, which is
+/// fastest in any order.
 ///
 /// Axis number `i` of positions, after the affine map, is axis number `i` of the array, and
 /// the centre of voxel `n` is at `n`. Axes that the array has beyond those are values of
@@ -108,6 +116,10 @@ pub struct Sampler<A> {
     columns: usize,
     share: u64,
     cache: Mutex<Cache>,
+    /// All voxels, where there are enough points for them.
+    room: RwLock<Option<Room>>,
+    /// Points of all calls.
+    points: AtomicU64,
 }
 
 /// Values at positions.
@@ -187,6 +199,8 @@ where
             kernel: Kernel::new(affine, options.interpolation, space, is_edge),
             form: Form::of(dtype, kind, is_nearest),
             cache: Mutex::default(),
+            room: RwLock::default(),
+            points: AtomicU64::new(0),
             dtype,
             kind,
             fill: fill.repeat(columns),
@@ -243,53 +257,93 @@ where
         let unit = self.columns.saturating_mul(self.form.size(self.dtype));
         let unit = u64::try_from(unit).unwrap_or(u64::MAX);
         let tiling = Tiling::new(&*self.array, &self.kernel, unit, self.share)?;
-        let needs = self.needs(positions, &tiling);
         let mut sampled = Sampled {
             values,
-            outside: needs.outside,
-            reads: ReadPlan::default(),
+            ..Sampled::default()
         };
-        let costs = needs.tiles.iter().map(|tile| tiling.cost(*tile));
+        let more = u64::try_from(points).unwrap_or(u64::MAX);
+        let so_far = self.points.fetch_add(more, Ordering::Relaxed);
+        if room::is_worth(so_far.saturating_add(more), &tiling, self.share) {
+            self.in_room(positions, &tiling, &mut sampled)?;
+            return Ok(sampled);
+        }
+        let needs = self.needs(positions, &tiling);
+        let costs = needs.iter().map(|tile| tiling.cost(*tile));
         if costs.fold(0, u64::saturating_add) <= self.share {
-            let tiles = self.hold(&needs.tiles, &tiling, &mut sampled.reads)?;
-            let views = Views::of(&tiles);
-            let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
-            let values = sampled
-                .values
-                .par_chunks_mut(row.saturating_mul(RUN).max(1));
-            runs.zip(values).for_each(|(run, values)| {
-                self.run(&tiling, &views, run.chunks_exact(axes), values);
-            });
+            let tiles = self.hold(&needs, &tiling, &mut sampled.reads)?;
+            let tiles = tiles.iter().map(|tile| &**tile);
+            self.all(&tiling, &Views::of(tiles), positions, &mut sampled);
         } else {
             self.in_parts(positions, &tiling, &mut sampled)?;
         }
         Ok(sampled)
     }
 
-    /// The tiles that have voxels of positions, and how many are outside.
-    fn needs(&self, positions: &[f64], tiling: &Tiling) -> Needs {
+    /// Samples positions out of voxels that are all there.
+    fn all(&self, tiling: &Tiling, views: &Views<'_>, positions: &[f64], into: &mut Sampled) {
+        let (axes, row) = (self.kernel.axes(), self.row_len());
+        let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
+        let values = into.values.par_chunks_mut(row.saturating_mul(RUN).max(1));
+        let outside = runs
+            .zip(values)
+            .map(|(run, values)| self.run(tiling, views, run.chunks_exact(axes), values));
+        into.outside = outside.sum();
+    }
+
+    /// Samples positions of an array of which all voxels have room.
+    fn in_room(
+        &self,
+        positions: &[f64],
+        tiling: &Tiling,
+        sampled: &mut Sampled,
+    ) -> Result<(), DenseError> {
+        let is_complete = |room: &Option<Room>| room.as_ref().is_some_and(Room::is_complete);
+        let read = || self.room.read().unwrap_or_else(PoisonError::into_inner);
+        if !is_complete(&read()) {
+            let marked = room::marks(positions, &self.kernel, tiling);
+            let mut room = self.room.write().unwrap_or_else(PoisonError::into_inner);
+            let room = room.get_or_insert_with(|| {
+                let mut room = Room::new(tiling, self.kernel.axes(), self.form, self.unit());
+                let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+                room.adopt(cache.take(), self.form);
+                room
+            });
+            let name = self.array.name();
+            let read = |tile| self.read(tile, tiling);
+            let read_all = |whole: &Tiling| self.read(0, whole);
+            let reads = room.fill(&marked, (name, tiling, self.form), read, read_all)?;
+            add(&mut sampled.reads, reads);
+        }
+        if let Some(room) = &*read() {
+            let views = Views::of(core::iter::once(room.tile()));
+            self.all(room.tiling(), &views, positions, sampled);
+        }
+        Ok(())
+    }
+
+    /// The tiles that have voxels of positions.
+    fn needs(&self, positions: &[f64], tiling: &Tiling) -> Vec<u64> {
         let axes = self.kernel.axes();
+        let sorted = |mut tiles: Vec<u64>| {
+            tiles.sort_unstable();
+            tiles.dedup();
+            tiles
+        };
         let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
         let runs = runs.map(|run| {
-            let mut needs = Needs::default();
+            let mut tiles = Vec::new();
             let mut near = Near::default();
             let mut spot = Spot::default();
             for position in run.chunks_exact(axes) {
-                match self.kernel.spot(position, &mut spot) {
-                    true => near.add(&spot, axes, tiling, &mut needs.tiles),
-                    false => needs.outside = needs.outside.saturating_add(1),
+                if self.kernel.spot(position, &mut spot) {
+                    near.add(&spot, axes, tiling, &mut tiles);
                 }
             }
-            needs.tiles.sort_unstable();
-            needs.tiles.dedup();
-            needs
+            sorted(tiles)
         });
-        runs.reduce(Needs::default, |mut a, b| {
-            a.outside = a.outside.saturating_add(b.outside);
-            a.tiles.extend(b.tiles);
-            a.tiles.sort_unstable();
-            a.tiles.dedup();
-            a
+        runs.reduce(Vec::new, |mut a, b| {
+            a.extend(b);
+            sorted(a)
         })
     }
 
@@ -317,17 +371,21 @@ where
             plan = array.slice_into(&selection, into)?;
             Ok(())
         })?;
-        let unit = match self.form {
-            Form::Bytes => self.row_len(),
-            _ => self.columns,
-        };
         let tile = Tile {
             number,
-            strides: span.strides(self.kernel.axes(), unit),
+            strides: span.strides(self.kernel.axes(), self.unit()),
             span,
             voxels,
         };
         Ok((tile, plan))
+    }
+
+    /// How far a voxel is from the next.
+    fn unit(&self) -> usize {
+        match self.form {
+            Form::Bytes => self.row_len(),
+            _ => self.columns,
+        }
     }
 
     /// Samples points tile after tile, as many at a time as memory has tiles for.
@@ -351,6 +409,10 @@ where
                 Some((tile, u32::try_from(point).ok()?))
             })
             .collect();
+        let inside = u64::try_from(order.len()).unwrap_or(u64::MAX);
+        let points = positions.len().checked_div(axes).unwrap_or(0);
+        let points = u64::try_from(points).unwrap_or(u64::MAX);
+        sampled.outside = points.saturating_sub(inside);
         order.par_sort_unstable();
         let mut part = Part::default();
         let (mut around, mut spot) = (Vec::new(), Spot::default());
@@ -388,7 +450,7 @@ where
         let (axes, row) = (self.kernel.axes(), self.row_len());
         let tiles: Vec<u64> = part.tiles.iter().copied().collect();
         let tiles = self.hold(&tiles, tiling, &mut sampled.reads)?;
-        let views = Views::of(&tiles);
+        let views = Views::of(tiles.iter().map(|tile| &**tile));
         let runs = part.points.par_chunks(RUN).map(|run| {
             let mut values = vec![0; run.len().saturating_mul(row)];
             let own = run.iter().map(|point| nth(positions, *point, axes));
@@ -409,39 +471,70 @@ where
         Ok(())
     }
 
-    /// Samples positions one after the other.
+    /// Samples positions one after the other, and says how many are outside.
     fn run<'p>(
         &self,
         tiling: &Tiling,
         views: &Views<'_>,
         positions: impl Iterator<Item = &'p [f64]>,
         into: &mut [u8],
-    ) {
+    ) -> u64 {
         let (kernel, size) = (&self.kernel, self.kind.size());
-        let rows = positions.zip(into.chunks_exact_mut(self.fill.len().max(1)));
-        let each = |put: &mut dyn FnMut(&Spot, &mut [u8])| {
-            let mut spot = Spot::default();
-            for (position, into) in rows {
-                match kernel.spot(position, &mut spot) {
-                    true => put(&spot, into),
-                    false => into.copy_from_slice(&self.fill),
-                }
-            }
-        };
         match views {
             Views::Bytes(tiles) => {
-                let mut finder = Finder::new(kernel, tiling, tiles);
-                each(&mut |spot, into| finder.copy(spot, into));
+                let finder = Finder::new(kernel, tiling, tiles);
+                self.each(finder, positions, into, Finder::copy)
             }
             Views::Single(tiles) => {
-                let mut finder = Finder::new(kernel, tiling, tiles);
-                each(&mut |spot, into| finder.weigh(spot, size, into));
+                let finder = Finder::new(kernel, tiling, tiles);
+                self.each(finder, positions, into, |finder, spot, into| {
+                    finder.weigh(spot, size, into);
+                })
             }
             Views::Double(tiles) => {
-                let mut finder = Finder::new(kernel, tiling, tiles);
-                each(&mut |spot, into| finder.weigh(spot, size, into));
+                let finder = Finder::new(kernel, tiling, tiles);
+                self.each(finder, positions, into, |finder, spot, into| {
+                    finder.weigh(spot, size, into);
+                })
             }
         }
+    }
+
+    /// Finds a few places and asks for their voxels before it needs the first, so that all
+    /// come from memory at a time.
+    fn each<'a, 'p, N>(
+        &self,
+        mut finder: Finder<'a, N>,
+        mut positions: impl Iterator<Item = &'p [f64]>,
+        into: &mut [u8],
+        put: impl Fn(&mut Finder<'a, N>, &Spot, &mut [u8]),
+    ) -> u64 {
+        let mut rows = into.chunks_exact_mut(self.fill.len().max(1));
+        let mut ahead = [(Spot::default(), false); AHEAD];
+        let mut outside = 0;
+        loop {
+            let mut count = 0;
+            for ((spot, is_inside), position) in ahead.iter_mut().zip(&mut positions) {
+                *is_inside = self.kernel.spot(position, spot);
+                if *is_inside {
+                    finder.expect(spot);
+                }
+                count += 1;
+            }
+            for ((spot, is_inside), into) in ahead.iter().take(count).zip(&mut rows) {
+                match is_inside {
+                    true => put(&mut finder, spot, into),
+                    false => {
+                        into.copy_from_slice(&self.fill);
+                        outside += 1;
+                    }
+                }
+            }
+            if count < AHEAD {
+                break;
+            }
+        }
+        outside
     }
 }
 
@@ -452,15 +545,6 @@ fn nth(positions: &[f64], point: u32, axes: usize) -> &[f64] {
         .saturating_mul(axes);
     let own = positions.get(start..start.saturating_add(axes));
     own.unwrap_or_default()
-}
-
-/// What positions need.
-#[derive(Debug, Default)]
-struct Needs {
-    /// Tiles by number, each once.
-    tiles: Vec<u64>,
-    /// Positions that are in no voxel.
-    outside: u64,
 }
 
 /// Points that are sampled together, and the tiles they need.
@@ -499,7 +583,7 @@ enum Views<'a> {
 
 impl<'a> Views<'a> {
     /// Of tiles that are all of one form, as those of an array are.
-    fn of(tiles: &'a [Arc<Tile>]) -> Self {
+    fn of(tiles: impl Iterator<Item = &'a Tile>) -> Self {
         let (mut bytes, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
         for tile in tiles {
             match &tile.voxels {

@@ -32,6 +32,51 @@ pub(crate) struct BoxCopy {
     to: usize,
 }
 
+/// Parts of some bytes, each as far from the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stripes {
+    start: usize,
+    len: usize,
+    count: usize,
+    step: usize,
+}
+
+/// Of stripes that are as far from each other, what is between them is worth leaving out.
+const FAR: usize = 512;
+
+impl Stripes {
+    /// The first bytes, so many.
+    pub(crate) fn first(len: usize) -> Self {
+        Self {
+            start: 0,
+            len,
+            count: 1,
+            step: 0,
+        }
+    }
+
+    /// Where the last one ends.
+    pub(crate) fn end(&self) -> usize {
+        let last = self.count.saturating_sub(1).saturating_mul(self.step);
+        self.start.saturating_add(last).saturating_add(self.len)
+    }
+
+    /// The stripes one by one, or all with what is between them where that is little.
+    pub(crate) fn each(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (start, end, len, step) = (self.start, self.end(), self.len, self.step);
+        let is_sparse = step >= FAR && len.saturating_mul(2) < step;
+        let count = if is_sparse { self.count } else { 1 };
+        (0..count).map(move |at| {
+            let start = start.saturating_add(at.saturating_mul(step));
+            start..if is_sparse {
+                start.saturating_add(len)
+            } else {
+                end
+            }
+        })
+    }
+}
+
 /// Bytes from one element to the next along each axis of a row-major array of
 /// elements of `size` bytes; `None` past memory.
 pub(crate) fn strides(extents: &[u64], size: usize) -> Option<Vec<usize>> {
@@ -91,14 +136,20 @@ impl BoxCopy {
         }
     }
 
-    /// The bytes of the source that are copied, and what is between them.
-    pub(crate) fn source(&self) -> Range<usize> {
-        let steps = self
-            .axes
-            .iter()
-            .map(|axis| axis.count.saturating_sub(1).saturating_mul(axis.from));
-        let last = steps.fold(self.from, usize::saturating_add);
-        self.from..last.saturating_add(1)
+    /// The bytes of the source that are copied.
+    pub(crate) fn source(&self) -> Stripes {
+        let reach = |axis: &Axis| axis.count.saturating_sub(1).saturating_mul(axis.from);
+        let (outer, inner) = match self.axes.as_slice() {
+            [outer, inner @ ..] if !inner.is_empty() => (*outer, inner),
+            all => (Axis::ONE, all),
+        };
+        let last = inner.iter().map(reach).fold(0, usize::saturating_add);
+        Stripes {
+            start: self.from,
+            len: last.saturating_add(1),
+            count: outer.count,
+            step: outer.from,
+        }
     }
 
     /// Copies. `None` when the box reaches past either end.
@@ -201,6 +252,11 @@ fn copy_lines(line: Axis, run: usize, strands: &[Strand<'_>], to: &mut [u8]) -> 
         64 => copy_items::<64>(line, strands, to),
         128 => copy_items::<128>(line, strands, to),
         256 => copy_items::<256>(line, strands, to),
+        5..8 => copy_ends::<4>(line, run, strands, to),
+        9..16 => copy_ends::<8>(line, run, strands, to),
+        17..32 => copy_ends::<16>(line, run, strands, to),
+        33..64 => copy_ends::<32>(line, run, strands, to),
+        65..128 => copy_ends::<64>(line, run, strands, to),
         _ => each_item(line, strands, to, |from, to| {
             to.get_mut(..run)?.copy_from_slice(from.get(..run)?);
             Some(())
@@ -212,6 +268,22 @@ fn copy_lines(line: Axis, run: usize, strands: &[Strand<'_>], to: &mut [u8]) -> 
 fn copy_items<const N: usize>(line: Axis, strands: &[Strand<'_>], to: &mut [u8]) -> Option<()> {
     each_item(line, strands, to, |from, to| {
         *to.first_chunk_mut::<N>()? = *from.first_chunk::<N>()?;
+        Some(())
+    })
+}
+
+/// Items of `N` to twice as many bytes: their first ones and their last ones, which are then
+/// all of them, some twice.
+fn copy_ends<const N: usize>(
+    line: Axis,
+    run: usize,
+    strands: &[Strand<'_>],
+    to: &mut [u8],
+) -> Option<()> {
+    each_item(line, strands, to, |from, to| {
+        let (from, to) = (from.get(..run)?, to.get_mut(..run)?);
+        *to.first_chunk_mut::<N>()? = *from.first_chunk::<N>()?;
+        *to.last_chunk_mut::<N>()? = *from.last_chunk::<N>()?;
         Some(())
     })
 }

@@ -9,6 +9,7 @@ pub use sink::{ZarrCompression, ZarrSink};
 
 use std::{error::Error, path::Path, sync::Arc};
 
+use rayon::prelude::*;
 use serde_json::{Map, Value};
 use zarrs::{
     array::{Array, ArrayBytes, ArraySubset},
@@ -17,7 +18,7 @@ use zarrs::{
 };
 
 use crate::{
-    DenseArray, DenseError, Dtype, Grid, ReadPlan, Selection,
+    DenseArray, DenseError, Dtype, Grid, Part, ReadPlan, Selection,
     scatter::{Piece, scatter},
     selection::product,
 };
@@ -190,41 +191,73 @@ impl DenseArray for ZarrArray {
             return Err(DenseError::Budget { needed, budget });
         }
         let plan = self.read_plan(selection)?;
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        // As many chunks at a time as there are threads, or as memory has room for with what is
+        // copied out of them.
+        let threads = rayon::current_num_threads();
+        let both = needed.saturating_mul(2);
+        let room = budget.checked_div(both).unwrap_or(budget);
+        let at_once = usize::try_from(room).map_or(threads, |room| room.clamp(1, threads));
         let mut cells = self.grid.chunks(selection);
-        while let Some(parts) = cells.next() {
-            // The box without steps around what is selected of the chunk.
-            let axes = parts
-                .iter()
-                .zip(selection.axes())
-                .zip(self.grid.chunk_shape());
-            let ranges: Vec<_> = axes
-                .map(|((part, axis), chunk)| {
-                    let start = part.cell.saturating_mul(*chunk).saturating_add(part.offset);
-                    let last = part.count.saturating_sub(1).saturating_mul(axis.step());
-                    start..start.saturating_add(last).saturating_add(1)
-                })
-                .collect();
-            let subset = ArraySubset::new_with_ranges(&ranges);
-            let bytes: Result<ArrayBytes<'_>, _> = self.array.retrieve_array_subset(&subset);
-            let bytes = bytes.map_err(|error| self.fault(error))?;
-            let bytes = bytes.into_fixed().map_err(|error| self.fault(error))?;
-            let extents = ranges
-                .iter()
-                .map(|range| range.end.saturating_sub(range.start));
-            let extents: Vec<u64> = extents.collect();
-            let parts: Vec<_> = parts
-                .iter()
-                .map(|part| crate::Part { offset: 0, ..*part })
-                .collect();
-            let piece = Piece {
-                bytes: &bytes,
-                extents: &extents,
-                parts: &parts,
-            };
-            let size = usize::try_from(size).unwrap_or(usize::MAX);
-            let done = scatter(&[piece], selection, size, into);
+        loop {
+            let mut batch = Vec::with_capacity(at_once);
+            while batch.len() < at_once
+                && let Some(parts) = cells.next()
+            {
+                batch.push(parts.to_vec());
+            }
+            if batch.is_empty() {
+                return Ok(plan);
+            }
+            let read = batch.par_iter().map(|parts| self.read(parts, selection));
+            let boxes = read.collect::<Result<Vec<_>, _>>()?;
+            let pieces: Vec<Piece<'_>> = boxes.iter().map(Chunk::piece).collect();
+            let done = scatter(&pieces, selection, size, into);
             done.ok_or_else(|| self.fault("a chunk is shorter than its shape"))?;
         }
-        Ok(plan)
+    }
+}
+
+/// What was read of a chunk: the box without steps around what is selected of it.
+struct Chunk {
+    bytes: Vec<u8>,
+    extents: Vec<u64>,
+    parts: Vec<Part>,
+}
+
+impl Chunk {
+    fn piece(&self) -> Piece<'_> {
+        Piece {
+            bytes: &self.bytes,
+            extents: &self.extents,
+            parts: &self.parts,
+        }
+    }
+}
+
+impl ZarrArray {
+    fn read(&self, parts: &[Part], selection: &Selection) -> Result<Chunk, DenseError> {
+        let axes = parts.iter().zip(selection.axes());
+        let axes = axes.zip(self.grid.chunk_shape());
+        let ranges: Vec<_> = axes
+            .map(|((part, axis), chunk)| {
+                let start = part.cell.saturating_mul(*chunk).saturating_add(part.offset);
+                let last = part.count.saturating_sub(1).saturating_mul(axis.step());
+                start..start.saturating_add(last).saturating_add(1)
+            })
+            .collect();
+        let subset = ArraySubset::new_with_ranges(&ranges);
+        let bytes: Result<ArrayBytes<'_>, _> = self.array.retrieve_array_subset(&subset);
+        let bytes = bytes.map_err(|error| self.fault(error))?;
+        let bytes = bytes.into_fixed().map_err(|error| self.fault(error))?;
+        let extents = ranges
+            .iter()
+            .map(|range| range.end.saturating_sub(range.start));
+        let parts = parts.iter().map(|part| Part { offset: 0, ..*part });
+        Ok(Chunk {
+            bytes: bytes.into_owned(),
+            extents: extents.collect(),
+            parts: parts.collect(),
+        })
     }
 }

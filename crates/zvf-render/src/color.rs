@@ -29,7 +29,8 @@ impl Color {
         let mut mixed = self.0;
         for (mine, theirs) in mixed.iter_mut().zip(other.0) {
             let (a, b) = (f32::from(*mine), f32::from(theirs));
-            *mine = (a + (b - a) * at).round() as u8;
+            // The nearest: casts cut.
+            *mine = (a + (b - a) * at + 0.5) as u8;
         }
         Self(mixed)
     }

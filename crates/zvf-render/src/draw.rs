@@ -1,7 +1,11 @@
 //! What is in a scene, drawn on a frame.
 
+use rayon::prelude::*;
+
 use crate::{
-    frame::{Corner, End, Frame},
+    band::{Band, Corner, End},
+    color::Color,
+    frame::Frame,
     paint::Paint,
     scene::{Form, Scene},
     view::{Camera, Spot, Vector, cross, minus, unit},
@@ -9,60 +13,70 @@ use crate::{
 
 /// Draws a scene; `stroke` is how many samples lines are wide and points across.
 pub(crate) fn draw(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
+    let bands = frame.bands();
     match scene.form {
-        Form::Points => points(frame, camera, paint, scene, stroke),
-        Form::Paths => paths(frame, camera, paint, scene, stroke),
-        Form::Edges => edges(frame, camera, paint, scene, stroke),
-        Form::Faces => faces(frame, camera, paint, scene),
-    }
-}
-
-fn points(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
-    for (row, at) in scene.positions.iter().enumerate() {
-        if let Some(spot) = camera.spot(*at) {
-            let color = paint.color(scene.tints.get(row).copied(), [0.0; 3]);
-            frame.ball(camera, spot, stroke / 2.0, color);
+        Form::Points => bands.for_each(|band| points(band, camera, paint, scene, stroke)),
+        Form::Paths => bands.for_each(|band| paths(band, camera, paint, scene, stroke)),
+        Form::Edges => bands.for_each(|band| edges(band, camera, paint, scene, stroke)),
+        Form::Faces => {
+            let surface = Surface::of(camera, scene);
+            bands.for_each(|band| faces(band, camera, paint, scene, &surface));
         }
     }
 }
 
-fn paths(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
+fn points(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
+    for (row, at) in scene.positions.iter().enumerate() {
+        if let Some(spot) = camera.spot(*at)
+            && !band.misses(&[spot], stroke)
+        {
+            let color = paint.color(scene.tints.get(row).copied(), [0.0; 3]);
+            band.ball(camera, spot, stroke / 2.0, color);
+        }
+    }
+}
+
+fn paths(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
     for span in scene.starts.windows(2) {
         let [start, end] = *span else { continue };
         let Some(path) = scene.positions.get(start..end) else {
             continue;
         };
-        let end_of = |row: usize, at: &Vector| {
-            // The direction of a vertex is that of its neighbours, so that it turns evenly.
-            let before = path.get(row.saturating_sub(1)).unwrap_or(at);
-            let after = path.get(row + 1).unwrap_or(at);
-            let color = paint.color(
-                scene.tints.get(start + row).copied(),
-                minus(*after, *before),
-            );
-            camera.spot(*at).map(|spot| End { spot, color })
+        // The direction of a vertex is that of its neighbours, so that it turns evenly.
+        let color_of = |row: usize, at: Vector| -> Color {
+            let before = path.get(row.saturating_sub(1)).copied().unwrap_or(at);
+            let after = path.get(row + 1).copied().unwrap_or(at);
+            let tint = scene.tints.get(start + row).copied();
+            paint.color(tint, minus(after, before))
         };
-        let mut last: Option<(End, Vector)> = None;
+        let mut last: Option<(usize, Vector, Spot)> = None;
         for (row, at) in path.iter().enumerate() {
-            let Some(end) = end_of(row, at) else {
+            let Some(spot) = camera.spot(*at) else {
                 last = None;
                 continue;
             };
-            let Some((from, from_at)) = last else {
-                last = Some((end, *at));
+            let Some((from_row, from_at, from)) = last else {
+                last = Some((row, *at, spot));
                 continue;
             };
             // What is closer than samples are adds nothing; the last of a path always counts.
-            let gap = (end.spot.x - from.spot.x).hypot(end.spot.y - from.spot.y);
+            let gap = (spot.x - from.x).hypot(spot.y - from.y);
             if gap < CLOSE && row + 1 < path.len() {
                 continue;
             }
-            let along = camera.turn().apply(minus(*at, from_at));
-            frame.tube(camera, from, end, stroke / 2.0, along);
-            last = Some((end, *at));
+            if !band.misses(&[from, spot], stroke) {
+                let ends = [(from_row, from_at, from), (row, *at, spot)];
+                let [from, to] = ends.map(|(row, at, spot)| End {
+                    spot,
+                    color: color_of(row, at),
+                });
+                let along = camera.turn().apply(minus(*at, from_at));
+                band.tube(camera, from, to, stroke / 2.0, along);
+            }
+            last = Some((row, *at, spot));
         }
-        if let (1, Some((only, _))) = (path.len(), last) {
-            frame.ball(camera, only.spot, stroke / 2.0, only.color);
+        if let (1, Some((row, at, spot))) = (path.len(), last) {
+            band.ball(camera, spot, stroke / 2.0, color_of(row, at));
         }
     }
 }
@@ -76,7 +90,7 @@ fn vertex(scene: &Scene, row: u32) -> Option<(usize, Vector)> {
     scene.positions.get(row).map(|at| (row, *at))
 }
 
-fn edges(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
+fn edges(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, stroke: f32) {
     let mut is_linked = vec![false; scene.positions.len()];
     for (number, link) in scene.links.chunks_exact(scene.ends.max(1)).enumerate() {
         let [a, b] = *link else { continue };
@@ -91,6 +105,9 @@ fn edges(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene, strok
         let (Some(from), Some(to)) = (camera.spot(at_a), camera.spot(at_b)) else {
             continue;
         };
+        if band.misses(&[from, to], stroke) {
+            continue;
+        }
         let along = minus(at_b, at_a);
         let color = |row: usize| match paint.of_links {
             true => paint.color(scene.link_tints.get(number).copied(), along),
@@ -101,43 +118,59 @@ fn edges(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene, strok
             color: color(row),
         });
         let [from, to] = ends;
-        frame.tube(camera, from, to, stroke / 2.0, camera.turn().apply(along));
+        band.tube(camera, from, to, stroke / 2.0, camera.turn().apply(along));
     }
     // What nothing is linked to would not be seen.
     for (row, _) in is_linked.iter().enumerate().filter(|(_, linked)| !**linked) {
         if let Some(spot) = scene.positions.get(row).and_then(|at| camera.spot(*at)) {
             let color = paint.color(scene.tints.get(row).copied(), [0.0; 3]);
-            frame.ball(camera, spot, stroke * 0.8, color);
+            band.ball(camera, spot, stroke * 0.8, color);
         }
     }
 }
 
-fn faces(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene) {
-    let turned: Vec<Vector> = scene
-        .positions
-        .iter()
-        .map(|at| camera.turn().apply(*at))
-        .collect();
-    let spots: Vec<Option<Spot>> = scene.positions.iter().map(|at| camera.spot(*at)).collect();
-    let mut normals = vec![[0.0_f32; 3]; turned.len()];
-    for (_, rows) in triangles(scene) {
-        let places = rows.map(|row| turned.get(row).copied().unwrap_or([f32::NAN; 3]));
-        // As long as the face is large: small ones turn the surface less.
-        let normal = cross(minus(places[1], places[0]), minus(places[2], places[0]));
-        if normal.iter().all(|part| part.is_finite()) {
-            for row in rows {
-                if let Some(sum) = normals.get_mut(row) {
-                    for (sum, part) in sum.iter_mut().zip(normal) {
-                        *sum += part;
+/// Where the vertices of faces are seen, and what they face.
+struct Surface {
+    spots: Vec<Option<Spot>>,
+    normals: Vec<Vector>,
+}
+
+impl Surface {
+    fn of(camera: &Camera, scene: &Scene) -> Self {
+        let turned = scene.positions.iter().map(|at| camera.turn().apply(*at));
+        let turned: Vec<Vector> = turned.collect();
+        let spots = scene.positions.iter().map(|at| camera.spot(*at)).collect();
+        let mut normals = vec![[0.0_f32; 3]; turned.len()];
+        for (_, rows) in triangles(scene) {
+            let places = rows.map(|row| turned.get(row).copied().unwrap_or([f32::NAN; 3]));
+            // As long as the face is large: small ones turn the surface less.
+            let normal = cross(minus(places[1], places[0]), minus(places[2], places[0]));
+            if normal.iter().all(|part| part.is_finite()) {
+                for row in rows {
+                    if let Some(sum) = normals.get_mut(row) {
+                        for (sum, part) in sum.iter_mut().zip(normal) {
+                            *sum += part;
+                        }
                     }
                 }
             }
         }
+        Self { spots, normals }
     }
+}
+
+fn faces(mut band: Band<'_>, camera: &Camera, paint: &Paint, scene: &Scene, surface: &Surface) {
     for (face, rows) in triangles(scene) {
-        let corner = |row: usize| {
-            let spot = spots.get(row).copied().flatten()?;
-            let normal = normals
+        let spots = rows.map(|row| surface.spots.get(row).copied().flatten());
+        let [Some(a), Some(b), Some(c)] = spots else {
+            continue;
+        };
+        if band.misses(&[a, b, c], 0.0) {
+            continue;
+        }
+        let corner = |row: usize, spot: Spot| {
+            let normal = surface
+                .normals
                 .get(row)
                 .copied()
                 .and_then(unit)
@@ -146,15 +179,14 @@ fn faces(frame: &mut Frame, camera: &Camera, paint: &Paint, scene: &Scene) {
                 true => paint.color(scene.link_tints.get(face).copied(), normal),
                 false => paint.color(scene.tints.get(row).copied(), normal),
             };
-            Some(Corner {
+            Corner {
                 spot,
                 normal,
                 color,
-            })
+            }
         };
-        if let (Some(a), Some(b), Some(c)) = (corner(rows[0]), corner(rows[1]), corner(rows[2])) {
-            frame.face(camera, &[a, b, c]);
-        }
+        let corners = [corner(rows[0], a), corner(rows[1], b), corner(rows[2], c)];
+        band.face(camera, &corners);
     }
 }
 

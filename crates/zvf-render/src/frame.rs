@@ -3,20 +3,11 @@
 use rayon::prelude::*;
 
 use crate::{
+    band::Band,
     color::{Background, Color},
     picture::Picture,
-    view::{Camera, Spot, Vector, cross, dot, unit},
+    view::Camera,
 };
-
-/// Where light comes from: over the left shoulder of who looks.
-const LIGHT: Vector = [-0.36, 0.52, 0.775];
-const AMBIENT: f32 = 0.52;
-const DIFFUSE: f32 = 0.58;
-
-/// How bright something is whose surface faces so much of the light.
-fn brightness(facing: f32) -> f32 {
-    AMBIENT + DIFFUSE * facing.max(0.0)
-}
 
 /// Samples, several for each dot of the picture.
 #[derive(Debug)]
@@ -27,22 +18,6 @@ pub(crate) struct Frame {
     fine: usize,
     near: Vec<f32>,
     color: Vec<Color>,
-}
-
-/// An end of a line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
-    pub(crate) spot: Spot,
-    pub(crate) color: Color,
-}
-
-/// A corner of a face.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Corner {
-    pub(crate) spot: Spot,
-    /// What the surface faces, in the directions of the picture.
-    pub(crate) normal: Vector,
-    pub(crate) color: Color,
 }
 
 impl Frame {
@@ -58,140 +33,20 @@ impl Frame {
         }
     }
 
-    fn put(&mut self, x: usize, y: usize, near: f32, color: Color) {
-        let at = y * self.width + x;
-        if let (Some(own), Some(there)) = (self.near.get_mut(at), self.color.get_mut(at))
-            && near > *own
-        {
-            *own = near;
-            *there = color;
-        }
-    }
-
-    /// A ball.
-    pub(crate) fn ball(&mut self, camera: &Camera, spot: Spot, radius: f32, color: Color) {
-        let radius = (radius * spot.zoom).max(0.6);
-        let bulge = radius / (camera.scale * spot.zoom);
-        for y in samples(spot.y - radius, spot.y + radius, self.height) {
-            let dy = (y as f32 + 0.5 - spot.y) / radius;
-            for x in samples(spot.x - radius, spot.x + radius, self.width) {
-                let dx = (x as f32 + 0.5 - spot.x) / radius;
-                let rest = 1.0 - dx * dx - dy * dy;
-                if rest < 0.0 {
-                    continue;
-                }
-                let front = rest.sqrt();
-                let lit = brightness(dot([dx, -dy, front], LIGHT));
-                self.put(x, y, spot.near + front * bulge, color.lit(lit.min(1.08)));
-            }
-        }
-    }
-
-    /// A tube; `along` is its direction in those of the picture.
-    pub(crate) fn tube(&mut self, camera: &Camera, from: End, to: End, radius: f32, along: Vector) {
-        let (a, b) = (from.spot, to.spot);
-        let (dx, dy) = (b.x - a.x, b.y - a.y);
-        let length = dx.hypot(dy);
-        let radius = (radius * f32::midpoint(a.zoom, b.zoom)).max(0.5);
-        let Some(along) = unit(along) else { return };
-        let bulge = radius / (camera.scale * f32::midpoint(a.zoom, b.zoom));
-        // Across the tube, and out of it toward who looks.
-        let side = unit([along[1], -along[0], 0.0]).unwrap_or([1.0, 0.0, 0.0]);
-        let front = cross(side, along);
-        let front = if front[2] < 0.0 {
-            front.map(|part| -part)
-        } else {
-            front
-        };
-        let (by_side, by_front) = (dot(side, LIGHT), dot(front, LIGHT));
-        let is_flat = dx.abs() >= dy.abs();
-        let reach = match length > 0.0 {
-            true => radius * length / dx.abs().max(dy.abs()),
-            false => radius,
-        };
-        // Along the longer side step by step, across it all that the tube covers.
-        let (start, end, most, across) = match is_flat {
-            true => (a.x.min(b.x), a.x.max(b.x), self.width, self.height),
-            false => (a.y.min(b.y), a.y.max(b.y), self.height, self.width),
-        };
-        let sign = match is_flat {
-            true => side[1],
-            false => side[0],
-        };
-        let round = 0.35 * radius;
-        for step in samples(start - round, end + round, most) {
-            let at = step as f32 + 0.5;
-            let share = match (is_flat, length > 0.0) {
-                (_, false) => 0.0,
-                (true, _) => (at - a.x) / dx,
-                (false, _) => (at - a.y) / dy,
-            };
-            let share = share.clamp(0.0, 1.0);
-            let near = a.near + (b.near - a.near) * share;
-            let middle = match is_flat {
-                true => a.y + dy * share,
-                false => a.x + dx * share,
-            };
-            let color = from.color.mix(to.color, share);
-            for other in samples(middle - reach, middle + reach, across) {
-                let off = ((other as f32 + 0.5 - middle) / reach).clamp(-1.0, 1.0);
-                // y of a picture is down, that of directions up.
-                let off = if is_flat { -off } else { off } * sign.signum();
-                let out = (1.0 - off * off).sqrt();
-                let lit = brightness(off * by_side + out * by_front);
-                let (x, y) = if is_flat {
-                    (step, other)
-                } else {
-                    (other, step)
-                };
-                self.put(x, y, near + out * bulge, color.lit(lit.min(1.08)));
-            }
-        }
-    }
-
-    /// A face, lit from both sides.
-    pub(crate) fn face(&mut self, camera: &Camera, corners: &[Corner; 3]) {
-        let [a, b, c] = corners;
-        let area = edge(a.spot, b.spot, c.spot.x, c.spot.y);
-        if area.abs() < 1e-6 || !area.is_finite() {
-            return;
-        }
-        let low = |f: fn(Spot) -> f32| f(a.spot).min(f(b.spot)).min(f(c.spot));
-        let high = |f: fn(Spot) -> f32| f(a.spot).max(f(b.spot)).max(f(c.spot));
-        for y in samples(low(|spot| spot.y), high(|spot| spot.y), self.height) {
-            let at_y = y as f32 + 0.5;
-            for x in samples(low(|spot| spot.x), high(|spot| spot.x), self.width) {
-                let at_x = x as f32 + 0.5;
-                let shares = [
-                    edge(b.spot, c.spot, at_x, at_y) / area,
-                    edge(c.spot, a.spot, at_x, at_y) / area,
-                    edge(a.spot, b.spot, at_x, at_y) / area,
-                ];
-                if shares.iter().any(|share| *share < 0.0) {
-                    continue;
-                }
-                let mixed =
-                    |f: fn(&Corner) -> f32| shares[0] * f(a) + shares[1] * f(b) + shares[2] * f(c);
-                let near = camera.near(mixed(|at| at.spot.zoom), mixed(|at| at.spot.near));
-                let normal = [
-                    mixed(|at| at.normal[0]),
-                    mixed(|at| at.normal[1]),
-                    mixed(|at| at.normal[2]),
-                ];
-                let normal = unit(normal).unwrap_or([0.0, 0.0, 1.0]);
-                let normal = match normal[2] < 0.0 {
-                    true => normal.map(|part| -part),
-                    false => normal,
-                };
-                let part = |at: usize| {
-                    let of =
-                        |corner: &Corner| f32::from(corner.color.0.get(at).copied().unwrap_or(0));
-                    (shares[0] * of(a) + shares[1] * of(b) + shares[2] * of(c)) as u8
-                };
-                let color = Color([part(0), part(1), part(2)]);
-                self.put(x, y, near, surface(color, normal));
-            }
-        }
+    /// Its rows, shared among as many as can draw at once.
+    pub(crate) fn bands(&mut self) -> impl IndexedParallelIterator<Item = Band<'_>> {
+        let (width, height) = (self.width, self.height);
+        let rows = height.div_ceil(rayon::current_num_threads().max(1)).max(1);
+        let samples = (rows * width).max(1);
+        let near = self.near.par_chunks_mut(samples);
+        let color = self.color.par_chunks_mut(samples);
+        near.zip(color)
+            .enumerate()
+            .map(move |(band, (near, color))| {
+                let first = band * rows;
+                let rows = first..(first + rows).min(height);
+                Band::new(width, rows, near, color)
+            })
     }
 
     /// The dots: samples averaged as light, what is behind fainter, and darker beside what
@@ -280,28 +135,6 @@ const AROUND: [(isize, isize); 8] = [
 
 fn moved(at: usize, by: isize) -> Option<usize> {
     at.checked_add_signed(by)
-}
-
-/// The colour of a surface: light from the front, the sky above, and a gleam.
-fn surface(color: Color, normal: Vector) -> Color {
-    let facing = dot(normal, LIGHT).max(0.0);
-    let sky = 0.5 + 0.5 * normal[1];
-    let lit = 0.26 + 0.18 * sky + 0.64 * facing;
-    // Between the light and who looks.
-    let gleam = dot(normal, [-0.191, 0.276, 0.942]).max(0.0).powi(40) * 0.22;
-    color.lit(lit.min(1.05)).mix(Color([255; 3]), gleam)
-}
-
-/// Samples whose middle is between two places.
-fn samples(from: f32, to: f32, most: usize) -> core::ops::Range<usize> {
-    let start = (from - 0.5).ceil().max(0.0) as usize;
-    let end = ((to - 0.5).floor() + 1.0).max(0.0) as usize;
-    let end = end.min(most);
-    start.min(end)..end
-}
-
-fn edge(from: Spot, to: Spot, x: f32, y: f32) -> f32 {
-    (to.x - from.x) * (y - from.y) - (to.y - from.y) * (x - from.x)
 }
 
 /// What nothing is drawn on.

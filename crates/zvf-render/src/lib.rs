@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `render` | asks the store, decides what has to be known first, puts the rest together |
 //! | `scene` | answers as places, and `paint` as the numbers that colours are made of |
-//! | `view` | from space to dots; `frame` draws what hides each other; `draw` draws a scene there |
+//! | `view` | from space to dots; `frame` has what hides each other; on its `band`s `draw` draws a scene |
 //! | `sheet`, `font` | flat things: boxes, lines and text, on a `picture` or as SVG |
 //! | `shape`, `plot` | how a store is cut up, counted and drawn |
 //! | `annotate` | legends, scale bars and axes as a sheet; `scale` finds round numbers |
@@ -34,6 +34,7 @@
 )]
 
 mod annotate;
+mod band;
 mod color;
 mod draw;
 mod error;

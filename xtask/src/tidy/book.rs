@@ -1,4 +1,5 @@
-//! The guide: `SUMMARY.md` lists every page, and no link of any page leads nowhere.
+//! The guide: `SUMMARY.md` lists every page once, and no link of any page leads nowhere, neither here nor in
+//! the book that `mdbook` makes of `docs`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +11,12 @@ use anyhow::{Context, Result};
 use super::files;
 use crate::workspace;
 
+/// What the book is made of: nothing else is copied into it.
+const BOOK: &str = "docs";
 const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// Text of pages, by their path below the root.
+type Pages = BTreeMap<PathBuf, String>;
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let mut pages = BTreeMap::new();
@@ -23,17 +29,24 @@ pub(crate) fn findings() -> Result<Vec<String>> {
             );
         }
     }
+    of(&pages)
+}
+
+fn of(pages: &Pages) -> Result<Vec<String>> {
     let summary = pages.get(Path::new(SUMMARY)).context(SUMMARY)?;
-    let listed: BTreeSet<PathBuf> = links(summary)
-        .filter_map(|link| target(Path::new(SUMMARY), link))
-        .collect();
+    let mut listed = BTreeSet::new();
     let mut findings = Vec::new();
-    for (path, text) in &pages {
-        if path.starts_with("docs") && path != Path::new(SUMMARY) && !listed.contains(path) {
+    for page in links(summary).filter_map(|link| target(Path::new(SUMMARY), link)) {
+        if let Some(twice) = listed.replace(page) {
+            findings.push(format!("{} is in {SUMMARY} twice", twice.display()));
+        }
+    }
+    for (path, text) in pages {
+        if path.starts_with(BOOK) && path != Path::new(SUMMARY) && !listed.contains(path) {
             findings.push(format!("{} is not in {SUMMARY}", path.display()));
         }
         for link in links(text) {
-            if let Some(why) = broken(path, link, &pages) {
+            if let Some(why) = broken(path, link, pages) {
                 findings.push(format!("{}: {link}: {why}", path.display()));
             }
         }
@@ -42,15 +55,20 @@ pub(crate) fn findings() -> Result<Vec<String>> {
 }
 
 /// Why a link leads nowhere.
-fn broken(page: &Path, link: &str, pages: &BTreeMap<PathBuf, String>) -> Option<String> {
+fn broken(page: &Path, link: &str, pages: &Pages) -> Option<String> {
     let file = target(page, link)?;
+    if page.starts_with(BOOK) && !file.starts_with(BOOK) {
+        return Some("the book has no such file; name it without a link".to_owned());
+    }
     let anchor = link.split_once('#').map(|(_, anchor)| anchor);
     match (pages.get(&file), anchor) {
         (Some(text), Some(anchor)) => {
             let is_there = anchors(text).any(|name| name == anchor);
             (!is_there).then(|| format!("{} has no heading {anchor}", file.display()))
         }
-        (None, None) if workspace::root().join(&file).exists() => None,
+        // A folder is no page of a book.
+        (None, None) if page.starts_with(BOOK) && workspace::root().join(&file).is_file() => None,
+        (None, None) if !page.starts_with(BOOK) && workspace::root().join(&file).exists() => None,
         (Some(_), None) => None,
         (None, _) => Some("there is no such file".to_owned()),
     }
@@ -126,15 +144,54 @@ mod tests {
         assert_eq!(anchors(text).collect::<Vec<_>>(), ["a-b-c", "a-b-c-1"]);
     }
 
+    fn pages<const N: usize>(pages: [(&str, &str); N]) -> Pages {
+        let pages = pages.map(|(path, text)| (path.into(), text.to_owned()));
+        pages.into()
+    }
+
     #[test]
     fn a_link_that_leads_nowhere_is_found() {
-        let pages = ["docs/a.md", "docs/sub/b.md"].map(|path| (path.into(), "# Here\n".to_owned()));
-        let pages = BTreeMap::from(pages);
+        let pages = pages([("docs/a.md", "# Here\n"), ("docs/sub/b.md", "# Here\n")]);
         let why = |link| broken(Path::new("docs/sub/b.md"), link, &pages);
         assert_eq!(why("../a.md#here"), None);
         assert_eq!(why("#here"), None);
         assert_eq!(why("https://example.org"), None);
         assert!(why("../a.md#there").is_some());
         assert!(why("a.md").is_some());
+    }
+
+    #[test]
+    fn the_book_leads_to_nothing_but_its_own_files() {
+        let why = |page, link| broken(Path::new(page), link, &Pages::new());
+        assert_eq!(why("docs/a.md", "pictures/demo.png"), None);
+        assert!(why("docs/a.md", "pictures/no.png").is_some());
+        assert!(why("docs/a.md", "pictures").is_some());
+        assert!(why("docs/a.md", "../README.md").is_some());
+        assert_eq!(why("README.md", "docs/pictures/demo.png"), None);
+        assert_eq!(why("README.md", "crates/zvf"), None);
+        assert!(why("README.md", "crates/none").is_some());
+    }
+
+    #[test]
+    fn a_page_is_in_the_summary_once() {
+        let check = |summary: &str, expected: &[&str]| {
+            let book = [
+                (SUMMARY, summary),
+                ("docs/a.md", "# A\n"),
+                ("docs/sub/b.md", "[a](../a.md#a)\n"),
+                ("README.md", "[b](docs/sub/b.md)\n"),
+            ];
+            assert_eq!(of(&pages(book)).unwrap(), expected, "{summary}");
+        };
+        check("[A](a.md)\n- [B](sub/b.md)\n", &[]);
+        check("[A](a.md)\n", &["docs/sub/b.md is not in docs/SUMMARY.md"]);
+        check(
+            "[A](a.md)\n- [B](sub/b.md)\n  - [A](a.md)\n",
+            &["docs/a.md is in docs/SUMMARY.md twice"],
+        );
+        check(
+            "[A](a.md)\n- [B](sub/b.md)\n- [C](c.md)\n",
+            &["docs/SUMMARY.md: c.md: there is no such file"],
+        );
     }
 }

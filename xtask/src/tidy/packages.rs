@@ -16,6 +16,7 @@ pub(crate) fn findings() -> Result<Vec<String>> {
     let packages = metadata["packages"].as_array();
     let packages = packages.context("cargo metadata without packages")?;
     let mut findings = Vec::from_iter(started(packages, &metadata["workspace_default_members"]));
+    findings.extend(locked());
     for package in packages {
         // Of the workspace, and not `publish = false`.
         if package["source"].is_null() && package["publish"].is_null() {
@@ -23,6 +24,19 @@ pub(crate) fn findings() -> Result<Vec<String>> {
         }
     }
     Ok(findings)
+}
+
+/// Workspaces beside this one have lock files of their own, which go stale when a crate here uses
+/// one more.
+fn locked() -> impl Iterator<Item = String> {
+    let stale = |folder: &&str| {
+        let manifest = format!("{folder}/Cargo.toml");
+        let metadata = cargo("metadata --locked --format-version 1 --manifest-path").arg(manifest);
+        metadata.read().is_err()
+    };
+    ["fuzz", "probe"].into_iter().filter(stale).map(|folder| {
+        format!("{folder}/Cargo.lock is not current: `cargo update --workspace --manifest-path {folder}/Cargo.toml`")
+    })
 }
 
 /// What `cargo run` starts: one program, or it asks which.

@@ -253,6 +253,7 @@ impl Image {
             dtype: Some(self.positions),
             directed: self.links.as_ref().is_some_and(|family| family.directed),
             duplicate: self.links.as_ref().is_some_and(|family| family.duplicate),
+            step_links: self.links.is_some(),
             bounds: Some((self.lower.clone(), self.upper.clone())),
             out_of_bounds,
             ..Design::new(self.kind)

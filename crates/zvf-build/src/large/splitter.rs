@@ -114,6 +114,7 @@ impl Splitter {
         };
         let mut stretches: Vec<(usize, i64, u32)> = Vec::new();
         let mut steps: Vec<(usize, [u32; 4])> = Vec::new();
+        let has_steps = self.outline.design.has_step_links();
         let ids = batch.part_objects.clone().unwrap_or_default();
         for (path, ends) in offsets.windows(2).enumerate() {
             let number = self.paths.len() as u32;
@@ -135,7 +136,7 @@ impl Splitter {
                         .push((number, global[chunk], self.ends[at].1));
                     self.ends[at].1 += 1;
                     stretches.push((part_of[chunk], id, 1));
-                    if let Some(last) = last {
+                    if let Some(last) = last.filter(|_| has_steps) {
                         // The row before is the last of its chunk.
                         let from = global[last];
                         let before = self.ends[from as usize].0 as u32 - 1;

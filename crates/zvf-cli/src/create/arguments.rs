@@ -97,6 +97,10 @@ pub struct Arguments {
     /// Every chunk that a link touches gets a copy of it.
     #[arg(long, help_heading = "Links")]
     duplicate: bool,
+    /// Steps of paths from chunk to chunk are stored as links too, as zarr-vectors does and
+    /// generations before 0.9 always do. Objects say them already.
+    #[arg(long, help_heading = "Links")]
+    step_links: bool,
 
     /// Refuses geometry that takes more memory than this, as 2GiB.
     #[arg(long, value_name = "SIZE", help_heading = "Work", value_parser = values::size)]
@@ -181,6 +185,7 @@ impl Arguments {
         design.sharding = self.shard.clone().unwrap_or_default();
         design.directed = self.directed;
         design.duplicate = self.duplicate;
+        design.step_links = self.step_links;
         let bounds = self.bounds.clone();
         design.bounds = bounds.map(|bounds| (bounds.lower, bounds.upper));
         design.out_of_bounds = self.input.out_of_bounds;
@@ -218,6 +223,8 @@ impl Arguments {
             done.warnings.extend_from_slice(report.notes());
         } else {
             done.text = report.text();
+            let is_whole = self.shard.is_none();
+            done.hints.extend(report.of_files().filter(|_| is_whole));
         }
         Ok(done)
     }

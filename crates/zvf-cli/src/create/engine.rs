@@ -117,7 +117,9 @@ pub struct Created {
     pub objects: u64,
     /// Chunks.
     pub chunks: u64,
-    /// Bytes of all that was written.
+    /// Files, or objects of a bucket.
+    pub files: u64,
+    /// Bytes in them.
     pub bytes_written: u64,
     /// The number of the transaction.
     pub transaction: u64,
@@ -181,6 +183,7 @@ fn created(written: Result<Written, zvf::Error>) -> Result<Created, Box<dyn Erro
         vertices: summary.vertices,
         objects: summary.objects,
         chunks: summary.chunks,
+        files: written.objects,
         bytes_written: written.bytes,
         transaction: written.transaction,
         chunk_shape: summary.chunk_shape,

@@ -9,6 +9,9 @@ use crate::{
     number::{counted, grouped},
 };
 
+/// Files from which on fewer are worth a word.
+const MANY_FILES: u64 = 2000;
+
 /// What is said of a store that was written.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -91,6 +94,15 @@ impl Report {
             lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
         }
         lines.join("\n")
+    }
+
+    /// What to do about very many files.
+    pub(super) fn of_files(&self) -> Option<String> {
+        let files = self.created.files;
+        (files > MANY_FILES).then(|| {
+            let files = grouped(files);
+            format!("{files} files were written; --shard puts many chunks into one, so that the store is copied, listed and deleted faster")
+        })
     }
 
     /// What is stored otherwise than it came, a line each.

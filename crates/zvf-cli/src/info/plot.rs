@@ -11,12 +11,14 @@ use zvf_render::{Plot, shape};
 use crate::output;
 
 /// The name of a file that plots are written as.
-pub(super) fn file(text: &str) -> Result<PathBuf, &'static str> {
+pub(super) fn file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let is_known = ends_in(&path, "png") || ends_in(&path, "svg");
-    is_known
-        .then_some(path)
-        .ok_or("plots are written as .png or .svg")
+    if !is_known {
+        return Err("plots are written as .png or .svg".to_owned());
+    }
+    output::place(&path).map_err(|error| error.to_string())?;
+    Ok(path)
 }
 
 fn ends_in(path: &Path, end: &str) -> bool {

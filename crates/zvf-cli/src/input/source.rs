@@ -80,7 +80,7 @@ pub enum SourceError {
     #[error("the name has to end in {EXTENSIONS}")]
     NoExtension,
     /// The name ends in something else.
-    #[error(".{0} is no format that is read; use {EXTENSIONS}")]
+    #[error(".{} is no format that is read; use {EXTENSIONS}{}", .0, instead(.0))]
     Extension(String),
     /// This build leaves the format out.
     #[error("this build of zvf reads no {0}; build it with the feature `{0}`")]
@@ -91,3 +91,13 @@ pub enum SourceError {
 }
 
 const EXTENSIONS: &str = ".csv, .npz, .arrow or .parquet";
+
+/// How files that many have become one of those.
+fn instead(extension: &str) -> &'static str {
+    match extension.to_ascii_lowercase().as_str() {
+        "trk" | "tck" | "trx" => {
+            "; nibabel reads tractograms and numpy writes .npz: docs/faq.md has the lines"
+        }
+        _ => "",
+    }
+}

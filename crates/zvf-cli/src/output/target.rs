@@ -90,14 +90,7 @@ impl Target {
         if !format.is_built() {
             return Err(TargetError::NotBuilt(format));
         }
-        let folder = folder_of(&path);
-        if !folder.is_dir() {
-            return Err(TargetError::NoFolder(folder.to_path_buf()));
-        }
-        // A rename would put a file in the place of a device or pipe.
-        if path.exists() && !path.is_file() {
-            return Err(TargetError::NoFile);
-        }
+        place(&path)?;
         Ok(Self { path, format })
     }
 
@@ -126,6 +119,19 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
+}
+
+/// Checks that a file can be there, before anything is done for it.
+pub(crate) fn place(path: &Path) -> Result<(), TargetError> {
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        return Err(TargetError::NoFolder(folder.to_path_buf()));
+    }
+    // A rename would put a file in the place of a device or pipe.
+    if path.exists() && !path.is_file() {
+        return Err(TargetError::NoFile);
+    }
+    Ok(())
 }
 
 /// Why a path cannot be written to.

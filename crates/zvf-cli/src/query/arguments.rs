@@ -62,7 +62,7 @@ pub struct Arguments {
     pub(super) geometry: Option<String>,
 
     #[command(flatten)]
-    selecting: Selecting,
+    pub(super) selecting: Selecting,
     /// With --mode clip: drops segments and faces that cross the border, rather
     /// than cutting them.
     #[arg(long, help_heading = "Place")]
@@ -202,12 +202,18 @@ impl Arguments {
         Ok(text)
     }
 
-    /// What is to be printed, and how to exit.
-    pub(super) fn done(&self, report: &Report) -> Result<Done, serde_json::Error> {
+    /// What is to be printed, and how to exit; `beyond` is why a box has nothing in it.
+    pub(super) fn done(
+        &self,
+        report: &Report,
+        beyond: Option<String>,
+    ) -> Result<Done, serde_json::Error> {
         let mut warnings = Vec::new();
         if !self.quiet && self.selecting.is_in_empty_box() {
             let why = "a lower bound of --bbox is above the upper one: nothing can be in it";
             warnings.push(why.to_owned());
+        } else if !self.quiet && !self.json && report.is_empty() {
+            warnings.extend(beyond);
         }
         let is_silent = self.quiet && self.output.is_some();
         let text = if self.json {
@@ -223,6 +229,7 @@ impl Arguments {
             text,
             warnings,
             is_no: self.fail_empty && report.is_empty(),
+            ..Done::default()
         })
     }
 }

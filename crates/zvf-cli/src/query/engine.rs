@@ -1,7 +1,5 @@
 //! What the library answers: the one place that asks it.
 
-use std::error::Error;
-
 use serde_json::{Value, json};
 use zvf::{
     Dataset,
@@ -14,8 +12,8 @@ use super::{
 };
 
 /// What a query finds.
-pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<Answer, Box<dyn Error>> {
-    Ok(dataset.query(query).await?)
+pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<Answer, zvf::Error> {
+    dataset.query(query).await
 }
 
 /// How much a query finds.
@@ -23,7 +21,7 @@ pub(super) async fn count(
     dataset: &Dataset,
     query: &Query,
     report: &mut Report,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<(), zvf::Error> {
     let found = dataset.count(query).await?;
     let counts = Counts {
         level: Some(found.level.number()),
@@ -41,7 +39,7 @@ pub(super) async fn count(
 pub(super) async fn explain(
     dataset: &Dataset,
     query: &Query,
-) -> Result<(String, Value), Box<dyn Error>> {
+) -> Result<(String, Value), zvf::Error> {
     let plan = dataset.explain(query).await?;
     let size = |bytes: Option<u64>| bytes.map_or("? bytes".to_owned(), |n| format!("{n} bytes"));
     let requests = plan.requests();

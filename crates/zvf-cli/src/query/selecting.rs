@@ -140,6 +140,16 @@ impl Selecting {
             && self.filter.is_none()
     }
 
+    /// The box.
+    pub(crate) fn bbox(&self) -> Option<&Bbox> {
+        self.bbox.as_ref()
+    }
+
+    /// Whether there is a condition.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// Whether nothing can be in the box.
     pub(crate) fn is_in_empty_box(&self) -> bool {
         self.bbox.is_some_and(|bbox| bbox.is_empty())

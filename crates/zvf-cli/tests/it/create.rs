@@ -192,6 +192,7 @@ fn a_report_says_what_was_written() {
         vertices: 1_000,
         objects: 1,
         chunks: 2,
+        files: 7,
         bytes_written: 12_345,
         transaction: 1,
         chunk_shape: vec![10.0, 2.5],
@@ -236,4 +237,32 @@ fn what_cannot_be_read_exits_with_2() {
     assert!(said.contains("a.csv, line 3: a has no value"), "{said}");
     assert!(text(&output.stdout).is_empty());
     assert!(!out.exists());
+}
+
+/// Somebody who copies a store of a file a chunk to another disk is told too late.
+#[test]
+fn very_many_files_are_worth_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let mut lines = vec!["x,y,z".to_owned()];
+    lines.extend((0..1_100).map(|row| format!("{row},0,0")));
+    fs::write(&path, lines.join("\n")).unwrap();
+    let said = |name: &str, chunk: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let mut words = vec!["create", out.to_str().unwrap(), "--kind", "points"];
+        words.extend(["--from", path.to_str().unwrap(), "--chunk-shape", chunk]);
+        words.extend(more);
+        let output = zvf(&words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stderr).to_owned()
+    };
+    let hint = said("many.zv", "1,1,1", &[]);
+    assert!(
+        hint.starts_with("hint: 2 2") && hint.contains("--shard puts many chunks into one"),
+        "{hint}"
+    );
+    assert_eq!(said("few.zv", "100,1,1", &[]), "");
+    assert_eq!(said("shards.zv", "1,1,1", &["--shard"]), "");
+    assert_eq!(said("json.zv", "1,1,1", &["--json"]), "");
+    assert_eq!(said("quiet.zv", "1,1,1", &["--quiet"]), "");
 }

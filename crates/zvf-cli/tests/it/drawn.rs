@@ -148,6 +148,10 @@ fn stores_are_drawn(folder: &Path) {
         "written as .png",
     );
     refused(
+        &["render", &tracts, "-o", &path("absent/drawn.png")],
+        "create it first",
+    );
+    refused(
         &[
             "render",
             &tracts,

@@ -70,3 +70,44 @@ fn colours_are_for_terminals() {
     assert!(said(&[("CLICOLOR_FORCE", "1")]).contains("\u{1b}["));
     assert!(!said(&[("NO_COLOR", "1")]).contains('\u{1b}'));
 }
+
+#[test]
+fn words_without_quotes_and_objects_that_are_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("a.zv");
+    unpack("zvf-09", "points_attributes/store.zarrvectors", &store);
+    let at = store.to_str().unwrap();
+    let word = "a word to compare with is in quotes, as 'zzzzzz'";
+    refused(&["query", at, "--where", "flag = zzzzzz"], word);
+    refused(
+        &["query", at, "--budget", "1"],
+        "raise --budget or ask for less",
+    );
+    let level = store.join("0");
+    refused(
+        &["info", level.to_str().unwrap()],
+        "the root of a store is the folder",
+    );
+    refused(
+        &["create", "b.zv", "--kind", "streamlines", "--from", "a.trk"],
+        "nibabel reads tractograms",
+    );
+}
+
+#[test]
+fn a_box_beside_the_store_says_where_the_store_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("a.zv");
+    unpack("zvf-09", "points_attributes/store.zarrvectors", &store);
+    let said = |bbox: &str| {
+        let output = zvf(&["query", store.to_str().unwrap(), "--bbox", bbox, "--count"]);
+        assert!(output.status.success());
+        text(&output.stderr).to_owned()
+    };
+    let beside = said("1e6,1e6,1e6,2e6,2e6,2e6");
+    assert!(
+        beside.contains("the box is beside the store, where"),
+        "{beside}"
+    );
+    assert_eq!(said("-1e6,-1e6,-1e6,1e6,1e6,1e6"), "");
+}

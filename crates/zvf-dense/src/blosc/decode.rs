@@ -1,6 +1,6 @@
 //! Blocks, decoded one by one.
 
-use core::{fmt, ops::Range};
+use core::fmt;
 
 use zerocopy::{FromBytes, little_endian::I32};
 
@@ -9,6 +9,7 @@ use super::{
     codec::StreamDecoder,
     filter::{Pipeline, shuffle::join_planes},
 };
+use crate::strided::Stripes;
 
 /// What a block is decoded with besides its own bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,8 +50,8 @@ impl Decoder {
         context: &BlockContext<'_>,
         out: &mut [u8],
     ) -> Result<(), ChunkError> {
-        let part = 0..out.len();
-        self.part(header, block, stored, context, part, out)
+        let part = Stripes::first(out.len());
+        self.part(header, block, stored, context, &part, out)
     }
 
     /// [`block`](Self::block), of which only the bytes `part` are needed. Others
@@ -65,7 +66,7 @@ impl Decoder {
         block: u32,
         stored: &[u8],
         context: &BlockContext<'_>,
-        part: Range<usize>,
+        part: &Stripes,
         out: &mut [u8],
     ) -> Result<(), ChunkError> {
         use ChunkError as E;
@@ -153,12 +154,12 @@ impl Shuffled<'_> {
         stored: &[u8],
         count: usize,
         width: usize,
-        part: Range<usize>,
+        part: &Stripes,
         out: &mut [u8],
     ) -> Result<(), (usize, StreamError)> {
         let len = self.scratch.len() / count;
         let plane = out.len() / width;
-        let (first, end) = (part.start / width, part.end.div_ceil(width).min(plane));
+        let end = part.end().div_ceil(width).min(plane);
         // Of the last plane of each stream no more than that.
         let wanted = (len + end).saturating_sub(plane);
         let mut rest = stored;
@@ -176,15 +177,20 @@ impl Shuffled<'_> {
         }
         let mut planes: [&[u8]; 8] = [&[]; 8];
         let streams = decoded.iter().take(count);
-        let mut each = streams.flat_map(|stream| stream.chunks_exact(plane.max(1)));
-        for slot in planes.iter_mut().take(width) {
-            // A stream is all planes, or one, or holds a few.
-            let plane = each.next().unwrap_or_default();
-            *slot = plane.get(first..end).unwrap_or_default();
+        // A stream is all planes, or one, or holds a few.
+        let each = streams.flat_map(|stream| stream.chunks_exact(plane.max(1)));
+        for (slot, plane) in planes.iter_mut().zip(each).take(width) {
+            *slot = plane;
         }
-        let planes = planes.get(..width).unwrap_or_default();
-        let items = out.get_mut(first * width..end * width);
-        join_planes(planes, items.unwrap_or_default());
+        for bytes in part.each() {
+            let items = bytes.start / width..bytes.end.div_ceil(width).min(plane);
+            let own = planes.map(|plane| plane.get(items.clone()).unwrap_or_default());
+            let into = out.get_mut(items.start * width..items.end * width);
+            join_planes(
+                own.get(..width).unwrap_or_default(),
+                into.unwrap_or_default(),
+            );
+        }
         Ok(())
     }
 }

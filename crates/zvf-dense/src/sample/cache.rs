@@ -82,6 +82,13 @@ impl Cache {
         Ok((tiles.map(|kept| Arc::clone(&kept.tile)).collect(), reads))
     }
 
+    /// All tiles, which then are no longer here.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Arc<Tile>> {
+        self.bytes = 0;
+        let kept = std::mem::take(&mut self.kept);
+        kept.into_values().map(|kept| kept.tile)
+    }
+
     /// Lets tiles go that are not asked for now, until the others take `most` bytes.
     fn make_room(&mut self, most: u64) {
         if self.bytes <= most {

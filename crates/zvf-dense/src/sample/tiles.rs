@@ -134,6 +134,45 @@ impl Tiling {
         })
     }
 
+    /// The array as one tile.
+    pub(super) fn whole(&self) -> Self {
+        Self {
+            extents: self.shape.clone(),
+            strides: vec![1; self.shape.len()],
+            shape: self.shape.clone(),
+            channels: self.channels.clone(),
+            ..*self
+        }
+    }
+
+    /// Voxels along each axis.
+    pub(super) fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// How many tiles there are.
+    pub(super) fn count(&self) -> u64 {
+        let counts = self.shape.iter().zip(&self.extents);
+        // Their numbers have been found to be of 64 bits.
+        product(counts.map(|(extent, own)| extent.div_ceil(*own))).unwrap_or(u64::MAX)
+    }
+
+    /// How many tiles one further along the first axis is, and how many voxels.
+    pub(super) fn slab(&self) -> (u64, u64) {
+        let tiles = self.strides.first().copied().unwrap_or(1);
+        (tiles, self.extents.first().copied().unwrap_or(1))
+    }
+
+    /// By axis and voxel: what the number of its tile has from the axis.
+    pub(super) fn tables(&self) -> Vec<Vec<u64>> {
+        let axes = self.shape.iter().zip(&self.extents).zip(&self.strides);
+        let tables = axes.map(|((extent, own), stride)| {
+            let cells = (0..*extent).map(|voxel| voxel / (*own).max(1));
+            cells.map(|cell| cell.saturating_mul(*stride)).collect()
+        });
+        tables.collect()
+    }
+
     /// Whether tiles are parts of blocks, and reading one decodes more than it.
     pub(super) fn is_fine(&self) -> bool {
         self.is_fine

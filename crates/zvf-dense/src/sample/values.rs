@@ -7,6 +7,8 @@ use zvf_format::numeric::{
     ByteOrder, Dtype, Element, Kind, KindVisitor, NumericRows, NumericRowsError, Value,
 };
 
+use zvf_pages::prefer_large;
+
 use crate::DenseError;
 
 /// What voxels are, and what becomes of them.
@@ -27,6 +29,24 @@ pub(super) enum Voxels {
     Bytes(Vec<u8>),
     Single(Vec<f32>),
     Double(Vec<f64>),
+}
+
+impl Voxels {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Single(values) => values.as_bytes(),
+            Self::Double(values) => values.as_bytes(),
+        }
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Single(values) => values.as_mut_bytes(),
+            Self::Double(values) => values.as_mut_bytes(),
+        }
+    }
 }
 
 impl Form {
@@ -62,6 +82,24 @@ impl Form {
         }
     }
 
+    /// As many zeros.
+    pub(super) fn zeros(self, count: usize) -> Voxels {
+        match self {
+            Self::Bytes => Voxels::Bytes(zeros(count)),
+            Self::Single => Voxels::Single(zeros(count)),
+            Self::Double => Voxels::Double(zeros(count)),
+        }
+    }
+
+    /// Bytes of what a voxel is kept as.
+    pub(super) fn unit(self) -> usize {
+        match self {
+            Self::Bytes => 1,
+            Self::Single => size_of::<f32>(),
+            Self::Double => size_of::<f64>(),
+        }
+    }
+
     /// Voxels of `len` bytes, which `fill` reads.
     ///
     /// # Errors
@@ -81,7 +119,7 @@ impl Form {
         let count = len.checked_div(dtype.size()).unwrap_or(0);
         match self {
             Self::Bytes => {
-                let mut bytes = vec![0; len];
+                let mut bytes: Vec<u8> = zeros(len);
                 fill(&mut bytes)?;
                 if dtype.order() == ByteOrder::Big {
                     let voxels = bytes.chunks_exact_mut(dtype.size().max(1));
@@ -90,17 +128,17 @@ impl Form {
                 Ok(Voxels::Bytes(bytes))
             }
             Self::Single if self.is_stored(dtype) => {
-                let mut values = vec![0.0_f32; count];
+                let mut values: Vec<f32> = zeros(count);
                 fill(values.as_mut_bytes())?;
                 Ok(Voxels::Single(values))
             }
             Self::Double if self.is_stored(dtype) => {
-                let mut values = vec![0.0_f64; count];
+                let mut values: Vec<f64> = zeros(count);
                 fill(values.as_mut_bytes())?;
                 Ok(Voxels::Double(values))
             }
             Self::Single | Self::Double => {
-                let mut bytes = vec![0; len];
+                let mut bytes: Vec<u8> = zeros(len);
                 fill(&mut bytes)?;
                 match self {
                     Self::Single => numbers(&bytes, dtype, single).map(Voxels::Single),
@@ -110,6 +148,13 @@ impl Form {
             }
         }
     }
+}
+
+/// Zeros, which points in any order soon look for all over: large pages are found faster.
+fn zeros<N: Copy + Default>(count: usize) -> Vec<N> {
+    let mut zeros = vec![N::default(); count];
+    prefer_large(&mut zeros);
+    zeros
 }
 
 /// A number that is weighed.

@@ -30,7 +30,36 @@ impl<'a, N> View<'a, N> {
             voxels,
         }
     }
+
+    /// Asks for the first voxel of each row of three axes; what follows it is there with it.
+    fn expect(&self, spot: &Spot) {
+        let ([planes, rows, voxel, ..], [plane, row, unit, ..]) = (spot, &self.strides);
+        let [of_planes, of_rows, start, ..] = &self.span.start;
+        let ahead = |at: u64, start: &u64, stride: &usize| {
+            let at = usize::try_from(at.wrapping_sub(*start)).unwrap_or(usize::MAX);
+            at.wrapping_mul(*stride)
+        };
+        let first = ahead(voxel.first, start, unit);
+        for at in planes.first..=planes.last {
+            let plane = ahead(at, of_planes, plane).wrapping_add(first);
+            for at in rows.first..=rows.last {
+                let voxel = ahead(at, of_rows, row).wrapping_add(plane);
+                if let Some(voxel) = self.voxels.get(voxel) {
+                    fetch(voxel);
+                }
+            }
+        }
+    }
 }
+
+/// Has the processor fetch what is soon needed.
+#[cfg(target_arch = "x86_64")]
+fn fetch<N>(voxel: &N) {
+    safe_arch::prefetch_t0(voxel);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn fetch<N>(_: &N) {}
 
 /// Finds the tiles of points, one after the other.
 #[derive(Debug)]
@@ -50,6 +79,14 @@ impl<'a, N> Finder<'a, N> {
             tiling,
             tiles,
             near: None,
+        }
+    }
+
+    /// Asks the processor for the voxels of a place that is soon looked up, where one tile is
+    /// all there is and they may be anywhere in it.
+    pub(super) fn expect(&self, spot: &Spot) {
+        if let ([tile], 3) = (self.tiles, self.kernel.axes()) {
+            tile.expect(spot);
         }
     }
 

@@ -13,4 +13,5 @@ mod formulas;
 mod large;
 pub(crate) mod random;
 mod round_trip;
+mod steps;
 mod weaknesses;

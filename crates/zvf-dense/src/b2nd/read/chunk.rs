@@ -333,7 +333,7 @@ impl<'a> Worker<'a> {
                 let (block, part) = (needed.block, copy.source());
                 let decoded = self
                     .decoder
-                    .part(header, block, bytes, &context, part, into);
+                    .part(header, block, bytes, &context, &part, into);
                 decoded.map_err(broken)?;
                 if !is_in_place {
                     let copied = copy.run(&self.block, output.bytes);

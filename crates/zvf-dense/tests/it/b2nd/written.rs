@@ -153,6 +153,33 @@ fn a_large_read_on_many_threads_is_the_same() {
     }
 }
 
+/// Rows of every length are copied each in its own way, and of planes across wide blocks only
+/// what they have is put together.
+#[test]
+fn rows_of_any_length_and_planes_of_wide_blocks() {
+    let shape = [5, 24, 73];
+    for (dtype, size) in [("|u1", 1), ("<i2", 2), ("<f4", 4), ("<f8", 8)] {
+        let bytes = sample(5 * 24 * 73 * size, 1);
+        for width in 1..=73 {
+            let design = B2ndDesign::new(&shape, Dtype::parse(dtype).unwrap())
+                .with_chunks(&shape, &[5, 24, width]);
+            let array = open(B2ndWriter::encode(&design, &bytes).unwrap()).unwrap();
+            for (starts, stops) in [
+                ([0, 0, 0], [5, 24, 73]),
+                ([0, 17, 0], [5, 18, 73]),
+                ([2, 0, 0], [3, 24, 73]),
+                ([0, 0, 41], [5, 24, 42]),
+                ([1, 3, 9], [4, 5, 71]),
+            ] {
+                let selection = Selection::new(&starts, &stops, None).unwrap();
+                let found = array.slice(&selection).unwrap();
+                let expected = picked(&shape, size, &bytes, &selection);
+                assert!(found == expected, "{dtype} {width} {starts:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn nothing_is_there_before_all_chunks_are() {
     let folder = TempDir::new().unwrap();

@@ -153,6 +153,58 @@ fn each_block_is_read_once_over_all_batches() {
     }
 }
 
+/// What few points needed is not read again when there are many, of any type of voxels and
+/// whatever the interpolation, and values are those of little memory.
+#[test]
+fn few_points_and_then_many() {
+    for (dtype, interpolation) in [
+        ("<f4", Interpolation::Linear),
+        (">f4", Interpolation::Cubic),
+        ("<u2", Interpolation::Linear),
+        ("<u2", Interpolation::Nearest),
+        ("<i4", Interpolation::Cubic),
+    ] {
+        let mut draw = Draw(5);
+        // Two values of each voxel.
+        let shape = [48, 24, 32, 2];
+        let dtype = Dtype::parse(dtype).unwrap();
+        let len = shape.iter().product::<u64>() * dtype.size();
+        let bytes = (0..len).map(|at| match at % 2 {
+            0 => draw.next().to_le_bytes()[3],
+            // No NaN, nor anything like it.
+            _ => 0x3f,
+        });
+        let array = MemoryArray::new("volume", dtype, shape.to_vec(), bytes.collect()).unwrap();
+        let (chunk, block) = ([16, 12, 32, 2], [4, 12, 16, 2]);
+        let array = Blocks::new(array, &chunk, &block);
+        let few = [1.5, 2.5, 3.5, 46.0, 20.25, 30.0];
+        let many: Vec<f64> = (0..700)
+            .flat_map(|_| [12.5, 23.0, 31.0].map(|end| draw.float(-0.7, end)))
+            .collect();
+        let sampled = |budget, positions: &[&[f64]]| {
+            let options = SampleOptions {
+                interpolation,
+                budget,
+                ..SampleOptions::default()
+            };
+            let sampler = Sampler::new(&array, 3, &options).unwrap();
+            let all = positions.iter().map(|positions| sampler.sample(positions));
+            let all = all.map(|sampled| sampled.map(|all| (all.values, all.outside)));
+            all.collect::<Result<Vec<_>, _>>().unwrap()
+        };
+        let found = sampled(None, &[&few, &many, &few, &many]);
+        let (blocks, most) = array.take();
+        assert_eq!(most, 1, "{interpolation:?}");
+        // Nobody needs chunks in the middle of the first axis, and those at its end only few.
+        assert!((BLOCKS / 3..BLOCKS).contains(&blocks), "{blocks}");
+        assert_eq!((&found[0], &found[1]), (&found[2], &found[3]));
+        let room = block.iter().product::<u64>() * VOXEL;
+        let little = sampled(Some(9 * room), &[&few, &many]);
+        assert!(little == found[..2], "{interpolation:?}");
+        assert!(found[1].1 > 0);
+    }
+}
+
 /// Blocks without a point near are left alone, and so are those of which voxels weigh nothing.
 #[test]
 fn only_blocks_around_points_are_read() {

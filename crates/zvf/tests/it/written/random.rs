@@ -129,6 +129,7 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
         design.directed = random.chance(25);
         design.duplicate = random.chance(25);
     }
+    design.step_links = kind.is_paths() && random.chance(40);
     design
 }
 

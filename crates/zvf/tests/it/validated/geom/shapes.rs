@@ -4,7 +4,7 @@ use serde_json::json;
 use zvf::{OpenOptions, validate_store, validation::Options};
 use zvf_build::{GeometryKind, Profile};
 
-use super::made::{Made, created, design, made, mesh, recorded, trees, vertices};
+use super::made::{Made, created, design, made, mesh, paths, recorded, trees, vertices};
 use crate::block_on;
 
 const BLOCK: &str = "zarr_vectors";
@@ -37,11 +37,18 @@ fn lines_have_two_ends() {
 #[test]
 fn paths_go_from_chunk_to_chunk_by_links() {
     let path = "0/links/0/+1.0/c/0/0";
-    let other = made(GeometryKind::Polylines).number(path, 3, 0);
+    let linked = |profile| {
+        let mut design = design(GeometryKind::Polylines, profile);
+        design.step_links = true;
+        created(paths(), design)
+    };
+    let other = linked(Profile::V09).number(path, 3, 0);
     other.breaks(&["L4-011"]);
-    let none = made(GeometryKind::Polylines).remove("0/links");
-    let codes = none.codes();
-    assert!(codes.contains("ZV-L4-011"), "{codes:?}");
+    // In 0.9 objects say the steps, and no links are as good as all. Before, they were always there.
+    let none = linked(Profile::V09).remove("0/links").codes();
+    assert!(!none.contains("ZV-L4-011"), "{none:?}");
+    let none = linked(Profile::V08).remove("0/cross_chunk_links").codes();
+    assert!(none.contains("ZV-L4-011"), "{none:?}");
     // Numbers of fragments where vertices should be.
     let codes = recorded("zvf-09", "lines_mixed/store.zarrvectors").codes();
     assert!(

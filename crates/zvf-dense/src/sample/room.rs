@@ -1,0 +1,224 @@
+//! All voxels of an array side by side, where memory has room for them.
+//!
+//! Many points in any order are in another tile each: to look for it takes longer than to
+//! weigh voxels, and voxels of two tiles longer still. In one room all are where arithmetic
+//! says. Tiles are read into it when points first need them, and stay.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::{
+    RUN,
+    cache::{Tile, add},
+    kernel::{Kernel, Spot},
+    tiles::Tiling,
+    values::Form,
+};
+use crate::{DenseError, ReadPlan, strided::BoxCopy};
+
+/// Most tiles, and most voxels along an axis, that are kept a list of.
+const MOST: u64 = 1 << 16;
+/// So many voxels for each point are few enough to make room for all.
+const VOXELS_OF_POINT: u64 = 256;
+
+/// Whether so many points, in one call or several, are worth a room for all voxels of an
+/// array, and `share` is as much.
+pub(super) fn is_worth(points: u64, tiling: &Tiling, share: u64) -> bool {
+    let whole = tiling.whole();
+    let voxels = whole.shape().iter().copied().fold(1, u64::saturating_mul);
+    voxels / VOXELS_OF_POINT <= points
+        && whole.cost(0) <= share
+        && tiling.count() <= MOST
+        && whole.shape().iter().all(|extent| *extent <= MOST)
+}
+
+/// All voxels of an array.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// As one tile.
+    tiling: Tiling,
+    tile: Tile,
+    /// Which of the tiles have been read, and how many have not.
+    has: Vec<bool>,
+    missing: usize,
+}
+
+impl Room {
+    /// Without voxels yet; `unit` is how far one is from the next.
+    pub(super) fn new(tiling: &Tiling, axes: usize, form: Form, unit: usize) -> Self {
+        let whole = tiling.whole();
+        let span = whole.span(0);
+        let voxels = whole.shape().iter().map(|extent| usize::try_from(*extent));
+        let count = voxels.flatten().fold(unit, usize::saturating_mul);
+        let missing = usize::try_from(tiling.count()).unwrap_or(0);
+        Self {
+            tile: Tile {
+                number: 0,
+                strides: span.strides(axes, unit),
+                span,
+                voxels: form.zeros(count),
+            },
+            tiling: whole,
+            has: vec![false; missing],
+            missing,
+        }
+    }
+
+    pub(super) fn tiling(&self) -> &Tiling {
+        &self.tiling
+    }
+
+    pub(super) fn tile(&self) -> &Tile {
+        &self.tile
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Puts tiles there that were read before.
+    pub(super) fn adopt(&mut self, tiles: impl Iterator<Item = Arc<Tile>>, form: Form) {
+        let strides = self.strides();
+        for tile in tiles {
+            let bytes = self.tile.voxels.bytes_mut();
+            // One that is not placed is read again.
+            if place(&tile, &strides, form, 0, bytes).is_some() {
+                self.mark(tile.number);
+            }
+        }
+    }
+
+    /// Reads those of the marked tiles that are not there, and says what that took.
+    ///
+    /// # Errors
+    ///
+    /// What `read` and `read_all` say, and [`DenseError::Sampling`] when a tile does not fit.
+    pub(super) fn fill(
+        &mut self,
+        marked: &[bool],
+        (name, tiling, form): (&str, &Tiling, Form),
+        read: impl Fn(u64) -> Result<(Tile, ReadPlan), DenseError> + Sync,
+        read_all: impl Fn(&Tiling) -> Result<(Tile, ReadPlan), DenseError>,
+    ) -> Result<ReadPlan, DenseError> {
+        let numbers = (0_u64..).zip(marked.iter().zip(&self.has));
+        let wanted =
+            numbers.filter_map(|(number, (wanted, has))| (*wanted && !has).then_some(number));
+        let wanted: Vec<u64> = wanted.collect();
+        if wanted.len() == self.has.len() {
+            let (tile, plan) = read_all(&self.tiling)?;
+            self.tile = tile;
+            self.has.fill(true);
+            self.missing = 0;
+            return Ok(plan);
+        }
+        let (tiles, voxels) = tiling.slab();
+        let strides = self.strides();
+        let row = strides.first().copied().unwrap_or(1);
+        let slab = usize::try_from(voxels).unwrap_or(usize::MAX);
+        let slab = slab.saturating_mul(row).saturating_mul(form.unit());
+        let slabs = self.tile.voxels.bytes_mut().par_chunks_mut(slab.max(1));
+        let plans = slabs.enumerate().map(|(slab, bytes)| {
+            let mut reads = ReadPlan::default();
+            let slab = u64::try_from(slab).unwrap_or(u64::MAX);
+            let own = slab.saturating_mul(tiles)..slab.saturating_add(1).saturating_mul(tiles);
+            let from = wanted.partition_point(|number| *number < own.start);
+            let until = wanted.partition_point(|number| *number < own.end);
+            for number in wanted.get(from..until).unwrap_or_default() {
+                let (tile, plan) = read(*number)?;
+                add(&mut reads, plan);
+                let start = slab.saturating_mul(voxels);
+                let placed = place(&tile, &strides, form, start, bytes);
+                let fault = || DenseError::sampling(name, "a tile is not within the array");
+                placed.ok_or_else(fault)?;
+            }
+            Ok(reads)
+        });
+        let plans: Result<Vec<ReadPlan>, DenseError> = plans.collect();
+        let mut reads = ReadPlan::default();
+        for plan in plans? {
+            add(&mut reads, plan);
+        }
+        for number in wanted {
+            self.mark(number);
+        }
+        Ok(reads)
+    }
+
+    /// From one voxel to the next along each axis there is.
+    fn strides(&self) -> Vec<usize> {
+        let axes = self.tiling.shape().len();
+        self.tile.strides.iter().copied().take(axes).collect()
+    }
+
+    fn mark(&mut self, number: u64) {
+        let has = usize::try_from(number).ok();
+        if let Some(has) = has.and_then(|at| self.has.get_mut(at))
+            && !*has
+        {
+            *has = true;
+            self.missing = self.missing.saturating_sub(1);
+        }
+    }
+}
+
+/// Copies the voxels of a tile to where they are in an array with these strides, of which
+/// `into` begins with voxel `start` of the first axis.
+fn place(tile: &Tile, strides: &[usize], form: Form, start: u64, into: &mut [u8]) -> Option<()> {
+    let unit = form.unit();
+    let axes = tile.span.start.iter().zip(&tile.span.end);
+    let axes = axes.zip(tile.strides.iter().zip(strides));
+    let mut to = 0_usize;
+    let mut copied = Vec::new();
+    let mut first = start;
+    for ((from, end), (own, whole)) in axes {
+        let whole = whole.checked_mul(unit)?;
+        let at = usize::try_from(from.checked_sub(first)?).ok()?;
+        first = 0;
+        to = to.checked_add(at.checked_mul(whole)?)?;
+        let count = usize::try_from(end.checked_sub(*from)?).ok()?;
+        copied.push((count, own.checked_mul(unit)?, whole));
+    }
+    // All values of a voxel lie side by side in both.
+    let voxel = copied.last()?.1;
+    BoxCopy::new(voxel, copied.into_iter(), 0, to)?.run(tile.voxels.bytes(), into)
+}
+
+/// Which tiles have voxels of positions.
+pub(super) fn marks(positions: &[f64], kernel: &Kernel, tiling: &Tiling) -> Vec<bool> {
+    let (axes, tables) = (kernel.axes(), tiling.tables());
+    let none = || vec![false; usize::try_from(tiling.count()).unwrap_or(0)];
+    let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
+    let marked = runs.fold(none, |mut marks, run| {
+        let (mut spot, mut around) = (Spot::default(), Vec::new());
+        let mut mark = |tile: u64| {
+            let at = usize::try_from(tile).ok();
+            if let Some(mark) = at.and_then(|at| marks.get_mut(at)) {
+                *mark = true;
+            }
+        };
+        for position in run.chunks_exact(axes) {
+            if !kernel.spot(position, &mut spot) {
+                continue;
+            }
+            let (mut first, mut last) = (0, 0);
+            for (step, table) in spot.iter().zip(&tables) {
+                let of = |voxel: u64| usize::try_from(voxel).ok().and_then(|at| table.get(at));
+                first += of(step.first).copied().unwrap_or(0);
+                last += of(step.last).copied().unwrap_or(0);
+            }
+            // Numbers rise along each axis: equal ones are of one tile.
+            mark(first);
+            if first != last {
+                around.clear();
+                tiling.around(&spot, &mut around);
+                around.iter().copied().for_each(&mut mark);
+            }
+        }
+        marks
+    });
+    marked.reduce(none, |mut a, b| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+        a
+    })
+}

@@ -1,0 +1,72 @@
+//! Steps of paths from chunk to chunk: links where they are asked for, and nothing else is.
+
+use zvf::{CreateOptions, Editor, Store};
+use zvf_build::{Design, Geometry, GeometryKind, Numbers, OutOfBounds, Plan, Profile};
+
+use crate::{block_on, validated::own::is_sound};
+
+/// A path through so many chunks of 10.
+fn path(chunks: u8) -> Geometry {
+    let places =
+        (0..chunks).flat_map(|at| [f32::from(at) * 10.0 + 1.0, f32::from(at) * 10.0 + 8.0]);
+    let places = places.flat_map(|x| [x, 5.0]);
+    let mut geometry = Geometry::new(Numbers::float32(2, places));
+    geometry.part_offsets = Some(vec![0, 2 * u64::from(chunks)]);
+    geometry
+}
+
+/// How many links a store says it has; nothing where it has no links.
+async fn links(store: &Store) -> Option<u64> {
+    let dataset = zvf::Dataset::from_store("memory:", store.clone())
+        .await
+        .unwrap();
+    let info = dataset.info().await.unwrap();
+    info.levels[0].links
+}
+
+#[test]
+fn steps_are_links_where_they_are_asked_for() {
+    for (step_links, profile) in [
+        (false, Profile::V09),
+        (true, Profile::V09),
+        (false, Profile::V08),
+    ] {
+        let design = Design {
+            chunk_shape: Some(vec![10.0, 10.0]),
+            bounds: Some((vec![0.0; 2], vec![100.0; 2])),
+            step_links,
+            profile,
+            ..Design::new(GeometryKind::Streamlines)
+        };
+        let has_links = step_links || profile != Profile::V09;
+        let about = format!("{step_links} {profile:?}");
+        block_on(async {
+            let none: [(&str, &[u8]); 0] = [];
+            let store = Store::from_memory(none).unwrap();
+            let plan = Plan::new(path(4), design).unwrap();
+            assert_eq!(
+                plan.summary().links,
+                if has_links { 3 } else { 0 },
+                "{about}"
+            );
+            let options = CreateOptions::default();
+            zvf::create_in(&store, plan, &options).await.unwrap();
+            let found = links(&store).await;
+            assert_eq!(found.unwrap_or(0), if has_links { 3 } else { 0 }, "{about}");
+            is_sound(&store, &about).await;
+            if profile != Profile::V09 {
+                return;
+            }
+            let editor = Editor::of(store.clone()).await.unwrap();
+            let appended = editor.append(&path(6), OutOfBounds::Raise).await.unwrap();
+            assert_eq!(appended.added, 12);
+            let found = links(&store).await;
+            assert_eq!(found.unwrap_or(0), if has_links { 8 } else { 0 }, "{about}");
+            is_sound(&store, &about).await;
+            editor.remove(&[0]).await.unwrap();
+            let found = links(&store).await;
+            assert_eq!(found.unwrap_or(0), if has_links { 5 } else { 0 }, "{about}");
+            is_sound(&store, &about).await;
+        });
+    }
+}
