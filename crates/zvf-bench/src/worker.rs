@@ -84,14 +84,23 @@ pub(crate) fn steps(kind: Kind, form: Form) -> Vec<String> {
     }
     steps.extend(match kind {
         Kind::Points => ["filter"].as_slice(),
-        Kind::Streamlines | Kind::Skeletons => &["one", "hundred"],
+        Kind::Streamlines | Kind::Skeletons => &[
+            "one",
+            "one, nothing kept",
+            "hundred",
+            "hundred, nothing kept",
+        ],
         Kind::Mesh | Kind::Graph => &[],
     });
     let boxes = SHARES.iter().map(|(name, _)| format!("box {name}"));
     let steps = steps.into_iter().map(str::to_owned).chain(boxes);
+    let steps = steps.chain([format!("box 0.1{NOTHING_KEPT}")]);
     let last = ["validate", "pyramid"].map(str::to_owned);
     steps.chain(last).collect()
 }
+
+/// What follows the name of a step for which no cells are kept from one query to the next.
+const NOTHING_KEPT: &str = ", nothing kept";
 
 /// What a filter of points asks for: some 10 % of them.
 pub(crate) const FILTER: &str = "vertex.intensity > 3000";
@@ -131,6 +140,14 @@ impl Worker {
 
     /// Does a step, for a moment at least.
     pub(crate) fn step(&mut self, step: &str) -> Result<Sample> {
+        if let Some(step) = step.strip_suffix(NOTHING_KEPT) {
+            let address = self.address()?;
+            let bare = self.opened(&address, OpenOptions::default().cache(0))?;
+            let open = self.open.replace(bare);
+            let sample = self.step(step);
+            self.open = open;
+            return sample;
+        }
         if let Some(share) = step.strip_prefix("box ") {
             return self.boxes(share);
         }
@@ -140,7 +157,7 @@ impl Worker {
             "open" => {
                 let address = self.address()?;
                 self.repeat(|worker| {
-                    let (took, _) = timed(|| worker.opened(&address))?;
+                    let (took, _) = timed(|| worker.opened(&address, OpenOptions::default()))?;
                     Ok((took, 0))
                 })
             }
@@ -148,7 +165,7 @@ impl Worker {
                 let address = self.address()?;
                 self.repeat(|worker| {
                     let (took, answer) = timed(|| {
-                        let open = worker.opened(&address)?;
+                        let open = worker.opened(&address, OpenOptions::default())?;
                         worker.answer(&open, &Query::new())
                     })?;
                     Ok((took, answer.positions.len()))
@@ -193,7 +210,7 @@ impl Worker {
         self.repeat(|worker| {
             let mut found = 0;
             let (took, ()) = timed(|| {
-                let open = worker.opened(&address)?;
+                let open = worker.opened(&address, OpenOptions::default())?;
                 let query = Query::new();
                 let batches = open.batches(&query, |batch| {
                     found += batch.positions.len();
@@ -353,14 +370,14 @@ impl Worker {
     fn dataset(&mut self) -> Result<Dataset> {
         let address = self.address()?;
         if self.open.is_none() {
-            self.open = Some(self.opened(&address)?);
+            self.open = Some(self.opened(&address, OpenOptions::default())?);
         }
         self.open.clone().context("a store that does not open")
     }
 
-    fn opened(&self, address: &str) -> Result<Dataset> {
+    fn opened(&self, address: &str, options: OpenOptions) -> Result<Dataset> {
         // As much as a whole read of the largest takes.
-        let options = OpenOptions::default().budget(16 << 30);
+        let options = options.budget(16 << 30);
         Ok(self
             .runtime
             .block_on(Dataset::open_with(address, &options))?)

@@ -258,7 +258,7 @@ impl Found {
         }
         line(
             "cache",
-            "none on disk; an open store keeps its metadata".to_owned(),
+            "none on disk; an open store keeps metadata, and cells in 64 MiB".to_owned(),
         );
         if let Some(cores) = self.cores {
             line("cores", cores.to_string());

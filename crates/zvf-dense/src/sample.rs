@@ -3,6 +3,7 @@
 mod affine;
 mod cache;
 mod kernel;
+mod parts;
 mod room;
 mod tiles;
 mod values;
@@ -11,12 +12,9 @@ mod weigh;
 pub use affine::{Affine, AffineError};
 
 use core::ops::Deref;
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
 };
 
 use rayon::prelude::*;
@@ -26,9 +24,9 @@ use crate::{DenseArray, DenseError, Dtype, ReadPlan};
 use cache::{Cache, Tile, add};
 use kernel::{Kernel, Spot};
 use room::Room;
-use tiles::{Span, Tiling};
-use values::{Form, Voxels, fill_of};
-use weigh::{Finder, View};
+use tiles::Tiling;
+use values::{Form, fill_of};
+use weigh::{Finder, Views};
 
 /// Most axes of positions.
 const MOST_AXES: usize = 8;
@@ -231,6 +229,9 @@ where
 
     /// Values at positions, which follow each other axis by axis.
     ///
+    /// Calls from several threads take turns at reading, with rayon's threads at work in it:
+    /// they are not for tasks of rayon that run side by side.
+    ///
     /// A tile is a block, or a chunk where chunks have none. Each that has a voxel of a
     /// point is read once, also over several calls, while the tiles that points need fit
     /// in the memory. Where they do not, points are taken in the order of the tiles they are
@@ -321,32 +322,6 @@ where
         Ok(())
     }
 
-    /// The tiles that have voxels of positions.
-    fn needs(&self, positions: &[f64], tiling: &Tiling) -> Vec<u64> {
-        let axes = self.kernel.axes();
-        let sorted = |mut tiles: Vec<u64>| {
-            tiles.sort_unstable();
-            tiles.dedup();
-            tiles
-        };
-        let runs = positions.par_chunks(axes.saturating_mul(RUN).max(1));
-        let runs = runs.map(|run| {
-            let mut tiles = Vec::new();
-            let mut near = Near::default();
-            let mut spot = Spot::default();
-            for position in run.chunks_exact(axes) {
-                if self.kernel.spot(position, &mut spot) {
-                    near.add(&spot, axes, tiling, &mut tiles);
-                }
-            }
-            sorted(tiles)
-        });
-        runs.reduce(Vec::new, |mut a, b| {
-            a.extend(b);
-            sorted(a)
-        })
-    }
-
     /// Tiles, read where they are not at hand.
     fn hold(
         &self,
@@ -386,89 +361,6 @@ where
             Form::Bytes => self.row_len(),
             _ => self.columns,
         }
-    }
-
-    /// Samples points tile after tile, as many at a time as memory has tiles for.
-    fn in_parts(
-        &self,
-        positions: &[f64],
-        tiling: &Tiling,
-        sampled: &mut Sampled,
-    ) -> Result<(), DenseError> {
-        let axes = self.kernel.axes();
-        let runs = sampled.values.par_chunks_exact_mut(self.fill.len().max(1));
-        runs.for_each(|value| value.copy_from_slice(&self.fill));
-        let points = positions.par_chunks_exact(axes).enumerate();
-        let mut order: Vec<(u64, u32)> = points
-            .filter_map(|(point, position)| {
-                let mut spot = Spot::default();
-                if !self.kernel.spot(position, &mut spot) {
-                    return None;
-                }
-                let tile = tiling.of(spot.iter().map(|step| step.first));
-                Some((tile, u32::try_from(point).ok()?))
-            })
-            .collect();
-        let inside = u64::try_from(order.len()).unwrap_or(u64::MAX);
-        let points = positions.len().checked_div(axes).unwrap_or(0);
-        let points = u64::try_from(points).unwrap_or(u64::MAX);
-        sampled.outside = points.saturating_sub(inside);
-        order.par_sort_unstable();
-        let mut part = Part::default();
-        let (mut around, mut spot) = (Vec::new(), Spot::default());
-        for (_, point) in order {
-            let position = nth(positions, point, axes);
-            self.kernel.spot(position, &mut spot);
-            around.clear();
-            part.near.add(&spot, axes, tiling, &mut around);
-            let more = around.iter().filter(|tile| !part.tiles.contains(tile));
-            let more = more.map(|tile| tiling.cost(*tile));
-            let cost = more.fold(part.cost, u64::saturating_add);
-            if cost > self.share {
-                self.part(positions, tiling, &part, sampled)?;
-                part = Part::default();
-                around.clear();
-                part.near.add(&spot, axes, tiling, &mut around);
-            }
-            part.points.push(point);
-            for tile in &around {
-                if part.tiles.insert(*tile) {
-                    part.cost = part.cost.saturating_add(tiling.cost(*tile));
-                }
-            }
-        }
-        self.part(positions, tiling, &part, sampled)
-    }
-
-    fn part(
-        &self,
-        positions: &[f64],
-        tiling: &Tiling,
-        part: &Part,
-        sampled: &mut Sampled,
-    ) -> Result<(), DenseError> {
-        let (axes, row) = (self.kernel.axes(), self.row_len());
-        let tiles: Vec<u64> = part.tiles.iter().copied().collect();
-        let tiles = self.hold(&tiles, tiling, &mut sampled.reads)?;
-        let views = Views::of(tiles.iter().map(|tile| &**tile));
-        let runs = part.points.par_chunks(RUN).map(|run| {
-            let mut values = vec![0; run.len().saturating_mul(row)];
-            let own = run.iter().map(|point| nth(positions, *point, axes));
-            self.run(tiling, &views, own, &mut values);
-            values
-        });
-        let runs: Vec<Vec<u8>> = runs.collect();
-        let rows = runs.iter().flat_map(|run| run.chunks_exact(row.max(1)));
-        for (point, value) in part.points.iter().zip(rows) {
-            let at = usize::try_from(*point)
-                .unwrap_or(usize::MAX)
-                .saturating_mul(row);
-            let into = sampled.values.get_mut(at..at.saturating_add(row));
-            if let Some(into) = into {
-                into.copy_from_slice(value);
-            }
-        }
-        Ok(())
     }
 
     /// Samples positions one after the other, and says how many are outside.
@@ -535,67 +427,5 @@ where
             }
         }
         outside
-    }
-}
-
-/// The position of a point.
-fn nth(positions: &[f64], point: u32, axes: usize) -> &[f64] {
-    let start = usize::try_from(point)
-        .unwrap_or(usize::MAX)
-        .saturating_mul(axes);
-    let own = positions.get(start..start.saturating_add(axes));
-    own.unwrap_or_default()
-}
-
-/// Points that are sampled together, and the tiles they need.
-#[derive(Debug, Default)]
-struct Part {
-    points: Vec<u32>,
-    tiles: BTreeSet<u64>,
-    cost: u64,
-    near: Near,
-}
-
-/// The tile that had the point before, so that it is not said for each that it is needed.
-#[derive(Debug, Default)]
-struct Near(Option<Span>);
-
-impl Near {
-    /// Adds the tiles that a place needs, if it is in another one.
-    fn add(&mut self, spot: &Spot, axes: usize, tiling: &Tiling, into: &mut Vec<u64>) {
-        if self.0.is_some_and(|span| span.has(spot, axes)) {
-            return;
-        }
-        let before = into.len();
-        tiling.around(spot, into);
-        if let Some([tile]) = into.get(before..) {
-            self.0 = Some(tiling.span(*tile));
-        }
-    }
-}
-
-/// Tiles, as what their voxels are.
-enum Views<'a> {
-    Bytes(Vec<View<'a, u8>>),
-    Single(Vec<View<'a, f32>>),
-    Double(Vec<View<'a, f64>>),
-}
-
-impl<'a> Views<'a> {
-    /// Of tiles that are all of one form, as those of an array are.
-    fn of(tiles: impl Iterator<Item = &'a Tile>) -> Self {
-        let (mut bytes, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
-        for tile in tiles {
-            match &tile.voxels {
-                Voxels::Bytes(voxels) => bytes.push(View::new(tile, voxels)),
-                Voxels::Single(voxels) => single.push(View::new(tile, voxels)),
-                Voxels::Double(voxels) => double.push(View::new(tile, voxels)),
-            }
-        }
-        match () {
-            () if !single.is_empty() => Self::Single(single),
-            () if !double.is_empty() => Self::Double(double),
-            () => Self::Bytes(bytes),
-        }
     }
 }

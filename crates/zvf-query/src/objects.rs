@@ -6,6 +6,7 @@ use zvf_model::grid::ChunkCoord;
 
 mod builder;
 mod ids;
+mod numbers;
 mod owners;
 mod read;
 mod some;

@@ -4,19 +4,28 @@ use core::ops::Range;
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use tokio::task::JoinError;
 use zvf_model::{fetch::Fetched, key::Key};
 
-use crate::{array::CellArray, off_thread::spread, range::Read, read::Budget, store::Store};
+use crate::{
+    array::CellArray,
+    off_thread::{CutOff, spread, spread_rest},
+    range::Read,
+    read::Budget,
+    store::Store,
+};
 
 mod child;
 mod element;
 mod error;
 mod indexes;
+mod job;
+mod kept;
 
-use child::{Blob, Child, Look};
-use element::{Delivered, Element, Part, Plan};
-use indexes::{Indexes, Known};
+use child::Child;
+use element::{Delivered, Element, Part};
+use indexes::Indexes;
+use job::{Done, Job, Outcome};
+use kept::{Kept, Place};
 
 pub use error::CellError;
 
@@ -36,10 +45,13 @@ pub struct Cell<'a> {
 ///
 /// What is written to a shard after its index was read is not seen: take a new
 /// reader then. It is the [`Fetch`](zvf_model::fetch::Fetch) of plans.
+///
+/// Cloning is cheap; clones share what is kept.
 #[derive(Clone, Debug)]
 pub struct CellReader {
     store: Store,
     indexes: Arc<Indexes>,
+    kept: Option<Arc<Kept>>,
 }
 
 /// Which cell; of a child only the key is known.
@@ -54,6 +66,16 @@ pub(crate) type Answer = Result<Option<Fetched>, CellError>;
 
 /// Bytes from which on decoding is for other threads.
 pub(crate) const HEAVY: usize = 64 << 10;
+/// Work that is worth waking other threads, in bytes of a compression.
+const WORTH_WAKING: usize = 192 << 10;
+/// What opening and closing a file is beside that, and reading so many bytes.
+const OF_A_FILE: usize = 8 << 10;
+
+/// How much work it was to read files, in bytes of a compression.
+fn to_read(delivered: &[Delivered]) -> usize {
+    let bytes = delivered.iter().flatten().flatten().map(Bytes::len);
+    bytes.fold(OF_A_FILE, |sum, bytes| sum.saturating_add(bytes / 4))
+}
 
 impl CellReader {
     /// A reader of cells of `store`.
@@ -61,6 +83,26 @@ impl CellReader {
         Self {
             store,
             indexes: Arc::default(),
+            kept: None,
+        }
+    }
+
+    /// The same, which also keeps cells that it reads whole, decoded, in so many bytes of
+    /// memory: those that nobody asks for again make way. For who only reads: what is written
+    /// to a cell after it was read is not seen.
+    ///
+    /// ```
+    /// use zvf_store::{CellReader, OpenOptions};
+    ///
+    /// let reader = CellReader::new(OpenOptions::default().open("memory:")?).keeping(64 << 20);
+    /// # let _ = reader;
+    /// # Ok::<(), zvf_store::OpenError>(())
+    /// ```
+    #[must_use]
+    pub fn keeping(self, bytes: u64) -> Self {
+        Self {
+            kept: (bytes > 0).then(|| Arc::new(Kept::new(bytes))),
+            ..self
         }
     }
 
@@ -87,7 +129,7 @@ impl CellReader {
             .iter()
             .map(|cell| (Target::Element(cell.array, cell.index), cell.part.clone()))
             .collect();
-        let answers = self.fetch_each(&wanted).await.into_iter();
+        let answers = self.fetch_each(&wanted, true).await.into_iter();
         answers
             .map(|answer| answer.map(|fetched| fetched.map(|fetched| fetched.bytes)))
             .collect()
@@ -103,37 +145,39 @@ impl CellReader {
         Ok(cells.pop().flatten())
     }
 
-    /// As [`read`](Self::read), also of children, and each fails alone.
+    /// As [`read`](Self::read), also of children, and each fails alone. Nothing more is
+    /// kept unless `keeps`.
     ///
     /// One round trip more when the chunk of a child has an unusual name.
-    pub(crate) async fn fetch_each(&self, wanted: &[(Target<'_>, Part)]) -> Vec<Answer> {
+    pub(crate) async fn fetch_each(
+        &self,
+        wanted: &[(Target<'_>, Part)],
+        keeps: bool,
+    ) -> Vec<Answer> {
         let (subjects, places) = group(wanted);
-        let elements = subjects.iter().filter_map(|(subject, _)| match subject {
-            Ok(Subject::Element(element)) => Some(element),
+        let at_hand = self.at_hand(&subjects);
+        let elements = subjects.iter().zip(&at_hand);
+        let elements = elements.filter_map(|((subject, _), at_hand)| match subject {
+            Ok(Subject::Element(element)) if at_hand.is_none() => Some(element),
             _ => None,
         });
         let known = self.indexes.of(elements, &self.store).await;
-        let mut reads = Vec::new();
-        let jobs: Vec<Job> = subjects
-            .into_iter()
-            .map(|(subject, parts)| Job::plan(subject, parts, &known, &mut reads))
-            .collect();
-        let mut delivered = self.store.read_each(&reads).await.into_iter();
-        let budget = Arc::new(Budget::new(self.store.budget()));
-        let mut work = 0_usize;
-        let jobs = jobs.into_iter().map(|job| {
-            let delivered: Vec<Delivered> = delivered.by_ref().take(job.reads).collect();
-            work = work.saturating_add(job.work(&delivered));
-            (job, delivered)
+        let jobs = subjects.into_iter().zip(at_hand);
+        let jobs = jobs.map(|((subject, parts), at_hand)| match (subject, at_hand) {
+            (Ok(Subject::Element(element)), Some(payload)) => Job::kept(element, parts, payload),
+            (subject, _) => Job::plan(subject, parts, &known),
         });
-        let jobs: Vec<_> = jobs.collect();
-        let outcomes = {
-            let budget = Arc::clone(&budget);
-            let finish = move |(job, delivered): (Job, _)| job.finish(delivered, &budget);
-            spread(work >= HEAVY, jobs, finish).await
-        };
-        let answers = match outcomes {
-            Ok(outcomes) => self.look_elsewhere(outcomes, budget).await,
+        let budget = Arc::new(Budget::new(self.store.budget()));
+        let kept = self.kept.as_deref().filter(|_| keeps);
+        let done = self.work(jobs.collect(), &budget, kept.is_some()).await;
+        let answers = match done {
+            Ok(done) => {
+                let (outcomes, payloads): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+                if let Some(kept) = kept {
+                    kept.put(payloads.into_iter().flatten());
+                }
+                self.look_elsewhere(outcomes, budget).await
+            }
             Err(source) => Err(source),
         };
         let answers = match answers {
@@ -147,12 +191,61 @@ impl CellReader {
         places.into_iter().map(answer).collect()
     }
 
+    /// The payloads of cells that were kept.
+    fn at_hand(&self, subjects: &[(Result<Subject, CellError>, Vec<Part>)]) -> Vec<Option<Bytes>> {
+        let Some(kept) = &self.kept else {
+            return vec![None; subjects.len()];
+        };
+        let places = subjects.iter().map(|(subject, _)| match subject {
+            Ok(Subject::Element(element)) => element.place(),
+            _ => None,
+        });
+        let places: Vec<Option<Place>> = places.collect();
+        kept.get(places.iter().map(Option::as_ref))
+    }
+
+    /// Reads what jobs need, and does them.
+    async fn work(
+        &self,
+        mut jobs: Vec<Job>,
+        budget: &Arc<Budget>,
+        keeps: bool,
+    ) -> Result<Vec<Done>, CutOff> {
+        let budget = Arc::clone(budget);
+        if let Some(folder) = self.store.folder()
+            && jobs.iter().all(Job::is_apart)
+        {
+            let (store, folder) = (self.store.clone(), folder.to_owned());
+            let bytes = Budget::new(store.budget());
+            let work = move |mut job: Job| {
+                let reads = job.take_reads();
+                let delivered = store.read_here(&folder, &reads, &bytes);
+                let work = job.work(&delivered).saturating_add(to_read(&delivered));
+                (job.finish(delivered, &budget, keeps), work)
+            };
+            return spread_rest(jobs, WORTH_WAKING, work).await;
+        }
+        let counts: Vec<usize> = jobs.iter().map(Job::reads).collect();
+        let reads = jobs.iter_mut().flat_map(Job::take_reads);
+        let reads: Vec<Read> = reads.collect();
+        let mut delivered = self.store.read_each(&reads).await.into_iter();
+        let mut work = 0_usize;
+        let jobs = jobs.into_iter().zip(counts).map(|(job, reads)| {
+            let delivered: Vec<Delivered> = delivered.by_ref().take(reads).collect();
+            work = work.saturating_add(job.work(&delivered));
+            (job, delivered)
+        });
+        let jobs: Vec<_> = jobs.collect();
+        let finish = move |(job, delivered): (Job, _)| job.finish(delivered, &budget, keeps);
+        spread(work >= HEAVY, jobs, finish).await
+    }
+
     /// Reads the chunks that turned out to have another name.
     async fn look_elsewhere(
         &self,
         outcomes: Vec<Outcome>,
         budget: Arc<Budget>,
-    ) -> Result<Vec<Vec<Answer>>, JoinError> {
+    ) -> Result<Vec<Vec<Answer>>, CutOff> {
         let reads = outcomes.iter().filter_map(|outcome| match outcome {
             Outcome::Elsewhere(_, _, blob) => Some(blob.read()),
             Outcome::Done(_) => None,
@@ -178,7 +271,7 @@ impl CellReader {
 }
 
 /// The answers when nobody waits for what was to be decoded.
-fn interrupted(wanted: &[(Target<'_>, Part)], source: JoinError) -> Vec<Answer> {
+fn interrupted(wanted: &[(Target<'_>, Part)], source: CutOff) -> Vec<Answer> {
     let source: Arc<dyn core::error::Error + Send + Sync> = Arc::new(source);
     let answer = |(target, _): &(Target<'_>, Part)| {
         let key = match *target {
@@ -239,98 +332,4 @@ fn group(wanted: &[(Target<'_>, Part)]) -> Grouped {
         }
     }
     (subjects, places)
-}
-
-/// A cell whose reads are planned.
-struct Job {
-    what: Planned,
-    parts: Vec<Part>,
-    /// How many reads it put down.
-    reads: usize,
-}
-
-enum Planned {
-    Refused(CellError),
-    Element(Element, Plan),
-    Child(Child),
-}
-
-enum Outcome {
-    /// An answer to each part.
-    Done(Vec<Answer>),
-    Elsewhere(Child, Vec<Part>, Blob),
-}
-
-impl Job {
-    fn plan(
-        subject: Result<Subject, CellError>,
-        parts: Vec<Part>,
-        known: &Known,
-        reads: &mut Vec<Read>,
-    ) -> Self {
-        let before = reads.len();
-        let what = match subject {
-            Err(error) => Planned::Refused(error),
-            Ok(Subject::Element(element)) => {
-                let plan = element.plan(&parts, known, reads);
-                Planned::Element(element, plan)
-            }
-            Ok(Subject::Child(child)) => {
-                child.plan(reads);
-                Planned::Child(child)
-            }
-        };
-        Self {
-            what,
-            parts,
-            reads: reads.len().saturating_sub(before),
-        }
-    }
-
-    /// How much work it is to decode what was read, in bytes.
-    fn work(&self, delivered: &[Delivered]) -> usize {
-        let bytes = delivered.iter().flatten().flatten();
-        let bytes = bytes.map(Bytes::len).fold(0, usize::saturating_add);
-        match &self.what {
-            Planned::Element(element, Plan::Whole) => element.work(bytes),
-            Planned::Element(..) | Planned::Refused(_) => 0,
-            // How it is compressed its metadata say.
-            Planned::Child(_) => bytes,
-        }
-    }
-
-    fn finish(self, delivered: Vec<Delivered>, budget: &Budget) -> Outcome {
-        let parts = self.parts;
-        let child = match self.what {
-            Planned::Refused(error) => {
-                return Outcome::Done(parts.iter().map(|_| Err(error.clone())).collect());
-            }
-            Planned::Element(element, plan) => {
-                return Outcome::Done(element.finish(plan, &parts, delivered, budget));
-            }
-            Planned::Child(child) => child,
-        };
-        let mut delivered = delivered.into_iter();
-        let mut next = || delivered.next().unwrap_or(Ok(None));
-        let (metadata, chunk) = (next(), next());
-        let payload = match child.look(metadata, chunk) {
-            Look::Known(payload) => payload,
-            Look::Chunk(blob, chunk) => blob.payload(Ok(Some(chunk)), budget),
-            Look::Elsewhere(blob) => return Outcome::Elsewhere(child, parts, blob),
-        };
-        Outcome::Done(child.answers(&payload, &parts))
-    }
-}
-
-impl Outcome {
-    /// The answers, with the chunk that was read where there is one.
-    fn finish(self, chunk: Option<Delivered>, budget: &Budget) -> Vec<Answer> {
-        match self {
-            Self::Done(answers) => answers,
-            Self::Elsewhere(child, parts, blob) => {
-                let payload = blob.payload(chunk.unwrap_or(Ok(None)), budget);
-                child.answers(&payload, &parts)
-            }
-        }
-    }
 }

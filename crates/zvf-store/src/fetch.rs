@@ -19,6 +19,7 @@ use crate::{
     plan::Fetched,
     range::{ByteRange, Read},
     read::{Budget, ReadError},
+    read_files::Last,
     store::{Backend, Store},
     write::Tag,
 };
@@ -54,7 +55,7 @@ impl Store {
     /// A part of the object at this very key.
     async fn fetch_here(&self, read: &Read, budget: &Budget) -> Result<Option<Fetched>, ReadError> {
         if let Some(folder) = self.folder() {
-            return self.fetch_file(folder, read, budget);
+            return self.fetch_file(folder, read, &mut Last::default(), budget);
         }
         let fetched = match self.backend() {
             Backend::Objects(_) => {

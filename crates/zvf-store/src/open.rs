@@ -104,10 +104,12 @@ pub struct OpenOptions {
     pub(crate) hook: Hook,
     pub(crate) distance: Option<Distance>,
     pub(crate) node_copy: bool,
+    pub(crate) cache: u64,
 }
 
 impl Default for OpenOptions {
-    /// A budget of 1 GiB for each call, five retries within a minute, no log.
+    /// A budget of 1 GiB for each call, five retries within a minute, 64 MiB for cells that are
+    /// kept, no log.
     fn default() -> Self {
         Self {
             anonymous: false,
@@ -123,6 +125,7 @@ impl Default for OpenOptions {
             hook: Hook::default(),
             distance: None,
             node_copy: true,
+            cache: 64 << 20,
         }
     }
 }
@@ -155,6 +158,19 @@ impl OpenOptions {
     pub fn merge(mut self, limits: MergeLimits) -> Self {
         self.merge = Some(limits);
         self
+    }
+
+    /// How much memory cells may take that were read, for whoever asks again; none with 0.
+    /// Those who open a store to query it keep them.
+    #[must_use]
+    pub fn cache(mut self, bytes: u64) -> Self {
+        self.cache = bytes;
+        self
+    }
+
+    /// What [`cache`](Self::cache) says.
+    pub fn cache_bytes(&self) -> u64 {
+        self.cache
     }
 
     /// Keeps a log of requests for [`Store::take_log`].

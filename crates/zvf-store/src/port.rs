@@ -85,7 +85,11 @@ impl Fetch for CellReader {
                 (target, wanted.part.clone())
             })
             .collect();
-        let answers = self.fetch_each(&targets).await.into_iter().zip(wanted);
+        let answers = self
+            .fetch_each(&targets, true)
+            .await
+            .into_iter()
+            .zip(wanted);
         let answers = answers.map(|(answer, wanted)| {
             answer.map_err(|source| match &wanted.cell {
                 CellOf::Element(array, _) => cell_error(array.node(), source),

@@ -241,7 +241,7 @@ pub(crate) type Slot = usize;
 /// What came of a request; `Ok(None)` is an absent object.
 pub(crate) type Outcome<T = Fetched> = Result<Option<T>, ReadError>;
 
-fn put(fetched: &mut [Option<Outcome>], at: Slot, answer: Outcome) {
+pub(crate) fn put(fetched: &mut [Option<Outcome>], at: Slot, answer: Outcome) {
     if let Some(slot) = fetched.get_mut(at) {
         *slot = Some(answer);
     }
@@ -253,7 +253,7 @@ fn put(fetched: &mut [Option<Outcome>], at: Slot, answer: Outcome) {
 struct Interrupted;
 
 /// The reads, sorted by object.
-struct Objects<'a> {
+pub(crate) struct Objects<'a> {
     /// Each with the number of its first request.
     objects: Vec<(&'a Key, ObjectPlan, Slot)>,
     /// For each read its object and its place among that object's reads.
@@ -261,7 +261,7 @@ struct Objects<'a> {
 }
 
 impl<'a> Objects<'a> {
-    fn of(reads: &'a [Read], store: &Store) -> Self {
+    pub(crate) fn of(reads: &'a [Read], store: &Store) -> Self {
         let mut numbers: HashMap<&Key, usize> = HashMap::new();
         let mut keys: Vec<(&Key, Vec<&ByteRange>)> = Vec::new();
         let mut places = Vec::with_capacity(reads.len());
@@ -300,7 +300,7 @@ impl<'a> Objects<'a> {
 
     /// The requests that fit the budget, their ranges reserved, and a place for
     /// every answer with the errors of the others.
-    fn admit(&self, budget: &Budget) -> (Vec<(Read, Slot)>, Vec<Option<Outcome>>) {
+    pub(crate) fn admit(&self, budget: &Budget) -> (Vec<(Read, Slot)>, Vec<Option<Outcome>>) {
         let (mut admitted, mut fetched) = (Vec::new(), Vec::new());
         for (slot, read) in self.requests().enumerate() {
             let reserved = match &read.range {
@@ -321,7 +321,7 @@ impl<'a> Objects<'a> {
         (admitted, fetched)
     }
 
-    fn answers(
+    pub(crate) fn answers(
         &self,
         reads: &[Read],
         fetched: &[Option<Outcome>],

@@ -11,18 +11,38 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
+use zvf_model::key::Key;
+
 use crate::{
     fetch::truncated,
     off_thread::spread,
     plan::Fetched,
     range::{ByteRange, Read},
-    read::{Budget, Outcome, ReadError, Slot},
+    read::{Budget, Objects, Outcome, ReadError, Slot, put},
     store::Store,
 };
 
 /// Files of a batch that are read on the calling thread. More are shared among all
 /// threads, beside whoever waits for something else.
 const FEW: usize = 16;
+
+/// The file that was read last: the next read is often of it too.
+#[derive(Default)]
+pub(crate) struct Last(Option<(Key, File, u64)>);
+
+impl Last {
+    /// The file at this key with its size; `None` when there is none.
+    fn open(&mut self, folder: &Path, key: &Key) -> io::Result<Option<(&mut File, u64)>> {
+        if self.0.as_ref().is_none_or(|(last, ..)| last != key) {
+            // One that is not needed any more is closed first.
+            self.0 = None;
+            let opened = open(&folder.join(key.as_str()))?;
+            self.0 = opened.map(|(file, size)| (key.clone(), file, size));
+        }
+        Ok(self.0.as_mut().map(|(_, file, size)| (file, *size)))
+    }
+}
 
 impl Store {
     /// The answers to requests; to none of them when nobody waits any more.
@@ -34,17 +54,44 @@ impl Store {
     ) -> Vec<(Slot, Outcome)> {
         let (store, folder) = (self.clone(), folder.to_owned());
         let fetch = move |(read, slot): (Read, Slot)| {
-            let places = store.places(&read).into_iter().flatten();
-            for place in places {
-                match store.fetch_file(&folder, &place, &budget) {
-                    Ok(None) => {}
-                    answer => return (slot, answer),
-                }
-            }
-            (slot, Ok(None))
+            let answer = store.fetch_at(&folder, &read, &mut Last::default(), &budget);
+            (slot, answer)
         };
         let is_heavy = requests.len() > FEW;
         spread(is_heavy, requests, fetch).await.unwrap_or_default()
+    }
+
+    /// As [`read_each`](Self::read_each), on this thread and within a budget of others too.
+    /// Who reads many objects calls it for each, so that what was read is still at hand when
+    /// it is decoded.
+    pub(crate) fn read_here(
+        &self,
+        folder: &Path,
+        reads: &[Read],
+        budget: &Budget,
+    ) -> Vec<Outcome<Bytes>> {
+        let objects = Objects::of(reads, self);
+        let (requests, mut fetched) = objects.admit(budget);
+        let mut last = Last::default();
+        for (read, slot) in requests {
+            put(
+                &mut fetched,
+                slot,
+                self.fetch_at(folder, &read, &mut last, budget),
+            );
+        }
+        objects.answers(reads, &fetched).collect()
+    }
+
+    /// A part of an object, wherever it is.
+    fn fetch_at(&self, folder: &Path, read: &Read, last: &mut Last, budget: &Budget) -> Outcome {
+        for place in self.places(read).into_iter().flatten() {
+            match self.fetch_file(folder, &place, last, budget) {
+                Ok(None) => {}
+                answer => return answer,
+            }
+        }
+        Ok(None)
     }
 
     /// A part of the object at this very key; `None` when it is absent.
@@ -52,10 +99,11 @@ impl Store {
         &self,
         folder: &Path,
         read: &Read,
+        last: &mut Last,
         budget: &Budget,
-    ) -> Result<Option<Fetched>, ReadError> {
+    ) -> Outcome {
         self.recorder().request(read);
-        let opened = open(&folder.join(read.key.as_str()));
+        let opened = last.open(folder, &read.key);
         let Some((file, size)) = opened.map_err(|error| sort(read, error))? else {
             return Ok(None);
         };
@@ -110,15 +158,13 @@ fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
     Ok((!metadata.is_dir()).then_some((file, metadata.len())))
 }
 
-fn part(mut file: File, start: u64, length: u64) -> io::Result<Vec<u8>> {
+fn part(file: &mut File, start: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let room = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes
         .try_reserve_exact(room)
         .map_err(|_| ErrorKind::OutOfMemory)?;
-    if start > 0 {
-        file.seek(SeekFrom::Start(start))?;
-    }
+    file.seek(SeekFrom::Start(start))?;
     file.take(length).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -24,9 +24,9 @@ use crate::{
 
 /// An open store: what it is and what it says.
 ///
-/// What queries read besides vertices, attributes and links is kept for the next
-/// ones: metadata, which fragments objects have, and which rows fragments. Open a
-/// store anew to see what was changed in it since.
+/// What queries read is kept for the next ones: metadata, which fragments objects have,
+/// and which rows fragments; of vertices, attributes and links, as much as
+/// [`OpenOptions::cache`] says. Open a store anew to see what was changed in it since.
 ///
 /// Cloning is cheap; clones share what was read.
 #[derive(Clone)]
@@ -110,10 +110,13 @@ impl Dataset {
     ///
     /// As for [`open`](Self::open).
     pub async fn open_with(address: &str, options: &OpenOptions) -> Result<Self, Error> {
-        Self::from_store(address, options.open(address)?).await
+        let mut dataset = Self::from_store(address, options.open(address)?).await?;
+        dataset.cells = dataset.cells.keeping(options.cache_bytes());
+        Ok(dataset)
     }
 
-    /// The dataset in a store that is open already; `address` is for messages.
+    /// The dataset in a store that is open already; `address` is for messages. Nothing is
+    /// kept of vertices, attributes and links: it may be a store that is being changed.
     ///
     /// # Errors
     ///

@@ -245,11 +245,16 @@ impl Set<'_> {
     fn steps(&self) -> Vec<String> {
         let of_objects: &[&str] = match self.kind {
             "points" => &["filter"],
-            "streamlines" | "skeletons" => &["one", "hundred"],
+            "streamlines" | "skeletons" => &[
+                "one",
+                "one, nothing kept",
+                "hundred",
+                "hundred, nothing kept",
+            ],
             _ => &[],
         };
         let first = ["write", "open", "whole", "stream", "floor"];
-        let boxes = ["box 0.1", "box 1", "box 10"];
+        let boxes = ["box 0.1", "box 0.1, nothing kept", "box 1", "box 10"];
         let steps = first.iter().chain(&boxes).chain(of_objects);
         let steps = steps.chain(&["validate", "pyramid"]);
         steps.map(ToString::to_string).collect()
@@ -262,6 +267,7 @@ impl Set<'_> {
             ("zarr-vectors", "validate" | "pyramid") => self.vertices <= 1_000_000,
             ("zvf zstd", _) => true,
             (_, "stream" | "floor") => side.starts_with("zvf"),
+            _ if step.ends_with("nothing kept") => side.starts_with("zvf"),
             _ => true,
         }
     }

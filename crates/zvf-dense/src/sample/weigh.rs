@@ -9,7 +9,7 @@ use super::{
     cache::Tile,
     kernel::{Kernel, MOST_TAPS, Spot, Step, Taps, cubic, linear},
     tiles::{Span, Tiling},
-    values::{Number, put},
+    values::{Number, Voxels, put},
 };
 
 /// A tile with its voxels as what they are.
@@ -22,7 +22,7 @@ pub(super) struct View<'a, N> {
 }
 
 impl<'a, N> View<'a, N> {
-    pub(super) fn new(tile: &'a Tile, voxels: &'a [N]) -> Self {
+    fn new(tile: &'a Tile, voxels: &'a [N]) -> Self {
         Self {
             number: tile.number,
             span: tile.span,
@@ -48,6 +48,32 @@ impl<'a, N> View<'a, N> {
                     fetch(voxel);
                 }
             }
+        }
+    }
+}
+
+/// Tiles, as what their voxels are.
+pub(super) enum Views<'a> {
+    Bytes(Vec<View<'a, u8>>),
+    Single(Vec<View<'a, f32>>),
+    Double(Vec<View<'a, f64>>),
+}
+
+impl<'a> Views<'a> {
+    /// Of tiles that are all of one form, as those of an array are.
+    pub(super) fn of(tiles: impl Iterator<Item = &'a Tile>) -> Self {
+        let (mut bytes, mut single, mut double) = (Vec::new(), Vec::new(), Vec::new());
+        for tile in tiles {
+            match &tile.voxels {
+                Voxels::Bytes(voxels) => bytes.push(View::new(tile, voxels)),
+                Voxels::Single(voxels) => single.push(View::new(tile, voxels)),
+                Voxels::Double(voxels) => double.push(View::new(tile, voxels)),
+            }
+        }
+        match () {
+            () if !single.is_empty() => Self::Single(single),
+            () if !double.is_empty() => Self::Double(double),
+            () => Self::Bytes(bytes),
         }
     }
 }

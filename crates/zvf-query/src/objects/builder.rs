@@ -1,11 +1,9 @@
 //! Objects out of manifests, within a budget.
 
-use std::collections::HashMap;
-
-use zvf_format::manifest::ObjectManifest;
+use zvf_format::{int64s::Int64s, manifest::ObjectManifest};
 use zvf_model::grid::ChunkCoord;
 
-use super::{Ids, Objects, Piece};
+use super::{Ids, Objects, Piece, numbers::ChunkNumbers};
 use crate::error::{Fault, QueryError};
 
 /// Takes manifests in ascending order of rows.
@@ -15,9 +13,7 @@ pub(super) struct ObjectsBuilder {
     budget: u64,
     /// Bytes held but for pieces.
     held: u64,
-    numbers: HashMap<ChunkCoord, u32>,
-    /// The coordinates of a block that is looked at.
-    coords: Vec<i64>,
+    numbers: ChunkNumbers,
     rows: Option<Vec<u64>>,
     starts: Vec<usize>,
     pieces: Vec<Piece>,
@@ -28,7 +24,7 @@ pub(super) struct ObjectsBuilder {
 const PLACE: u64 = 16;
 /// Bytes of a piece: itself, and its owner.
 const PIECE: u64 = 16;
-/// Bytes of a chunk apart from its coordinates.
+/// Bytes of a chunk apart from its coordinates, which are held twice.
 const CHUNK: u64 = 64;
 
 impl ObjectsBuilder {
@@ -38,8 +34,7 @@ impl ObjectsBuilder {
             sid_ndim,
             budget,
             held: ids,
-            numbers: HashMap::new(),
-            coords: Vec::with_capacity(sid_ndim),
+            numbers: ChunkNumbers::new(),
             rows: None,
             starts: vec![0],
             pieces: Vec::new(),
@@ -70,20 +65,18 @@ impl ObjectsBuilder {
     fn expand(&mut self, manifest: &[u8]) -> Result<(), ManifestFault> {
         let manifest = ObjectManifest::parse(manifest, self.sid_ndim)
             .map_err(|error| ManifestFault::Fault(error.into()))?;
-        // A range of many fragments takes few bytes: first whether they may be
-        // held, then they are.
-        let pieces = manifest.iter().map(|block| block.fragments.len());
-        let pieces = pieces.fold(self.pieces.len(), usize::saturating_add);
-        self.check(pieces)?;
         let mut last = None;
         for block in manifest {
+            // A range of many fragments takes few bytes: first whether they may be
+            // held, then they are.
+            let pieces = self.pieces.len().saturating_add(block.fragments.len());
+            self.check(pieces)?;
             let number = match last {
-                Some(number) if block.chunk.iter().eq(self.coords.iter().copied()) => number,
-                _ => {
-                    self.coords.clear();
-                    self.coords.extend(block.chunk.iter());
-                    self.number()?
-                }
+                Some(number) if self.numbers.is(number, block.chunk) => number,
+                _ => match self.numbers.find(block.chunk) {
+                    Some(number) => number,
+                    None => self.number(block.chunk)?,
+                },
             };
             last = Some(number);
             let pieces = block.fragments.iter();
@@ -95,20 +88,14 @@ impl ObjectsBuilder {
         Ok(())
     }
 
-    /// The number of the chunk at `coords`.
-    fn number(&mut self) -> Result<u32, ManifestFault> {
-        if let Some(number) = self.numbers.get(self.coords.as_slice()) {
-            return Ok(*number);
-        }
-        let number = u32::try_from(self.numbers.len());
-        let number = number.map_err(|_| ManifestFault::Fault(Fault::Range))?;
+    /// The number of a chunk that did not come before.
+    fn number(&mut self, chunk: Int64s<'_>) -> Result<u32, ManifestFault> {
         let size = u64::try_from(self.sid_ndim).unwrap_or(u64::MAX);
-        let size = size.saturating_mul(8).saturating_add(CHUNK);
+        let size = size.saturating_mul(16).saturating_add(CHUNK);
         self.held = self.held.saturating_add(size);
         self.check(self.pieces.len())?;
-        let chunk = ChunkCoord::new(self.coords.as_slice());
-        self.numbers.insert(chunk, number);
-        Ok(number)
+        let number = self.numbers.add(chunk);
+        number.ok_or(ManifestFault::Fault(Fault::Range))
     }
 
     /// Ends a row that has the pieces since the last one.
@@ -146,12 +133,14 @@ impl ObjectsBuilder {
 
     /// The objects; of as many ids as there are rows.
     pub(super) fn finish(self, ids: Ids) -> Objects {
-        let mut chunks: Vec<(ChunkCoord, u32)> = self.numbers.into_iter().collect();
-        chunks.sort_unstable();
-        let in_order = chunks.iter().map(|(_, number)| *number).collect();
-        chunks.sort_unstable_by_key(|(_, number)| *number);
+        // There are no more than numbers of 32 bits.
+        let numbers = 0..u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        let chunks = self.numbers.into_chunks();
+        let mut in_order: Vec<(&ChunkCoord, u32)> = chunks.iter().zip(numbers).collect();
+        in_order.sort_unstable();
+        let in_order = in_order.into_iter().map(|(_, number)| number).collect();
         Objects {
-            chunks: chunks.into_iter().map(|(chunk, _)| chunk).collect(),
+            chunks,
             in_order,
             ids,
             rows: self.rows,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use zvf_format::vlen::{VlenFrame, VlenFrameError};
 use zvf_model::{fetch::Fetched, key::Key};
 
-use super::{Answer, CellError, indexes::Known};
+use super::{Answer, CellError, indexes::Known, kept::Place};
 use crate::{
     array::{Description, Items},
     codec::{DecodeError, DecodedSize},
@@ -89,6 +89,38 @@ impl Element {
         matches!(self.at, At::InShard(_)).then_some((&self.key, sharding))
     }
 
+    /// What it is kept by; `None` where there is none.
+    pub(super) fn place(&self) -> Option<Place> {
+        let number = match self.at {
+            At::Nowhere => return None,
+            At::Object => u64::MAX,
+            At::InShard(number) => number,
+        };
+        Some((self.key.clone(), number))
+    }
+
+    /// What of its payload can be kept without keeping more of an object than that.
+    pub(super) fn alone(&self, payload: Bytes) -> Bytes {
+        match self.at {
+            At::InShard(_) if self.array.codecs.is_plain() => Bytes::copy_from_slice(&payload),
+            _ => payload,
+        }
+    }
+
+    /// The key of its object.
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The answers to parts of its payload.
+    pub(super) fn cut(
+        &self,
+        payload: &Result<Option<Bytes>, CellError>,
+        parts: &[Part],
+    ) -> Vec<Answer> {
+        cut_each(&self.key, payload, parts)
+    }
+
     /// Puts down the reads that `parts` take.
     pub(super) fn plan(&self, parts: &[Part], known: &Known, reads: &mut Vec<Read>) -> Plan {
         let extent = match self.extent(known) {
@@ -161,36 +193,19 @@ impl Element {
         }
     }
 
-    /// The answers to `parts`, made from what the planned reads brought.
-    pub(super) fn finish(
-        &self,
-        plan: Plan,
-        parts: &[Part],
-        delivered: Vec<Delivered>,
-        budget: &Budget,
-    ) -> Vec<Answer> {
-        let payload = match plan {
-            Plan::Known(outcome) => outcome.map(|()| None),
-            Plan::Parts { head, room } => return self.take_parts(parts, delivered, head, room),
-            Plan::Whole => self.payload(delivered.into_iter().next().unwrap_or(Ok(None)), budget),
-        };
-        cut_each(&self.key, &payload, parts)
-    }
-
     /// How much work it is to decode so many bytes, in bytes of a compression.
     pub(super) fn work(&self, bytes: usize) -> usize {
         self.array.codecs.work(bytes)
     }
 
     /// Parts that were read alone.
-    fn take_parts(
+    pub(super) fn take_parts(
         &self,
         parts: &[Part],
-        delivered: Vec<Delivered>,
+        mut delivered: impl Iterator<Item = Delivered>,
         head: bool,
         room: Option<u64>,
     ) -> Vec<Answer> {
-        let mut delivered = delivered.into_iter();
         let head = head.then(|| delivered.next().unwrap_or(Ok(None)));
         let size = self.size(head, room);
         let answer = |(part, delivered): (&Part, Delivered)| {
@@ -348,6 +363,6 @@ fn check_part(key: &Key, part: &Range<u64>, size: u64) -> Result<(), CellError> 
     })
 }
 
-fn length(bytes: &Bytes) -> u64 {
+pub(super) fn length(bytes: &Bytes) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }

@@ -16,6 +16,7 @@ mod golden;
 mod held_up;
 #[cfg(feature = "http")]
 mod http;
+mod kept;
 mod list;
 mod open;
 mod port;

@@ -151,18 +151,21 @@ fn times(page: &mut String, set: &Value) -> Result<()> {
     Ok(())
 }
 
-const STEPS: [(&str, &str); 13] = [
+const STEPS: [(&str, &str); 16] = [
     ("write", "write"),
     ("open", "open"),
     ("whole", "whole"),
     ("floor", "reading and decoding all, nothing else"),
     ("stream", "whole in pieces"),
     ("box 0.1", "box 0.1 %"),
+    ("box 0.1, nothing kept", "box 0.1 %, no cell kept"),
     ("box 1", "box 1 %"),
     ("box 10", "box 10 %"),
     ("filter", "filter"),
     ("one", "one object"),
+    ("one, nothing kept", "one object, no cell kept"),
     ("hundred", "100 objects"),
+    ("hundred, nothing kept", "100 objects, no cell kept"),
     ("validate", "validate to L3"),
     ("pyramid", "two levels"),
 ];

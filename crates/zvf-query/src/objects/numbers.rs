@@ -1,0 +1,117 @@
+//! Numbers of the chunks that objects have pieces in.
+
+use std::collections::HashMap;
+
+use zvf_format::int64s::Int64s;
+use zvf_model::grid::ChunkCoord;
+
+/// Chunks, numbered in the order they come.
+///
+/// Objects that follow each other go through the same chunks: where one was seen is told by
+/// its coordinates alone, and compared. The map, whose hashes nobody can foresee, is asked
+/// about the others.
+#[derive(Debug)]
+pub(super) struct ChunkNumbers {
+    chunks: Vec<ChunkCoord>,
+    by_chunk: HashMap<ChunkCoord, u32>,
+    /// The number of the last chunk with the same mixed coordinates.
+    recent: Vec<u32>,
+}
+
+/// Bits of mixed coordinates.
+const BITS: u32 = 10;
+
+impl ChunkNumbers {
+    pub(super) fn new() -> Self {
+        Self {
+            chunks: Vec::new(),
+            by_chunk: HashMap::new(),
+            recent: vec![0; 1 << BITS],
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Whether this is the chunk with that number.
+    pub(super) fn is(&self, number: u32, chunk: Int64s<'_>) -> bool {
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        let known = self.chunks.get(at);
+        known.is_some_and(|known| chunk.iter().eq(known.coords().iter().copied()))
+    }
+
+    /// The number of a chunk that came before.
+    pub(super) fn find(&mut self, chunk: Int64s<'_>) -> Option<u32> {
+        let slot = slot(chunk);
+        let recent = self.recent.get(slot).copied()?;
+        if self.is(recent, chunk) {
+            return Some(recent);
+        }
+        let coords: Vec<i64> = chunk.iter().collect();
+        let number = *self.by_chunk.get(coords.as_slice())?;
+        self.remember(slot, number);
+        Some(number)
+    }
+
+    /// Gives a chunk that did not come before the next number; `None` when there are no more.
+    pub(super) fn add(&mut self, chunk: Int64s<'_>) -> Option<u32> {
+        let number = u32::try_from(self.chunks.len()).ok()?;
+        let coords = ChunkCoord::new(chunk.iter().collect::<Vec<i64>>());
+        self.by_chunk.insert(coords.clone(), number);
+        self.chunks.push(coords);
+        self.remember(slot(chunk), number);
+        Some(number)
+    }
+
+    fn remember(&mut self, slot: usize, number: u32) {
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = number;
+        }
+    }
+
+    /// By number.
+    pub(super) fn into_chunks(self) -> Vec<ChunkCoord> {
+        self.chunks
+    }
+}
+
+/// Where a chunk is remembered.
+fn slot(chunk: Int64s<'_>) -> usize {
+    let mixed = chunk.iter().fold(0_u64, |mixed, coordinate| {
+        // 2^64 over the golden ratio: what is near comes to lie far apart.
+        (mixed ^ coordinate.cast_unsigned())
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29)
+    });
+    let slot = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS);
+    usize::try_from(slot).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_chunk_has_one_number_also_where_more_come_than_are_remembered() {
+        let blob = |x: i64, y: i64| [x.to_le_bytes(), y.to_le_bytes()].concat();
+        let mut numbers = ChunkNumbers::new();
+        for round in 0..3 {
+            for at in 0..5000_u32 {
+                let blob = blob(i64::from(at % 70) - 35, i64::from(at / 70));
+                let chunk = Int64s::parse(&blob).unwrap();
+                let number = match numbers.find(chunk) {
+                    None => numbers.add(chunk).unwrap(),
+                    Some(number) => {
+                        assert!(round > 0);
+                        number
+                    }
+                };
+                assert_eq!(number, at);
+                assert!(numbers.is(at, chunk) && !numbers.is(at + 1, chunk));
+            }
+        }
+        assert_eq!(numbers.into_chunks().len(), 5000);
+    }
+}

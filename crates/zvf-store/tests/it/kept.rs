@@ -1,0 +1,128 @@
+//! Cells that a reader keeps.
+
+use zvf_store::{Cell, CellArray, CellError, CellReader, OpenOptions};
+
+use crate::{
+    cell::{frame, sharded, vlen_array},
+    support::{block_on, log, numbered, recorded},
+};
+
+const KEYS: [&str; 3] = ["0/vertices/c/1/0", "0/vertices/c/1/1", "0/vertices/c/1/2"];
+
+fn packed(payload: &[u8]) -> Vec<u8> {
+    zstd::bulk::compress(&frame(payload), 3).unwrap()
+}
+
+fn cells(array: &CellArray) -> [Cell<'_>; 3] {
+    [&[1, 0], &[1, 1], &[1, 2]].map(|index| Cell {
+        array,
+        index,
+        part: None,
+    })
+}
+
+#[test]
+fn what_was_read_is_not_read_again() {
+    let array = vlen_array(Some("zstd"));
+    let store = recorded(&KEYS.map(|key| (key, packed(&numbered(1000)))));
+    let reader = CellReader::new(store).keeping(1 << 20);
+    let [first, second, third] = cells(&array);
+    let payload = || Some(numbered(1000).into());
+    for _ in 0..2 {
+        let read = block_on(reader.read(&[first.clone(), second.clone()]));
+        assert_eq!(read.unwrap(), [payload(), payload()]);
+    }
+    assert_eq!(
+        log(reader.store()),
+        [KEYS[0], KEYS[1]].map(|key| format!("{key} all bytes"))
+    );
+    // Parts of what is kept, beside what is not; a clone keeps the same.
+    let part = Cell {
+        part: Some(10..20),
+        ..second
+    };
+    let read = block_on(reader.clone().read(&[part, third])).unwrap();
+    assert_eq!(
+        read,
+        [Some(numbered(1000)[10..20].to_vec().into()), payload()]
+    );
+    assert_eq!(log(reader.store()), [format!("{} all bytes", KEYS[2])]);
+}
+
+#[test]
+fn a_reader_keeps_nothing_unless_it_is_asked_to() {
+    let array = vlen_array(Some("zstd"));
+    let store = recorded(&KEYS.map(|key| (key, packed(&numbered(1000)))));
+    for reader in [
+        CellReader::new(store.clone()),
+        CellReader::new(store).keeping(0),
+    ] {
+        for _ in 0..2 {
+            block_on(reader.read(&cells(&array))).unwrap();
+            assert_eq!(log(reader.store()).len(), 3);
+        }
+    }
+}
+
+#[test]
+fn errors_and_absent_cells_are_asked_for_again() {
+    let array = vlen_array(Some("zstd"));
+    let store = recorded(&[(KEYS[0], b"nothing that is zstd".to_vec())]);
+    let reader = CellReader::new(store).keeping(1 << 20);
+    let [damaged, absent, _] = cells(&array);
+    for _ in 0..2 {
+        let read = block_on(reader.read_one(damaged.clone()));
+        assert!(matches!(read, Err(CellError::Decode { .. })), "{read:?}");
+        assert_eq!(block_on(reader.read_one(absent.clone())).unwrap(), None);
+        assert_eq!(log(reader.store()).len(), 2);
+    }
+}
+
+#[test]
+fn a_budget_counts_what_is_kept_as_what_is_read() {
+    let array = vlen_array(Some("zstd"));
+    let options = OpenOptions::default().budget(2500);
+    let objects = KEYS.map(|key| (key, packed(&numbered(1000))));
+    let store = options.from_memory(objects).unwrap();
+    let reader = CellReader::new(store).keeping(1 << 20);
+    for cell in cells(&array) {
+        block_on(reader.read_one(cell)).unwrap();
+    }
+    let read = block_on(reader.read(&cells(&array)));
+    assert!(read.unwrap_err().is_over_budget());
+}
+
+/// All cells of a shard are read in one request: each is kept without the others.
+#[test]
+fn cells_of_shards_are_kept_with_their_numbers() {
+    let array = sharded("end", None);
+    let payloads = [numbered(300), numbered(200)];
+    let frames = payloads.clone().map(|payload| frame(&payload));
+    let mut shard = frames.concat();
+    let mut index = Vec::new();
+    let mut start = 0;
+    for frame in &frames {
+        let len = u64::try_from(frame.len()).unwrap();
+        index.extend([start, len].map(u64::to_le_bytes).concat());
+        start += len;
+    }
+    index.extend([0xff; 32]);
+    shard.extend_from_slice(&index);
+    shard.extend(crc32c::crc32c(&index).to_le_bytes());
+    let reader = CellReader::new(recorded(&[("0/vertices/c/0/0", shard)])).keeping(1 << 20);
+    let read = |index: &[u64]| {
+        let (array, part) = (&array, None);
+        block_on(reader.read_one(Cell { array, index, part })).unwrap()
+    };
+    for _ in 0..2 {
+        assert_eq!(read(&[0, 0]).unwrap(), payloads[0]);
+        assert_eq!(read(&[0, 1]).unwrap(), payloads[1]);
+        assert_eq!(read(&[1, 1]), None);
+    }
+    let requests = log(reader.store());
+    assert_eq!(
+        requests.len(),
+        3,
+        "the index, and each cell once: {requests:?}"
+    );
+}
