@@ -1,9 +1,9 @@
 //! The port between plans, which know what they need, and whoever reads it.
 //!
-//! A plan is a function over a [`Fetch`]: it asks for everything it knows it
-//! needs at once, waits, and goes on. Each call it waits for is one dependent
-//! round trip, however much is asked for. Plans have no executor, no clock and no
-//! I/O of their own, so a test can answer them from memory.
+//! A plan is a function over a [`Port`], which is some [`Fetch`]: it asks for
+//! everything it knows it needs at once, waits, and goes on. Each call it waits for
+//! is one dependent round trip, however much is asked for. Plans have no executor,
+//! no clock and no I/O of their own, so a test can answer them from memory.
 
 use core::{error::Error, future::Future, ops::Range};
 use std::sync::Arc;
@@ -14,6 +14,10 @@ use crate::{
     key::Key,
     zarr::{Array, Node},
 };
+
+mod port;
+
+pub use port::{AnyArray, Port};
 
 /// Reads nodes and cells of one store.
 pub trait Fetch: Sync {
@@ -98,7 +102,7 @@ pub trait Fetch: Sync {
 }
 
 /// An array whose cells can be read. Cloning is cheap.
-pub trait CellSource: Clone + Send + Sync {
+pub trait CellSource: Clone + Send + Sync + 'static {
     /// Its key.
     fn node(&self) -> &Key;
 

@@ -7,7 +7,7 @@ mod regions;
 use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
-use zvf_model::{fetch::Fetch, level::LevelId};
+use zvf_model::level::LevelId;
 
 use crate::{
     area::{Area, Space},
@@ -24,7 +24,7 @@ pub(crate) use count::Counts;
 /// What was counted of each level.
 pub(crate) type Counted = BTreeMap<LevelId, Counts>;
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// What is given of a budget. A round trip for each level that is counted after
     /// its metadata, one more for manifests where there are objects to look at.
     pub(crate) async fn within(

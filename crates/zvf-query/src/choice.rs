@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use zvf_model::{fetch::Fetch, grid::ChunkCoord, level::LevelId};
+use zvf_model::{grid::ChunkCoord, level::LevelId};
 
 use crate::{
     error::QueryError,
@@ -59,7 +59,7 @@ pub(crate) struct Chosen {
     pub(crate) is_told: bool,
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Levels that a query reads. With a budget, reads what counting takes.
     pub(crate) async fn choose(
         &self,

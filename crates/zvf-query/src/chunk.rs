@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use zvf_model::{
-    fetch::{CellSource, Fetch, FetchError, Fetched, Wanted},
+    fetch::{AnyArray, FetchError, Fetched, Port, Wanted},
     grid::ChunkCoord,
     key::Key,
 };
@@ -83,14 +83,14 @@ pub(crate) struct CellRows {
 type Answers = Vec<Option<Result<Option<Fetched>, FetchError>>>;
 
 /// Requests of one round and whose they are.
-struct Round<A> {
-    wanted: Vec<Wanted<A>>,
+struct Round {
+    wanted: Vec<Wanted<AnyArray>>,
 }
 
 /// Where the answer to a request will be.
 type Slot = usize;
 
-impl<A: CellSource> Round<A> {
+impl Round {
     fn new() -> Self {
         Self { wanted: Vec::new() }
     }
@@ -98,7 +98,7 @@ impl<A: CellSource> Round<A> {
     /// Asks for the cell of a chunk; `None` when it has none.
     fn ask(
         &mut self,
-        family: &Family<A>,
+        family: &Family,
         chunk: &ChunkCoord,
         part: Option<Range<u64>>,
     ) -> Option<Slot> {
@@ -106,7 +106,7 @@ impl<A: CellSource> Round<A> {
         Some(self.wanted.len().saturating_sub(1))
     }
 
-    async fn fetch<F: Fetch<Array = A>>(self, fetch: &F) -> Answers {
+    async fn fetch(self, fetch: Port<'_>) -> Answers {
         if self.wanted.is_empty() {
             return Vec::new();
         }
@@ -157,14 +157,14 @@ enum Pieces {
     Runs(Vec<Slot>, u64),
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Reads chunks, in the order asked for; `None` for one that is damaged, if
     /// the ledger lets it pass. At most two round trips: what is read whole comes
     /// with the fragment indexes, what is read in part after them. A third where
     /// an attribute turns out to be wider than it says.
     pub(crate) async fn chunks(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         wishes: Vec<Wish>,
         ledger: &Ledger,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
@@ -191,7 +191,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// Asks for what is known to be needed.
-    fn first(schema: &Schema<F::Array>, wish: Wish, round: &mut Round<F::Array>) -> Open {
+    fn first(schema: &Schema, wish: Wish, round: &mut Round) -> Open {
         let padded = schema.vertices.padded().is_some();
         let by_index = matches!(wish.rows, Rows::Fragments(_) | Rows::Bins { .. });
         let needed = schema.fragments.as_ref();
@@ -203,7 +203,7 @@ impl<F: Fetch> Session<'_, F> {
         };
         let chunk = &wish.chunk;
         // What is only there as a whole is read as a whole, and at once.
-        let mut pieces = |family: &Family<F::Array>| {
+        let mut pieces = |family: &Family| {
             if !family.has(chunk) {
                 return Pieces::Absent;
             }
@@ -260,7 +260,7 @@ impl<F: Fetch> Session<'_, F> {
     /// Takes the rows out of the answers.
     async fn finish(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         open: Open,
         answers: &mut Answers,
         ledger: &Ledger,
@@ -327,12 +327,12 @@ fn keep<T>(result: Result<T, Damage>, ledger: &Ledger) -> Result<Option<T>, Quer
 
 /// Takes the fragment index out of the answers and asks for the rows that it
 /// names.
-fn second<A: CellSource>(
-    schema: &Schema<A>,
+fn second(
+    schema: &Schema,
     open: &mut Open,
     answers: &mut Answers,
     offset: usize,
-    round: &mut Round<A>,
+    round: &mut Round,
 ) -> Result<(), Damage> {
     let Some(family) = &schema.fragments else {
         return match open.wish.rows {
@@ -371,13 +371,13 @@ fn second<A: CellSource>(
 }
 
 /// Asks for the rows that the fragments of a chunk name.
-fn ask_named<A: CellSource>(
-    schema: &Schema<A>,
-    family: &Family<A>,
+fn ask_named(
+    schema: &Schema,
+    family: &Family,
     table: &FragmentTable,
     open: &mut Open,
     offset: usize,
-    round: &mut Round<A>,
+    round: &mut Round,
 ) -> Result<(), Damage> {
     let chunk = &open.wish.chunk;
     let fragments = match &open.wish.rows {
@@ -415,7 +415,7 @@ fn ask_named<A: CellSource>(
 }
 
 /// Asks for all rows of what was put off.
-fn whole<A: CellSource>(schema: &Schema<A>, open: &mut Open, offset: usize, round: &mut Round<A>) {
+fn whole(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
     let chunk = &open.wish.chunk;
     let families = schema.vertex.iter().map(|attribute| &attribute.family);
     let families = core::iter::once(&schema.vertices).chain(families);
@@ -430,12 +430,12 @@ fn whole<A: CellSource>(schema: &Schema<A>, open: &mut Open, offset: usize, roun
 }
 
 /// Asks for the held rows of what was put off.
-fn parts<A: CellSource>(schema: &Schema<A>, open: &mut Open, offset: usize, round: &mut Round<A>) {
+fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
     let Some(held) = &open.held else {
         return;
     };
     let chunk = &open.wish.chunk;
-    let mut ask = |family: &Family<A>, row: u64| {
+    let mut ask = |family: &Family, row: u64| {
         let mut slots = Vec::new();
         for run in held.runs() {
             let part = run.start.saturating_mul(row)..run.end.saturating_mul(row);
@@ -456,7 +456,7 @@ fn parts<A: CellSource>(schema: &Schema<A>, open: &mut Open, offset: usize, roun
 }
 
 /// Bytes of a row as the attribute declares it.
-fn declared_row<A: CellSource>(attribute: &Attribute<A>) -> u64 {
+fn declared_row(attribute: &Attribute) -> u64 {
     let columns = match attribute.family.padded() {
         Some(padded) => padded.columns,
         None => attribute.metadata.declared_columns().unwrap_or(1),

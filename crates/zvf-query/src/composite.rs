@@ -1,7 +1,8 @@
 //! Further geometries of composite stores.
 
+use futures_util::future::BoxFuture;
 use zvf_format::{links::LinkWidth, numeric::Value};
-use zvf_model::{array::CompositeLinks, fetch::Fetch, layout::Part, level::LevelId};
+use zvf_model::{array::CompositeLinks, layout::Part, level::LevelId};
 
 use crate::{
     answer::{Links, Values},
@@ -15,7 +16,7 @@ use crate::{
     vertices::Owners,
 };
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Vertices of a further geometry, and its links as they are stored: they
     /// count the vertices in the order they were given in, which is not stored.
     pub(crate) async fn further_geometry(
@@ -86,26 +87,28 @@ impl<F: Fetch> Plan<'_, F> {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Links of a further geometry as they are stored; `None` when it has none. Two
     /// round trips.
     ///
     /// # Errors
     ///
     /// [`QueryError`] when they are damaged.
-    pub async fn stored_further_links(
-        &self,
+    pub fn stored_further_links<'f>(
+        &'f self,
         level: LevelId,
-        name: &str,
-    ) -> Result<Option<Links>, QueryError> {
-        let level = self.level(level).await?;
-        self.further_link_rows(&level, name, &Ledger::new(false))
-            .await
+        name: &'f str,
+    ) -> BoxFuture<'f, Result<Option<Links>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            self.further_link_rows(&level, name, &Ledger::new(false))
+                .await
+        })
     }
 
     async fn further_link_rows(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         name: &str,
         ledger: &Ledger,
     ) -> Result<Option<Links>, QueryError> {

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::path::Delta;
-use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+use zvf_model::grid::ChunkCoord;
 
 use crate::{
     answer::{Answer, NO_OBJECT, SEVERAL_OBJECTS},
@@ -21,7 +21,7 @@ use crate::{
 /// Rows of chunks.
 type RowsOf = BTreeMap<ChunkCoord, BTreeSet<u64>>;
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// The vertices `levels` on that those selected here are linked to, by chunk
     /// and row.
     ///
@@ -91,8 +91,8 @@ impl<F: Fetch> Plan<'_, F> {
     /// Where links lead; `None` when none are stored.
     async fn hop(
         &self,
-        from: &Level<F::Array>,
-        target: &Level<F::Array>,
+        from: &Level,
+        target: &Level,
         rows: &RowsOf,
         levels: i32,
         ledger: &Ledger,
@@ -135,8 +135,8 @@ impl<F: Fetch> Plan<'_, F> {
     /// start.
     async fn follow(
         &self,
-        owner: &Level<F::Array>,
-        set: &crate::links::LinkSet<F::Array>,
+        owner: &Level,
+        set: &crate::links::LinkSet,
         rows: &RowsOf,
         ends: &(impl Fn(&[(u32, u64)]) -> Option<(Vec<(u32, u64)>, Vec<(u32, u64)>)> + Sync),
         ledger: &Ledger,

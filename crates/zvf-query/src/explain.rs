@@ -12,8 +12,9 @@ use std::{
     },
 };
 
+use futures_util::future::BoxFuture;
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{AnyArray, CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
     key::Key,
     zarr::{Array, Node},
 };
@@ -74,65 +75,70 @@ impl Explanation {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// What a query would read.
     ///
     /// # Errors
     ///
     /// [`QueryError`] when the query cannot be asked of the store.
-    pub async fn explain(&self, query: &Query) -> Result<Explanation, QueryError> {
-        let ledger = Ledger::new(query.keep_going);
-        let chosen = self.choose(query, &ledger).await?;
-        let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
-        let (mut asked, mut whole, mut then) = (Vec::new(), Vec::new(), Vec::new());
-        for part in drawing {
-            let query = part.query(query);
-            let of_part = self.first_asked(&query, false).await?;
-            let of_whole = self.first_asked(&query, true).await?;
-            let more = self.then(&query, of_part.len() < of_whole.len()).await?;
-            then.extend(
-                more.into_iter()
-                    .filter(|more| !then.contains(more))
-                    .collect::<Vec<_>>(),
-            );
-            asked.extend(of_part);
-            whole.extend(of_whole);
-        }
-        let levels = drawing.iter().map(|part| {
-            let counts = part.counted.iter().map(|(_, count)| *count);
-            LevelUse {
-                level: part.level,
-                vertices: counts.fold(0, u64::saturating_add),
-                chunks: part.counted.clone(),
+    pub fn explain<'f>(
+        &'f self,
+        query: &'f Query,
+    ) -> BoxFuture<'f, Result<Explanation, QueryError>> {
+        Box::pin(async move {
+            let ledger = Ledger::new(query.keep_going);
+            let chosen = self.choose(query, &ledger).await?;
+            let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
+            let (mut asked, mut whole, mut then) = (Vec::new(), Vec::new(), Vec::new());
+            for part in drawing {
+                let query = part.query(query);
+                let of_part = self.first_asked(&query, false).await?;
+                let of_whole = self.first_asked(&query, true).await?;
+                let more = self.then(&query, of_part.len() < of_whole.len()).await?;
+                then.extend(
+                    more.into_iter()
+                        .filter(|more| !then.contains(more))
+                        .collect::<Vec<_>>(),
+                );
+                asked.extend(of_part);
+                whole.extend(of_whole);
             }
-        });
-        let levels = match matches!(query.level, LevelChoice::Budget(_)) {
-            true => levels.collect(),
-            false => Vec::new(),
-        };
-        let sizes = Sizes::of(self, asked.iter().chain(&whole)).await?;
-        let mut first: BTreeMap<Key, Reads> = BTreeMap::new();
-        for (object, parts) in by_object(&asked) {
-            let array = array_of(object);
-            let reads = first.entry(array.clone()).or_insert(Reads {
-                array,
-                requests: 0,
-                bytes: Some(0),
+            let levels = drawing.iter().map(|part| {
+                let counts = part.counted.iter().map(|(_, count)| *count);
+                LevelUse {
+                    level: part.level,
+                    vertices: counts.fold(0, u64::saturating_add),
+                    chunks: part.counted.clone(),
+                }
             });
-            reads.requests = reads.requests.saturating_add(1);
-            let bytes = parts.or_else(|| sizes.of_object(object));
-            reads.bytes = reads.bytes.zip(bytes).map(|(a, b)| a.saturating_add(b));
-        }
-        let at_most = by_object(&whole)
-            .into_keys()
-            .map(|object| sizes.of_object(object));
-        Ok(Explanation {
-            levels,
-            is_exact: chosen.is_exact,
-            notes: ledger.finish().1,
-            first: first.into_values().collect(),
-            then,
-            at_most: at_most.sum(),
+            let levels = match matches!(query.level, LevelChoice::Budget(_)) {
+                true => levels.collect(),
+                false => Vec::new(),
+            };
+            let sizes = Sizes::of(self, asked.iter().chain(&whole)).await?;
+            let mut first: BTreeMap<Key, Reads> = BTreeMap::new();
+            for (object, parts) in by_object(&asked) {
+                let array = array_of(object);
+                let reads = first.entry(array.clone()).or_insert(Reads {
+                    array,
+                    requests: 0,
+                    bytes: Some(0),
+                });
+                reads.requests = reads.requests.saturating_add(1);
+                let bytes = parts.or_else(|| sizes.of_object(object));
+                reads.bytes = reads.bytes.zip(bytes).map(|(a, b)| a.saturating_add(b));
+            }
+            let at_most = by_object(&whole)
+                .into_keys()
+                .map(|object| sizes.of_object(object));
+            Ok(Explanation {
+                levels,
+                is_exact: chosen.is_exact,
+                notes: ledger.finish().1,
+                first: first.into_values().collect(),
+                then,
+                at_most: at_most.sum(),
+            })
         })
     }
 
@@ -148,7 +154,7 @@ impl<F: Fetch> Session<'_, F> {
         };
         let levels = Levels::default();
         let session = Session {
-            fetch: &dry,
+            fetch: Port::new(&dry),
             layout: self.layout,
             root: self.root,
             levels: &levels,
@@ -253,8 +259,8 @@ fn array_of(object: &Key) -> Key {
 struct Sizes(BTreeMap<Key, u64>);
 
 impl Sizes {
-    async fn of<'k, F: Fetch>(
-        session: &Session<'_, F>,
+    async fn of<'k>(
+        session: &Session<'_>,
         asked: impl Iterator<Item = &'k Asked>,
     ) -> Result<Self, QueryError> {
         let mut keys: Vec<Key> = asked.map(|(key, _)| key.clone()).collect();
@@ -277,8 +283,8 @@ impl Sizes {
 }
 
 /// Reads metadata, and notes down the first cells that are asked for.
-struct Dry<'a, F> {
-    fetch: &'a F,
+struct Dry<'a> {
+    fetch: Port<'a>,
     whole: bool,
     asked: Mutex<Vec<Asked>>,
     /// Whether the first round is over: what a plan does about failures does not
@@ -323,12 +329,12 @@ impl Drop for Waiting<'_> {
 }
 
 #[derive(Clone, Debug)]
-struct DryArray<A> {
-    array: A,
+struct DryArray {
+    array: AnyArray,
     whole: bool,
 }
 
-impl<A: CellSource> CellSource for DryArray<A> {
+impl CellSource for DryArray {
     fn node(&self) -> &Key {
         self.array.node()
     }
@@ -342,8 +348,8 @@ impl<A: CellSource> CellSource for DryArray<A> {
     }
 }
 
-impl<F: Fetch> Fetch for Dry<'_, F> {
-    type Array = DryArray<F::Array>;
+impl Fetch for Dry<'_> {
+    type Array = DryArray;
 
     fn array(&self, node: &Key, array: Arc<Array>) -> Result<Self::Array, FetchError> {
         let (array, whole) = (self.fetch.array(node, array)?, self.whole);
@@ -375,7 +381,7 @@ impl<F: Fetch> Fetch for Dry<'_, F> {
                     let first = element.iter().zip(extents);
                     // Cells are counted, objects are found by items.
                     let first = first.map(|(cell, extent)| cell.saturating_mul(*extent));
-                    if let Some(object) = object_of(array, &first.collect::<Vec<_>>()) {
+                    if let Some(object) = object_of(&array.array, &first.collect::<Vec<_>>()) {
                         asked.push((object, part));
                     }
                 }

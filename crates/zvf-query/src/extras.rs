@@ -1,11 +1,10 @@
 //! What a store has besides its geometry: headers of other formats, further
 //! geometries.
 
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, try_join_all};
 use zvf_format::links::LinkWidth;
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex},
-    fetch::Fetch,
     key::Key,
     layout::Part,
     level::LevelId,
@@ -56,28 +55,30 @@ pub struct FurtherLinks {
     pub width: LinkWidth,
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Headers of other formats, ascending by format. One round trip after a
     /// listing.
     ///
     /// # Errors
     ///
     /// [`QueryError`], also when the store cannot list.
-    pub async fn headers(&self) -> Result<Vec<Header>, QueryError> {
-        let folder = child(&Key::root(), "headers")?;
-        let formats = self.fetch.children(&folder).await?;
-        let keys = formats.iter().map(|format| child(&folder, format));
-        let keys = keys.collect::<Result<Vec<_>, _>>()?;
-        if keys.is_empty() {
-            return Ok(Vec::new());
-        }
-        let nodes = self.fetch.nodes(&keys).await?;
-        // A folder without a zarr.json is no header.
-        let headers = formats.into_iter().zip(nodes).filter_map(|(format, node)| {
-            let attributes = node?.attributes().clone();
-            Some(Header { format, attributes })
-        });
-        Ok(headers.collect())
+    pub fn headers(&self) -> BoxFuture<'_, Result<Vec<Header>, QueryError>> {
+        Box::pin(async move {
+            let folder = child(&Key::root(), "headers")?;
+            let formats = self.fetch.children(&folder).await?;
+            let keys = formats.iter().map(|format| child(&folder, format));
+            let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            if keys.is_empty() {
+                return Ok(Vec::new());
+            }
+            let nodes = self.fetch.nodes(&keys).await?;
+            // A folder without a zarr.json is no header.
+            let headers = formats.into_iter().zip(nodes).filter_map(|(format, node)| {
+                let attributes = node?.attributes().clone();
+                Some(Header { format, attributes })
+            });
+            Ok(headers.collect())
+        })
     }
 
     /// Further geometries of a level, ascending by kind; none when the store is
@@ -87,38 +88,43 @@ impl<F: Fetch> Session<'_, F> {
     ///
     /// [`QueryError`] when the level is not there, or what it says of them cannot
     /// be understood.
-    pub async fn composite(&self, level: LevelId) -> Result<Vec<FurtherGeometry>, QueryError> {
-        let level = self.level(level).await?;
-        let node = Self::node_of(&level)?;
-        let key = self.layout.described_at(level.id(), &Part::GeometryIndex);
-        let key = key.map_err(|source| QueryError::Name {
-            name: level.id().to_string(),
-            source,
-        })?;
-        let Some(key) = key else {
-            return Ok(Vec::new());
-        };
-        let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
-        let Some(index) = nodes.into_iter().next().flatten() else {
-            return Ok(Vec::new());
-        };
-        let index = GeometryIndex::parse(&key, index.attributes())?.value;
-        let geometries = index.geometries.into_iter().map(|(kind, geometry)| {
-            let node = &node;
-            async move {
-                let links = match &geometry.links {
-                    Some(name) => Some(self.further_links(&child(node, name)?).await?),
-                    None => None,
-                };
-                Ok::<_, QueryError>(FurtherGeometry {
-                    kind,
-                    vertices: geometry.vertex_count,
-                    parts: geometry.part_count,
-                    links,
-                })
-            }
-        });
-        try_join_all(geometries).await
+    pub fn composite(
+        &self,
+        level: LevelId,
+    ) -> BoxFuture<'_, Result<Vec<FurtherGeometry>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            let node = Self::node_of(&level)?;
+            let key = self.layout.described_at(level.id(), &Part::GeometryIndex);
+            let key = key.map_err(|source| QueryError::Name {
+                name: level.id().to_string(),
+                source,
+            })?;
+            let Some(key) = key else {
+                return Ok(Vec::new());
+            };
+            let nodes = self.fetch.nodes(core::slice::from_ref(&key)).await?;
+            let Some(index) = nodes.into_iter().next().flatten() else {
+                return Ok(Vec::new());
+            };
+            let index = GeometryIndex::parse(&key, index.attributes())?.value;
+            let geometries = index.geometries.into_iter().map(|(kind, geometry)| {
+                let node = &node;
+                async move {
+                    let links = match &geometry.links {
+                        Some(name) => Some(self.further_links(&child(node, name)?).await?),
+                        None => None,
+                    };
+                    Ok::<_, QueryError>(FurtherGeometry {
+                        kind,
+                        vertices: geometry.vertex_count,
+                        parts: geometry.part_count,
+                        links,
+                    })
+                }
+            });
+            try_join_all(geometries).await
+        })
     }
 
     async fn further_links(&self, key: &Key) -> Result<FurtherLinks, QueryError> {

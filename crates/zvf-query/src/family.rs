@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::future::try_join;
 use zvf_model::{
     array::{Padded, Presence, SHARD_PREFIX, ShardIndex},
-    fetch::{CellOf, CellSource, Fetch, Wanted},
+    fetch::{AnyArray, CellOf, Port, Wanted},
     grid::ChunkCoord,
     key::Key,
     layout::ChunkForm,
@@ -21,7 +21,7 @@ use crate::{
 
 /// A part of a level that has a cell for each chunk.
 #[derive(Debug)]
-pub(crate) struct Family<A> {
+pub(crate) struct Family {
     /// The node that describes it.
     pub(crate) node: Key,
     pub(crate) attributes: Attributes,
@@ -29,44 +29,42 @@ pub(crate) struct Family<A> {
     pub(crate) strays: Vec<String>,
     /// Of fragments of vertices, what was read.
     pub(crate) tables: KeptTables,
-    form: Form<A>,
+    form: Form,
 }
 
 #[derive(Debug)]
-enum Form<A> {
+enum Form {
     /// One array of byte strings.
-    Cells { array: A, presence: Presence },
+    Cells { array: AnyArray, presence: Presence },
     /// One array of numbers. Which chunks it has, only others know.
-    Padded { array: A, padded: Padded },
+    Padded { array: AnyArray, padded: Padded },
     /// An array for each chunk, or a part of a shard.
-    Children(BTreeMap<ChunkCoord, Child<A>>),
+    Children(BTreeMap<ChunkCoord, Child>),
     /// A node without cells.
     Bare(Box<Node>),
 }
 
 #[derive(Debug)]
-enum Child<A> {
+enum Child {
     Own(Key),
-    Span(A, Range<u64>),
+    Span(AnyArray, Range<u64>),
 }
 
-impl<A> Family<A> {
+impl Family {
     /// The array that has all cells, where one has.
-    pub(crate) fn array(&self) -> Option<&A> {
+    pub(crate) fn array(&self) -> Option<&AnyArray> {
         match &self.form {
             Form::Cells { array, .. } | Form::Padded { array, .. } => Some(array),
             Form::Children(_) | Form::Bare(_) => None,
         }
     }
-}
 
-impl<A: CellSource> Family<A> {
     /// Opens the part that `key` describes: its node, unless it was `read`
     /// already, and the names of its children where chunks may be children; one
     /// round trip more where there are shards up to 0.8.0. `None` when there is
     /// nothing at `key`.
-    pub(crate) async fn open<F: Fetch<Array = A>>(
-        fetch: &F,
+    pub(crate) async fn open(
+        fetch: Port<'_>,
         key: &Key,
         read: Option<Node>,
         form: Option<ChunkForm>,
@@ -135,8 +133,8 @@ impl<A: CellSource> Family<A> {
     /// A part whose cells are children, of which node and names are known. Keys
     /// of `arity` numbers are cells; other names are left out. One round trip
     /// where there are shards.
-    pub(crate) async fn of_children<F: Fetch<Array = A>>(
-        fetch: &F,
+    pub(crate) async fn of_children(
+        fetch: Port<'_>,
         key: &Key,
         attributes: Attributes,
         names: &[String],
@@ -200,7 +198,11 @@ impl<A: CellSource> Family<A> {
 
     /// How to ask for the cell of `chunk`, or a part of its payload; `None` when
     /// it has none.
-    pub(crate) fn wanted(&self, chunk: &ChunkCoord, part: Option<Range<u64>>) -> Option<Wanted<A>> {
+    pub(crate) fn wanted(
+        &self,
+        chunk: &ChunkCoord,
+        part: Option<Range<u64>>,
+    ) -> Option<Wanted<AnyArray>> {
         match &self.form {
             Form::Cells { array, presence } => {
                 let cell = presence.grid().cell_of(chunk.coords()).ok()?;
@@ -277,7 +279,7 @@ impl<A: CellSource> Family<A> {
 }
 
 /// The object that holds an element of an array: its chunk or shard.
-pub(crate) fn object_of<A: CellSource>(array: &A, element: &[u64]) -> Option<Key> {
+pub(crate) fn object_of(array: &AnyArray, element: &[u64]) -> Option<Key> {
     let metadata = array.metadata();
     let chunk = metadata.chunk_of(element).ok()?;
     metadata.chunk_key(array.node(), &chunk).ok()
@@ -294,12 +296,12 @@ fn is_chunk(name: &str, arity: usize) -> bool {
 }
 
 /// The chunks among the children of a group.
-async fn children<F: Fetch>(
-    fetch: &F,
+async fn children(
+    fetch: Port<'_>,
     key: &Key,
     names: &[String],
     arity: usize,
-) -> Result<BTreeMap<ChunkCoord, Child<F::Array>>, QueryError> {
+) -> Result<BTreeMap<ChunkCoord, Child>, QueryError> {
     let mut children = BTreeMap::new();
     let mut shards = Vec::new();
     for name in names {

@@ -5,9 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use futures_util::future::BoxFuture;
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{Fetch, FetchProblem},
+    fetch::{FetchProblem, Port},
     grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, Layout, Part},
@@ -27,20 +28,12 @@ use crate::{
 const CROSS_CHUNK_LINKS: &str = "cross_chunk_links";
 
 /// What was opened of a store, kept for the queries to come. Cheap when empty.
-#[derive(Debug)]
-pub struct Levels<A> {
-    levels: Mutex<BTreeMap<LevelId, Arc<Level<A>>>>,
+#[derive(Debug, Default)]
+pub struct Levels {
+    levels: Mutex<BTreeMap<LevelId, Arc<Level>>>,
 }
 
-impl<A> Default for Levels<A> {
-    fn default() -> Self {
-        Self {
-            levels: Mutex::default(),
-        }
-    }
-}
-
-impl<A> Levels<A> {
+impl Levels {
     /// Puts a level in that was read already.
     pub fn insert(&self, metadata: LevelMetadata) {
         let level = Arc::new(Level::new(metadata));
@@ -60,7 +53,7 @@ impl<A> Levels<A> {
         self.lock().get(&id).map(|level| level.metadata.clone())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<LevelId, Arc<Level<A>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<LevelId, Arc<Level>>> {
         self.levels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -70,15 +63,15 @@ type Looked<T> = Option<Option<Arc<T>>>;
 
 /// A level and what was opened of it.
 #[derive(Debug)]
-pub(crate) struct Level<A> {
+pub(crate) struct Level {
     pub(crate) metadata: LevelMetadata,
     /// By the node that describes each; `None` is one that is not there.
-    families: Mutex<HashMap<Key, Option<Arc<Family<A>>>>>,
+    families: Mutex<HashMap<Key, Option<Arc<Family>>>>,
     children: Mutex<HashMap<Key, Arc<Vec<String>>>>,
     /// As `families`.
-    pub(crate) tables: Mutex<HashMap<Key, Option<Arc<TableArray<A>>>>>,
+    pub(crate) tables: Mutex<HashMap<Key, Option<Arc<TableArray>>>>,
     pub(crate) groups: Mutex<Looked<GroupList>>,
-    pub(crate) object_table: Mutex<Looked<ObjectTable<A>>>,
+    pub(crate) object_table: Mutex<Looked<ObjectTable>>,
     pub(crate) object_ids: Mutex<Option<Arc<Ids>>>,
     /// Read already, and not opened yet.
     nodes: Mutex<HashMap<Key, Node>>,
@@ -87,7 +80,7 @@ pub(crate) struct Level<A> {
     pub(crate) counted: Mutex<HashMap<ChunkCoord, u64>>,
 }
 
-impl<A> Level<A> {
+impl Level {
     fn new(metadata: LevelMetadata) -> Self {
         Self {
             metadata,
@@ -122,29 +115,21 @@ impl<A> Level<A> {
 }
 
 /// A store to ask, as queries see it: metadata, and a way to read the rest.
-#[derive(Debug)]
-pub struct Session<'a, F: Fetch> {
+#[derive(Clone, Copy, Debug)]
+pub struct Session<'a> {
     /// Reads.
-    pub fetch: &'a F,
+    pub fetch: Port<'a>,
     /// Where things are.
     pub layout: &'a Layout,
     /// What the root says.
     pub root: &'a RootMetadata,
     /// What was opened already.
-    pub levels: &'a Levels<F::Array>,
+    pub levels: &'a Levels,
 }
 
-impl<F: Fetch> Clone for Session<'_, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<F: Fetch> Copy for Session<'_, F> {}
-
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// A level; one request when it is asked for first.
-    pub(crate) async fn level(&self, id: LevelId) -> Result<Arc<Level<F::Array>>, QueryError> {
+    pub(crate) async fn level(&self, id: LevelId) -> Result<Arc<Level>, QueryError> {
         let known = self.levels.lock().get(&id).cloned();
         if let Some(level) = known {
             return Ok(level);
@@ -167,7 +152,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// How many numbers the chunk keys of a level have.
-    pub(crate) fn arity(&self, level: &Level<F::Array>) -> usize {
+    pub(crate) fn arity(&self, level: &Level) -> usize {
         level.metadata.arity(self.root)
     }
 
@@ -175,9 +160,9 @@ impl<F: Fetch> Session<'_, F> {
     /// asked for first.
     pub(crate) async fn family(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         part: &Part<'_>,
-    ) -> Result<Option<Arc<Family<F::Array>>>, QueryError> {
+    ) -> Result<Option<Arc<Family>>, QueryError> {
         let key = self.layout.described_at(level.id(), part);
         let key = key.map_err(|source| QueryError::Name {
             name: level.id().to_string(),
@@ -202,7 +187,7 @@ impl<F: Fetch> Session<'_, F> {
     /// for first.
     pub(crate) async fn children(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         key: &Key,
     ) -> Result<Arc<Vec<String>>, QueryError> {
         let known = lock(&level.children).get(key).cloned();
@@ -216,7 +201,7 @@ impl<F: Fetch> Session<'_, F> {
 
     /// Takes names as those of the children of a node, where a store that cannot
     /// list was asked for each.
-    pub(crate) fn remember_children(level: &Level<F::Array>, key: Key, names: Vec<String>) {
+    pub(crate) fn remember_children(level: &Level, key: Key, names: Vec<String>) {
         lock(&level.children).insert(key, Arc::new(names));
     }
 
@@ -228,37 +213,43 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// [`QueryError`] when the level or its children cannot be read.
-    pub async fn has_old_links(&self, level: LevelId, delta: Delta) -> Result<bool, QueryError> {
-        if self.layout.cross_chunk != CrossChunkForm::Links {
-            return Ok(false);
-        }
-        let level = self.level(level).await?;
-        let node = Self::node_of(&level)?;
-        let folder = child(&node, CROSS_CHUNK_LINKS)?;
-        let family = child(&folder, &delta.to_string())?;
-        let known = lock(&level.children).get(&family).cloned();
-        if let Some(names) = known {
-            return Ok(!names.is_empty());
-        }
-        match self.children(&level, &node).await {
-            Ok(names) if names.iter().any(|name| name == CROSS_CHUNK_LINKS) => {
-                Ok(!self.children(&level, &family).await?.is_empty())
+    pub fn has_old_links(
+        &self,
+        level: LevelId,
+        delta: Delta,
+    ) -> BoxFuture<'_, Result<bool, QueryError>> {
+        Box::pin(async move {
+            if self.layout.cross_chunk != CrossChunkForm::Links {
+                return Ok(false);
             }
-            Ok(_) => Ok(false),
-            Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
-                let nodes = self.fetch.nodes(core::slice::from_ref(&family)).await?;
-                let found = nodes.into_iter().any(|node| node.is_some());
-                if !found {
-                    lock(&level.children).insert(family, Arc::default());
+            let level = self.level(level).await?;
+            let node = Self::node_of(&level)?;
+            let folder = child(&node, CROSS_CHUNK_LINKS)?;
+            let family = child(&folder, &delta.to_string())?;
+            let known = lock(&level.children).get(&family).cloned();
+            if let Some(names) = known {
+                return Ok(!names.is_empty());
+            }
+            match self.children(&level, &node).await {
+                Ok(names) if names.iter().any(|name| name == CROSS_CHUNK_LINKS) => {
+                    Ok(!self.children(&level, &family).await?.is_empty())
                 }
-                Ok(found)
+                Ok(_) => Ok(false),
+                Err(QueryError::Fetch(error)) if error.problem == FetchProblem::Unlistable => {
+                    let nodes = self.fetch.nodes(core::slice::from_ref(&family)).await?;
+                    let found = nodes.into_iter().any(|node| node.is_some());
+                    if !found {
+                        lock(&level.children).insert(family, Arc::default());
+                    }
+                    Ok(found)
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => Err(error),
-        }
+        })
     }
 
     /// The group of a level.
-    pub(crate) fn node_of(level: &Level<F::Array>) -> Result<Key, QueryError> {
+    pub(crate) fn node_of(level: &Level) -> Result<Key, QueryError> {
         child(&Key::root(), &level.id().to_string())
     }
 }

@@ -2,7 +2,7 @@
 //! select.
 //!
 //! A [`Query`] is asked of a [`Session`]: metadata, and a way to read
-//! ([`zvf_model::fetch::Fetch`]). The plans in here ask through it and wait; they
+//! ([`zvf_model::fetch::Port`]). The plans in here ask through it and wait; they
 //! open nothing themselves and know no executor. `zvf::Dataset` puts a session
 //! over a real store.
 //!

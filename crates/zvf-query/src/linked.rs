@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::try_join;
 use zvf_format::path::Delta;
-use zvf_model::{fetch::Fetch, grid::ChunkCoord, root::LinksConvention};
+use zvf_model::{grid::ChunkCoord, root::LinksConvention};
 
 use crate::{
     answer::Links,
@@ -35,7 +35,7 @@ use row_map::RowMap;
 /// Cells of links read at once.
 const CELLS_AT_ONCE: usize = 256;
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Vertices and links that the region and filter select. Two round trips
     /// after metadata: chunks of the region with the links that can come into it;
     /// then the other ends of those that may.
@@ -97,7 +97,7 @@ impl<F: Fetch> Plan<'_, F> {
             && !self.selects_objects()
     }
 
-    fn wish(work: &LinkWork<F>, chunk: &ChunkCoord, rows: Rows) -> Wish {
+    fn wish(work: &LinkWork, chunk: &ChunkCoord, rows: Rows) -> Wish {
         Wish {
             chunk: chunk.clone(),
             fragments: work.with_fragments,
@@ -113,7 +113,7 @@ impl<F: Fetch> Plan<'_, F> {
     )]
     async fn all_links(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
@@ -259,9 +259,9 @@ impl<F: Fetch> Plan<'_, F> {
 
 /// What all steps of a query on links work with.
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
-struct LinkWork<F: Fetch> {
-    schema: Schema<F::Array>,
-    set: Option<LinkSet<F::Array>>,
+struct LinkWork {
+    schema: Schema,
+    set: Option<LinkSet>,
     /// Whether rows of a fragment that follow each other are linked.
     implied: bool,
     with_fragments: bool,
@@ -269,7 +269,7 @@ struct LinkWork<F: Fetch> {
     shows_objects: bool,
 }
 
-impl<F: Fetch> LinkWork<F> {
+impl LinkWork {
     /// Whether the rows of a cell are those of vertices: writers of paths left
     /// others in links between chunks.
     fn trusts(&self, cell: &LinkCell) -> bool {
@@ -287,7 +287,7 @@ impl<F: Fetch> LinkWork<F> {
     }
 }
 
-fn no_links<A>(set: Option<&LinkSet<A>>) -> Links {
+fn no_links(set: Option<&LinkSet>) -> Links {
     let width = set.and_then(|set| set.width().ok().flatten());
     Links {
         width: width.map_or(2, |width| u32::try_from(width.get()).unwrap_or(2)),

@@ -38,7 +38,6 @@ use zvf_format::{
 };
 use zvf_model::{
     array::CellAttribute,
-    fetch::Fetch,
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
@@ -68,7 +67,7 @@ pub(crate) enum View {
 
 /// All links of one delta: where they are, without the records.
 #[derive(Debug)]
-pub(crate) struct LinkSet<A> {
+pub(crate) struct LinkSet {
     /// Level of the other ends minus that of end 0.
     pub(crate) delta: Delta,
     /// The attributes asked for, in their order.
@@ -81,7 +80,7 @@ pub(crate) struct LinkSet<A> {
     pub(crate) may_be_shuffled: bool,
     /// In the order of the format.
     pub(crate) cells: Vec<LinkCell>,
-    sources: Vec<Source<A>>,
+    sources: Vec<Source>,
 }
 
 /// An attribute of links.
@@ -149,12 +148,12 @@ impl LinkRecords {
 
 /// Cells that are stored alike.
 #[derive(Debug)]
-struct Source<A> {
+struct Source {
     /// The node that describes them.
     node: Key,
     /// The node that describes all of the family.
     family_node: Key,
-    cells: Cells<A>,
+    cells: Cells,
     form: CellForm,
     width: LinkWidth,
     directed: bool,
@@ -165,21 +164,21 @@ struct Source<A> {
     /// Records that the family says its cells have, when it does.
     records: Option<u64>,
     /// As in the set.
-    attributes: Vec<Option<Values<A>>>,
+    attributes: Vec<Option<Values>>,
 }
 
 #[derive(Debug)]
-enum Cells<A> {
-    Each(Arc<Family<A>>),
+enum Cells {
+    Each(Arc<Family>),
     /// The array of a table, which may be missing where there are no records.
     Table(Key, bool),
 }
 
 /// Values of an attribute for the cells of a source.
 #[derive(Debug)]
-struct Values<A> {
+struct Values {
     metadata: Arc<CellAttribute>,
-    cells: Cells<A>,
+    cells: Cells,
 }
 
 /// How the payload of a cell is made up.
@@ -197,7 +196,7 @@ enum CellForm {
     Padded(Kind),
 }
 
-impl<A> LinkSet<A> {
+impl LinkSet {
     /// Ends of a link.
     pub(crate) fn width(&self) -> Result<Option<LinkWidth>, Damage> {
         let mut sources = self.sources.iter();
@@ -250,14 +249,11 @@ impl<A> LinkSet<A> {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Deltas there are at a level, ascending. One round trip when nothing of it
     /// is known; without a listing, the deltas to all levels the root names are
     /// tried.
-    pub(crate) async fn link_deltas(
-        &self,
-        level: &Level<F::Array>,
-    ) -> Result<Vec<Delta>, QueryError> {
+    pub(crate) async fn link_deltas(&self, level: &Level) -> Result<Vec<Delta>, QueryError> {
         let node = Self::node_of(level)?;
         let (links, crossing) = (child(&node, "links")?, child(&node, "cross_chunk_links")?);
         let old = self.layout.cross_chunk != CrossChunkForm::Links;
@@ -286,13 +282,13 @@ impl<F: Fetch> Session<'_, F> {
     /// family, then its arrays and attributes.
     pub(crate) async fn links(
         &self,
-        level: &Level<F::Array>,
-        target: Option<&Level<F::Array>>,
+        level: &Level,
+        target: Option<&Level>,
         delta: Delta,
         attributes: &[String],
         view: View,
         ledger: &Ledger,
-    ) -> Result<Option<LinkSet<F::Array>>, QueryError> {
+    ) -> Result<Option<LinkSet>, QueryError> {
         let opened = match self.layout.links {
             LinkForm::PerOffsets => {
                 let arrays = self.link_arrays(level, target, delta, attributes, view);
@@ -315,9 +311,9 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         delta: Delta,
         names: &[String],
-        opened: Opened<F::Array>,
+        opened: Opened,
         ledger: &Ledger,
-    ) -> Result<LinkSet<F::Array>, QueryError> {
+    ) -> Result<LinkSet, QueryError> {
         let Opened { sources, cells } = opened;
         let mut attributes = Vec::with_capacity(names.len());
         for (at, name) in names.iter().enumerate() {
@@ -373,24 +369,15 @@ impl<F: Fetch> Session<'_, F> {
 }
 
 /// Sources and cells of a set.
-#[derive(Debug)]
-struct Opened<A> {
-    sources: Vec<Source<A>>,
+#[derive(Debug, Default)]
+struct Opened {
+    sources: Vec<Source>,
     cells: Vec<LinkCell>,
 }
 
-impl<A> Default for Opened<A> {
-    fn default() -> Self {
-        Self {
-            sources: Vec::new(),
-            cells: Vec::new(),
-        }
-    }
-}
-
 /// What an attribute is: the same in all sources that have it.
-fn attribute<A>(
-    sources: &[Source<A>],
+fn attribute(
+    sources: &[Source],
     cells: &[LinkCell],
     at: usize,
     name: &str,

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use zvf_model::{fetch::Fetch, level::LevelId};
+use futures_util::future::BoxFuture;
+use zvf_model::level::LevelId;
 
 use crate::{
     answer::Column,
@@ -14,7 +15,7 @@ use crate::{
     tables::GroupList,
 };
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// All objects of a level with their ids and pieces; `None` when it has no
     /// object index. Two round trips, one more for every quarter of a million
     /// objects; none once they were read.
@@ -23,9 +24,14 @@ impl<F: Fetch> Session<'_, F> {
     ///
     /// [`QueryError`], [`OverBudget`](QueryError::OverBudget) when they take more
     /// memory than may be held.
-    pub async fn object_list(&self, level: LevelId) -> Result<Option<Arc<Objects>>, QueryError> {
-        let level = self.level(level).await?;
-        self.objects(&level, &Ledger::new(false)).await
+    pub fn object_list(
+        &self,
+        level: LevelId,
+    ) -> BoxFuture<'_, Result<Option<Arc<Objects>>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            self.objects(&level, &Ledger::new(false)).await
+        })
     }
 
     /// The objects of these ids with their pieces. Two round trips where objects
@@ -35,13 +41,15 @@ impl<F: Fetch> Session<'_, F> {
     ///
     /// [`QueryError`], [`NoObjects`](QueryError::NoObjects) when the level has no
     /// object index. An id that no object has is no error.
-    pub async fn object_list_of(
-        &self,
+    pub fn object_list_of<'f>(
+        &'f self,
         level: LevelId,
-        ids: &[i64],
-    ) -> Result<SomeObjects, QueryError> {
-        let level = self.level(level).await?;
-        self.some_objects(&level, ids, &Ledger::new(false)).await
+        ids: &'f [i64],
+    ) -> BoxFuture<'f, Result<SomeObjects, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            self.some_objects(&level, ids, &Ledger::new(false)).await
+        })
     }
 
     /// Names of the attributes of a scope, ascending. Two round trips, and a
@@ -50,13 +58,15 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// [`QueryError`]
-    pub async fn attribute_list(
+    pub fn attribute_list(
         &self,
         level: LevelId,
         scope: Scope,
-    ) -> Result<Arc<Vec<String>>, QueryError> {
-        let level = self.level(level).await?;
-        self.attribute_names(&level, scope).await
+    ) -> BoxFuture<'_, Result<Arc<Vec<String>>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            self.attribute_names(&level, scope).await
+        })
     }
 
     /// An attribute of objects: values of these rows of the object index in this
@@ -67,15 +77,17 @@ impl<F: Fetch> Session<'_, F> {
     ///
     /// [`QueryError`], [`NoAttribute`](QueryError::NoAttribute) when it is not
     /// there.
-    pub async fn object_values(
-        &self,
+    pub fn object_values<'f>(
+        &'f self,
         level: LevelId,
-        name: &str,
-        rows: Option<&[u64]>,
-    ) -> Result<Column, QueryError> {
-        let level = self.level(level).await?;
-        let ledger = &Ledger::new(false);
-        self.object_column(&level, name, rows, ledger).await
+        name: &'f str,
+        rows: Option<&'f [u64]>,
+    ) -> BoxFuture<'f, Result<Column, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            let ledger = &Ledger::new(false);
+            self.object_column(&level, name, rows, ledger).await
+        })
     }
 
     /// The groups of a level; `None` when it has none. Three round trips at most.
@@ -83,9 +95,14 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// [`QueryError`]
-    pub async fn group_list(&self, level: LevelId) -> Result<Option<Arc<GroupList>>, QueryError> {
-        let level = self.level(level).await?;
-        self.groups(&level, &Ledger::new(false)).await
+    pub fn group_list(
+        &self,
+        level: LevelId,
+    ) -> BoxFuture<'_, Result<Option<Arc<GroupList>>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            self.groups(&level, &Ledger::new(false)).await
+        })
     }
 
     /// An attribute of groups, by their numbers; otherwise as
@@ -94,14 +111,16 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// As for [`object_values`](Self::object_values).
-    pub async fn group_values(
-        &self,
+    pub fn group_values<'f>(
+        &'f self,
         level: LevelId,
-        name: &str,
-        groups: Option<&[u64]>,
-    ) -> Result<Column, QueryError> {
-        let level = self.level(level).await?;
-        let ledger = &Ledger::new(false);
-        self.group_column(&level, name, groups, ledger).await
+        name: &'f str,
+        groups: Option<&'f [u64]>,
+    ) -> BoxFuture<'f, Result<Column, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            let ledger = &Ledger::new(false);
+            self.group_column(&level, name, groups, ledger).await
+        })
     }
 }

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_format::vlen::{self, VlenFrame};
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
     generation::Generation,
     key::Key,
     layout::Layout,
@@ -30,7 +30,7 @@ pub(crate) struct Memory {
     root: RootMetadata,
     files: BTreeMap<String, Vec<u8>>,
     rounds: Mutex<Vec<Vec<String>>>,
-    levels: Levels<MemoryArray>,
+    levels: Levels,
 }
 
 #[derive(Clone, Debug)]
@@ -118,9 +118,9 @@ impl Memory {
         }
     }
 
-    pub(crate) fn session(&self) -> Session<'_, Self> {
+    pub(crate) fn session(&self) -> Session<'_> {
         Session {
-            fetch: self,
+            fetch: Port::new(self),
             layout: &self.layout,
             root: &self.root,
             levels: &self.levels,

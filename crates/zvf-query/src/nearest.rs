@@ -6,7 +6,6 @@ use std::{
 };
 
 use zvf_format::numeric::{ByteOrder, Dtype};
-use zvf_model::fetch::Fetch;
 
 use crate::{
     answer::{Answer, Parts},
@@ -21,7 +20,7 @@ use crate::{
     vertices::{Entry, Runs},
 };
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// The nearest vertices, paths or links, the nearest first. Chunks are read
     /// from the nearest on until none that is left can hold anything nearer.
     pub(crate) async fn nearest(

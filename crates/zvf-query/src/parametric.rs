@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use futures_util::future::{join, try_join, try_join_all};
+use futures_util::future::{BoxFuture, join, try_join, try_join_all};
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
     array::{ParametricObjects, ParametricType, ParametricTypes},
-    fetch::{CellSource, Fetch, FetchProblem},
+    fetch::{AnyArray, FetchProblem},
     key::Key,
     layout::RootPart,
     zarr::Node,
@@ -64,93 +64,96 @@ pub struct Coefficient {
 }
 
 /// Names of objects, as stored.
-enum Names<A> {
+enum Names {
     None,
     /// One byte string each.
-    Items(ItemArray<A>),
+    Items(ItemArray),
     /// With line feeds between them.
-    Lines(RowArray<A>),
+    Lines(RowArray),
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// The parametric objects of the store, `None` when it has none. Three round
     /// trips and a listing.
     ///
     /// # Errors
     ///
     /// [`QueryError`] when something of them is damaged.
-    pub async fn parametric(&self) -> Result<Option<Parametric>, QueryError> {
-        let node = self.root_key(&RootPart::Parametric)?;
-        let keys = [
-            node.clone(),
-            child(&node, "objects")?,
-            child(&child(&node, "objects")?, "data")?,
-            child(&node, "names")?,
-            child(&child(&node, "names")?, "data")?,
-        ];
-        let nodes = self.fetch.nodes(&keys).await?;
-        let mut nodes = nodes.into_iter();
-        let Some(group) = nodes.next().flatten() else {
-            return Ok(None);
-        };
-        let types = ParametricTypes::parse(&node, group.attributes())?
-            .value
-            .types;
-        let mut next = || nodes.next().flatten();
-        let (objects, objects_data, names, names_data) = (next(), next(), next(), next());
-        let [_, objects_key, objects_data_key, names_key, names_data_key] = &keys;
-        let rows = match objects {
-            Some(described) => {
-                let metadata = ParametricObjects::parse(objects_key, described.attributes())?.value;
-                let array = match described {
-                    Node::Array(array) => {
-                        RowArray::new(self.fetch.array(objects_key, Arc::new(array))?)?
-                    }
-                    Node::Group(_) => {
-                        let array = self.array_at(objects_data_key, objects_data)?;
-                        let dtype = Dtype::new(Kind::Float64, ByteOrder::Little);
-                        RowArray::blob(array, dtype, metadata.max_row_length)?
-                    }
-                };
-                check_shape(&array, &metadata)?;
-                Some(array)
-            }
-            // Types are there before the first object is.
-            None => None,
-        };
-        let names = match names {
-            None => Names::None,
-            Some(Node::Array(array)) => Names::Items(ItemArray::new(
-                self.fetch.array(names_key, Arc::new(array))?,
-            )?),
-            Some(Node::Group(_)) => {
-                Names::Lines(RowArray::new(self.array_at(names_data_key, names_data)?)?)
-            }
-        };
-        let objects = self.parametric_objects(rows, names, &types);
-        let groups = async {
-            let key = child(&node, "groups")?;
-            let ledger = &Ledger::new(false);
-            self.groups_at(&key, self.layout.tables, ledger).await
-        };
-        let attributes = self.parametric_columns(&node, "object_attributes");
-        let group_attributes = self.parametric_columns(&node, "group_attributes");
-        let columns = try_join(attributes, group_attributes);
-        let (objects, (groups, columns)) = join(objects, join(groups, columns)).await;
-        let (attributes, group_attributes) = columns?;
-        Ok(Some(Parametric {
-            types,
-            objects: objects?,
-            attributes,
-            groups: groups?,
-            group_attributes,
-        }))
+    pub fn parametric(&self) -> BoxFuture<'_, Result<Option<Parametric>, QueryError>> {
+        Box::pin(async move {
+            let node = self.root_key(&RootPart::Parametric)?;
+            let keys = [
+                node.clone(),
+                child(&node, "objects")?,
+                child(&child(&node, "objects")?, "data")?,
+                child(&node, "names")?,
+                child(&child(&node, "names")?, "data")?,
+            ];
+            let nodes = self.fetch.nodes(&keys).await?;
+            let mut nodes = nodes.into_iter();
+            let Some(group) = nodes.next().flatten() else {
+                return Ok(None);
+            };
+            let types = ParametricTypes::parse(&node, group.attributes())?
+                .value
+                .types;
+            let mut next = || nodes.next().flatten();
+            let (objects, objects_data, names, names_data) = (next(), next(), next(), next());
+            let [_, objects_key, objects_data_key, names_key, names_data_key] = &keys;
+            let rows = match objects {
+                Some(described) => {
+                    let metadata =
+                        ParametricObjects::parse(objects_key, described.attributes())?.value;
+                    let array = match described {
+                        Node::Array(array) => {
+                            RowArray::new(self.fetch.array(objects_key, Arc::new(array))?)?
+                        }
+                        Node::Group(_) => {
+                            let array = self.array_at(objects_data_key, objects_data)?;
+                            let dtype = Dtype::new(Kind::Float64, ByteOrder::Little);
+                            RowArray::blob(array, dtype, metadata.max_row_length)?
+                        }
+                    };
+                    check_shape(&array, &metadata)?;
+                    Some(array)
+                }
+                // Types are there before the first object is.
+                None => None,
+            };
+            let names = match names {
+                None => Names::None,
+                Some(Node::Array(array)) => Names::Items(ItemArray::new(
+                    self.fetch.array(names_key, Arc::new(array))?,
+                )?),
+                Some(Node::Group(_)) => {
+                    Names::Lines(RowArray::new(self.array_at(names_data_key, names_data)?)?)
+                }
+            };
+            let objects = self.parametric_objects(rows, names, &types);
+            let groups = async {
+                let key = child(&node, "groups")?;
+                let ledger = &Ledger::new(false);
+                self.groups_at(&key, self.layout.tables, ledger).await
+            };
+            let attributes = self.parametric_columns(&node, "object_attributes");
+            let group_attributes = self.parametric_columns(&node, "group_attributes");
+            let columns = try_join(attributes, group_attributes);
+            let (objects, (groups, columns)) = join(objects, join(groups, columns)).await;
+            let (attributes, group_attributes) = columns?;
+            Ok(Some(Parametric {
+                types,
+                objects: objects?,
+                attributes,
+                groups: groups?,
+                group_attributes,
+            }))
+        })
     }
 
     async fn parametric_objects(
         &self,
-        rows: Option<RowArray<F::Array>>,
-        names: Names<F::Array>,
+        rows: Option<RowArray>,
+        names: Names,
         types: &BTreeMap<u64, ParametricType>,
     ) -> Result<Vec<ParametricObject>, QueryError> {
         let Some(rows) = rows else {
@@ -258,7 +261,7 @@ impl<F: Fetch> Session<'_, F> {
         try_join_all(columns).await.map(Some)
     }
 
-    fn array_at(&self, key: &Key, node: Option<Node>) -> Result<F::Array, QueryError> {
+    fn array_at(&self, key: &Key, node: Option<Node>) -> Result<AnyArray, QueryError> {
         match node {
             Some(Node::Array(array)) => Ok(self.fetch.array(key, Arc::new(array))?),
             Some(Node::Group(_)) => Err(Damage::new(key, Fault::Kind).into()),
@@ -276,10 +279,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 }
 
-fn check_shape<A: CellSource>(
-    array: &RowArray<A>,
-    metadata: &ParametricObjects,
-) -> Result<(), Damage> {
+fn check_shape(array: &RowArray, metadata: &ParametricObjects) -> Result<(), Damage> {
     if array.kind() != Some(Kind::Float64) {
         return Err(Damage::new(array.node(), Fault::Kind));
     }

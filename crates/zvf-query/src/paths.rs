@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_format::numeric::Kind;
-use zvf_model::{fetch::Fetch, key::Key};
+use zvf_model::key::Key;
 
 use crate::{
     answer::{Answer, Parts},
@@ -95,7 +95,7 @@ impl Stretch {
     }
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Paths that the region and filter select, or points of selected objects.
     ///
     /// Three round trips: manifests; fragment indexes; rows. With a region its
@@ -226,7 +226,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Reads and gives all paths, so many chunks at a time.
     async fn stream_paths(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         paths: &[Path<'_>],
         mut loaded: Loaded,
         in_part: bool,
@@ -266,7 +266,7 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// New vertices need room between the numbers.
-    pub(crate) fn check_cuttable(schema: &Schema<F::Array>) -> Result<(), QueryError> {
+    pub(crate) fn check_cuttable(schema: &Schema) -> Result<(), QueryError> {
         match schema.dtype.kind() {
             Kind::Float32 | Kind::Float64 => Ok(()),
             _ => Err(QueryError::Unsupported(
@@ -315,10 +315,10 @@ impl<F: Fetch> Plan<'_, F> {
 }
 
 /// What all steps of a query on paths work with.
-pub(crate) struct Work<'w, F: Fetch> {
+pub(crate) struct Work<'w> {
     /// The node of the object index.
     pub(crate) manifests: Key,
-    pub(crate) schema: &'w Schema<F::Array>,
+    pub(crate) schema: &'w Schema,
     pub(crate) objects: &'w Objects,
     pub(crate) filter: &'w VertexFilter<'w>,
 }

@@ -8,7 +8,6 @@ use std::{
 
 use zvf_model::{
     array::Vertices,
-    fetch::Fetch,
     grid::ChunkCoord,
     layout::Part,
     root::{GeometryKind, LinksConvention, RootMetadata},
@@ -33,10 +32,10 @@ use crate::{
 };
 
 /// A query on a level.
-pub(crate) struct Plan<'s, F: Fetch> {
-    pub(crate) session: Session<'s, F>,
+pub(crate) struct Plan<'s> {
+    pub(crate) session: Session<'s>,
     pub(crate) query: &'s Query,
-    pub(crate) level: Arc<Level<F::Array>>,
+    pub(crate) level: Arc<Level>,
     pub(crate) shape: Shape,
     pub(crate) convention: LinksConvention,
     pub(crate) space: Space,
@@ -76,10 +75,10 @@ pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
     }
 }
 
-impl<'s, F: Fetch> Session<'s, F> {
+impl<'s> Session<'s> {
     /// Understands a query. Reads the level's metadata, and names of attributes
     /// where they are not given.
-    pub(crate) async fn plan(&self, query: &'s Query) -> Result<Plan<'s, F>, QueryError> {
+    pub(crate) async fn plan(&self, query: &'s Query) -> Result<Plan<'s>, QueryError> {
         let id = self.chosen_level(query).await?;
         let level = self.level(id).await?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
@@ -128,11 +127,7 @@ impl<'s, F: Fetch> Session<'s, F> {
     }
 
     /// The predicate with a scope for every column.
-    async fn scoped(
-        &self,
-        level: &Level<F::Array>,
-        predicate: &Predicate,
-    ) -> Result<Predicate, QueryError> {
+    async fn scoped(&self, level: &Level, predicate: &Predicate) -> Result<Predicate, QueryError> {
         let bare = predicate.columns().into_iter();
         let bare: Vec<_> = bare.filter(|column| column.scope.is_none()).collect();
         if bare.is_empty() {
@@ -167,16 +162,16 @@ impl<'s, F: Fetch> Session<'s, F> {
     }
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Chunks that have vertices and are not excluded, ascending.
-    pub(crate) fn chunks(&self, schema: &Schema<F::Array>) -> Result<Vec<ChunkCoord>, QueryError> {
+    pub(crate) fn chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
         self.chunks_where(schema, |_| true)
     }
 
     /// Those of them for which `is_wanted` holds.
     pub(crate) fn chunks_where(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         is_wanted: impl Fn(&ChunkCoord) -> bool,
     ) -> Result<Vec<ChunkCoord>, QueryError> {
         let allowed = self.allowed()?;
@@ -241,10 +236,7 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// What is read of chunks.
-    pub(crate) async fn schema(
-        &self,
-        with_fragments: bool,
-    ) -> Result<Option<Schema<F::Array>>, QueryError> {
+    pub(crate) async fn schema(&self, with_fragments: bool) -> Result<Option<Schema>, QueryError> {
         let schema = self.session.schema(&self.level, &self.read, with_fragments);
         schema.await
     }
@@ -257,7 +249,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Reads chunks; those that are kept and wanted whole are not read again.
     pub(crate) async fn read_chunks(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         mut wishes: Vec<Wish>,
         ledger: &Ledger,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
@@ -285,7 +277,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// The same for links.
     pub(crate) async fn read_links(
         &self,
-        set: &LinkSet<F::Array>,
+        set: &LinkSet,
         cells: &[usize],
         ledger: &Ledger,
     ) -> Result<Vec<LinkRecords>, QueryError> {
@@ -314,7 +306,7 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// What vertices of an answer are put together in.
-    pub(crate) fn vertices(&self, schema: &Schema<F::Array>, objects: bool) -> VertexBuilder {
+    pub(crate) fn vertices(&self, schema: &Schema, objects: bool) -> VertexBuilder {
         let builder = VertexBuilder::new(schema, &self.shown, objects);
         match self.query.drill {
             Some(_) => builder.with_origins(),
@@ -473,9 +465,9 @@ pub(crate) struct VertexFilter<'p> {
 
 impl VertexFilter<'_> {
     /// Which of these vertices of a chunk it holds for.
-    pub(crate) fn holds<A: zvf_model::fetch::CellSource>(
+    pub(crate) fn holds(
         &self,
-        schema: &Schema<A>,
+        schema: &Schema,
         chunk: &Chunk,
         entries: &[Entry],
         owners: &Owners,

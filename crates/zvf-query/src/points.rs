@@ -5,11 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_model::{
-    fetch::{Fetch, FetchProblem},
-    grid::ChunkCoord,
-    key::Key,
-    level::LevelId,
-    root::GeometryKind,
+    fetch::FetchProblem, grid::ChunkCoord, key::Key, level::LevelId, root::GeometryKind,
 };
 
 use crate::{
@@ -60,7 +56,7 @@ pub(crate) fn portions(
     })
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Vertices in the region for which the filter holds. One round trip, two
     /// where fragments tell which rows to read; more only when the vertices do not
     /// fit into memory at once.
@@ -166,7 +162,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Leaves the vertices that are selected by place and filter.
     pub(crate) fn retain_selected(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         chunk: &Chunk,
         vertices: &mut Runs,
         filter: &VertexFilter<'_>,
@@ -191,7 +187,7 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// Which rows in memory are in the region; `None` when there is no region.
-    pub(crate) fn inside(&self, schema: &Schema<F::Array>, chunk: &Chunk) -> Option<Vec<bool>> {
+    pub(crate) fn inside(&self, schema: &Schema, chunk: &Chunk) -> Option<Vec<bool>> {
         let area = self.area.as_ref()?;
         let rows = usize::try_from(chunk.held.rows()).unwrap_or(usize::MAX);
         let mut inside = vec![false; rows];
@@ -217,7 +213,7 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// How many chunks to read at once, so that they take about so many bytes.
-    pub(crate) fn group_size(&self, schema: &Schema<F::Array>, chunks: usize, bytes: u64) -> usize {
+    pub(crate) fn group_size(&self, schema: &Schema, chunks: usize, bytes: u64) -> usize {
         let count = u64::try_from(chunks).unwrap_or(u64::MAX).max(1);
         let Some(vertices) = self.level.metadata.vertex_count.filter(|count| *count > 0) else {
             return CHUNKS_AT_ONCE;
@@ -241,12 +237,7 @@ impl<F: Fetch> Plan<'_, F> {
 
     /// How many vertices a piece of the answer may have when all of the level is given,
     /// by what some of its chunks have. A guess: metadata can say what they like.
-    pub(crate) fn expected(
-        &self,
-        schema: &Schema<F::Array>,
-        some: &[Option<Chunk>],
-        chunks: usize,
-    ) -> usize {
+    pub(crate) fn expected(&self, schema: &Schema, some: &[Option<Chunk>], chunks: usize) -> usize {
         let rows = some.iter().flatten().map(|chunk| chunk.held.rows());
         let rows = rows.fold(0, u64::saturating_add);
         let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
@@ -261,11 +252,11 @@ impl<F: Fetch> Plan<'_, F> {
     }
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Holds the chunks that manifests name against those with vertices.
     pub(crate) fn check_chunks(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         objects: Option<&Arc<Objects>>,
         ledger: &Ledger,
     ) -> Result<(), QueryError> {
@@ -321,7 +312,7 @@ impl<F: Fetch> Plan<'_, F> {
 
     /// The node of the object index.
     pub(crate) fn manifests(&self) -> Result<Key, QueryError> {
-        child(&Session::<F>::node_of(&self.level)?, "object_index")
+        child(&Session::node_of(&self.level)?, "object_index")
     }
 }
 
@@ -344,10 +335,10 @@ impl<'c> Groups<'c> {
     }
 
     /// The next group. One that does not fit is read in halves.
-    pub(crate) async fn read<F: Fetch>(
+    pub(crate) async fn read(
         &mut self,
-        plan: &Plan<'_, F>,
-        schema: &Schema<F::Array>,
+        plan: &Plan<'_>,
+        schema: &Schema,
         wish: &impl Fn(&ChunkCoord) -> Wish,
         ledger: &Ledger,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {

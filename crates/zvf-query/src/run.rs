@@ -3,7 +3,8 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeSet;
 
-use zvf_model::{fetch::Fetch, level::LevelId};
+use futures_util::future::BoxFuture;
+use zvf_model::level::LevelId;
 
 use crate::{
     answer::{Answer, Group, LevelUse, Missing},
@@ -49,24 +50,26 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// All that a query selects, in memory at once.
     ///
     /// # Errors
     ///
     /// [`QueryError`], also when the answer takes more memory than the store's
     /// budget: then ask for [`batches`](Self::batches).
-    pub async fn query(&self, query: &Query) -> Result<Answer, QueryError> {
-        let budget = self.fetch.budget();
-        let mut whole = Whole::default();
-        let mut take = |batch| whole.take(batch, budget);
-        let outcome = self.give(query, true, &mut take).await?;
-        let mut answer = whole.finish()?.unwrap_or_default();
-        answer.level = finest(&outcome.levels).unwrap_or(answer.level);
-        answer.levels = outcome.levels;
-        answer.missing = outcome.missing;
-        answer.notes = outcome.notes;
-        Ok(answer)
+    pub fn query<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<Answer, QueryError>> {
+        Box::pin(async move {
+            let budget = self.fetch.budget();
+            let mut whole = Whole::default();
+            let mut take = |batch| whole.take(batch, budget);
+            let outcome = self.give(query, true, &mut take).await?;
+            let mut answer = whole.finish()?.unwrap_or_default();
+            answer.level = finest(&outcome.levels).unwrap_or(answer.level);
+            answer.levels = outcome.levels;
+            answer.missing = outcome.missing;
+            answer.notes = outcome.notes;
+            Ok(answer)
+        })
     }
 
     /// Gives what a query selects piece by piece, so that little of it is in
@@ -91,17 +94,19 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// What a query selects, in one piece where nothing else is against it.
-    async fn give(
-        &self,
-        query: &Query,
+    fn give<'f>(
+        &'f self,
+        query: &'f Query,
         in_one: bool,
-        each: &mut (impl FnMut(Answer) -> ControlFlow<()> + Send),
-    ) -> Result<Outcome, QueryError> {
-        let outcome = self.ask(query, in_one, each).await;
-        match outcome {
-            Err(error) => Err(self.advised(query, error).await),
-            outcome => outcome,
-        }
+        each: &'f mut Emit<'_>,
+    ) -> BoxFuture<'f, Result<Outcome, QueryError>> {
+        Box::pin(async move {
+            let outcome = self.ask(query, in_one, each).await;
+            match outcome {
+                Err(error) => Err(self.advised(query, error).await),
+                outcome => outcome,
+            }
+        })
     }
 
     /// The error with what would have been there.
@@ -123,16 +128,14 @@ impl<F: Fetch> Session<'_, F> {
         &self,
         query: &Query,
         in_one: bool,
-        each: &mut (impl FnMut(Answer) -> ControlFlow<()> + Send),
+        each: &mut Emit<'_>,
     ) -> Result<Outcome, QueryError> {
         let ledger = Ledger::new(query.keep_going);
         let chosen = self.choose(query, &ledger).await?;
-        let mut each = each;
         let levels = match chosen.most {
             None => {
                 let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
-                self.draw(query, in_one, drawing, &ledger, &mut each)
-                    .await?
+                self.draw(query, in_one, drawing, &ledger, each).await?
             }
             Some(most) => {
                 let (kept, levels) = self
@@ -161,7 +164,7 @@ impl<F: Fetch> Session<'_, F> {
         in_one: bool,
         drawing: &[Part],
         ledger: &Ledger,
-        each: &mut (dyn FnMut(Answer) -> ControlFlow<()> + Send),
+        each: &mut Emit<'_>,
     ) -> Result<Vec<LevelUse>, QueryError> {
         let mut levels = Vec::with_capacity(drawing.len());
         let (mut first_row, mut left) = (0_u64, query.limit);
@@ -283,33 +286,35 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// [`QueryError`].
-    pub async fn count(&self, query: &Query) -> Result<Counts, QueryError> {
-        let mut counts = Counts::default();
-        let query = query.clone().columns(crate::query::Selection::none());
-        let mut objects = BTreeSet::new();
-        let mut any_objects = false;
-        let outcome = self.batches(&query, |batch| {
-            counts.level = batch.level;
-            let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-            let add = |sum: &mut u64, n: usize| *sum = sum.saturating_add(count(n));
-            add(&mut counts.vertices, batch.positions.len());
-            if let Some(parts) = &batch.parts {
-                add(counts.parts.get_or_insert(0), parts.objects.len());
-            }
-            if let Some(links) = &batch.links {
-                add(counts.links.get_or_insert(0), links.len());
-            }
-            any_objects |= batch.object_ids.is_some() || batch.parts.is_some();
-            objects.extend(batch.objects);
-            ControlFlow::Continue(())
-        });
-        let outcome = outcome.await?;
-        counts.objects = any_objects.then(|| u64::try_from(objects.len()).unwrap_or(u64::MAX));
-        counts.level = finest(&outcome.levels).unwrap_or(counts.level);
-        counts.levels = outcome.levels;
-        counts.missing = outcome.missing;
-        counts.notes = outcome.notes;
-        Ok(counts)
+    pub fn count<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<Counts, QueryError>> {
+        Box::pin(async move {
+            let mut counts = Counts::default();
+            let query = query.clone().columns(crate::query::Selection::none());
+            let mut objects = BTreeSet::new();
+            let mut any_objects = false;
+            let outcome = self.batches(&query, |batch| {
+                counts.level = batch.level;
+                let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+                let add = |sum: &mut u64, n: usize| *sum = sum.saturating_add(count(n));
+                add(&mut counts.vertices, batch.positions.len());
+                if let Some(parts) = &batch.parts {
+                    add(counts.parts.get_or_insert(0), parts.objects.len());
+                }
+                if let Some(links) = &batch.links {
+                    add(counts.links.get_or_insert(0), links.len());
+                }
+                any_objects |= batch.object_ids.is_some() || batch.parts.is_some();
+                objects.extend(batch.objects);
+                ControlFlow::Continue(())
+            });
+            let outcome = outcome.await?;
+            counts.objects = any_objects.then(|| u64::try_from(objects.len()).unwrap_or(u64::MAX));
+            counts.level = finest(&outcome.levels).unwrap_or(counts.level);
+            counts.levels = outcome.levels;
+            counts.missing = outcome.missing;
+            counts.notes = outcome.notes;
+            Ok(counts)
+        })
     }
 }
 
@@ -357,7 +362,7 @@ fn finest(levels: &[LevelUse]) -> Option<LevelId> {
     levels.iter().map(|level| level.level).min()
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     pub(crate) async fn run(&self, ledger: &Ledger, emit: &mut Emit<'_>) -> Result<(), QueryError> {
         if let Some(name) = &self.query.geometry {
             return self.further_geometry(name, ledger, emit).await;
@@ -400,7 +405,7 @@ impl<F: Fetch> Plan<'_, F> {
                 Some(group) => asked.push(group),
                 None => {
                     let (id, level) = (*id, self.level.id());
-                    let node = Session::<F>::node_of(&self.level)?;
+                    let node = Session::node_of(&self.level)?;
                     ledger.absent(&node, QueryError::NoGroup { id, level })?;
                 }
             }

@@ -6,7 +6,7 @@ use futures_util::future::{try_join, try_join_all};
 use zvf_format::numeric::Dtype;
 use zvf_model::{
     array::{CellAttribute, Fragments, VertexEncoding, Vertices},
-    fetch::{Fetch, FetchProblem},
+    fetch::FetchProblem,
     layout::{CrossChunkForm, Part},
 };
 
@@ -22,25 +22,25 @@ use crate::{
 
 /// What is read of each chunk.
 #[derive(Debug)]
-pub(crate) struct Schema<A> {
-    pub(crate) vertices: Arc<Family<A>>,
+pub(crate) struct Schema {
+    pub(crate) vertices: Arc<Family>,
     pub(crate) dtype: Dtype,
     pub(crate) axes: usize,
     /// `None` where a chunk is one fragment.
-    pub(crate) fragments: Option<Arc<Family<A>>>,
-    pub(crate) vertex: Vec<Attribute<A>>,
-    pub(crate) fragment: Vec<Attribute<A>>,
+    pub(crate) fragments: Option<Arc<Family>>,
+    pub(crate) vertex: Vec<Attribute>,
+    pub(crate) fragment: Vec<Attribute>,
 }
 
 /// An attribute whose values lie in cells.
 #[derive(Clone, Debug)]
-pub(crate) struct Attribute<A> {
+pub(crate) struct Attribute {
     pub(crate) name: String,
-    pub(crate) family: Arc<Family<A>>,
+    pub(crate) family: Arc<Family>,
     pub(crate) metadata: Arc<CellAttribute>,
 }
 
-impl<A> Schema<A> {
+impl Schema {
     /// The positions of a chunk as numbers.
     pub(crate) fn coordinates(&self, chunk: &Chunk) -> Coordinates {
         Coordinates::of(&chunk.positions, self.dtype, self.axes)
@@ -102,12 +102,12 @@ fn folder(scope: Scope) -> &'static str {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Names of the attributes of a scope, ascending. Takes a listing, and one
     /// more where links between chunks have attributes of their own.
     pub(crate) async fn attribute_names(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         scope: Scope,
     ) -> Result<Arc<Vec<String>>, QueryError> {
         let node = Self::node_of(level)?;
@@ -126,7 +126,7 @@ impl<F: Fetch> Session<'_, F> {
     /// not looked at: opening the attribute tells whether it is there.
     pub(crate) async fn names(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         selection: &Selection,
         scopes: &[Scope],
     ) -> Result<Names, QueryError> {
@@ -181,10 +181,10 @@ impl<F: Fetch> Session<'_, F> {
     /// One round trip when nothing of it is open yet.
     pub(crate) async fn schema(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         names: &Names,
         with_fragments: bool,
-    ) -> Result<Option<Schema<F::Array>>, QueryError> {
+    ) -> Result<Option<Schema>, QueryError> {
         let fragments = async {
             if !with_fragments {
                 return Ok(None);
@@ -226,11 +226,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// The error for a part that every level with vertices has.
-    fn absent_part(
-        &self,
-        level: &Level<F::Array>,
-        part: &Part<'_>,
-    ) -> Result<QueryError, QueryError> {
+    fn absent_part(&self, level: &Level, part: &Part<'_>) -> Result<QueryError, QueryError> {
         let key = self.layout.described_at(level.id(), part);
         let key = key.map_err(|source| QueryError::Name {
             name: level.id().to_string(),
@@ -245,7 +241,7 @@ impl<F: Fetch> Session<'_, F> {
     /// The error for an attribute that is not there. One that is listed lacks its
     /// metadata.
     pub(crate) fn absent_attribute(
-        level: &Level<F::Array>,
+        level: &Level,
         scope: Scope,
         name: &str,
     ) -> Result<QueryError, QueryError> {
@@ -263,10 +259,10 @@ impl<F: Fetch> Session<'_, F> {
     /// Opens attributes of vertices or fragments.
     async fn attributes(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         scope: Scope,
         names: &[String],
-    ) -> Result<Vec<Attribute<F::Array>>, QueryError> {
+    ) -> Result<Vec<Attribute>, QueryError> {
         let opened = names.iter().map(|name| async move {
             let part = match scope {
                 Scope::Fragment => Part::FragmentAttribute(name),

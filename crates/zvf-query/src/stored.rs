@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use zvf_format::numeric::Kind;
 use zvf_model::{
-    fetch::Fetch, grid::ChunkCoord, key::Key, layout::Part, level::LevelId, metadata::Attributes,
+    fetch::AnyArray, grid::ChunkCoord, key::Key, layout::Part, level::LevelId, metadata::Attributes,
 };
 
 use crate::{
@@ -15,19 +16,10 @@ use crate::{
 };
 
 /// A part of a level that has a cell for each chunk, opened.
-#[derive(Debug)]
-pub struct StoredPart<A> {
-    family: Arc<Family<A>>,
+#[derive(Clone, Debug)]
+pub struct StoredPart {
+    family: Arc<Family>,
     chunks: Vec<ChunkCoord>,
-}
-
-impl<A> Clone for StoredPart<A> {
-    fn clone(&self) -> Self {
-        Self {
-            family: Arc::clone(&self.family),
-            chunks: self.chunks.clone(),
-        }
-    }
 }
 
 /// What the cells of a padded array have room for: which rows are in use, the
@@ -40,7 +32,7 @@ pub struct PaddedRows {
     pub row: u64,
 }
 
-impl<A> StoredPart<A> {
+impl StoredPart {
     /// The node that describes it.
     pub fn node(&self) -> &Key {
         &self.family.node
@@ -52,7 +44,7 @@ impl<A> StoredPart<A> {
     }
 
     /// The array that has all cells; `None` where each chunk has one of its own.
-    pub fn array(&self) -> Option<&A> {
+    pub fn array(&self) -> Option<&AnyArray> {
         self.family.array()
     }
 
@@ -66,70 +58,7 @@ impl<A> StoredPart<A> {
     pub fn strays(&self) -> &[String] {
         &self.family.strays
     }
-}
 
-impl<F: Fetch> Session<'_, F> {
-    /// Opens a part that has a cell for each chunk; `None` when there is none. Two
-    /// round trips when it is asked for first.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError`] when the level is not there or the part cannot be opened.
-    pub async fn stored_part(
-        &self,
-        level: LevelId,
-        part: &Part<'_>,
-    ) -> Result<Option<StoredPart<F::Array>>, QueryError> {
-        let level = self.level(level).await?;
-        let Some(family) = self.family(&level, part).await? else {
-            return Ok(None);
-        };
-        let chunks = if let Some(chunks) = family.chunks() {
-            chunks
-        } else {
-            let fragments = self.family(&level, &Part::VertexFragments).await?;
-            let chunks = fragments.and_then(|fragments| fragments.chunks());
-            let chunks = chunks.unwrap_or_default().into_iter();
-            chunks.filter(|chunk| family.has(chunk)).collect()
-        };
-        Ok(Some(StoredPart { family, chunks }))
-    }
-
-    /// The payloads of these chunks, in this order: one round trip. Each fails
-    /// alone; an element of a padded array that was never written is empty.
-    pub async fn stored_cells(
-        &self,
-        part: &StoredPart<F::Array>,
-        chunks: &[ChunkCoord],
-    ) -> Vec<Result<Bytes, Damage>> {
-        let family = &part.family;
-        let mut wanted = Vec::with_capacity(chunks.len());
-        let places = chunks.iter().map(|chunk| {
-            wanted.push(family.wanted(chunk, None)?);
-            Some(wanted.len().saturating_sub(1))
-        });
-        let places: Vec<Option<usize>> = places.collect();
-        let mut answers = match wanted.is_empty() {
-            true => Vec::new(),
-            false => self.fetch.cells(&wanted).await,
-        };
-        let read = chunks.iter().zip(places).map(|(chunk, place)| {
-            // Each is asked for once.
-            let answer = place.and_then(|place| answers.get_mut(place));
-            let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
-            let fault = match answer {
-                Some(Ok(Some(cell))) => return Ok(cell.bytes),
-                Some(Ok(None)) if family.padded().is_some() => return Ok(Bytes::new()),
-                Some(Ok(None)) | None => Fault::MissingCell,
-                Some(Err(error)) => Fault::Fetch(error),
-            };
-            Err(Damage::in_chunk(&family.node, chunk, fault))
-        });
-        read.collect()
-    }
-}
-
-impl<A: zvf_model::fetch::CellSource> StoredPart<A> {
     /// What its cells have room for, when it is a padded array.
     pub fn padded(&self) -> Option<PaddedRows> {
         let padded = self.family.padded()?;
@@ -143,5 +72,70 @@ impl<A: zvf_model::fetch::CellSource> StoredPart<A> {
     /// What the numbers of a padded array are.
     pub fn padded_kind(&self) -> Option<Kind> {
         self.family.padded().map(|padded| padded.kind)
+    }
+}
+
+impl Session<'_> {
+    /// Opens a part that has a cell for each chunk; `None` when there is none. Two
+    /// round trips when it is asked for first.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when the level is not there or the part cannot be opened.
+    pub fn stored_part<'f>(
+        &'f self,
+        level: LevelId,
+        part: &'f Part<'_>,
+    ) -> BoxFuture<'f, Result<Option<StoredPart>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            let Some(family) = self.family(&level, part).await? else {
+                return Ok(None);
+            };
+            let chunks = if let Some(chunks) = family.chunks() {
+                chunks
+            } else {
+                let fragments = self.family(&level, &Part::VertexFragments).await?;
+                let chunks = fragments.and_then(|fragments| fragments.chunks());
+                let chunks = chunks.unwrap_or_default().into_iter();
+                chunks.filter(|chunk| family.has(chunk)).collect()
+            };
+            Ok(Some(StoredPart { family, chunks }))
+        })
+    }
+
+    /// The payloads of these chunks, in this order: one round trip. Each fails
+    /// alone; an element of a padded array that was never written is empty.
+    pub fn stored_cells<'f>(
+        &'f self,
+        part: &'f StoredPart,
+        chunks: &'f [ChunkCoord],
+    ) -> BoxFuture<'f, Vec<Result<Bytes, Damage>>> {
+        Box::pin(async move {
+            let family = &part.family;
+            let mut wanted = Vec::with_capacity(chunks.len());
+            let places = chunks.iter().map(|chunk| {
+                wanted.push(family.wanted(chunk, None)?);
+                Some(wanted.len().saturating_sub(1))
+            });
+            let places: Vec<Option<usize>> = places.collect();
+            let mut answers = match wanted.is_empty() {
+                true => Vec::new(),
+                false => self.fetch.cells(&wanted).await,
+            };
+            let read = chunks.iter().zip(places).map(|(chunk, place)| {
+                // Each is asked for once.
+                let answer = place.and_then(|place| answers.get_mut(place));
+                let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
+                let fault = match answer {
+                    Some(Ok(Some(cell))) => return Ok(cell.bytes),
+                    Some(Ok(None)) if family.padded().is_some() => return Ok(Bytes::new()),
+                    Some(Ok(None)) | None => Fault::MissingCell,
+                    Some(Err(error)) => Fault::Fetch(error),
+                };
+                Err(Damage::in_chunk(&family.node, chunk, fault))
+            });
+            read.collect()
+        })
     }
 }

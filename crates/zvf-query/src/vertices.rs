@@ -4,7 +4,7 @@ mod bulk;
 
 use core::ops::Range;
 
-use zvf_model::{fetch::CellSource, grid::ChunkCoord};
+use zvf_model::grid::ChunkCoord;
 
 use crate::{
     answer::{Answer, NO_OBJECT, Rows as AnswerRows, SEVERAL_OBJECTS},
@@ -294,12 +294,12 @@ pub(crate) struct VertexBuilder {
 
 impl VertexBuilder {
     /// For what of `schema` an answer shows.
-    pub(crate) fn new<A: CellSource>(schema: &Schema<A>, shown: &Names, objects: bool) -> Self {
+    pub(crate) fn new(schema: &Schema, shown: &Names, objects: bool) -> Self {
         let axes = u32::try_from(schema.axes).unwrap_or(1);
-        let builders = |attributes: &[crate::schema::Attribute<A>], names: &[String]| {
+        let builders = |attributes: &[crate::schema::Attribute], names: &[String]| {
             let attributes = attributes.iter().enumerate();
             let shown = attributes.filter(|(_, attribute)| names.contains(&attribute.name));
-            let builder = |(at, attribute): (usize, &crate::schema::Attribute<A>)| {
+            let builder = |(at, attribute): (usize, &crate::schema::Attribute)| {
                 let builder = ColumnBuilder::new(&attribute.name, &attribute.metadata);
                 (at, builder)
             };
@@ -359,9 +359,9 @@ impl VertexBuilder {
     }
 
     /// Appends vertices of a chunk.
-    pub(crate) fn push<A: CellSource>(
+    pub(crate) fn push(
         &mut self,
-        schema: &Schema<A>,
+        schema: &Schema,
         chunk: &Chunk,
         vertices: &Runs,
         object: impl Fn(u32) -> i64,
@@ -418,9 +418,9 @@ impl VertexBuilder {
 
     /// Takes runs of loaded chunks, each with the number of its chunk, when there is
     /// nothing yet: numbers on all cores.
-    pub(crate) fn take<A: CellSource>(
+    pub(crate) fn take(
         &mut self,
-        schema: &Schema<A>,
+        schema: &Schema,
         runs: &[(u32, Run)],
         loaded: &Loaded,
         ledger: &Ledger,

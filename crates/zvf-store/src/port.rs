@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::try_join_all;
 use serde_json::Value;
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
     key::Key,
     node_copy::Known,
     zarr::{Array, Node},
@@ -136,6 +136,13 @@ impl Fetch for CellReader {
 }
 
 impl CellReader {
+    /// This reader as plans take it.
+    // Inlined, it would have all it reads with compiled in the crate of who calls it.
+    #[inline(never)]
+    pub fn port(&self) -> Port<'_> {
+        Port::new(self)
+    }
+
     /// The nodes at these places.
     async fn read_nodes(&self, reads: Vec<Read>) -> Result<Vec<Option<Node>>, FetchError> {
         let answers = match reads.is_empty() {

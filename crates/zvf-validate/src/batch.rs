@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use zvf_model::{
-    fetch::{Fetch, FetchError, FetchProblem},
+    fetch::{FetchError, FetchProblem},
     grid::ChunkCoord,
 };
 
@@ -41,9 +41,9 @@ impl Cell {
 
 /// Reads the cells of all `parts` for each of `chunks`, and hands them out chunk by
 /// chunk in the order of `parts`. What cannot be read is found here.
-pub(crate) async fn each_chunk<F: Fetch>(
-    context: &Context<'_, F>,
-    parts: &[&Cells<F::Array>],
+pub(crate) async fn each_chunk(
+    context: &Context<'_>,
+    parts: &[&Cells],
     chunks: &[ChunkCoord],
     mut each: impl FnMut(&ChunkCoord, &[Cell]) + Send,
 ) {
@@ -78,9 +78,9 @@ pub(crate) async fn each_chunk<F: Fetch>(
     }
 }
 
-fn take<F: Fetch>(
-    context: &Context<'_, F>,
-    part: &Cells<F::Array>,
+fn take(
+    context: &Context<'_>,
+    part: &Cells,
     chunk: &ChunkCoord,
     answer: Result<Option<zvf_model::fetch::Fetched>, FetchError>,
 ) -> Cell {
@@ -114,11 +114,7 @@ pub(crate) fn rule_of(error: &FetchError) -> &'static Rule {
 }
 
 /// How many chunks are read at once: one at least.
-fn batch_len<F: Fetch>(
-    context: &Context<'_, F>,
-    parts: &[&Cells<F::Array>],
-    chunks: &[ChunkCoord],
-) -> usize {
+fn batch_len(context: &Context<'_>, parts: &[&Cells], chunks: &[ChunkCoord]) -> usize {
     let most = context.options.batch_bytes;
     let mut bytes = 0_u64;
     let mut len = 0_usize;

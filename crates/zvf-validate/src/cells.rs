@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 use zvf_model::{
     array::{Padded, SHARD_PREFIX, ShardIndex},
-    fetch::{CellOf, CellSource, Fetch, Wanted},
+    fetch::{AnyArray, CellOf, Wanted},
     grid::{ChunkCoord, Grid},
     key::Key,
     layout::ChunkForm,
@@ -21,19 +21,19 @@ use crate::{context::Context, finding::Fix, rule::Rule, rules::consistency as ru
 
 /// A part whose cells can be asked for.
 #[derive(Debug)]
-pub(crate) struct Cells<A> {
+pub(crate) struct Cells {
     /// The node that describes it.
     pub(crate) key: Key,
     pub(crate) attributes: Attributes,
-    pub(crate) form: Form<A>,
+    pub(crate) form: Form,
 }
 
 /// Where the cells are.
 #[derive(Debug)]
-pub(crate) enum Form<A> {
+pub(crate) enum Form {
     /// Elements of one array of byte strings.
     Elements {
-        array: A,
+        array: AnyArray,
         grid: Grid,
         /// What the array lists.
         listed: BTreeSet<ChunkCoord>,
@@ -41,25 +41,25 @@ pub(crate) enum Form<A> {
         stored: Option<BTreeMap<ChunkCoord, u64>>,
     },
     /// Parts of one array of numbers.
-    Padded { array: A, padded: Padded },
+    Padded { array: AnyArray, padded: Padded },
     /// An array each, or a part of a shard of old.
-    Children(BTreeMap<ChunkCoord, Child<A>>),
+    Children(BTreeMap<ChunkCoord, Child>),
 }
 
 /// A cell that is not an element.
 #[derive(Debug)]
-pub(crate) enum Child<A> {
+pub(crate) enum Child {
     /// An array of its own, of so many bytes as stored.
     Own(Key, u64),
     /// A part of a shard.
-    Span(A, Range<u64>),
+    Span(AnyArray, Range<u64>),
 }
 
-impl<A: CellSource> Cells<A> {
+impl Cells {
     /// Opens the part at `key`, with chunk keys of `arity` numbers. `None` when it
     /// is not there, or cannot be opened, which is found then.
-    pub(crate) fn open<F: Fetch<Array = A>>(
-        context: &Context<'_, F>,
+    pub(crate) fn open(
+        context: &Context<'_>,
         tree: &Tree,
         key: &Key,
         form: ChunkForm,
@@ -123,7 +123,7 @@ impl<A: CellSource> Cells<A> {
     }
 
     /// How to ask for a cell; `None` when the part says that it has none.
-    pub(crate) fn wanted(&self, chunk: &ChunkCoord) -> Option<Wanted<A>> {
+    pub(crate) fn wanted(&self, chunk: &ChunkCoord) -> Option<Wanted<AnyArray>> {
         let (cell, part) = match &self.form {
             Form::Elements {
                 array,
@@ -153,7 +153,7 @@ impl<A: CellSource> Cells<A> {
     }
 }
 
-fn open_array<F: Fetch>(context: &Context<'_, F>, key: &Key, array: &Array) -> Option<F::Array> {
+fn open_array(context: &Context<'_>, key: &Key, array: &Array) -> Option<AnyArray> {
     match context.fetch.array(key, Arc::new(array.clone())) {
         Ok(array) => Some(array),
         Err(error) => {
@@ -164,12 +164,7 @@ fn open_array<F: Fetch>(context: &Context<'_, F>, key: &Key, array: &Array) -> O
     }
 }
 
-fn padded<F: Fetch>(
-    context: &Context<'_, F>,
-    key: &Key,
-    array: &Array,
-    arity: usize,
-) -> Option<Form<F::Array>> {
+fn padded(context: &Context<'_>, key: &Key, array: &Array, arity: usize) -> Option<Form> {
     match Padded::parse(key, array, arity) {
         Ok(padded) => {
             let array = open_array(context, key, array)?;
@@ -182,13 +177,13 @@ fn padded<F: Fetch>(
     }
 }
 
-fn elements<F: Fetch>(
-    context: &Context<'_, F>,
+fn elements(
+    context: &Context<'_>,
     tree: &Tree,
     key: &Key,
     array: &Array,
     arity: usize,
-) -> Option<Form<F::Array>> {
+) -> Option<Form> {
     let strings = matches!(array.data_type, DataType::VariableBytes);
     if !strings || !array.decoded_shape().iter().all(|extent| *extent == 1) {
         let message = "not an array of one byte string a chunk";
@@ -244,8 +239,8 @@ pub(crate) fn grid(array: &Array, arity: usize) -> Result<Grid, String> {
 }
 
 /// The chunks that an array lists; items that name none are found.
-fn listed<F: Fetch>(
-    context: &Context<'_, F>,
+fn listed(
+    context: &Context<'_>,
     key: &Key,
     array: &Array,
     (grid, arity): (&Grid, usize),
@@ -320,12 +315,12 @@ pub(crate) fn cell_of_file(key: &Key, array: &Array, file: &str) -> Option<Vec<u
     (named.as_str() == file).then_some(index)
 }
 
-fn children<F: Fetch>(
-    context: &Context<'_, F>,
+fn children(
+    context: &Context<'_>,
     tree: &Tree,
     key: &Key,
     arity: usize,
-) -> BTreeMap<ChunkCoord, Child<F::Array>> {
+) -> BTreeMap<ChunkCoord, Child> {
     let mut children = BTreeMap::new();
     let mut shards = Vec::new();
     for name in tree.folders(key) {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
-    fetch::Fetch,
     grid::ChunkCoord,
     key::Key,
     level::{LevelId, LevelMetadata},
@@ -112,7 +111,7 @@ pub(crate) struct ChunkCounts {
 }
 
 /// Checks every cell of every level.
-pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) -> Counted {
+pub(crate) async fn check(context: &Context<'_>, store: &Store) -> Counted {
     let mut counted = Counted::default();
     let Some(root) = &store.root else {
         let message = "the root's metadata cannot be used";

@@ -5,7 +5,7 @@
 )]
 
 use serde_json::Value;
-use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key};
+use zvf_model::{fetch::Port, grid::ChunkCoord, key::Key};
 
 use crate::{
     Options,
@@ -15,14 +15,14 @@ use crate::{
 
 /// Reads, and writes down what is found.
 #[derive(Debug)]
-pub(crate) struct Context<'a, F: Fetch> {
-    pub(crate) fetch: &'a F,
+pub(crate) struct Context<'a> {
+    pub(crate) fetch: Port<'a>,
     pub(crate) options: &'a Options,
     findings: Findings,
 }
 
-impl<'a, F: Fetch> Context<'a, F> {
-    pub(crate) fn new(fetch: &'a F, options: &'a Options) -> Self {
+impl<'a> Context<'a> {
+    pub(crate) fn new(fetch: Port<'a>, options: &'a Options) -> Self {
         Self {
             fetch,
             options,

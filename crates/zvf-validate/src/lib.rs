@@ -1,6 +1,6 @@
 //! Whether a Zarr Vectors store can be trusted.
 //!
-//! [`validate`] reads a store through the port of plans, [`Fetch`], and reports every
+//! [`validate`] reads a store through the port of plans, [`Port`], and reports every
 //! rule that does not hold, with a code that never changes. `zvf::validate` puts it
 //! over a real store; `docs/rules.md` lists the [rules].
 //!
@@ -32,7 +32,8 @@ mod store;
 mod structure;
 mod tree;
 
-use zvf_model::fetch::Fetch;
+use futures_util::future::BoxFuture;
+use zvf_model::fetch::Port;
 
 pub use finding::{Finding, Fix, Report};
 pub use rule::{Depth, Mend, Rule, Severity};
@@ -62,13 +63,15 @@ impl Default for Options {
 
 /// Checks the store behind `fetch`. `zvf::validate` puts it over a real store, and has an
 /// example that runs.
-pub async fn validate<F: Fetch>(fetch: &F, options: &Options) -> Report {
-    let context = Context::new(fetch, options);
-    check(&context).await;
-    context.finish()
+pub fn validate<'f>(fetch: Port<'f>, options: &'f Options) -> BoxFuture<'f, Report> {
+    Box::pin(async move {
+        let context = Context::new(fetch, options);
+        check(&context).await;
+        context.finish()
+    })
 }
 
-async fn check<F: Fetch>(context: &Context<'_, F>) {
+async fn check(context: &Context<'_>) {
     let depth = context.options.depth;
     let store = structure::check(context).await;
     if depth < Depth::Metadata {
@@ -89,7 +92,7 @@ async fn check<F: Fetch>(context: &Context<'_, F>) {
 }
 
 /// Nothing of the depths after the first could be looked at.
-fn not_run<F: Fetch>(context: &Context<'_, F>, depth: Depth) {
+fn not_run(context: &Context<'_>, depth: Depth) {
     let root = zvf_model::key::Key::root();
     let rules = [
         &rules::metadata::NOT_RUN,

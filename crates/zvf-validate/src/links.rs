@@ -35,7 +35,7 @@ pub(crate) use records::{Record, each_record};
 
 /// Links of one delta that are stored alike.
 #[derive(Debug)]
-pub(crate) struct LinkPart<A> {
+pub(crate) struct LinkPart {
     /// The node that describes them.
     pub(crate) key: Key,
     /// The node with the policy.
@@ -45,16 +45,16 @@ pub(crate) struct LinkPart<A> {
     pub(crate) is_inside: bool,
     /// The last name of the path, of 0.9.
     pub(crate) segment: Option<String>,
-    pub(crate) cells: LinkCells<A>,
+    pub(crate) cells: LinkCells,
     form: CellForm,
     ends: Ends,
 }
 
 /// Where the cells are.
 #[derive(Debug)]
-pub(crate) enum LinkCells<A> {
+pub(crate) enum LinkCells {
     /// One for each chunk or tuple of chunks.
-    Each(Cells<A>),
+    Each(Cells),
     /// One array with everything.
     Table(Key),
 }
@@ -89,15 +89,15 @@ enum Ends {
 
 /// The parts of one delta.
 #[derive(Debug)]
-pub(crate) struct LinkParts<A> {
+pub(crate) struct LinkParts {
     /// The nodes with policies, and what they say.
     pub(crate) families: Vec<(Key, LinkFamily)>,
-    pub(crate) parts: Vec<LinkPart<A>>,
+    pub(crate) parts: Vec<LinkPart>,
     /// Whether these are all there are: what cannot be opened was found.
     pub(crate) is_whole: bool,
 }
 
-impl<A> LinkPart<A> {
+impl LinkPart {
     /// Ends of a link.
     pub(crate) fn width(&self) -> LinkWidth {
         self.family.width

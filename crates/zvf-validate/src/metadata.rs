@@ -1,7 +1,6 @@
 //! L2: what nodes say.
 
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     zarr::{Array, Node},
 };
@@ -29,7 +28,7 @@ mod tables;
 mod tags;
 
 /// Checks every field of every node. No I/O.
-pub(crate) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+pub(crate) fn check(context: &Context<'_>, store: &Store) {
     root::check(context, store);
     level::check(context, store);
     node_copy::check(context, store);
@@ -56,15 +55,15 @@ fn key_of(path: &str) -> Result<Key, zvf_model::key::KeyError> {
 }
 
 /// One node, and where it is.
-struct Look<'a, 'c, F: Fetch> {
-    context: &'a Context<'c, F>,
+struct Look<'a, 'c> {
+    context: &'a Context<'c>,
     store: &'a Store,
     level: Option<&'a Level>,
     key: &'a Key,
     node: &'a Node,
 }
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     fn node(&self, place: Place<'_>) {
         if let Node::Array(array) = self.node {
             self.array(place, array);

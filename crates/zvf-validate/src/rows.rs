@@ -8,7 +8,7 @@ use zvf_format::{
     vlen::VlenFrame,
 };
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, Wanted},
+    fetch::{AnyArray, CellOf, Wanted},
     key::Key,
     zarr::{Array, Codec, DataType},
 };
@@ -26,9 +26,9 @@ const UNKNOWN: u64 = 64 << 10;
 
 /// An array whose first axis counts rows, read cell by cell.
 #[derive(Debug)]
-pub(crate) struct Rows<A> {
+pub(crate) struct Rows {
     pub(crate) key: Key,
-    array: A,
+    array: AnyArray,
     pub(crate) row: Row,
     pub(crate) len: u64,
     /// Elements of a row: 1 of items.
@@ -60,14 +60,10 @@ pub(crate) struct RowCell<'a> {
     pub(crate) cell: &'a Cell,
 }
 
-impl<A: CellSource> Rows<A> {
+impl Rows {
     /// Opens the array at `key`. `None` when there is none, or when it cannot be
     /// opened, which is found then.
-    pub(crate) fn open<F: Fetch<Array = A>>(
-        context: &Context<'_, F>,
-        tree: &Tree,
-        key: &Key,
-    ) -> Option<Self> {
+    pub(crate) fn open(context: &Context<'_>, tree: &Tree, key: &Key) -> Option<Self> {
         if !tree.exists(key) {
             return None;
         }
@@ -125,9 +121,9 @@ impl<A: CellSource> Rows<A> {
 
     /// Reads all cells in order of their rows, some at a time. What cannot be read
     /// is found here. Cells without an object are told too.
-    pub(crate) async fn each_cell<F: Fetch<Array = A>>(
+    pub(crate) async fn each_cell(
         &self,
-        context: &Context<'_, F>,
+        context: &Context<'_>,
         mut each: impl FnMut(RowCell<'_>) + Send,
     ) {
         let cells = self.len.div_ceil(self.per_cell);
@@ -196,9 +192,9 @@ impl<A: CellSource> Rows<A> {
     }
 
     /// A cell that has the size it must have.
-    fn checked_cell<F: Fetch<Array = A>>(
+    fn checked_cell(
         &self,
-        context: &Context<'_, F>,
+        context: &Context<'_>,
         place: impl Fn() -> String,
         bytes: Bytes,
     ) -> Cell {
@@ -258,10 +254,7 @@ impl<A: CellSource> Rows<A> {
 
     /// All bytes of an array of bytes; `None` when some cannot be read, which is
     /// found then, or when they are more than may be held.
-    pub(crate) async fn all_bytes<F: Fetch<Array = A>>(
-        &self,
-        context: &Context<'_, F>,
-    ) -> Option<Vec<u8>> {
+    pub(crate) async fn all_bytes(&self, context: &Context<'_>) -> Option<Vec<u8>> {
         let size = self.row_size().saturating_mul(self.len);
         let budget = context.fetch.budget();
         if size > budget {

@@ -11,7 +11,6 @@ mod trees;
 
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     layout::{CrossChunkForm, Part},
     level::LevelId,
@@ -26,7 +25,7 @@ use crate::{
 };
 
 /// Checks conventions of every kind of geometry.
-pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, counted: &Counted) {
+pub(crate) async fn check(context: &Context<'_>, store: &Store, counted: &Counted) {
     let Some(root) = &store.root else {
         let message = "the root's metadata cannot be used";
         return context.find(&rules::NOT_RUN, &Key::root(), message);
@@ -71,15 +70,15 @@ pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, cou
 }
 
 /// A level, and what was counted in it.
-struct View<'a, 'c, F: Fetch> {
-    context: &'a Context<'c, F>,
+struct View<'a, 'c> {
+    context: &'a Context<'c>,
     /// For reading what was read before.
-    aside: Context<'c, F>,
+    aside: Context<'c>,
     scope: Scope<'a>,
     counts: &'a LevelCounts,
 }
 
-impl<F: Fetch> View<'_, '_, F> {
+impl View<'_, '_> {
     /// Whether memory for so many bytes is allowed; that it is not is found.
     fn fits(&self, what: &str, bytes: u64) -> bool {
         let budget = self.context.fetch.budget();

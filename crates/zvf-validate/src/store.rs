@@ -1,7 +1,6 @@
 //! A store whose nodes are read.
 
 use zvf_model::{
-    fetch::Fetch,
     generation::Detection,
     key::Key,
     layout::{Layout, Part},
@@ -64,8 +63,8 @@ impl Store {
 
 impl Level {
     /// Opens a level from its node, which may be absent.
-    pub(crate) fn new<F: Fetch>(
-        context: &Context<'_, F>,
+    pub(crate) fn new(
+        context: &Context<'_>,
         tree: &Tree,
         id: LevelId,
         key: Key,

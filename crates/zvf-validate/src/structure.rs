@@ -1,7 +1,6 @@
 //! L1: which nodes there are.
 
 use zvf_model::{
-    fetch::Fetch,
     generation::{Evidence, FamilyForm, NodeForm},
     key::Key,
     layout::{ChunkForm, Layout, LinkForm},
@@ -36,7 +35,7 @@ const FAMILIES: [(&str, usize); 9] = [
 
 /// Reads all nodes and tells what the store is. `None` when nothing more can be
 /// said of it.
-pub(crate) async fn check<F: Fetch>(context: &Context<'_, F>) -> Option<Store> {
+pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
     let mut tree = Tree::list(context).await?;
     let root = Key::root();
     if !tree.has_file(&root) {
@@ -115,7 +114,7 @@ fn is_foreign(path: &str) -> bool {
 }
 
 /// Headers of files that the store was made from are attributes of groups.
-fn check_headers<F: Fetch>(context: &Context<'_, F>, tree: &Tree) {
+fn check_headers(context: &Context<'_>, tree: &Tree) {
     let Ok(folder) = Key::parse("headers") else {
         return;
     };

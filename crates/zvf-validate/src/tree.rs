@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use zvf_model::{
-    fetch::{Fetch, FetchProblem},
+    fetch::FetchProblem,
     key::Key,
     zarr::{Array, Node},
 };
@@ -33,7 +33,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// Lists the store. `None` when that is not possible, which is found then.
-    pub(crate) async fn list<F: Fetch>(context: &Context<'_, F>) -> Option<Self> {
+    pub(crate) async fn list(context: &Context<'_>) -> Option<Self> {
         let root = Key::root();
         match context.fetch.files(&root).await {
             Ok(files) => Some(Self {
@@ -48,7 +48,7 @@ impl Tree {
     }
 
     /// Reads the nodes at `keys`, those that cannot be read one for one found.
-    pub(crate) async fn read<F: Fetch>(&mut self, context: &Context<'_, F>, keys: &[Key]) {
+    pub(crate) async fn read(&mut self, context: &Context<'_>, keys: &[Key]) {
         let mut open: Vec<&[Key]> = keys.chunks(BATCH).collect();
         while let Some(batch) = open.pop() {
             match (context.fetch.nodes(batch).await, batch) {

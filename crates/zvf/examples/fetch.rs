@@ -11,7 +11,7 @@ use std::{env, error::Error, sync::Arc};
 use zvf::{
     Dataset, Query,
     model::{
-        fetch::{Fetch, FetchError, Fetched, Wanted},
+        fetch::{Fetch, FetchError, Fetched, Port, Wanted},
         key::Key,
         zarr::{Array, Node},
     },
@@ -54,8 +54,9 @@ impl Fetch for Telling {
 async fn main() -> Result<(), Box<dyn Error>> {
     let address = env::args().nth(1).ok_or("give the address of a store")?;
     let dataset = Dataset::open(&address).await?;
+    let telling = Telling(CellReader::new(dataset.store().clone()));
     let session = Session {
-        fetch: &Telling(CellReader::new(dataset.store().clone())),
+        fetch: Port::new(&telling),
         layout: dataset.layout(),
         root: dataset.root(),
         levels: &Levels::default(),

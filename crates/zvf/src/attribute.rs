@@ -22,7 +22,7 @@ use zvf_model::{
     zarr::Node,
 };
 use zvf_query::StoredPart;
-use zvf_store::{CellArray, OpenOptions, Transaction};
+use zvf_store::{OpenOptions, Transaction};
 
 pub use object::Reduction;
 
@@ -303,7 +303,7 @@ impl Place {
 async fn raw_vertices(
     dataset: &Dataset,
     spec: &AttributeSpec,
-) -> Result<(StoredPart<CellArray>, Dtype), Error> {
+) -> Result<(StoredPart, Dtype), Error> {
     let session = dataset.session();
     let part = session.stored_part(LevelId::FULL, &Part::Vertices).await?;
     let part = part.ok_or_else(|| spec.refused("the store has no vertices"))?;

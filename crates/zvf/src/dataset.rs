@@ -13,7 +13,7 @@ use zvf_model::{
     root::RootMetadata,
 };
 use zvf_query::{Levels, Session};
-use zvf_store::{CellArray, CellReader, OpenOptions, Store};
+use zvf_store::{CellReader, OpenOptions, Store};
 
 use crate::{
     doubt::Doubt,
@@ -39,7 +39,7 @@ pub struct Dataset {
     detection: Detection,
     ids: Vec<LevelId>,
     is_surveyed: bool,
-    levels: Arc<Levels<CellArray>>,
+    levels: Arc<Levels>,
 }
 
 impl Dataset {
@@ -195,10 +195,10 @@ impl Dataset {
     /// Over the network nodes may be of the copy in the root, which
     /// [`settle`](Self::settle) compares with what is there; queries do so by
     /// themselves.
-    pub fn session(&self) -> Session<'_, CellReader> {
-        let (fetch, levels) = self.reading();
+    pub fn session(&self) -> Session<'_> {
+        let (cells, levels) = self.reading();
         Session {
-            fetch,
+            fetch: cells.port(),
             layout: self.layout(),
             root: &self.root,
             levels,
@@ -206,7 +206,7 @@ impl Dataset {
     }
 
     /// What is read with, and what was.
-    fn reading(&self) -> (&CellReader, &Levels<CellArray>) {
+    fn reading(&self) -> (&CellReader, &Levels) {
         match self.copy.as_deref() {
             Some(copy) if copy.is_refuted() => (&copy.cells, &copy.levels),
             _ => (&self.cells, &self.levels),

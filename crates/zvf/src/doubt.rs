@@ -11,7 +11,7 @@ use futures_util::lock::Mutex;
 use serde_json::Value;
 use zvf_model::{key::Key, level::LevelId, node_copy::Known};
 use zvf_query::Levels;
-use zvf_store::{CellArray, CellReader, Read, Store};
+use zvf_store::{CellReader, Read, Store};
 
 use crate::{error::Error, nodes, opening};
 
@@ -27,7 +27,7 @@ pub(crate) struct Doubt {
     expected: Vec<(Key, Option<Value>)>,
     settling: Mutex<()>,
     pub(crate) cells: CellReader,
-    pub(crate) levels: Levels<CellArray>,
+    pub(crate) levels: Levels,
 }
 
 impl Doubt {

@@ -18,7 +18,7 @@ use zvf_build::{
 };
 use zvf_model::{fetch::FetchProblem, generation::Generation, key::Key, level::LevelId};
 use zvf_query::{Damage, Fault, QueryError, Session};
-use zvf_store::{CellReader, CreateError, OpenOptions, Store};
+use zvf_store::{CreateError, OpenOptions, Store};
 
 use crate::{
     dataset::Dataset,
@@ -231,7 +231,7 @@ impl<'a> Migration<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self) -> Session<'_, CellReader> {
+    fn session(&self) -> Session<'_> {
         self.source.session()
     }
 

@@ -15,7 +15,7 @@ use zvf_model::{
     zarr::{DataType, Node},
 };
 use zvf_query::Levels;
-use zvf_store::{CellArray, ListError, Read, Store};
+use zvf_store::{ListError, Read, Store};
 
 use crate::{error::Error, evidence, nodes};
 
@@ -29,7 +29,7 @@ pub(crate) struct Opened {
     /// Whether the store was looked at, not only asked: see [`survey`].
     pub(crate) is_surveyed: bool,
     /// With the first level, and its vertices where they were read.
-    pub(crate) levels: Levels<CellArray>,
+    pub(crate) levels: Levels,
 }
 
 /// Opens a store. Of 0.9 that are three requests in two rounds, or one where the root

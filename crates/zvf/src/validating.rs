@@ -55,6 +55,7 @@ pub fn validate_store(store: Store, options: &Options) -> BoxFuture<'_, Result<R
             Some(bytes) => store.follow(&bytes).await?,
             None => store,
         };
-        Ok(zvf_validate::validate(&CellReader::new(store), options).await)
+        let cells = CellReader::new(store);
+        Ok(zvf_validate::validate(cells.port(), options).await)
     })
 }

@@ -18,6 +18,7 @@ mod hostile;
 mod key;
 mod layout;
 mod node_copy;
+mod port;
 mod root;
 mod store;
 mod zarr;

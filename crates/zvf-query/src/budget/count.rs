@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf_model::{
-    fetch::{Fetch, Fetched},
-    grid::ChunkCoord,
-    level::LevelId,
-};
+use zvf_model::{fetch::Fetched, grid::ChunkCoord, level::LevelId};
 
 use crate::{
     error::{Damage, Fault, QueryError},
@@ -70,7 +66,7 @@ impl Counts {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Counts what a query looks at in a level. One round trip for the indexes of
     /// chunks that were not counted before, and what manifests take.
     pub(super) async fn counts(
@@ -144,8 +140,8 @@ impl<F: Fetch> Session<'_, F> {
 }
 
 /// Rows of fragments of a chunk, as often as they are named.
-fn rows<A>(
-    family: &Family<A>,
+fn rows(
+    family: &Family,
     chunk: &ChunkCoord,
     fragments: Option<&[u32]>,
     answer: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
@@ -172,7 +168,7 @@ fn rows<A>(
     lens.sum()
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Pieces of the objects that are selected, where the region may take something
     /// of them.
     async fn pieces_by_chunk(&self, ledger: &Ledger) -> Result<Wanted, QueryError> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf_model::{fetch::Fetch, grid::ChunkCoord, level::LevelId, root::RootMetadata};
+use zvf_model::{grid::ChunkCoord, level::LevelId, root::RootMetadata};
 
 use super::{
     Counted,
@@ -29,7 +29,7 @@ pub(super) struct Regions<'c> {
     counted: &'c Counted,
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// The least regions that chunks of all these levels fill; `None` where there are
     /// none, as the chunks of a level are no multiple of the root's.
     pub(super) async fn regions<'c>(

@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use zvf_format::numeric::{NumericRows, columns_of};
-use zvf_model::{array::CellAttribute, fetch::CellSource, grid::ChunkCoord, key::Key};
+use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
 
 use super::{Answers, CellRows, Open, Pieces, declared_row, take};
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// How many rows the chunk has, which are held, and their positions.
-pub(super) fn positions<A: CellSource>(
-    schema: &Schema<A>,
+pub(super) fn positions(
+    schema: &Schema,
     open: &Open,
     answers: &mut Answers,
 ) -> Result<(u64, Held, Bytes), Damage> {
@@ -76,7 +76,7 @@ pub(super) fn positions<A: CellSource>(
     Ok((rows, held, bytes))
 }
 
-fn no_row<A: CellSource>(schema: &Schema<A>, chunk: &ChunkCoord, end: u64, rows: u64) -> Damage {
+fn no_row(schema: &Schema, chunk: &ChunkCoord, end: u64, rows: u64) -> Damage {
     let family = schema.fragments.as_ref().unwrap_or(&schema.vertices);
     let row = end.saturating_sub(1);
     Damage::in_chunk(&family.node, chunk, Fault::NoRow { row, rows })
@@ -112,8 +112,8 @@ pub(super) enum AttributeRows {
 }
 
 /// The held rows of an attribute; an error for a chunk that has none but should.
-pub(super) fn attribute_rows<A: CellSource>(
-    attribute: &Attribute<A>,
+pub(super) fn attribute_rows(
+    attribute: &Attribute,
     chunk: &ChunkCoord,
     pieces: &Pieces,
     rows: u64,
@@ -174,8 +174,8 @@ pub(super) fn attribute_rows<A: CellSource>(
 
 /// All rows of a cell of an attribute, as wide as the cell says: declared widths
 /// are often wrong.
-pub(super) fn whole_rows<A: CellSource>(
-    attribute: &Attribute<A>,
+pub(super) fn whole_rows(
+    attribute: &Attribute,
     chunk: &ChunkCoord,
     bytes: Bytes,
     rows: u64,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt;
 use serde_json::{Value as Json, json};
 use zvf_model::{
-    fetch::{CellSource, FetchError, Fetched, Wanted},
+    fetch::{CellSource, Fetch, FetchError, Fetched, Wanted},
     generation::Generation,
     zarr::Array,
 };
@@ -98,7 +98,7 @@ fn a_node_that_was_read_is_not_read_again() {
     };
     let (layout, root, levels) = (Layout::of(Generation::V0_9), root(), Levels::default());
     let session = Session {
-        fetch: &fetch,
+        fetch: Port::new(&fetch),
         layout: &layout,
         root: &root,
         levels: &levels,

@@ -22,7 +22,7 @@ pub(super) struct LinkBuilder {
 }
 
 impl LinkBuilder {
-    pub(super) fn new<A>(set: Option<&LinkSet<A>>, shown: &[String]) -> Self {
+    pub(super) fn new(set: Option<&LinkSet>, shown: &[String]) -> Self {
         let attributes = set
             .map_or(&[][..], |set| &set.attributes)
             .iter()

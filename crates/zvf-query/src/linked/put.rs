@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use zvf_format::links::LinkWidth;
-use zvf_model::fetch::Fetch;
 
 use super::{
     LinkWork,
@@ -22,7 +21,7 @@ use crate::{
     vertices::{Owners, Runs, VertexBuilder},
 };
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Numbers the vertices and puts the answer together.
     #[expect(
         clippy::too_many_arguments,
@@ -31,7 +30,7 @@ impl<F: Fetch> Plan<'_, F> {
     )]
     pub(super) async fn put_together(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         records: &[LinkRecords],
         graph: Graph,
         mut links: Selected,
@@ -178,11 +177,11 @@ fn is_untouched(bbox: &Bbox, corners: &[&[f64]]) -> bool {
 }
 
 /// A link cut at a box: rows of the builder for each part of it.
-fn cut<A: zvf_model::fetch::CellSource>(
+fn cut(
     bbox: &Bbox,
     corners: &[usize],
     positions: &[&[f64]],
-    schema: &Schema<A>,
+    schema: &Schema,
     vertices: &mut VertexBuilder,
     keep: &mut Vec<usize>,
 ) -> Vec<Vec<usize>> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use futures_util::future::try_join;
-use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+use zvf_model::grid::ChunkCoord;
 
 use super::{
     LinkWork,
@@ -28,11 +28,11 @@ use crate::{
 /// Fragments of selected objects, by chunk.
 type Members = BTreeMap<ChunkCoord, BTreeSet<u32>>;
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// What is selected, all at once.
     pub(super) async fn some_links(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         ledger: &Ledger,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
@@ -116,7 +116,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Cells that can hold a link that is selected.
     fn cells_of_links(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         allowed: &crate::plan::Allowed,
         members: Option<&Members>,
     ) -> Vec<usize> {
@@ -168,7 +168,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// selected.
     async fn load_ends(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         records: &[LinkRecords],
         allowed: &crate::plan::Allowed,
         graph: &mut Graph,
@@ -242,7 +242,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Chunks that were read, with what geometry takes when there is a region.
     fn nodes(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         read: impl Iterator<Item = (ChunkCoord, Option<Chunk>)>,
         is_whole: bool,
     ) -> Vec<(ChunkCoord, Option<Node>)> {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use zvf_model::fetch::Fetch;
-
 use super::{
     LinkWork,
     graph::{End, Graph, Node, Selected},
@@ -32,11 +30,11 @@ struct Stored {
     children: Vec<(usize, u64)>,
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Finds out which vertices of a chunk are selected by themselves.
     pub(super) fn mark(
         &self,
-        schema: &Schema<F::Array>,
+        schema: &Schema,
         node: &mut Node,
         filter: &VertexFilter<'_>,
         owners: &Owners,
@@ -67,7 +65,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// are implied.
     pub(super) fn selected_links(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         records: &[LinkRecords],
         graph: &Graph,
         ledger: &Ledger,
@@ -116,7 +114,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Which links of a cell are selected.
     fn stored_links(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         (cell, read): (usize, &LinkRecords),
         graph: &Graph,
         allowed: &Allowed,
@@ -206,7 +204,7 @@ impl<F: Fetch> Plan<'_, F> {
     }
 
     /// Whether the filter's part about links holds for a link without attributes.
-    fn unstored_holds(&self, work: &LinkWork<F>) -> Result<bool, QueryError> {
+    fn unstored_holds(&self, work: &LinkWork) -> Result<bool, QueryError> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.set) else {
             return Ok(self.filter.link.is_none());
         };
@@ -225,7 +223,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// For which records of a cell the filter's part about links holds.
     fn links_hold(
         &self,
-        work: &LinkWork<F>,
+        work: &LinkWork,
         records: &LinkRecords,
     ) -> Result<Option<Vec<bool>>, QueryError> {
         let (Some(predicate), Some(set)) = (&self.filter.link, &work.set) else {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use zvf_format::{
     links::{LinkWidth, RowForm},
     numeric::{ByteOrder, Dtype, Kind},
     path::Delta,
 };
 use zvf_model::{
-    array::CellAttribute, fetch::Fetch, grid::ChunkCoord, key::Key, layout::LinkForm,
-    level::LevelId,
+    array::CellAttribute, grid::ChunkCoord, key::Key, layout::LinkForm, level::LevelId,
 };
 
 use super::{CellForm, Cells, LinkSet, View, read::want};
@@ -22,9 +22,9 @@ use crate::{
 
 /// All cells of links of one delta, of which none was read, with all attributes.
 #[derive(Debug)]
-pub struct LinkCells<A> {
-    level: Arc<Level<A>>,
-    set: LinkSet<A>,
+pub struct LinkCells {
+    level: Arc<Level>,
+    set: LinkSet,
 }
 
 /// The links of a cell as they are stored, each end in the place it was given
@@ -51,7 +51,7 @@ pub struct LinkBlobs {
     pub values: Vec<Option<Bytes>>,
 }
 
-impl<A> LinkCells<A> {
+impl LinkCells {
     /// Number of cells.
     pub fn len(&self) -> usize {
         self.set.cells.len()
@@ -168,39 +168,41 @@ impl<A> LinkCells<A> {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Where all links of a level are to the one `delta` levels on, with all
     /// attributes; `None` when it has none. Four round trips at most.
     ///
     /// # Errors
     ///
     /// [`QueryError`] when something of it is damaged.
-    pub async fn all_link_cells(
+    pub fn all_link_cells(
         &self,
         level: LevelId,
         delta: Delta,
-    ) -> Result<Option<LinkCells<F::Array>>, QueryError> {
-        let level = self.level(level).await?;
-        // Only links of 0.9 need the other level, to tell its chunks.
-        let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
-        let target = if is_needed {
-            // Links to a level that is not there are stored all the same.
-            match level.id().offset(delta.levels()) {
-                None => None,
-                Some(number) => match self.level(number).await {
-                    Err(QueryError::NoLevel { .. }) => None,
-                    target => Some(target?),
-                },
-            }
-        } else {
-            None
-        };
-        let names = self.link_attribute_names(&level, delta).await?;
-        let (ledger, view) = (Ledger::new(false), View::Stored);
-        let target = target.as_deref();
-        let set = self.links(&level, target, delta, &names, view, &ledger);
-        let set = set.await?;
-        Ok(set.map(|set| LinkCells { level, set }))
+    ) -> BoxFuture<'_, Result<Option<LinkCells>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            // Only links of 0.9 need the other level, to tell its chunks.
+            let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
+            let target = if is_needed {
+                // Links to a level that is not there are stored all the same.
+                match level.id().offset(delta.levels()) {
+                    None => None,
+                    Some(number) => match self.level(number).await {
+                        Err(QueryError::NoLevel { .. }) => None,
+                        target => Some(target?),
+                    },
+                }
+            } else {
+                None
+            };
+            let names = self.link_attribute_names(&level, delta).await?;
+            let (ledger, view) = (Ledger::new(false), View::Stored);
+            let target = target.as_deref();
+            let set = self.links(&level, target, delta, &names, view, &ledger);
+            let set = set.await?;
+            Ok(set.map(|set| LinkCells { level, set }))
+        })
     }
 
     /// The links of these cells, in this order: one round trip.
@@ -208,89 +210,94 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// [`QueryError`] when one is damaged, or they take more than may be held.
-    pub async fn read_links(
-        &self,
-        links: &LinkCells<F::Array>,
-        cells: &[usize],
-    ) -> Result<Vec<CellLinks>, QueryError> {
-        let ledger = Ledger::new(false);
-        let read = self.link_cells(&links.level, &links.set, cells, &ledger);
-        let mut found = Vec::with_capacity(cells.len());
-        for (records, cell) in read.await?.into_iter().zip(cells) {
-            let width = links.width(*cell);
-            let values = records.attributes.into_iter();
-            found.push(CellLinks {
-                width: width.ok_or_else(|| Damage::new(&records.node, Fault::NoWidth))?,
-                chunks: records.chunks,
-                ends: records.ends,
-                values: values.map(|values| values.map(|rows| rows.bytes)).collect(),
-            });
-        }
-        Ok(found)
+    pub fn read_links<'f>(
+        &'f self,
+        links: &'f LinkCells,
+        cells: &'f [usize],
+    ) -> BoxFuture<'f, Result<Vec<CellLinks>, QueryError>> {
+        Box::pin(async move {
+            let ledger = Ledger::new(false);
+            let read = self.link_cells(&links.level, &links.set, cells, &ledger);
+            let mut found = Vec::with_capacity(cells.len());
+            for (records, cell) in read.await?.into_iter().zip(cells) {
+                let width = links.width(*cell);
+                let values = records.attributes.into_iter();
+                found.push(CellLinks {
+                    width: width.ok_or_else(|| Damage::new(&records.node, Fault::NoWidth))?,
+                    chunks: records.chunks,
+                    ends: records.ends,
+                    values: values.map(|values| values.map(|rows| rows.bytes)).collect(),
+                });
+            }
+            Ok(found)
+        })
     }
 
     /// The payloads of these cells and their attributes, in this order: one round
     /// trip. Each fails alone.
-    pub async fn read_link_blobs(
-        &self,
-        links: &LinkCells<F::Array>,
-        cells: &[usize],
-    ) -> Vec<Result<LinkBlobs, Damage>> {
-        let mut wanted = Vec::new();
-        let mut asked = Vec::with_capacity(cells.len());
-        for cell in cells {
-            let Some(cell) = links.set.cells.get(*cell) else {
-                continue;
-            };
-            let Some(source) = links.set.sources.get(cell.source) else {
-                continue;
-            };
-            let mut ask = |cells| {
-                wanted.push(want(cells, &cell.at)?);
-                Some(wanted.len().saturating_sub(1))
-            };
-            let own = ask(&source.cells);
-            let values = source.attributes.iter();
-            let values = values.map(|values| values.as_ref().and_then(|values| ask(&values.cells)));
-            let values: Vec<Option<usize>> = values.collect();
-            asked.push((cell, source, own, values));
-        }
-        let mut answers = match wanted.is_empty() {
-            true => Vec::new(),
-            false => self.fetch.cells(&wanted).await,
-        };
-        let mut take = |slot: Option<usize>, node: &Key, at: &ChunkCoord| {
-            let answer = slot.and_then(|slot| answers.get_mut(slot));
-            let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
-            let fault = match answer {
-                Some(Ok(Some(cell))) => return Ok(cell.bytes),
-                Some(Ok(None)) | None => Fault::MissingCell,
-                Some(Err(error)) => Fault::Fetch(error),
-            };
-            Err(Damage::in_chunk(node, at, fault))
-        };
-        let mut read = Vec::with_capacity(asked.len());
-        for (cell, source, own, values) in asked {
-            let own = take(own, &source.node, &cell.at);
-            let each = source.attributes.iter().zip(values);
-            let values = each.map(|(attribute, slot)| {
-                let (Some(attribute), Some(_)) = (attribute, slot) else {
-                    return Ok(None);
+    pub fn read_link_blobs<'f>(
+        &'f self,
+        links: &'f LinkCells,
+        cells: &'f [usize],
+    ) -> BoxFuture<'f, Vec<Result<LinkBlobs, Damage>>> {
+        Box::pin(async move {
+            let mut wanted = Vec::new();
+            let mut asked = Vec::with_capacity(cells.len());
+            for cell in cells {
+                let Some(cell) = links.set.cells.get(*cell) else {
+                    continue;
                 };
-                let node = match &attribute.cells {
-                    Cells::Each(family) => &family.node,
-                    Cells::Table(key, _) => key,
+                let Some(source) = links.set.sources.get(cell.source) else {
+                    continue;
                 };
-                take(slot, node, &cell.at).map(Some)
-            });
-            let values: Result<Vec<Option<Bytes>>, Damage> = values.collect();
-            read.push(own.and_then(|links| {
-                Ok(LinkBlobs {
-                    links,
-                    values: values?,
-                })
-            }));
-        }
-        read
+                let mut ask = |cells| {
+                    wanted.push(want(cells, &cell.at)?);
+                    Some(wanted.len().saturating_sub(1))
+                };
+                let own = ask(&source.cells);
+                let values = source.attributes.iter();
+                let values =
+                    values.map(|values| values.as_ref().and_then(|values| ask(&values.cells)));
+                let values: Vec<Option<usize>> = values.collect();
+                asked.push((cell, source, own, values));
+            }
+            let mut answers = match wanted.is_empty() {
+                true => Vec::new(),
+                false => self.fetch.cells(&wanted).await,
+            };
+            let mut take = |slot: Option<usize>, node: &Key, at: &ChunkCoord| {
+                let answer = slot.and_then(|slot| answers.get_mut(slot));
+                let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
+                let fault = match answer {
+                    Some(Ok(Some(cell))) => return Ok(cell.bytes),
+                    Some(Ok(None)) | None => Fault::MissingCell,
+                    Some(Err(error)) => Fault::Fetch(error),
+                };
+                Err(Damage::in_chunk(node, at, fault))
+            };
+            let mut read = Vec::with_capacity(asked.len());
+            for (cell, source, own, values) in asked {
+                let own = take(own, &source.node, &cell.at);
+                let each = source.attributes.iter().zip(values);
+                let values = each.map(|(attribute, slot)| {
+                    let (Some(attribute), Some(_)) = (attribute, slot) else {
+                        return Ok(None);
+                    };
+                    let node = match &attribute.cells {
+                        Cells::Each(family) => &family.node,
+                        Cells::Table(key, _) => key,
+                    };
+                    take(slot, node, &cell.at).map(Some)
+                });
+                let values: Result<Vec<Option<Bytes>>, Damage> = values.collect();
+                read.push(own.and_then(|links| {
+                    Ok(LinkBlobs {
+                        links,
+                        values: values?,
+                    })
+                }));
+            }
+            read
+        })
     }
 }

@@ -11,15 +11,15 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
     ragged::RaggedBlob,
 };
-use zvf_model::{fetch::CellSource, grid::ChunkCoord, key::Key};
+use zvf_model::{grid::ChunkCoord, key::Key};
 
 use super::{CellForm, LinkCell, LinkRecords, Source};
 use crate::error::Fault;
 
 /// The records of a cell. `used` is the number of rows in use, where something
 /// else than the payload says.
-pub(super) fn records<A: CellSource>(
-    source: &Source<A>,
+pub(super) fn records(
+    source: &Source,
     cell: &LinkCell,
     payload: &[u8],
     used: Option<u64>,
@@ -61,8 +61,8 @@ pub(super) fn empty(width: LinkWidth) -> LinkRecords {
     }
 }
 
-fn groups<A: CellSource>(
-    source: &Source<A>,
+fn groups(
+    source: &Source,
     chunks: &[ChunkCoord],
     payload: &[u8],
     dtype: Dtype,
@@ -97,11 +97,7 @@ pub(super) fn row_columns(width: LinkWidth, form: RowForm) -> usize {
 }
 
 /// Rows of vertices of chunks that the path names, in the order they were given.
-fn keyed<A: CellSource>(
-    source: &Source<A>,
-    slots: &[ChunkCoord],
-    rows: LinkRows<'_>,
-) -> LinkRecords {
+fn keyed(source: &Source, slots: &[ChunkCoord], rows: LinkRows<'_>) -> LinkRecords {
     let width = source.width.get();
     let mut records = empty(source.width);
     let mut numbers = Vec::with_capacity(slots.len());

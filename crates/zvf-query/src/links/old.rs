@@ -10,7 +10,6 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{CellAttribute, LinkFamily, LinkStore, SHARD_PREFIX},
-    fetch::{CellSource, Fetch},
     grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, LinkOffsets, Part},
@@ -27,15 +26,15 @@ use crate::{
 /// Rows of links, but for those of padded arrays.
 const INT64: (Kind, ByteOrder) = (Kind::Int64, ByteOrder::Little);
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Opens the links of a delta inside chunks and between them.
     pub(super) async fn old_links(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         delta: Delta,
         attributes: &[String],
         view: View,
-    ) -> Result<Opened<F::Array>, QueryError> {
+    ) -> Result<Opened, QueryError> {
         let inside = self.links_inside(level, delta, attributes);
         let between = self.links_between(level, delta, attributes, view);
         let (inside, between) = try_join(inside, between).await?;
@@ -53,10 +52,10 @@ impl<F: Fetch> Session<'_, F> {
     /// Links whose ends are all in chunks of the same coordinates.
     async fn links_inside(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         delta: Delta,
         attributes: &[String],
-    ) -> Result<Option<(Source<F::Array>, Vec<LinkCell>)>, QueryError> {
+    ) -> Result<Option<(Source, Vec<LinkCell>)>, QueryError> {
         // Neither width nor arity count in the path of such links.
         let offsets = LinkOffsets::Segment("self");
         let part = Part::Links(delta, offsets);
@@ -117,8 +116,8 @@ impl<F: Fetch> Session<'_, F> {
     /// Chunks that a padded array may have links of: those with vertices.
     async fn padded_chunks(
         &self,
-        level: &Level<F::Array>,
-        cells: &Family<F::Array>,
+        level: &Level,
+        cells: &Family,
     ) -> Result<Vec<ChunkCoord>, QueryError> {
         let fragments = self.family(level, &Part::VertexFragments).await?;
         let chunks = fragments.and_then(|fragments| fragments.chunks());
@@ -129,11 +128,11 @@ impl<F: Fetch> Session<'_, F> {
     /// Links between any chunks.
     async fn links_between(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         delta: Delta,
         attributes: &[String],
         view: View,
-    ) -> Result<Option<(Source<F::Array>, Vec<LinkCell>)>, QueryError> {
+    ) -> Result<Option<(Source, Vec<LinkCell>)>, QueryError> {
         let part = Part::CrossChunkLinks(delta);
         let key = self.link_node(level, &part)?;
         let is_table = self.layout.cross_chunk == CrossChunkForm::Table;
@@ -196,7 +195,7 @@ impl<F: Fetch> Session<'_, F> {
     /// Attributes of the node of cells, and the names of the cells.
     async fn cell_node(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         part: &Part<'_>,
         key: &Key,
         is_table: bool,
@@ -228,7 +227,7 @@ impl<F: Fetch> Session<'_, F> {
     /// The same of an attribute, with its node.
     async fn value_node(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         name: &str,
         delta: Delta,
         is_table: bool,
@@ -248,7 +247,7 @@ impl<F: Fetch> Session<'_, F> {
         node: Option<ValueNode>,
         is_table: bool,
         numbers: usize,
-    ) -> Result<Option<Values<F::Array>>, QueryError> {
+    ) -> Result<Option<Values>, QueryError> {
         let Some(node) = node else {
             return Ok(None);
         };
@@ -273,7 +272,7 @@ impl<F: Fetch> Session<'_, F> {
         attributes: Attributes,
         names: &[String],
         numbers: usize,
-    ) -> Result<Family<F::Array>, QueryError> {
+    ) -> Result<Family, QueryError> {
         for name in names {
             let known = name.starts_with(SHARD_PREFIX) || ChunkCoord::parse(name, numbers).is_ok();
             if !known {
@@ -292,12 +291,7 @@ struct ValueNode {
 }
 
 /// The cells of links between chunks, by their keys as text.
-fn keyed<A: CellSource>(
-    cells: &Family<A>,
-    family: &LinkFamily,
-    arity: usize,
-    view: View,
-) -> Vec<LinkCell> {
+fn keyed(cells: &Family, family: &LinkFamily, arity: usize, view: View) -> Vec<LinkCell> {
     let mut keys = cells.chunks().unwrap_or_default();
     keys.sort_by_cached_key(ToString::to_string);
     let mut found = Vec::with_capacity(keys.len());

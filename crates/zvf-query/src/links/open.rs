@@ -9,7 +9,6 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{CellAttribute, LinkArray, LinkFamily, LinkStore},
-    fetch::Fetch,
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
@@ -24,16 +23,16 @@ use crate::{
     level::{Level, Session},
 };
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Opens all link arrays of a delta.
     pub(super) async fn link_arrays(
         &self,
-        level: &Level<F::Array>,
-        target: Option<&Level<F::Array>>,
+        level: &Level,
+        target: Option<&Level>,
         delta: Delta,
         attributes: &[String],
         view: View,
-    ) -> Result<Opened<F::Array>, QueryError> {
+    ) -> Result<Opened, QueryError> {
         let part = Part::LinkFamily(delta);
         let key = self.link_node(level, &part)?;
         let node = self.family(level, &part);
@@ -82,13 +81,13 @@ impl<F: Fetch> Session<'_, F> {
     /// Opens the arrays of these segments, in one round trip.
     pub(super) async fn open_arrays(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         family: &LinkFamily,
         scales: &[AxisScales],
         segments: &[String],
         attributes: &[String],
         view: View,
-    ) -> Result<Opened<F::Array>, QueryError> {
+    ) -> Result<Opened, QueryError> {
         let mut segments: Vec<&String> = segments.iter().collect();
         segments.sort_unstable();
         let arrays = segments.iter().map(|segment| {
@@ -149,10 +148,10 @@ impl<F: Fetch> Session<'_, F> {
 
     async fn link_array(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         family: &LinkFamily,
         segment: &str,
-    ) -> Result<(LinkArray, Arc<Family<F::Array>>), QueryError> {
+    ) -> Result<(LinkArray, Arc<Family>), QueryError> {
         let part = Part::Links(family.delta, LinkOffsets::Segment(segment));
         let key = self.link_node(level, &part)?;
         let Some(cells) = self.family(level, &part).await? else {
@@ -165,11 +164,11 @@ impl<F: Fetch> Session<'_, F> {
     /// Values of attributes beside a link array, `None` where there are none.
     pub(super) async fn array_values(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         delta: Delta,
         offsets: LinkOffsets<'_>,
         names: &[String],
-    ) -> Result<Vec<Option<Values<F::Array>>>, QueryError> {
+    ) -> Result<Vec<Option<Values>>, QueryError> {
         let values = names.iter().map(|name| async move {
             let part = Part::LinkAttribute(name, delta, offsets);
             let Some(cells) = self.family(level, &part).await? else {
@@ -185,11 +184,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// The node that describes a part.
-    pub(super) fn link_node(
-        &self,
-        level: &Level<F::Array>,
-        part: &Part<'_>,
-    ) -> Result<Key, QueryError> {
+    pub(super) fn link_node(&self, level: &Level, part: &Part<'_>) -> Result<Key, QueryError> {
         let name = |source| QueryError::Name {
             name: level.id().to_string(),
             source,
@@ -201,8 +196,8 @@ impl<F: Fetch> Session<'_, F> {
 
     pub(super) fn link_scales(
         &self,
-        level: &Level<F::Array>,
-        target: Option<&Level<F::Array>>,
+        level: &Level,
+        target: Option<&Level>,
         delta: Delta,
     ) -> Result<Vec<AxisScales>, QueryError> {
         if delta == Delta::INTRA {

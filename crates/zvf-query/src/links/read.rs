@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{AnyArray, CellOf, FetchError, FetchProblem, Fetched, Wanted},
     grid::ChunkCoord,
     key::Key,
     layout::Part,
@@ -28,22 +28,22 @@ const CELLS_AT_A_TIME: usize = 16;
 type Answer = Result<Option<Fetched>, FetchError>;
 
 /// Where the answers for a cell are.
-struct Asked<'a, A> {
+struct Asked<'a> {
     cell: &'a LinkCell,
-    source: &'a Source<A>,
+    source: &'a Source,
     links: Option<usize>,
     fragments: Option<usize>,
     values: Vec<Option<usize>>,
 }
 
 /// Cells that were read, and are not decoded yet.
-pub(crate) struct FetchedLinks<'s, A> {
-    asked: Vec<Asked<'s, A>>,
-    fragments: Option<Arc<Family<A>>>,
+pub(crate) struct FetchedLinks<'s> {
+    asked: Vec<Asked<'s>>,
+    fragments: Option<Arc<Family>>,
     answers: Vec<Mutex<Answer>>,
 }
 
-impl<A: CellSource> FetchedLinks<'_, A> {
+impl FetchedLinks<'_> {
     /// Bytes of payloads of links.
     pub(crate) fn bytes(&self) -> usize {
         let links = self.asked.iter().filter_map(|asked| asked.links);
@@ -87,13 +87,13 @@ impl<A: CellSource> FetchedLinks<'_, A> {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Reads these cells, in this order: one round trip. A damaged one has no
     /// records and damaged attributes no values, if the ledger lets them pass.
     pub(crate) async fn link_cells(
         &self,
-        level: &Level<F::Array>,
-        set: &LinkSet<F::Array>,
+        level: &Level,
+        set: &LinkSet,
         cells: &[usize],
         ledger: &Ledger,
     ) -> Result<Vec<LinkRecords>, QueryError> {
@@ -122,10 +122,10 @@ impl<F: Fetch> Session<'_, F> {
     /// many rows are used.
     pub(crate) async fn fetch_links<'s>(
         &self,
-        level: &Level<F::Array>,
-        set: &'s LinkSet<F::Array>,
+        level: &Level,
+        set: &'s LinkSet,
         cells: &[usize],
-    ) -> Result<FetchedLinks<'s, F::Array>, QueryError> {
+    ) -> Result<FetchedLinks<'s>, QueryError> {
         let padded = set.sources.iter();
         let padded = padded
             .clone()
@@ -141,7 +141,7 @@ impl<F: Fetch> Session<'_, F> {
             let Some(source) = set.sources.get(cell.source) else {
                 continue;
             };
-            let mut ask = |want: Option<Wanted<F::Array>>| {
+            let mut ask = |want: Option<Wanted<AnyArray>>| {
                 wanted.push(want?);
                 Some(wanted.len().saturating_sub(1))
             };
@@ -178,7 +178,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 }
 
-pub(super) fn want<A: CellSource>(cells: &Cells<A>, at: &ChunkCoord) -> Option<Wanted<A>> {
+pub(super) fn want(cells: &Cells, at: &ChunkCoord) -> Option<Wanted<AnyArray>> {
     match cells {
         Cells::Each(family) => family.wanted(at, None),
         Cells::Table(key, _) => Some(Wanted {
@@ -189,9 +189,9 @@ pub(super) fn want<A: CellSource>(cells: &Cells<A>, at: &ChunkCoord) -> Option<W
 }
 
 /// Takes one cell out of the answers.
-fn finish<A: CellSource>(
-    asked: &Asked<'_, A>,
-    fragments: Option<&Family<A>>,
+fn finish(
+    asked: &Asked<'_>,
+    fragments: Option<&Family>,
     answers: &[Mutex<Answer>],
     ledger: &Ledger,
 ) -> Result<LinkRecords, QueryError> {
@@ -237,9 +237,9 @@ fn finish<A: CellSource>(
     Ok(records)
 }
 
-fn links<A: CellSource>(
-    asked: &Asked<'_, A>,
-    fragments: Option<&Family<A>>,
+fn links(
+    asked: &Asked<'_>,
+    fragments: Option<&Family>,
     answers: &[Mutex<Answer>],
 ) -> Result<LinkRecords, Damage> {
     let (source, cell) = (asked.source, asked.cell);
@@ -302,13 +302,13 @@ fn take(
     }
 }
 
-fn node_of<A>(cells: &Cells<A>) -> &Key {
+fn node_of(cells: &Cells) -> &Key {
     match cells {
         Cells::Each(family) => &family.node,
         Cells::Table(key, _) => key,
     }
 }
 
-fn may_be_missing<A>(cells: &Cells<A>) -> bool {
+fn may_be_missing(cells: &Cells) -> bool {
     matches!(cells, Cells::Table(_, true))
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use futures_util::future::BoxFuture;
 use zvf_format::{numeric::ByteOrder, path::Delta};
 use zvf_model::{
     array::CellAttribute,
-    fetch::Fetch,
     grid::ChunkCoord,
     key::Key,
     layout::{CrossChunkForm, LinkForm},
@@ -84,16 +84,21 @@ impl StoredLinkFamily {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Which links a level has: deltas to other levels, 0 for those inside it.
     /// One round trip.
     ///
     /// # Errors
     ///
     /// [`QueryError`] when the level is not there or cannot be looked at.
-    pub async fn stored_link_deltas(&self, level: LevelId) -> Result<Vec<Delta>, QueryError> {
-        let level = self.level(level).await?;
-        self.link_deltas(&level).await
+    pub fn stored_link_deltas(
+        &self,
+        level: LevelId,
+    ) -> BoxFuture<'_, Result<Vec<Delta>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            self.link_deltas(&level).await
+        })
     }
 
     /// All links of a level to the one `delta` levels on, with these attributes;
@@ -105,73 +110,75 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// [`QueryError`] when something is damaged or cannot be read.
-    pub async fn stored_links(
-        &self,
+    pub fn stored_links<'f>(
+        &'f self,
         level: LevelId,
         delta: Delta,
-        columns: &Selection,
+        columns: &'f Selection,
         keep_going: bool,
-    ) -> Result<Option<StoredLinks>, QueryError> {
-        let level = self.level(level).await?;
-        // Only links of 0.9 need the other level, to tell its chunks.
-        let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
-        let target = if is_needed {
-            let number = level.id().offset(delta.levels());
-            let number = number.ok_or_else(|| self.no_level(level.id()))?;
-            Some(self.level(number).await?)
-        } else {
-            None
-        };
-        let names = match columns {
-            Selection::All => self.link_attribute_names(&level, delta).await?,
-            Selection::Named(names) => {
-                let of_links = |(scope, _): &&(Option<Scope>, String)| {
-                    matches!(scope, None | Some(Scope::Link))
-                };
-                let names = names.iter().filter(of_links);
-                names.map(|(_, name)| name.clone()).collect()
+    ) -> BoxFuture<'f, Result<Option<StoredLinks>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            // Only links of 0.9 need the other level, to tell its chunks.
+            let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
+            let target = if is_needed {
+                let number = level.id().offset(delta.levels());
+                let number = number.ok_or_else(|| self.no_level(level.id()))?;
+                Some(self.level(number).await?)
+            } else {
+                None
+            };
+            let names = match columns {
+                Selection::All => self.link_attribute_names(&level, delta).await?,
+                Selection::Named(names) => {
+                    let of_links = |(scope, _): &&(Option<Scope>, String)| {
+                        matches!(scope, None | Some(Scope::Link))
+                    };
+                    let names = names.iter().filter(of_links);
+                    names.map(|(_, name)| name.clone()).collect()
+                }
+            };
+            let ledger = Ledger::new(keep_going);
+            let set = self.links(
+                &level,
+                target.as_deref(),
+                delta,
+                &names,
+                View::Stored,
+                &ledger,
+            );
+            let Some(set) = set.await? else {
+                return Ok(None);
+            };
+            let mut absent = set.attributes.iter();
+            if let Some(absent) = absent.find(|attribute| attribute.metadata.is_none())
+                && *columns != Selection::All
+            {
+                return Err(QueryError::NoAttribute {
+                    scope: Some(Scope::Link),
+                    name: absent.name.clone(),
+                    there: Vec::new(),
+                });
             }
-        };
-        let ledger = Ledger::new(keep_going);
-        let set = self.links(
-            &level,
-            target.as_deref(),
-            delta,
-            &names,
-            View::Stored,
-            &ledger,
-        );
-        let Some(set) = set.await? else {
-            return Ok(None);
-        };
-        let mut absent = set.attributes.iter();
-        if let Some(absent) = absent.find(|attribute| attribute.metadata.is_none())
-            && *columns != Selection::All
-        {
-            return Err(QueryError::NoAttribute {
-                scope: Some(Scope::Link),
-                name: absent.name.clone(),
-                there: Vec::new(),
-            });
-        }
-        let cells: Vec<usize> = (0..set.cells.len()).collect();
-        let read = self.link_cells(&level, &set, &cells, &ledger).await?;
-        set.note_counts(&read, &ledger);
-        let families = families(&set, &read)?;
-        let (missing, notes) = ledger.finish();
-        Ok(Some(StoredLinks {
-            families,
-            rows_are_known: set.rows_are_known,
-            missing,
-            notes,
-        }))
+            let cells: Vec<usize> = (0..set.cells.len()).collect();
+            let read = self.link_cells(&level, &set, &cells, &ledger).await?;
+            set.note_counts(&read, &ledger);
+            let families = families(&set, &read)?;
+            let (missing, notes) = ledger.finish();
+            Ok(Some(StoredLinks {
+                families,
+                rows_are_known: set.rows_are_known,
+                missing,
+                notes,
+            }))
+        })
     }
 
     /// Names of the attributes of links of a delta, ascending. Two round trips:
     /// a listing of all attributes, and which are of this delta.
     pub(crate) async fn link_attribute_names(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         delta: Delta,
     ) -> Result<Vec<String>, QueryError> {
         let node = Self::node_of(level)?;
@@ -206,15 +213,12 @@ impl<F: Fetch> Session<'_, F> {
 }
 
 /// The records of all cells of a set, by family.
-fn families<A>(
-    set: &LinkSet<A>,
-    read: &[LinkRecords],
-) -> Result<Vec<StoredLinkFamily>, QueryError> {
+fn families(set: &LinkSet, read: &[LinkRecords]) -> Result<Vec<StoredLinkFamily>, QueryError> {
     let mut families = Vec::new();
     let mut numbers: Vec<usize> = set.sources.iter().map(|source| source.family).collect();
     numbers.dedup();
     for number in numbers {
-        let of_family = |source: &&Source<A>| source.family == number;
+        let of_family = |source: &&Source| source.family == number;
         let Some(source) = set.sources.iter().find(of_family) else {
             continue;
         };

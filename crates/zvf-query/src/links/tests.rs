@@ -15,12 +15,10 @@ use zvf_model::{generation::Generation, layout::Layout, level::LevelId};
 use super::{LinkRecords, LinkSet, View};
 use crate::{
     error::QueryError,
-    memory::{Memory, MemoryArray, now},
+    memory::{Memory, now},
     missing::Ledger,
     query::Selection,
 };
-
-type Set = LinkSet<MemoryArray>;
 
 fn open(
     memory: &Memory,
@@ -28,7 +26,7 @@ fn open(
     attributes: &[&str],
     view: View,
     ledger: &Ledger,
-) -> Result<Option<Set>, QueryError> {
+) -> Result<Option<LinkSet>, QueryError> {
     let session = memory.session();
     let names: Vec<String> = attributes.iter().map(ToString::to_string).collect();
     let opened = async {
@@ -42,7 +40,7 @@ fn open(
     now(opened)
 }
 
-fn read(memory: &Memory, set: &Set, ledger: &Ledger) -> Result<Vec<LinkRecords>, QueryError> {
+fn read(memory: &Memory, set: &LinkSet, ledger: &Ledger) -> Result<Vec<LinkRecords>, QueryError> {
     let session = memory.session();
     let cells: Vec<usize> = (0..set.cells.len()).collect();
     let read = async {

@@ -9,7 +9,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{LinkFamily, LinkStore},
-    fetch::{Fetch, FetchError, FetchProblem},
+    fetch::{FetchError, FetchProblem},
     key::Key,
     layout::{LinkOffsets, Part},
 };
@@ -38,12 +38,12 @@ fn unlistable(key: &Key, why: &'static str) -> QueryError {
     })
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Deltas that have a node, among those to all levels the root names. One
     /// round trip.
     pub(super) async fn tried_deltas(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         old: bool,
     ) -> Result<Vec<Delta>, QueryError> {
         let levels = self.root.datasets.iter().map(|dataset| dataset.level);
@@ -78,7 +78,7 @@ impl<F: Fetch> Session<'_, F> {
     /// [`FetchProblem::Unlistable`] when there are others, or that cannot be told.
     pub(super) async fn tried_segments(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         delta: Delta,
         family: &LinkFamily,
         scales: &[AxisScales],
@@ -112,7 +112,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// Records of all cells, by the beginnings of their payloads.
-    async fn count_records(&self, opened: &Opened<F::Array>) -> Result<u64, QueryError> {
+    async fn count_records(&self, opened: &Opened) -> Result<u64, QueryError> {
         let mut wanted = Vec::with_capacity(opened.cells.len());
         let mut of = Vec::with_capacity(opened.cells.len());
         for cell in &opened.cells {

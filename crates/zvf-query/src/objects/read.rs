@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zvf_format::{int64s::Int64s, open_rows::OpenRows};
 use zvf_model::{
-    fetch::{CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{AnyArray, FetchError, FetchProblem, Fetched, Wanted},
     key::Key,
 };
 
@@ -28,14 +28,14 @@ const MOST_ROWS_TOLD: u64 = 8;
 
 pub(super) type Answer = Result<Option<Fetched>, FetchError>;
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// All objects of a level; `None` when it has no object index. One round trip
     /// after [`object_index`](Self::object_index), or one for every quarter of a
     /// million objects; none once they were read. What is damaged is left out if
     /// the ledger lets it pass: a manifest alone, or all in its cell.
     pub(crate) async fn objects(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         ledger: &Ledger,
     ) -> Result<Option<Arc<Objects>>, QueryError> {
         let Some(table) = self.object_index(level).await? else {
@@ -69,9 +69,9 @@ impl<F: Fetch> Session<'_, F> {
     /// Objects whose manifests are items.
     async fn item_objects(
         &self,
-        level: &Level<F::Array>,
-        table: &ObjectTable<F::Array>,
-        (manifests, known): (&ItemArray<F::Array>, Option<&Ids>),
+        level: &Level,
+        table: &ObjectTable,
+        (manifests, known): (&ItemArray, Option<&Ids>),
         ledger: &Ledger,
     ) -> Result<Objects, QueryError> {
         let mut asked = match (&table.ids, known) {
@@ -89,7 +89,7 @@ impl<F: Fetch> Session<'_, F> {
         let (mut next, mut stored, mut lost_ids) = (0_u64, false, false);
         while next < cells || asked.is_some() {
             let end = next.saturating_add(batch).min(cells);
-            let mut wanted: Vec<Wanted<F::Array>> = Vec::new();
+            let mut wanted: Vec<Wanted<AnyArray>> = Vec::new();
             if let Some((_, request)) = &asked {
                 wanted.extend(request.wanted.iter().cloned());
             }
@@ -142,16 +142,16 @@ impl<F: Fetch> Session<'_, F> {
     /// Objects whose manifests lie back to back.
     async fn open_objects(
         &self,
-        table: &ObjectTable<F::Array>,
-        data: &RowArray<F::Array>,
-        offsets: &RowArray<F::Array>,
+        table: &ObjectTable,
+        data: &RowArray,
+        offsets: &RowArray,
         ledger: &Ledger,
     ) -> Result<Objects, QueryError> {
         let bytes = data.size(None).saturating_add(offsets.size(None));
         self.check_budget(bytes)?;
         let (of_data, of_offsets) = (data.request(None), offsets.request(None));
         let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
-        let wanted: Vec<Wanted<F::Array>> = wanted.cloned().collect();
+        let wanted: Vec<Wanted<AnyArray>> = wanted.cloned().collect();
         let mut answers = self.fetch.cells(&wanted).await;
         let after = answers.split_off(of_data.wanted.len().min(answers.len()));
         let data_read = data.finish(&of_data, answers);
@@ -187,10 +187,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 
     /// How to ask for all ids.
-    pub(super) fn id_request(
-        &self,
-        ids: &RowArray<F::Array>,
-    ) -> Result<RowRequest<F::Array>, QueryError> {
+    pub(super) fn id_request(&self, ids: &RowArray) -> Result<RowRequest, QueryError> {
         self.check_budget(ids.size(None))?;
         Ok(ids.request(None))
     }
@@ -209,7 +206,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 }
 
-impl<A: CellSource> ObjectTable<A> {
+impl ObjectTable {
     pub(super) fn note(&self, ledger: &Ledger) {
         for note in &self.notes {
             ledger.note(note.clone());
@@ -226,9 +223,9 @@ fn is_over_budget(answer: &Answer) -> bool {
 }
 
 /// The ids out of their cells.
-pub(super) fn read_ids<A: CellSource>(
-    array: &RowArray<A>,
-    request: &RowRequest<A>,
+pub(super) fn read_ids(
+    array: &RowArray,
+    request: &RowRequest,
     answers: Vec<Answer>,
     sorted: bool,
 ) -> Result<Ids, Damage> {
@@ -243,9 +240,9 @@ pub(super) fn read_ids<A: CellSource>(
 }
 
 /// Adds the manifests of a cell.
-pub(super) fn push_cell<A: CellSource>(
+pub(super) fn push_cell(
     builder: &mut ObjectsBuilder,
-    manifests: &ItemArray<A>,
+    manifests: &ItemArray,
     cell: u64,
     answer: Answer,
     ledger: &Ledger,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use zvf_format::int64s::Int64s;
-use zvf_model::fetch::{CellSource, Fetch, Wanted};
+use zvf_model::fetch::{AnyArray, Wanted};
 
 use super::{
     Ids, ObjectTable, Objects,
@@ -47,7 +47,7 @@ enum Rows {
     Proven,
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Objects of these ids, which may repeat. After
     /// [`object_index`](Self::object_index):
     ///
@@ -64,7 +64,7 @@ impl<F: Fetch> Session<'_, F> {
     /// [`QueryError::NoObjects`] when the level has no object index.
     pub(crate) async fn some_objects(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         ids: &[i64],
         ledger: &Ledger,
     ) -> Result<SomeObjects, QueryError> {
@@ -99,9 +99,9 @@ impl<F: Fetch> Session<'_, F> {
 
     async fn some_items(
         &self,
-        level: &Level<F::Array>,
-        table: &ObjectTable<F::Array>,
-        manifests: &ItemArray<F::Array>,
+        level: &Level,
+        table: &ObjectTable,
+        manifests: &ItemArray,
         known: Option<Arc<Ids>>,
         ids: &[i64],
         ledger: &Ledger,
@@ -157,7 +157,7 @@ impl<F: Fetch> Session<'_, F> {
         let mut missing = wanted_cells(manifests, few, &of_found);
         missing.retain(|cell| !cells.contains_key(cell));
         if !missing.is_empty() {
-            let wanted: Vec<Wanted<F::Array>> =
+            let wanted: Vec<Wanted<AnyArray>> =
                 missing.iter().map(|cell| manifests.wanted(*cell)).collect();
             let answers = self.fetch.cells(&wanted).await;
             cells.extend(missing.into_iter().zip(answers));
@@ -177,11 +177,11 @@ impl<F: Fetch> Session<'_, F> {
 
 /// Reads all ids out of answers and keeps them; `None` when they are damaged
 /// and the ledger lets it pass.
-fn keep_ids<A: CellSource>(
-    level: &Level<A>,
-    table: &ObjectTable<A>,
-    array: &RowArray<A>,
-    (request, answers): (&crate::tables::RowRequest<A>, Vec<Answer>),
+fn keep_ids(
+    level: &Level,
+    table: &ObjectTable,
+    array: &RowArray,
+    (request, answers): (&crate::tables::RowRequest, Vec<Answer>),
     ledger: &Ledger,
 ) -> Result<Option<Arc<Ids>>, QueryError> {
     match read_ids(array, request, answers, table.index.ids_sorted) {
@@ -195,7 +195,7 @@ fn keep_ids<A: CellSource>(
 }
 
 /// The cells to read for these rows, ascending.
-fn wanted_cells<A: CellSource>(manifests: &ItemArray<A>, few: bool, rows: &[u64]) -> Vec<u64> {
+fn wanted_cells(manifests: &ItemArray, few: bool, rows: &[u64]) -> Vec<u64> {
     if few {
         return (0..manifests.cells()).collect();
     }
@@ -206,9 +206,9 @@ fn wanted_cells<A: CellSource>(manifests: &ItemArray<A>, few: bool, rows: &[u64]
 }
 
 /// Whether what stands in the rows that ids would have are those ids.
-fn proves<A: CellSource>(
-    array: &RowArray<A>,
-    request: &crate::tables::RowRequest<A>,
+fn proves(
+    array: &RowArray,
+    request: &crate::tables::RowRequest,
     answers: Vec<Answer>,
     ids: &[i64],
 ) -> bool {
@@ -218,7 +218,7 @@ fn proves<A: CellSource>(
 }
 
 /// What is there when no id could be read.
-fn nothing<A>(table: &ObjectTable<A>, budget: u64, ids: &[i64]) -> SomeObjects {
+fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> SomeObjects {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget);
     builder.incomplete();
     SomeObjects::of(Arc::new(builder.finish(Ids::default())), ids)
@@ -226,9 +226,9 @@ fn nothing<A>(table: &ObjectTable<A>, budget: u64, ids: &[i64]) -> SomeObjects {
 
 /// All objects, when nothing about them is damaged: a query for one must not
 /// fail for another.
-fn all_of<A: CellSource>(
-    table: &ObjectTable<A>,
-    manifests: &ItemArray<A>,
+fn all_of(
+    table: &ObjectTable,
+    manifests: &ItemArray,
     cells: &BTreeMap<u64, Answer>,
     ids: &Ids,
     budget: u64,
@@ -245,9 +245,9 @@ fn all_of<A: CellSource>(
 }
 
 /// The objects of ascending rows.
-fn some_of<A: CellSource>(
-    table: &ObjectTable<A>,
-    manifests: &ItemArray<A>,
+fn some_of(
+    table: &ObjectTable,
+    manifests: &ItemArray,
     mut cells: BTreeMap<u64, Answer>,
     found: &[(u64, i64)],
     budget: u64,
@@ -309,11 +309,7 @@ fn some_of<A: CellSource>(
 
 /// Whether a cell cannot be one of empty manifests only: by what the index says
 /// of how many are not, or because it is the only one.
-fn must_be_there<A: CellSource>(
-    table: &ObjectTable<A>,
-    manifests: &ItemArray<A>,
-    cell: u64,
-) -> bool {
+fn must_be_there(table: &ObjectTable, manifests: &ItemArray, cell: u64) -> bool {
     let (_, rows) = manifests.rows_of(cell);
     match table.index.num_present {
         Some(present) => present.saturating_add(rows) > table.rows(),

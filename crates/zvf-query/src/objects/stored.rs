@@ -4,8 +4,9 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use zvf_format::open_rows::OpenRows;
-use zvf_model::{array::ObjectIndex, fetch::Fetch, key::Key, level::LevelId};
+use zvf_model::{array::ObjectIndex, key::Key, level::LevelId};
 
 use super::{Ids, ObjectTable, read::read_ids, table::Manifests};
 use crate::{
@@ -15,14 +16,14 @@ use crate::{
 
 /// The object index of a level, opened for reading its manifests row by row.
 #[derive(Debug)]
-pub struct StoredManifests<A> {
-    table: Arc<ObjectTable<A>>,
+pub struct StoredManifests {
+    table: Arc<ObjectTable>,
     ids: Ids,
     /// All manifests and where each ends, where they lie back to back.
     open: Option<(Bytes, Vec<Range<usize>>)>,
 }
 
-impl<A> StoredManifests<A> {
+impl StoredManifests {
     /// The node of the index.
     pub fn node(&self) -> &Key {
         &self.table.node
@@ -49,17 +50,21 @@ impl<A> StoredManifests<A> {
     }
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Opens the manifests of a level with all ids; `None` when it has no object
     /// index. Three round trips. Manifests that lie back to back are all read.
     ///
     /// # Errors
     ///
     /// [`QueryError`] when something of it is damaged.
-    pub async fn stored_manifests(
+    pub fn stored_manifests(
         &self,
         level: LevelId,
-    ) -> Result<Option<StoredManifests<F::Array>>, QueryError> {
+    ) -> BoxFuture<'_, Result<Option<StoredManifests>, QueryError>> {
+        Box::pin(self.open_manifests(level))
+    }
+
+    async fn open_manifests(&self, level: LevelId) -> Result<Option<StoredManifests>, QueryError> {
         let level = self.level(level).await?;
         let Some(table) = self.object_index(&level).await? else {
             return Ok(None);
@@ -107,9 +112,17 @@ impl<F: Fetch> Session<'_, F> {
     /// # Errors
     ///
     /// [`QueryError`] when a cell of them is damaged.
-    pub async fn manifest_rows(
+    pub fn manifest_rows<'f>(
+        &'f self,
+        manifests: &'f StoredManifests,
+        rows: Range<u64>,
+    ) -> BoxFuture<'f, Result<Vec<Bytes>, QueryError>> {
+        Box::pin(self.read_manifests(manifests, rows))
+    }
+
+    async fn read_manifests(
         &self,
-        manifests: &StoredManifests<F::Array>,
+        manifests: &StoredManifests,
         rows: Range<u64>,
     ) -> Result<Vec<Bytes>, QueryError> {
         let rows = rows.start..rows.end.min(manifests.rows());

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use zvf_format::numeric::Kind;
 use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
-    fetch::{CellSource, Fetch},
+    fetch::AnyArray,
     key::Key,
     layout::{ObjectIndexForm, Part},
     zarr::Node,
@@ -23,37 +23,34 @@ const OBJECT_INDEX: &str = "object_index";
 
 /// What the object index of a level says, and the arrays in it.
 #[derive(Debug)]
-pub(crate) struct ObjectTable<A> {
+pub(crate) struct ObjectTable {
     pub(crate) node: Key,
     pub(crate) index: ObjectIndex,
-    pub(super) manifests: Manifests<A>,
+    pub(super) manifests: Manifests,
     /// `None` when rows are ids.
-    pub(super) ids: Option<RowArray<A>>,
+    pub(super) ids: Option<RowArray>,
     /// Defects that were got around.
     pub(super) notes: Vec<String>,
 }
 
 /// How manifests are stored.
 #[derive(Debug)]
-pub(super) enum Manifests<A> {
+pub(super) enum Manifests {
     /// There are no objects.
     None,
     /// One byte string each.
-    Items(ItemArray<A>),
+    Items(ItemArray),
     /// Back to back.
-    Open {
-        data: RowArray<A>,
-        offsets: RowArray<A>,
-    },
+    Open { data: RowArray, offsets: RowArray },
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// The object index of a level; `None` when it has none. One round trip when
     /// it is asked for first, two when the level does not name it.
     pub(crate) async fn object_index(
         &self,
-        level: &Level<F::Array>,
-    ) -> Result<Option<Arc<ObjectTable<F::Array>>>, QueryError> {
+        level: &Level,
+    ) -> Result<Option<Arc<ObjectTable>>, QueryError> {
         let known = lock(&level.object_table).clone();
         if let Some(table) = known {
             return Ok(table);
@@ -63,10 +60,7 @@ impl<F: Fetch> Session<'_, F> {
         Ok(known.get_or_insert(table).clone())
     }
 
-    async fn open_object_index(
-        &self,
-        level: &Level<F::Array>,
-    ) -> Result<Option<ObjectTable<F::Array>>, QueryError> {
+    async fn open_object_index(&self, level: &Level) -> Result<Option<ObjectTable>, QueryError> {
         let key = self.layout.described_at(level.id(), &Part::Manifests);
         let key = key.map_err(|source| QueryError::Name {
             name: level.id().to_string(),
@@ -116,7 +110,7 @@ impl<F: Fetch> Session<'_, F> {
         let mut nodes = names.iter().map(|name| known.remove(name).flatten());
         let first = self.array_of(&key, names, 0, nodes.next().flatten())?;
         let second = self.array_of(&key, names, 1, nodes.next().flatten())?;
-        object_table::<F>(key, index, first, second).map(Some)
+        object_table(key, index, first, second).map(Some)
     }
 
     fn array_of(
@@ -125,7 +119,7 @@ impl<F: Fetch> Session<'_, F> {
         names: &[&str],
         at: usize,
         node: Option<Node>,
-    ) -> Result<Option<F::Array>, QueryError> {
+    ) -> Result<Option<AnyArray>, QueryError> {
         let (Some(name), Some(node)) = (names.get(at), node) else {
             return Ok(None);
         };
@@ -137,7 +131,7 @@ impl<F: Fetch> Session<'_, F> {
     }
 }
 
-impl<A: CellSource> ObjectTable<A> {
+impl ObjectTable {
     /// Number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.index.num_objects
@@ -145,12 +139,12 @@ impl<A: CellSource> ObjectTable<A> {
 }
 
 /// The arrays of an object index, which have to have a row for each object.
-fn object_table<F: Fetch>(
+fn object_table(
     key: Key,
     index: ObjectIndex,
-    first: Option<F::Array>,
-    second: Option<F::Array>,
-) -> Result<ObjectTable<F::Array>, QueryError> {
+    first: Option<AnyArray>,
+    second: Option<AnyArray>,
+) -> Result<ObjectTable, QueryError> {
     let objects = index.num_objects;
     let mut table = ObjectTable {
         node: key,

@@ -1,6 +1,6 @@
 //! Whether a region may select a path that is read in part.
 
-use zvf_model::{fetch::Fetch, grid::ChunkCoord};
+use zvf_model::grid::ChunkCoord;
 
 use super::{Path, Work, loaded::Loaded};
 use crate::{
@@ -27,7 +27,7 @@ enum Known<'l> {
     Elsewhere(&'l ChunkCoord),
 }
 
-fn known<'l, F: Fetch>(piece: Piece, work: &'l Work<'_, F>, loaded: &Loaded) -> Known<'l> {
+fn known<'l>(piece: Piece, work: &'l Work<'_>, loaded: &Loaded) -> Known<'l> {
     match work.objects.chunk(piece.chunk) {
         Some(chunk) if !loaded.knows(piece.chunk) => Known::Elsewhere(chunk),
         _ => {
@@ -39,9 +39,9 @@ fn known<'l, F: Fetch>(piece: Piece, work: &'l Work<'_, F>, loaded: &Loaded) -> 
 
 /// Whether a region may select a path. A piece that is not read is taken to have
 /// a vertex.
-pub(super) fn fate<F: Fetch>(
+pub(super) fn fate(
     path: &Path<'_>,
-    work: &Work<'_, F>,
+    work: &Work<'_>,
     loaded: &Loaded,
     area: &Area,
     mode: Mode,
@@ -111,10 +111,10 @@ enum Last<'l> {
 
 /// Whether a segment between piece `at`, which is elsewhere, and the one before
 /// or after it may come into the region.
-pub(super) fn may_cross<F: Fetch>(
+pub(super) fn may_cross(
     path: &Path<'_>,
     at: usize,
-    work: &Work<'_, F>,
+    work: &Work<'_>,
     loaded: &Loaded,
     area: &Area,
 ) -> bool {

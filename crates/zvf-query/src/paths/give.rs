@@ -3,8 +3,6 @@
 use core::ops::{ControlFlow, Range};
 use std::collections::BTreeSet;
 
-use zvf_model::fetch::Fetch;
-
 use super::{
     Path, Stretch, Work,
     loaded::Loaded,
@@ -20,11 +18,11 @@ use crate::{
     vertices::{Run, Runs, VertexBuilder},
 };
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Gives paths that are loaded, as far as they are selected.
     pub(super) async fn emit_paths(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         paths: &[Path<'_>],
         loaded: &Loaded,
         (left, given): (&mut u64, &mut BTreeSet<usize>),
@@ -107,7 +105,7 @@ impl<F: Fetch> Plan<'_, F> {
     #[expect(clippy::too_many_arguments, reason = "one step of one loop")]
     fn push_part(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         vertices: &mut VertexBuilder,
         keep: &mut Keep,
         run: &Stretch,
@@ -154,7 +152,7 @@ impl<F: Fetch> Plan<'_, F> {
 
     /// The vertices of a path, cut where a piece could not be read.
     fn stretches(
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         path: &Path<'_>,
         loaded: &Loaded,
         ledger: &Ledger,
@@ -183,9 +181,9 @@ impl<F: Fetch> Plan<'_, F> {
     }
 }
 
-fn push_part<F: Fetch>(
+fn push_part(
     vertices: &mut VertexBuilder,
-    work: &Work<'_, F>,
+    work: &Work<'_>,
     part: impl Iterator<Item = (u32, Run)>,
     loaded: &Loaded,
     id: i64,

@@ -1,7 +1,5 @@
 //! Reading the chunks that paths go through.
 
-use zvf_model::fetch::Fetch;
-
 use super::{
     Path, Work,
     fate::{Fate, fate, may_cross},
@@ -17,12 +15,12 @@ use crate::{
     plan::Plan,
 };
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Reads what is needed of paths near a region, and leaves those that it may
     /// select.
     pub(super) async fn load_region(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         area: &Area,
         paths: &mut Vec<Path<'_>>,
         loaded: &mut Loaded,
@@ -52,7 +50,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Reads chunks by their numbers, each as far as it is wanted.
     pub(super) async fn load(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         wanted: impl IntoIterator<Item = (u32, Rows)>,
         loaded: &mut Loaded,
         ledger: &Ledger,

@@ -65,10 +65,10 @@ impl Loaded {
     }
 
     /// Positions of these runs, one after the other.
-    pub(super) fn positions<A>(
+    pub(super) fn positions(
         &self,
         runs: impl IntoIterator<Item = (u32, Run)>,
-        schema: &Schema<A>,
+        schema: &Schema,
     ) -> Coordinates {
         let mut positions = Coordinates::new(schema.axes);
         let row = usize::try_from(schema.row()).unwrap_or(usize::MAX);

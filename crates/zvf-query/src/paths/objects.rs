@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use zvf_model::fetch::Fetch;
-
 use super::Selected;
 use crate::{error::QueryError, missing::Ledger, plan::Plan};
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// The objects a query names, or all, and which of them its filter selects.
     pub(crate) async fn selected_objects(
         &self,

@@ -2,8 +2,6 @@
 
 use core::ops::Range;
 
-use zvf_model::fetch::Fetch;
-
 use super::{Path, Stretch, Work, loaded::Loaded};
 use crate::{
     error::QueryError,
@@ -13,7 +11,7 @@ use crate::{
     vertices::Owners,
 };
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Whether neither region nor filter looks at vertices.
     pub(super) fn takes_all(&self) -> bool {
         self.area.is_none() && !self.filter.looks_at_vertices()
@@ -22,7 +20,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// For which vertices of a run the filter holds.
     fn filtered(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         path: &Path<'_>,
         stretch: &Stretch,
         loaded: &Loaded,
@@ -50,7 +48,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Which vertices of a run are selected, as points.
     pub(super) fn selected_points(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         path: &Path<'_>,
         stretch: &Stretch,
         loaded: &Loaded,
@@ -74,7 +72,7 @@ impl<F: Fetch> Plan<'_, F> {
     /// Which parts of a run are selected, as paths.
     pub(super) fn selected_runs(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         path: &Path<'_>,
         stretch: &Stretch,
         loaded: &Loaded,

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use zvf_model::fetch::Fetch;
-
 use super::{Path, Work, loaded::Loaded};
 use crate::{
     answer::{NO_OBJECT, Parts},
@@ -51,11 +49,11 @@ impl Taking<'_> {
     }
 }
 
-impl<F: Fetch> Plan<'_, F> {
+impl Plan<'_> {
     /// Takes paths that are loaded, no more than are left.
     pub(super) fn whole_paths(
         &self,
-        work: &Work<'_, F>,
+        work: &Work<'_>,
         paths: &[Path<'_>],
         loaded: &Loaded,
         (left, given): (&mut u64, &mut BTreeSet<usize>),

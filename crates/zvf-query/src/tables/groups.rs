@@ -9,7 +9,7 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{GroupRange, Groups},
-    fetch::{CellSource, Fetch, FetchError, Fetched},
+    fetch::{FetchError, Fetched},
     key::Key,
     layout::TableForm,
     zarr::Node,
@@ -99,12 +99,12 @@ impl GroupList {
 }
 
 /// The arrays of groups, opened.
-enum Stored<A> {
-    Items(ItemArray<A>),
-    Open(RowArray<A>, RowArray<A>),
+enum Stored {
+    Items(ItemArray),
+    Open(RowArray, RowArray),
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Groups that the node at `key` describes; `None` when there is no such node.
     /// Two round trips. A damaged group is left empty, if the ledger lets it pass.
     pub(crate) async fn groups_at(
@@ -195,7 +195,7 @@ impl<F: Fetch> Session<'_, F> {
 
     async fn item_groups(
         &self,
-        items: &ItemArray<F::Array>,
+        items: &ItemArray,
         ledger: &Ledger,
     ) -> Result<GroupList, QueryError> {
         let wanted: Vec<_> = (0..items.cells()).map(|cell| items.wanted(cell)).collect();
@@ -228,9 +228,9 @@ impl<F: Fetch> Session<'_, F> {
 
 impl GroupList {
     /// Adds the groups of a cell, or says what is wrong with it.
-    fn push_cell<A: CellSource>(
+    fn push_cell(
         &mut self,
-        items: &ItemArray<A>,
+        items: &ItemArray,
         cell: u64,
         answer: Result<Option<Fetched>, FetchError>,
         ledger: &Ledger,

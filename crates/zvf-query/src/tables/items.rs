@@ -4,7 +4,7 @@ use core::iter::Take;
 
 use zvf_format::vlen::{Items, VlenFrame};
 use zvf_model::{
-    fetch::{CellOf, CellSource, Wanted},
+    fetch::{AnyArray, CellOf, Wanted},
     key::Key,
     zarr::DataType,
 };
@@ -17,15 +17,15 @@ use crate::{
 
 /// An array of byte strings of one dimension.
 #[derive(Clone, Debug)]
-pub(crate) struct ItemArray<A> {
-    array: A,
+pub(crate) struct ItemArray {
+    array: AnyArray,
     pub(crate) rows: u64,
     /// Rows of a cell.
     pub(crate) per_cell: u64,
 }
 
-impl<A: CellSource> ItemArray<A> {
-    pub(crate) fn new(array: A) -> Result<Self, Damage> {
+impl ItemArray {
+    pub(crate) fn new(array: AnyArray) -> Result<Self, Damage> {
         let metadata = array.metadata();
         let strings = matches!(
             metadata.data_type,
@@ -65,7 +65,7 @@ impl<A: CellSource> ItemArray<A> {
         (first, self.rows.saturating_sub(first).min(self.per_cell))
     }
 
-    pub(crate) fn wanted(&self, cell: u64) -> Wanted<A> {
+    pub(crate) fn wanted(&self, cell: u64) -> Wanted<AnyArray> {
         Wanted {
             cell: CellOf::Element(self.array.clone(), vec![cell]),
             part: None,

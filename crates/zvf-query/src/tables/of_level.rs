@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use zvf_model::{fetch::Fetch, layout::Part};
+use zvf_model::layout::Part;
 
 use super::{GroupList, TableArray};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     predicate::Scope,
 };
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// An attribute of objects or groups, opened. One round trip when it is asked
     /// for first.
     ///
@@ -23,10 +23,10 @@ impl<F: Fetch> Session<'_, F> {
     /// [`QueryError::NoAttribute`] when it is not there.
     pub(crate) async fn table(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         scope: Scope,
         name: &str,
-    ) -> Result<Arc<TableArray<F::Array>>, QueryError> {
+    ) -> Result<Arc<TableArray>, QueryError> {
         let part = match scope {
             Scope::Group => Part::GroupAttribute(name),
             _ => Part::ObjectAttribute(name),
@@ -58,7 +58,7 @@ impl<F: Fetch> Session<'_, F> {
     /// [`QueryError::NoAttribute`] when there is no such attribute.
     pub(crate) async fn object_column(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         name: &str,
         rows: Option<&[u64]>,
         ledger: &Ledger,
@@ -70,7 +70,7 @@ impl<F: Fetch> Session<'_, F> {
     /// Several attributes of objects at once: as many round trips as one takes.
     pub(crate) async fn object_columns(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         names: &[String],
         rows: Option<&[u64]>,
         ledger: &Ledger,
@@ -84,7 +84,7 @@ impl<F: Fetch> Session<'_, F> {
     /// Several attributes of groups at once.
     pub(crate) async fn group_columns(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         names: &[String],
         groups: Option<&[u64]>,
         ledger: &Ledger,
@@ -99,7 +99,7 @@ impl<F: Fetch> Session<'_, F> {
     /// by the numbers of groups.
     pub(crate) async fn group_column(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         name: &str,
         groups: Option<&[u64]>,
         ledger: &Ledger,
@@ -112,7 +112,7 @@ impl<F: Fetch> Session<'_, F> {
     /// are asked for first.
     pub(crate) async fn groups(
         &self,
-        level: &Level<F::Array>,
+        level: &Level,
         ledger: &Ledger,
     ) -> Result<Option<Arc<GroupList>>, QueryError> {
         let known = lock(&level.groups).clone();

@@ -5,7 +5,7 @@ use core::ops::Range;
 use bytes::Bytes;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind};
 use zvf_model::{
-    fetch::{CellOf, CellSource, FetchError, Fetched, Wanted},
+    fetch::{AnyArray, CellOf, FetchError, Fetched, Wanted},
     key::Key,
     zarr::{Array, Codec, DataType},
 };
@@ -22,8 +22,8 @@ const MOST_RUNS: usize = 1 << 10;
 
 /// An array whose cells hold whole rows, the first axis.
 #[derive(Clone, Debug)]
-pub(crate) struct RowArray<A> {
-    array: A,
+pub(crate) struct RowArray {
+    array: AnyArray,
     pub(crate) element: Element,
     pub(crate) rows: u64,
     /// Elements of a row, at least one.
@@ -65,8 +65,8 @@ impl Element {
 
 /// Rows on their way.
 #[derive(Debug)]
-pub(crate) struct RowRequest<A> {
-    pub(crate) wanted: Vec<Wanted<A>>,
+pub(crate) struct RowRequest {
+    pub(crate) wanted: Vec<Wanted<AnyArray>>,
     /// What each answer will be, in ascending order.
     parts: Vec<Part>,
     /// Which rows, and in which order; `None` for all.
@@ -90,9 +90,9 @@ pub(crate) struct RowsRead {
     pub(crate) lost: Vec<(Range<u64>, Damage)>,
 }
 
-impl<A: CellSource> RowArray<A> {
+impl RowArray {
     /// An array as its own metadata describe it.
-    pub(crate) fn new(array: A) -> Result<Self, Damage> {
+    pub(crate) fn new(array: AnyArray) -> Result<Self, Damage> {
         let metadata = array.metadata();
         let fault = |fault| Damage::new(array.node(), fault);
         let element = match &metadata.data_type {
@@ -132,7 +132,7 @@ impl<A: CellSource> RowArray<A> {
     }
 
     /// An array of bytes that hold numbers, as the group above it describes them.
-    pub(crate) fn blob(array: A, dtype: Dtype, columns: u64) -> Result<Self, Damage> {
+    pub(crate) fn blob(array: AnyArray, dtype: Dtype, columns: u64) -> Result<Self, Damage> {
         let metadata = array.metadata();
         let fault = |fault| Damage::new(array.node(), fault);
         let bytes = DataType::Number(Kind::UInt8);
@@ -169,7 +169,7 @@ impl<A: CellSource> RowArray<A> {
     }
 
     fn checked(
-        array: A,
+        array: AnyArray,
         element: Element,
         (rows, columns): (u64, u64),
         (per_cell, cell): (u64, u64),
@@ -223,7 +223,7 @@ impl<A: CellSource> RowArray<A> {
     /// How to ask for rows, all when `None`. Those past the last are no rows and
     /// are not asked for. Cells of which parts can be read are not read further
     /// than the last row that is wanted, as the rest of an edge cell is filling.
-    pub(crate) fn request(&self, rows: Option<&[u64]>) -> RowRequest<A> {
+    pub(crate) fn request(&self, rows: Option<&[u64]>) -> RowRequest {
         let mut parts = Vec::new();
         match rows {
             None => {
@@ -281,7 +281,7 @@ impl<A: CellSource> RowArray<A> {
         Part { cell, rows, size }
     }
 
-    fn wanted(&self, part: &Part) -> Wanted<A> {
+    fn wanted(&self, part: &Part) -> Wanted<AnyArray> {
         let mut cell = vec![part.cell];
         cell.resize(self.array.metadata().rank(), 0);
         let start = part.cell.saturating_mul(self.per_cell);
@@ -306,7 +306,7 @@ impl<A: CellSource> RowArray<A> {
     /// those that are not there and those past the last.
     pub(crate) fn finish(
         &self,
-        request: &RowRequest<A>,
+        request: &RowRequest,
         answers: impl IntoIterator<Item = Result<Option<Fetched>, FetchError>>,
     ) -> RowsRead {
         let mut lost = Vec::new();

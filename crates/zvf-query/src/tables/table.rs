@@ -7,7 +7,7 @@ use bytes::Bytes;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 use zvf_model::{
     array::Table,
-    fetch::{CellSource, Fetch},
+    fetch::AnyArray,
     key::Key,
     layout::TableForm,
     zarr::{DataType, Node},
@@ -28,37 +28,37 @@ use crate::{
 
 /// An attribute with a row for each object or group.
 #[derive(Clone, Debug)]
-pub(crate) struct TableArray<A> {
+pub(crate) struct TableArray {
     name: String,
-    values: Stored<A>,
-    absent: Absent<A>,
+    values: Stored,
+    absent: Absent,
 }
 
 #[derive(Clone, Debug)]
-enum Stored<A> {
-    Rows(RowArray<A>),
+enum Stored {
+    Rows(RowArray),
     /// Text of any length, and what stands for text that was never written.
-    Text(ItemArray<A>, String),
+    Text(ItemArray, String),
 }
 
 /// Which rows have no value.
 #[derive(Clone, Debug)]
-enum Absent<A> {
+enum Absent {
     None,
     /// Those that are all fill.
     Fill,
     /// Those that a mask says.
-    Mask(RowArray<A>),
+    Mask(RowArray),
 }
 
-impl<F: Fetch> Session<'_, F> {
+impl Session<'_> {
     /// Opens the attribute that the node at `key` describes; `None` when there is
     /// no such node. One round trip.
     pub(crate) async fn table_at(
         &self,
         key: &Key,
         name: &str,
-    ) -> Result<Option<TableArray<F::Array>>, QueryError> {
+    ) -> Result<Option<TableArray>, QueryError> {
         let (data, mask) = (child(key, "data")?, child(key, "present_mask")?);
         let keys = match self.layout.tables {
             TableForm::Array => vec![key.clone()],
@@ -104,7 +104,7 @@ impl<F: Fetch> Session<'_, F> {
         key: &Key,
         name: &str,
         columns: u64,
-    ) -> Result<Option<TableArray<F::Array>>, QueryError> {
+    ) -> Result<Option<TableArray>, QueryError> {
         let data = child(key, "data")?;
         let nodes = self.fetch.nodes(&[key.clone(), data.clone()]).await?;
         let mut nodes = nodes.into_iter();
@@ -133,7 +133,7 @@ impl<F: Fetch> Session<'_, F> {
     /// cell have none either, if the ledger lets it pass.
     pub(crate) async fn table_column(
         &self,
-        table: &TableArray<F::Array>,
+        table: &TableArray,
         rows: Option<&[u64]>,
         ledger: &Ledger,
     ) -> Result<Column, QueryError> {
@@ -148,8 +148,8 @@ impl<F: Fetch> Session<'_, F> {
 
     async fn rows_column(
         &self,
-        table: &TableArray<F::Array>,
-        array: &RowArray<F::Array>,
+        table: &TableArray,
+        array: &RowArray,
         rows: Option<&[u64]>,
         ledger: &Ledger,
     ) -> Result<Column, QueryError> {
@@ -220,8 +220,8 @@ impl<F: Fetch> Session<'_, F> {
 
     async fn text_column(
         &self,
-        table: &TableArray<F::Array>,
-        (array, fill): (&ItemArray<F::Array>, &str),
+        table: &TableArray,
+        (array, fill): (&ItemArray, &str),
         rows: Option<&[u64]>,
         ledger: &Ledger,
     ) -> Result<Column, QueryError> {
@@ -286,9 +286,9 @@ impl<F: Fetch> Session<'_, F> {
     }
 }
 
-impl<A: CellSource> TableArray<A> {
+impl TableArray {
     /// An array that says all itself, from 0.8.1 on.
-    fn of_array(name: &str, array: A, table: &Table) -> Result<Self, QueryError> {
+    fn of_array(name: &str, array: AnyArray, table: &Table) -> Result<Self, QueryError> {
         let text = match (&array.metadata().data_type, &array.metadata().fill_value) {
             (DataType::VariableText, fill) => {
                 let fill = fill.as_str();
@@ -318,8 +318,8 @@ impl<A: CellSource> TableArray<A> {
     /// Bytes that the group above them describes, up to 0.8.0.
     fn of_group(
         name: &str,
-        values: A,
-        present: Option<A>,
+        values: AnyArray,
+        present: Option<AnyArray>,
         table: &Table,
     ) -> Result<Self, QueryError> {
         let key = values.node().clone();
@@ -332,7 +332,7 @@ impl<A: CellSource> TableArray<A> {
         let columns = extents.try_fold(1_u64, |n, &extent| n.checked_mul(extent));
         let columns = columns.ok_or_else(|| damage(Fault::Range))?;
         let values = RowArray::blob(values, dtype, columns)?;
-        let rows = |array: &RowArray<A>| match array.rows {
+        let rows = |array: &RowArray| match array.rows {
             found if found == expected => Ok(()),
             found => Err(Damage::new(array.node(), Fault::Count { found, expected })),
         };
@@ -354,7 +354,7 @@ impl<A: CellSource> TableArray<A> {
     }
 }
 
-impl<A: CellSource> RowArray<A> {
+impl RowArray {
     /// Whether every value of a row is the fill value. Any NaN is as good as
     /// another.
     fn is_fill(&self, row: &[u8]) -> bool {
@@ -381,8 +381,8 @@ impl<A: CellSource> RowArray<A> {
 }
 
 /// Items of ascending rows of a cell, without a copy.
-fn texts_of<A: CellSource>(
-    array: &ItemArray<A>,
+fn texts_of(
+    array: &ItemArray,
     cell: u64,
     payload: &Bytes,
     rows: &[(u64, usize)],

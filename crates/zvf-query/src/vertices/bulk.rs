@@ -83,9 +83,9 @@ impl Room {
 impl VertexBuilder {
     /// Appends all vertices of chunks on all cores, if there are only numbers, and
     /// enough; says whether it did. When it has to make room, it does so for `expected` vertices.
-    pub(crate) fn push_chunks<A>(
+    pub(crate) fn push_chunks(
         &mut self,
-        schema: &Schema<A>,
+        schema: &Schema,
         chunks: &[Option<Chunk>],
         expected: usize,
     ) -> bool {

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use zvf_format::fragment::FragmentIndex;
 use zvf_model::{
     array::{VertexEncoding, Vertices},
-    fetch::{CellSource, Fetch},
     generation::Generation,
     grid::{Bins, ChunkCoord},
     layout::Part,
@@ -37,18 +36,18 @@ mod vertices;
 pub(super) use fragments::Bits;
 pub(super) use vertices::{Astray, Space, is_bins};
 
-pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) -> LevelCounts {
+pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) -> LevelCounts {
     let mut parts = Parts::open(context, scope);
     let mut chunks: BTreeSet<ChunkCoord> = BTreeSet::new();
     for part in &parts.all {
         presence::check(context, &scope.store.tree, part).await;
         chunks.extend(part.chunks());
-        chunks.extend(presence::stored_chunks::<F>(&scope.store.tree, part));
+        chunks.extend(presence::stored_chunks(&scope.store.tree, part));
     }
     let chunks: Vec<ChunkCoord> = chunks.into_iter().collect();
     let all = core::mem::take(&mut parts.all);
     let mut walk = Walk::new(context, scope, &all, parts);
-    let asked: Vec<&Cells<F::Array>> = all.iter().collect();
+    let asked: Vec<&Cells> = all.iter().collect();
     let each = |chunk: &ChunkCoord, cells: &[Cell]| walk.chunk(chunk, cells);
     batch::each_chunk(context, &asked, &chunks, each).await;
     walk.finish()
@@ -56,8 +55,8 @@ pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) 
 
 /// The parts of a level that have a cell for each chunk, but for links.
 #[derive(Debug)]
-struct Parts<A> {
-    all: Vec<Cells<A>>,
+struct Parts {
+    all: Vec<Cells>,
     /// Where in them each is.
     vertices: Option<usize>,
     index: Option<usize>,
@@ -66,8 +65,8 @@ struct Parts<A> {
     of_fragments: Vec<(usize, Attribute)>,
 }
 
-impl<A: CellSource> Parts<A> {
-    fn open<F: Fetch<Array = A>>(context: &Context<'_, F>, scope: Scope<'_>) -> Self {
+impl Parts {
+    fn open(context: &Context<'_>, scope: Scope<'_>) -> Self {
         let mut all = Vec::new();
         let mut open = |part: Part<'_>| {
             let cells = open_part(context, scope, &part)?;
@@ -113,22 +112,18 @@ impl<A: CellSource> Parts<A> {
 }
 
 /// Opens a part; `None` when it is not there, or cannot be opened, which is found.
-pub(crate) fn open_part<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    part: &Part<'_>,
-) -> Option<Cells<F::Array>> {
+pub(crate) fn open_part(context: &Context<'_>, scope: Scope<'_>, part: &Part<'_>) -> Option<Cells> {
     let key = scope.store.at(scope.level, part)?;
     let form = scope.store.layout().chunk_form(part)?;
     Cells::open(context, &scope.store.tree, &key, form, scope.level.arity)
 }
 
 /// Goes through the chunks of a level.
-struct Walk<'a, F: Fetch> {
-    context: &'a Context<'a, F>,
+struct Walk<'a> {
+    context: &'a Context<'a>,
     scope: Scope<'a>,
-    all: &'a [Cells<F::Array>],
-    parts: Parts<F::Array>,
+    all: &'a [Cells],
+    parts: Parts,
     /// How vertices are checked; `None` when there are none, or they cannot be
     /// decoded.
     space: Option<Space<'a>>,
@@ -140,13 +135,8 @@ struct Walk<'a, F: Fetch> {
     all_counted: bool,
 }
 
-impl<'a, F: Fetch> Walk<'a, F> {
-    fn new(
-        context: &'a Context<'a, F>,
-        scope: Scope<'a>,
-        all: &'a [Cells<F::Array>],
-        parts: Parts<F::Array>,
-    ) -> Self {
+impl<'a> Walk<'a> {
+    fn new(context: &'a Context<'a>, scope: Scope<'a>, all: &'a [Cells], parts: Parts) -> Self {
         let vertices = parts.vertices.and_then(|at| all.get(at));
         let space = vertices.and_then(|cells| space_of(context, scope, cells));
         let object_index = scope.store.at(scope.level, &Part::Manifests);
@@ -237,7 +227,7 @@ impl<'a, F: Fetch> Walk<'a, F> {
         self.counts.chunks.insert(chunk.clone(), counts);
     }
 
-    fn part(&self, at: Option<usize>) -> Option<&'a Cells<F::Array>> {
+    fn part(&self, at: Option<usize>) -> Option<&'a Cells> {
         at.and_then(|at| self.all.get(at))
     }
 
@@ -397,8 +387,8 @@ impl<'a, F: Fetch> Walk<'a, F> {
 }
 
 /// Writes down which vertices of a chunk are not where they belong.
-pub(super) fn find_astray<F: Fetch>(
-    context: &Context<'_, F>,
+pub(super) fn find_astray(
+    context: &Context<'_>,
     (key, fragments): (&zvf_model::key::Key, Option<&zvf_model::key::Key>),
     chunk: &ChunkCoord,
     rows: u64,
@@ -420,11 +410,7 @@ pub(super) fn find_astray<F: Fetch>(
 
 /// How vertices of the level are checked. `None` when they cannot be decoded, which
 /// is found.
-fn space_of<'a, F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'a>,
-    cells: &Cells<F::Array>,
-) -> Option<Space<'a>> {
+fn space_of<'a>(context: &Context<'_>, scope: Scope<'a>, cells: &Cells) -> Option<Space<'a>> {
     let vertices = match Vertices::parse(&cells.key, &cells.attributes) {
         Ok(vertices) => vertices.value,
         Err(error) => {

@@ -2,7 +2,7 @@
 //! bounds, ids that are kept, parametric objects, further geometries.
 
 use serde_json::{Value, json};
-use zvf_model::{fetch::Fetch, key::Key, level::LevelId, root::RootMetadata};
+use zvf_model::{key::Key, level::LevelId, root::RootMetadata};
 
 use super::{Counted, Ids, Scope, objects::Members};
 use crate::{
@@ -19,8 +19,8 @@ const SHARED_FRAGMENTS: &str = "shared_fragments";
 /// Levels that a change of level 0 left as they were.
 const STALE: &str = "zvf_stale_levels";
 
-pub(super) async fn check<F: Fetch>(
-    context: &Context<'_, F>,
+pub(super) async fn check(
+    context: &Context<'_>,
     store: &Store,
     root: &RootMetadata,
     counted: &Counted,
@@ -44,7 +44,7 @@ pub(super) async fn check<F: Fetch>(
 }
 
 /// All vertices are in the bounds.
-fn check_bounds<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, counted: &Counted) {
+fn check_bounds(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
     let Some(bounds) = &root.bounds else {
         return;
     };
@@ -71,7 +71,7 @@ fn check_bounds<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, counted
 }
 
 /// Stores in which fragments are shared say so.
-fn check_capability<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, counted: &Counted) {
+fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
     let said = root
         .capabilities
         .iter()
@@ -88,7 +88,7 @@ fn check_capability<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, cou
 }
 
 /// A level that keeps the ids of its parent has no others.
-fn check_parent<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>, counted: &Counted) {
+fn check_parent(context: &Context<'_>, scope: Scope<'_>, counted: &Counted) {
     let Level { id, key, .. } = scope.level;
     if *id == LevelId::FULL || is_stale(scope.root, *id) {
         return;

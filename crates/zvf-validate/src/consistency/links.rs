@@ -9,7 +9,7 @@ mod values;
 
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::{CellOf, Fetch, FetchProblem, Wanted},
+    fetch::{CellOf, FetchProblem, Wanted},
     grid::ChunkCoord,
     layout::CrossChunkForm,
 };
@@ -27,11 +27,7 @@ use self::{cell::Checking, copies::Copies, groups::Groups, places::Places, total
 
 pub(crate) use self::{places::Limit, totals::between_levels};
 
-pub(super) async fn check<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    counted: &mut Counted,
-) {
+pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counted: &mut Counted) {
     old_form(context, scope);
     let deltas = deltas(scope.store, scope.level);
     let groups = Groups::read(context, scope).await;
@@ -57,7 +53,7 @@ pub(super) async fn check<F: Fetch>(
 }
 
 /// Links that readers of 0.9 do not see.
-fn old_form<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) {
+fn old_form(context: &Context<'_>, scope: Scope<'_>) {
     if scope.store.layout().cross_chunk != CrossChunkForm::Links {
         return;
     }
@@ -74,8 +70,8 @@ fn old_form<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) {
 }
 
 /// The links of a delta.
-struct Family<'a, 'c, F: Fetch> {
-    context: &'a Context<'c, F>,
+struct Family<'a, 'c> {
+    context: &'a Context<'c>,
     scope: Scope<'a>,
     delta: Delta,
     own: Places<'a>,
@@ -83,7 +79,7 @@ struct Family<'a, 'c, F: Fetch> {
     groups: Option<&'a Groups>,
 }
 
-impl<F: Fetch> Family<'_, '_, F> {
+impl Family<'_, '_> {
     async fn check(&self, has_inside: &mut bool) -> LinkSum {
         let found = open(self.context, self.scope, self.delta);
         let mut totals = Totals::new(&found.families, found.is_whole);
@@ -124,16 +120,16 @@ impl<F: Fetch> Family<'_, '_, F> {
 
     async fn each(
         &self,
-        part: &LinkPart<F::Array>,
-        cells: &Cells<F::Array>,
-        values: &[Option<&LinkCells<F::Array>>],
-        checking: &mut Checking<'_, '_, F>,
+        part: &LinkPart,
+        cells: &Cells,
+        values: &[Option<&LinkCells>],
+        checking: &mut Checking<'_, '_>,
     ) {
         let values = values.iter().map(|values| match values {
             Some(LinkCells::Each(cells)) => Some(cells),
             _ => None,
         });
-        let values: Vec<Option<&Cells<F::Array>>> = values.collect();
+        let values: Vec<Option<&Cells>> = values.collect();
         let mut parts = vec![cells];
         parts.extend(values.iter().flatten());
         let mut chunks: Vec<ChunkCoord> = parts.iter().flat_map(|part| part.chunks()).collect();
@@ -163,9 +159,9 @@ impl<F: Fetch> Family<'_, '_, F> {
     /// A table of 0.6 or 0.7 is one cell.
     async fn table(
         &self,
-        part: &LinkPart<F::Array>,
-        values: &[Option<&LinkCells<F::Array>>],
-        checking: &mut Checking<'_, '_, F>,
+        part: &LinkPart,
+        values: &[Option<&LinkCells>],
+        checking: &mut Checking<'_, '_>,
     ) {
         let links = self.read(&part.cells).await;
         let mut read = Vec::with_capacity(values.len());
@@ -179,7 +175,7 @@ impl<F: Fetch> Family<'_, '_, F> {
         checking.cell(&ChunkCoord::new([]), &links, &values);
     }
 
-    async fn read(&self, cells: &LinkCells<F::Array>) -> Cell {
+    async fn read(&self, cells: &LinkCells) -> Cell {
         let LinkCells::Table(key) = cells else {
             return Cell::None;
         };

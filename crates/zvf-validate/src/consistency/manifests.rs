@@ -3,7 +3,6 @@
 use zvf_format::{int64s::Int64s, manifest::ObjectManifest, open_rows::OpenRows};
 use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
-    fetch::{CellSource, Fetch},
     key::Key,
     layout::Part,
     zarr::{Array, Node},
@@ -14,23 +13,23 @@ use crate::{batch::Cell, context::Context, rows::Rows, rules::consistency as rul
 
 /// The object index of a level, opened.
 #[derive(Debug)]
-pub(super) struct Manifests<A> {
+pub(super) struct Manifests {
     /// Its group.
     pub(super) key: Key,
     pub(super) index: ObjectIndex,
-    held: Held<A>,
-    ids: Option<Rows<A>>,
+    held: Held,
+    ids: Option<Rows>,
 }
 
 /// How manifests are stored.
 #[derive(Debug)]
-enum Held<A> {
+enum Held {
     /// There are no objects, and no arrays.
     None,
     /// One item each.
-    Items(Rows<A>),
+    Items(Rows),
     /// Back to back.
-    Open { data: Rows<A>, offsets: Rows<A> },
+    Open { data: Rows, offsets: Rows },
 }
 
 /// Ids of objects by row.
@@ -65,8 +64,8 @@ pub(super) enum Entry<'a> {
 /// Hands out the manifests of a level that can be read, in the order of rows, with
 /// the ids of their objects. What cannot be read was found by [`super::objects`] and
 /// is not found again.
-pub(crate) async fn each_manifest<F: Fetch>(
-    context: &Context<'_, F>,
+pub(crate) async fn each_manifest(
+    context: &Context<'_>,
     scope: Scope<'_>,
     mut each: impl FnMut(u64, i64, &ObjectManifest<'_>) + Send,
 ) {
@@ -85,13 +84,10 @@ pub(crate) async fn each_manifest<F: Fetch>(
     manifests.each(&aside, each).await;
 }
 
-impl<A: CellSource> Manifests<A> {
+impl Manifests {
     /// Opens the object index of a level. `None` when there is none, or when it
     /// cannot be opened, which is found then.
-    pub(super) fn open<F: Fetch<Array = A>>(
-        context: &Context<'_, F>,
-        scope: Scope<'_>,
-    ) -> Option<Self> {
+    pub(super) fn open(context: &Context<'_>, scope: Scope<'_>) -> Option<Self> {
         let tree = &scope.store.tree;
         let key = scope.store.at(scope.level, &Part::Manifests)?;
         if !tree.exists(&key) {
@@ -171,7 +167,7 @@ impl<A: CellSource> Manifests<A> {
     }
 
     /// Ids by row; `None` when they cannot be read, which is found.
-    pub(super) async fn ids<F: Fetch<Array = A>>(&self, context: &Context<'_, F>) -> Option<Ids> {
+    pub(super) async fn ids(&self, context: &Context<'_>) -> Option<Ids> {
         let Some(ids) = &self.ids else {
             return Some(Ids::Rows(self.rows().unwrap_or(self.index.num_objects)));
         };
@@ -187,9 +183,9 @@ impl<A: CellSource> Manifests<A> {
 
     /// Reads all manifests in the order of rows. What cannot be read is found; says
     /// whether all were read.
-    pub(super) async fn each<F: Fetch<Array = A>>(
+    pub(super) async fn each(
         &self,
-        context: &Context<'_, F>,
+        context: &Context<'_>,
         mut each: impl FnMut(u64, Entry<'_>) + Send,
     ) -> bool {
         let mut all = true;

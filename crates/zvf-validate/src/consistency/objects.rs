@@ -1,7 +1,7 @@
 //! Objects, groups and their attributes.
 
 use serde_json::json;
-use zvf_model::{fetch::Fetch, layout::Part, root::GeometryKind};
+use zvf_model::{layout::Part, root::GeometryKind};
 
 use self::owners::Owners;
 use super::{
@@ -17,11 +17,7 @@ mod tables;
 pub(super) use members::Members;
 pub(super) use tables::{attribute, groups};
 
-pub(super) async fn check<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    counts: &mut LevelCounts,
-) {
+pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counts: &mut LevelCounts) {
     if let Some(manifests) = Manifests::open(context, scope) {
         counts.objects = manifests.rows();
         counts.ids = check_index(context, scope, &manifests, counts).await;
@@ -43,10 +39,10 @@ pub(super) async fn check<F: Fetch>(
 }
 
 /// Checks the object index, and gives the ids in it.
-async fn check_index<F: Fetch>(
-    context: &Context<'_, F>,
+async fn check_index(
+    context: &Context<'_>,
     scope: Scope<'_>,
-    manifests: &Manifests<F::Array>,
+    manifests: &Manifests,
     counts: &mut LevelCounts,
 ) -> Option<Ids> {
     let (key, index) = (&manifests.key, &manifests.index);

@@ -7,7 +7,6 @@ use zvf_format::{
 };
 use zvf_model::{
     array::{LinkArray, LinkFamily, Padded},
-    fetch::Fetch,
     key::Key,
     layout::{CrossChunkForm, LinkForm, LinkOffsets, Part},
     metadata::{Attributes, MetadataError, Noted},
@@ -23,11 +22,7 @@ use crate::{
 };
 
 /// Opens all parts of a delta.
-pub(crate) fn open<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    delta: Delta,
-) -> LinkParts<F::Array> {
+pub(crate) fn open(context: &Context<'_>, scope: Scope<'_>, delta: Delta) -> LinkParts {
     let opening = Opening {
         context,
         scope,
@@ -51,8 +46,8 @@ pub(crate) fn open<F: Fetch>(
     found
 }
 
-struct Opening<'a, 'c, F: Fetch> {
-    context: &'a Context<'c, F>,
+struct Opening<'a, 'c> {
+    context: &'a Context<'c>,
     scope: Scope<'a>,
     delta: Delta,
 }
@@ -63,7 +58,7 @@ type Opened = Option<()>;
 /// The same of a policy.
 struct Unusable;
 
-impl<F: Fetch> Opening<'_, '_, F> {
+impl Opening<'_, '_> {
     fn at(&self, part: &Part<'_>) -> Option<Key> {
         self.scope.store.at(self.scope.level, part)
     }
@@ -151,7 +146,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
     }
 
     /// The arrays of 0.9.
-    fn arrays(&self, found: &mut LinkParts<F::Array>) -> Opened {
+    fn arrays(&self, found: &mut LinkParts) -> Opened {
         let key = self.at(&Part::LinkFamily(self.delta))?;
         let tree = &self.scope.store.tree;
         if !tree.exists(&key) {
@@ -185,7 +180,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
         segment: &str,
         family: &LinkFamily,
         scales: &[AxisScales],
-    ) -> Option<LinkPart<F::Array>> {
+    ) -> Option<LinkPart> {
         let (context, arity) = (self.context, scales.len());
         let tree = &self.scope.store.tree;
         let offsets = match Offsets::parse(segment, family.width, arity) {
@@ -230,7 +225,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
     }
 
     /// Links up to 0.8.1 whose ends are in chunks of the same coordinates.
-    fn inside(&self, found: &mut LinkParts<F::Array>) -> Opened {
+    fn inside(&self, found: &mut LinkParts) -> Opened {
         let part = Part::Links(self.delta, LinkOffsets::Segment("self"));
         let layout = self.scope.store.layout();
         let (key, form) = (self.at(&part)?, layout.chunk_form(&part)?);
@@ -279,7 +274,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
     }
 
     /// Links up to 0.8.1 between any chunks.
-    fn between(&self, found: &mut LinkParts<F::Array>) -> Opened {
+    fn between(&self, found: &mut LinkParts) -> Opened {
         let key = self.at(&Part::CrossChunkLinks(self.delta))?;
         let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
         if !tree.exists(&key) {
@@ -321,7 +316,7 @@ impl<F: Fetch> Opening<'_, '_, F> {
     }
 
     /// Links inside chunks and between them are links of one width.
-    fn compare(&self, parts: &[LinkPart<F::Array>]) {
+    fn compare(&self, parts: &[LinkPart]) {
         if let [first, second] = parts
             && first.width() != second.width()
         {

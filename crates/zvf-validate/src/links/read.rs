@@ -2,7 +2,7 @@
 
 use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
-    fetch::{CellOf, Fetch, Wanted},
+    fetch::{CellOf, Wanted},
     grid::ChunkCoord,
     layout::Part,
 };
@@ -18,12 +18,12 @@ use crate::{
 /// Hands out each link of a delta once, cell by cell. `context` is one whose
 /// findings are not wanted: all of this was read before. Whether every link could
 /// be read.
-pub(crate) async fn each_link<F: Fetch, T: Copy + Send>(
-    context: &Context<'_, F>,
+pub(crate) async fn each_link<T: Copy + Send>(
+    context: &Context<'_>,
     scope: Scope<'_>,
     delta: Delta,
     mut resolve: impl FnMut(&[i64], bool) -> T + Send,
-    mut each: impl FnMut(&LinkPart<F::Array>, Record<'_, T>) + Send,
+    mut each: impl FnMut(&LinkPart, Record<'_, T>) + Send,
 ) -> bool {
     let found = open(context, scope, delta);
     let mut is_whole = found.is_whole;
@@ -44,7 +44,7 @@ pub(crate) async fn each_link<F: Fetch, T: Copy + Send>(
                     true => open_part(context, scope, &Part::LinkFragments),
                     false => None,
                 };
-                let parts: Vec<&Cells<F::Array>> = [cells].into_iter().chain(&groups).collect();
+                let parts: Vec<&Cells> = [cells].into_iter().chain(&groups).collect();
                 let chunks = match &groups {
                     Some(groups) => groups.chunks(),
                     None => cells.chunks(),

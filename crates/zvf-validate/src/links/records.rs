@@ -39,8 +39,8 @@ pub(crate) struct Record<'r, T> {
 /// Hands out every record of a cell, and returns how many there are. `used` is the
 /// number of rows of a padded array that are in use; `resolve` is asked for each
 /// chunk once, and whether it is one of the level at the other ends.
-pub(crate) fn each_record<A, T: Copy>(
-    part: &LinkPart<A>,
+pub(crate) fn each_record<T: Copy>(
+    part: &LinkPart,
     cell: &ChunkCoord,
     payload: &[u8],
     used: Option<u64>,
@@ -89,8 +89,8 @@ fn count(len: usize) -> u64 {
 }
 
 /// Rows whose chunks the cell names.
-fn keyed<A, T: Copy>(
-    part: &LinkPart<A>,
+fn keyed<T: Copy>(
+    part: &LinkPart,
     cell: &ChunkCoord,
     rows: LinkRows<'_>,
     mut resolve: impl FnMut(&[i64], bool) -> T,
@@ -145,8 +145,8 @@ fn keyed<A, T: Copy>(
 }
 
 /// Records that name their chunks.
-fn named<A, T: Copy>(
-    part: &LinkPart<A>,
+fn named<T: Copy>(
+    part: &LinkPart,
     table: &CrossChunkTable<'_>,
     mut resolve: impl FnMut(&[i64], bool) -> T,
     mut each: impl FnMut(Record<'_, T>),

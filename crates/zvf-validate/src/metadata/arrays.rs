@@ -5,7 +5,6 @@ use serde_json::Value;
 use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::{
     array::{Padded, Vertices},
-    fetch::Fetch,
     key::Key,
     layout::ChunkForm,
     zarr::{Array, Codecs, DataType},
@@ -17,7 +16,7 @@ use crate::{cells::grid, place::Place, rules::metadata as rules};
 /// Codecs that make bytes of values.
 const SERIALISERS: [&str; 3] = ["bytes", "vlen-bytes", "vlen-utf8"];
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     pub(super) fn array(&self, place: Place<'_>, array: &Array) {
         let number = |kind| DataType::Number(kind);
         match place {

@@ -3,7 +3,6 @@
 use serde_json::json;
 use zvf_format::path::Delta;
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     root::{CrossLevelStorage, RootMetadata},
 };
@@ -21,7 +20,7 @@ const PRESERVED_IDS: &str = "preserved_object_ids";
 const SILENT: [&str; 2] = ["fragment_index", "partitioned_cross_chunk_links"];
 const PLACE: [&str; 2] = ["zarr_vectors", "format_capabilities"];
 
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) {
+pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     let between = between_levels(store);
     let mut levels = store
         .levels
@@ -80,7 +79,7 @@ pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &Ro
 }
 
 /// Which links between levels there are, against what the root says is stored.
-fn storage<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, between: &[(Key, Delta)]) {
+fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)]) {
     for (key, delta) in between {
         let levels = delta.levels();
         let depth = root.cross_level_depth.filter(|depth| *depth >= 0);

@@ -6,14 +6,13 @@ use serde_json::Value;
 use zvf_format::numeric::Kind;
 use zvf_model::{
     array::{CellAttribute, Dictionary, Fragments},
-    fetch::Fetch,
     metadata::JsonKind,
 };
 
 use super::{Look, faults};
 use crate::rules::metadata as rules;
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     pub(super) fn fragments(&self) {
         let read = Fragments::parse(self.key, self.node.attributes());
         faults::noted(self.context, self.key, read);

@@ -2,7 +2,6 @@
 
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex, ParametricObjects, ParametricTypes},
-    fetch::Fetch,
     key::Key,
     zarr::Node,
 };
@@ -10,7 +9,7 @@ use zvf_model::{
 use super::{Look, faults};
 use crate::rules::metadata as rules;
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     /// Which further geometries there are.
     pub(super) fn geometry_index(&self) {
         let read = GeometryIndex::parse(self.key, self.node.attributes());

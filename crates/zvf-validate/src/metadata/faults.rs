@@ -1,7 +1,6 @@
 //! Which rule a fault breaks that reading metadata came upon.
 
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     metadata::{MetadataError, MetadataFault, MetadataNote, Noted},
 };
@@ -28,20 +27,20 @@ pub(super) fn rule(fault: &MetadataFault) -> &'static Rule {
 }
 
 /// Writes down what a reader read past.
-pub(super) fn note<F: Fetch>(context: &Context<'_, F>, key: &Key, note: &MetadataNote) {
+pub(super) fn note(context: &Context<'_>, key: &Key, note: &MetadataNote) {
     let message = format!("{}; {}", note.fault, note.assumed);
     context.find_at(rule(&note.fault), key, &note.path, message);
 }
 
 /// Writes down what a reader stopped at.
-pub(super) fn error<F: Fetch>(context: &Context<'_, F>, key: &Key, error: &MetadataError) {
+pub(super) fn error(context: &Context<'_>, key: &Key, error: &MetadataError) {
     context.find_at(rule(&error.fault), key, &error.path, &error.fault);
 }
 
 /// What was read, with everything wrong around it written down. Tags are checked
 /// elsewhere.
-pub(super) fn noted<F: Fetch, T>(
-    context: &Context<'_, F>,
+pub(super) fn noted<T>(
+    context: &Context<'_>,
     key: &Key,
     read: Result<Noted<T>, MetadataError>,
 ) -> Option<T> {

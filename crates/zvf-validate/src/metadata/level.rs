@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use zvf_model::{
     array::ObjectIndex,
-    fetch::Fetch,
     level::{AttributeChunking, LevelId, LevelMetadata},
     metadata::{MetadataFault, MetadataNote},
     root::RootMetadata,
@@ -22,7 +21,7 @@ use crate::{
 
 const BLOCK: &str = "zarr_vectors_level";
 
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &Store) {
     let Some(root) = &store.root else {
         for level in &store.levels {
             let message = "the root's metadata cannot be used";
@@ -67,7 +66,7 @@ pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
 }
 
 /// A note of the reader, under the rule of its field.
-fn noted<F: Fetch>(context: &Context<'_, F>, store: &Store, level: &Level, note: &MetadataNote) {
+fn noted(context: &Context<'_>, store: &Store, level: &Level, note: &MetadataNote) {
     let key = &level.key;
     let field = note.path.as_str().rsplit('.').next().unwrap_or_default();
     let message = format!("{}; {}", note.fault, note.assumed);
@@ -85,12 +84,7 @@ fn noted<F: Fetch>(context: &Context<'_, F>, store: &Store, level: &Level, note:
     context.find_attribute(rule, key, &[BLOCK, field], message, Some(value));
 }
 
-fn parent<F: Fetch>(
-    context: &Context<'_, F>,
-    store: &Store,
-    level: &Level,
-    metadata: &LevelMetadata,
-) {
+fn parent(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelMetadata) {
     let message = match (level.id, metadata.parent_level) {
         (LevelId::FULL, None) => return,
         (LevelId::FULL, Some(parent)) => {
@@ -110,12 +104,7 @@ fn parent<F: Fetch>(
 }
 
 /// Bins fill the chunks of the level, or are larger.
-fn bins<F: Fetch>(
-    context: &Context<'_, F>,
-    root: &RootMetadata,
-    level: &Level,
-    metadata: &LevelMetadata,
-) {
+fn bins(context: &Context<'_>, root: &RootMetadata, level: &Level, metadata: &LevelMetadata) {
     // Of level 0 they are the root's, which was checked.
     if level.id == LevelId::FULL && metadata.chunk_shape.is_none() {
         return;
@@ -131,8 +120,8 @@ fn bins<F: Fetch>(
     }
 }
 
-fn attribute_chunking<F: Fetch>(
-    context: &Context<'_, F>,
+fn attribute_chunking(
+    context: &Context<'_>,
     root: &RootMetadata,
     level: &Level,
     chunking: &AttributeChunking,
@@ -169,12 +158,7 @@ fn attribute_chunking<F: Fetch>(
 }
 
 /// What a level says it has from its parent.
-fn inherited<F: Fetch>(
-    context: &Context<'_, F>,
-    store: &Store,
-    level: &Level,
-    metadata: &LevelMetadata,
-) {
+fn inherited(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelMetadata) {
     let find = |field: &str, message: &str| {
         let place = format!("attributes.{BLOCK}.{field}");
         context.find_at(&rules::INHERITED, &level.key, place, message);

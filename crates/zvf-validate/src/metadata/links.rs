@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use zvf_format::{numeric::Kind, path::Delta, path::Offsets};
 use zvf_model::{
     array::{LinkArray, LinkFamily, LinkStore},
-    fetch::Fetch,
     key::Key,
     metadata::{MetadataError, MetadataFault, Noted},
 };
@@ -14,7 +13,7 @@ use crate::rules::metadata as rules;
 
 type Family = Result<Noted<Option<LinkFamily>>, MetadataError>;
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     /// The policy of many arrays.
     pub(super) fn link_family(&self, delta: Delta) {
         let read = LinkFamily::parse(self.key, delta, self.node.attributes());

@@ -1,7 +1,6 @@
 //! The copy of the nodes in the root.
 
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     node_copy::{Known, MEMBER, NodeCopy},
     zarr::Node,
@@ -13,7 +12,7 @@ use crate::{context::Context, rule::Rule, rules::metadata as rules, store::Store
 const MOST_NAMES: usize = 4;
 
 /// Compares the copy, where there is one, with every node.
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &Store) {
     let root = Key::root();
     let Some(node) = store.tree.node(&root) else {
         return;

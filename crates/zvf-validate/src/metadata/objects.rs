@@ -3,7 +3,6 @@
 use serde_json::json;
 use zvf_model::{
     array::{Groups, ObjectIndex, ObjectIndexLayout},
-    fetch::Fetch,
     generation::Generation,
     zarr::Node,
 };
@@ -14,7 +13,7 @@ use crate::rules::metadata as rules;
 /// Bytes of a place in `offsets`.
 const OFFSET: u64 = 8;
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     pub(super) fn object_index(&self) {
         let read = ObjectIndex::parse(self.key, self.node.attributes());
         let Some(index) = faults::noted(self.context, self.key, read) else {

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 use zvf_model::{
-    fetch::Fetch,
     generation::Generation,
     key::Key,
     root::{Axis, RootMetadata},
@@ -10,7 +9,7 @@ use zvf_model::{
 
 use crate::{context::Context, rule::Rule, rules::metadata as rules, store::Store};
 
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) {
+pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     let found = root.other.get("ome");
     if found.is_none() && store.layout().generation != Generation::V0_9 {
         return;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use zvf_model::{
-    fetch::Fetch,
     generation::DetectionNote,
     key::Key,
     metadata::{MetadataFault, MetadataNote},
@@ -17,7 +16,7 @@ use crate::{context::Context, rules::metadata as rules, store::Store, structure:
 /// Where further kinds of attributes may be declared.
 const SCOPES: [&str; 5] = ["vertex", "fragment", "object", "link", "group"];
 
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &Store) {
     let key = Key::root();
     for note in &store.detection.notes {
         let rule = match note {
@@ -45,7 +44,7 @@ pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
 }
 
 /// A note of the reader, under the rule of its field.
-fn noted<F: Fetch>(context: &Context<'_, F>, key: &Key, note: &MetadataNote) {
+fn noted(context: &Context<'_>, key: &Key, note: &MetadataNote) {
     let path = note.path.as_str();
     if path == "attributes.zarr_vectors.zv_version" {
         // Found where the generation is told.
@@ -60,7 +59,7 @@ fn noted<F: Fetch>(context: &Context<'_, F>, key: &Key, note: &MetadataNote) {
     context.find_at(rule, key, &note.path, message);
 }
 
-fn fields<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, root: &RootMetadata) {
+fn fields(context: &Context<'_>, store: &Store, key: &Key, root: &RootMetadata) {
     let place = |field: &str| format!("attributes.zarr_vectors.{field}");
     if root.geometry_kinds.is_empty()
         && store
@@ -99,12 +98,7 @@ fn fields<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, root: &R
     }
 }
 
-fn twice<'a, F: Fetch>(
-    context: &Context<'_, F>,
-    key: &Key,
-    place: &str,
-    words: impl Iterator<Item = &'a str>,
-) {
+fn twice<'a>(context: &Context<'_>, key: &Key, place: &str, words: impl Iterator<Item = &'a str>) {
     let mut seen = BTreeSet::new();
     for word in words.filter(|word| !seen.insert(word.to_owned())) {
         let message = format!("{word:?} stands there twice");
@@ -113,7 +107,7 @@ fn twice<'a, F: Fetch>(
 }
 
 /// Levels are 0, 1, 2, ….
-fn levels<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+fn levels(context: &Context<'_>, store: &Store) {
     for (expected, level) in (0..).zip(&store.levels) {
         if level.id.number() != expected {
             let message = format!(

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     level::LevelId,
     root::{Dataset, RootMetadata},
@@ -16,7 +15,7 @@ use crate::{context::Context, rules::metadata as rules, store::Store};
 const TOLERANCE: f64 = 1e-6;
 const PLACE: &str = "attributes.multiscales[0]";
 
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) {
+pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     axes(context, root);
     form(context, store);
     datasets(context, store, root);
@@ -27,7 +26,7 @@ pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &Ro
     }
 }
 
-fn axes<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata) {
+fn axes(context: &Context<'_>, root: &RootMetadata) {
     let key = Key::root();
     let place = format!("{PLACE}.axes");
     let mut seen = BTreeSet::new();
@@ -57,7 +56,7 @@ fn axes<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata) {
 }
 
 /// What viewers recognise the entry by.
-fn form<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+fn form(context: &Context<'_>, store: &Store) {
     let Some(entry) = entry(store) else {
         return;
     };
@@ -83,7 +82,7 @@ fn entry(store: &Store) -> Option<&Value> {
 }
 
 /// One entry for each level, in their order.
-fn datasets<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) {
+fn datasets(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     let key = Key::root();
     let place = format!("{PLACE}.datasets");
     let right = repaired(store, root);
@@ -147,7 +146,7 @@ fn repaired(store: &Store, root: &RootMetadata) -> Option<Value> {
 }
 
 /// Scale is the bin over that of level 0, translation half a bin.
-fn bins<F: Fetch>(context: &Context<'_, F>, root: &RootMetadata, dataset: &Dataset) {
+fn bins(context: &Context<'_>, root: &RootMetadata, dataset: &Dataset) {
     let key = Key::root();
     let level = dataset.level;
     let place = format!("{PLACE}.datasets");

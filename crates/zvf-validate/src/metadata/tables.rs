@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use zvf_format::numeric::Kind;
 use zvf_model::{
     array::{ObjectIndex, Table},
-    fetch::Fetch,
     key::Key,
     zarr::{Array, DataType, Node},
 };
@@ -15,7 +14,7 @@ use crate::{place::Place, rules::metadata as rules};
 /// Bytes of a character of text.
 const CHARACTER: u64 = 4;
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     pub(super) fn table(&self, place: Place<'_>) {
         let rows = match self.node {
             Node::Array(array) => {

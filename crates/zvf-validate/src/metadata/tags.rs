@@ -1,12 +1,11 @@
 //! What a node says of itself: its tag and its name.
 
 use serde_json::{Value, json};
-use zvf_model::fetch::Fetch;
 
 use super::Look;
 use crate::rules::metadata as rules;
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     /// `zv_array` must say what the node's place says.
     pub(super) fn tag(&self, expected: &'static str) {
         let attributes = self.node.attributes();

@@ -2,7 +2,6 @@
 
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     level::LevelId,
     root::{GeometryKind, LinksConvention, RootMetadata},
@@ -10,12 +9,7 @@ use zvf_model::{
 
 use crate::{consistency::Counted, context::Context, rules::semantics as rules, store::Store};
 
-pub(super) fn check<F: Fetch>(
-    context: &Context<'_, F>,
-    store: &Store,
-    root: &RootMetadata,
-    counted: &Counted,
-) {
+pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata, counted: &Counted) {
     // Of several geometries in one store each has its own convention.
     let is_composite = store.level(LevelId::FULL).is_some_and(|level| {
         let index = level.key.join("geometry_index");

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use zvf_format::path::Delta;
-use zvf_model::{fetch::Fetch, root::GeometryKind};
+use zvf_model::root::GeometryKind;
 
 use super::{
     View,
@@ -33,7 +33,7 @@ impl Found {
     }
 }
 
-pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
+pub(super) async fn check(view: &View<'_, '_>) {
     if view.links() == 0 {
         return;
     }
@@ -89,7 +89,7 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
 }
 
 /// The object of each vertex; nothing where objects share fragments or are none.
-async fn owners<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers) -> Vec<u32> {
+async fn owners(view: &View<'_, '_>, numbers: &Numbers) -> Vec<u32> {
     match view.counts.objects {
         Some(objects) if objects > 1 && !view.scope.metadata.shared_fragments => {
             view.vertex_owners(numbers).await

@@ -2,12 +2,11 @@
 //! directions.
 
 use zvf_format::{links::LinkWidth, path::Delta};
-use zvf_model::fetch::Fetch;
 
 use super::View;
 use crate::{links::each_link, rules::semantics as rules};
 
-pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
+pub(super) async fn check(view: &View<'_, '_>) {
     let sum = view.counts.links.get(&Delta::INTRA);
     let width = sum.and_then(|sum| sum.width).map_or(0, LinkWidth::get);
     if width < 3 || view.links() == 0 {

@@ -6,7 +6,7 @@ use zvf_format::{
     fragment::FragmentIndex,
     manifest::{FragmentRef, ObjectManifest},
 };
-use zvf_model::{fetch::Fetch, grid::ChunkCoord, layout::Part};
+use zvf_model::{grid::ChunkCoord, layout::Part};
 
 use super::View;
 use crate::{
@@ -80,7 +80,7 @@ impl Numbers {
     }
 }
 
-impl<F: Fetch> View<'_, '_, F> {
+impl View<'_, '_> {
     /// Numbers of the level; that there are none is found.
     pub(super) fn numbers(&self) -> Option<Numbers> {
         let numbers = Numbers::of(self.counts);

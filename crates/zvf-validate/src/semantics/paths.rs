@@ -3,7 +3,6 @@
 
 use zvf_format::{fragment::Rows, path::Delta};
 use zvf_model::{
-    fetch::Fetch,
     generation::Generation,
     root::{CrossChunkStrategy, GeometryKind},
 };
@@ -34,7 +33,7 @@ const EMPTY: Piece = Piece {
     fragment: 0,
 };
 
-pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
+pub(super) async fn check(view: &View<'_, '_>) {
     let has_links = view.counts.links.contains_key(&Delta::INTRA);
     // Coarser levels have objects without links.
     if !view.is_full() && !has_links || !view.is_read() {
@@ -86,7 +85,7 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
     steps.compare(view, &numbers).await;
 }
 
-async fn pieces_of<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers) -> Vec<Piece> {
+async fn pieces_of(view: &View<'_, '_>, numbers: &Numbers) -> Vec<Piece> {
     let count = usize::try_from(numbers.fragments).unwrap_or_default();
     let mut pieces = vec![EMPTY; count];
     view.each_index(numbers, |span, index| {
@@ -133,7 +132,7 @@ impl Steps {
     }
 
     /// Compares the steps with the links there are.
-    async fn compare<F: Fetch>(mut self, view: &View<'_, '_, F>, numbers: &Numbers) {
+    async fn compare(mut self, view: &View<'_, '_>, numbers: &Numbers) {
         let mut stored: Vec<(u32, u32)> = Vec::new();
         let mut rows: Vec<(u32, u32)> = Vec::new();
         let (mut zeros, mut others) = (0_u64, 0_u64);

@@ -4,7 +4,6 @@ mod coverage;
 
 use serde_json::Value;
 use zvf_model::{
-    fetch::Fetch,
     key::Key,
     level::LevelId,
     root::{CrossLevelStorage, RootMetadata},
@@ -21,8 +20,8 @@ use crate::{
 /// How many objects are kept where writers make less of them.
 const PER_OBJECT: &str = "per_object";
 
-pub(super) async fn check<F: Fetch>(
-    context: &Context<'_, F>,
+pub(super) async fn check(
+    context: &Context<'_>,
     store: &Store,
     root: &RootMetadata,
     counted: &Counted,
@@ -75,7 +74,7 @@ struct Step<'a> {
 }
 
 /// Levels that changed since, which the root says.
-fn stale<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata) -> Vec<LevelId> {
+fn stale(context: &Context<'_>, store: &Store, root: &RootMetadata) -> Vec<LevelId> {
     let listed = root.other.get("zvf_stale_levels").and_then(Value::as_array);
     let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
     let ids = numbers.filter_map(|number| u32::try_from(number).ok());
@@ -90,11 +89,7 @@ fn stale<F: Fetch>(context: &Context<'_, F>, store: &Store, root: &RootMetadata)
 }
 
 /// Which objects of a level have fragments.
-async fn present<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    counts: &LevelCounts,
-) -> Option<Flags> {
+async fn present(context: &Context<'_>, scope: Scope<'_>, counts: &LevelCounts) -> Option<Flags> {
     let objects = u32::try_from(counts.objects?).ok()?;
     // One level has nothing to be compared with.
     if scope.store.levels.len() < 2 || u64::from(objects) / 8 > context.fetch.budget() {
@@ -111,7 +106,7 @@ async fn present<F: Fetch>(
     Some(present)
 }
 
-fn vertices<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
+fn vertices(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     let sum = |counts: &LevelCounts| {
         let rows = counts.chunks.values().map(|chunk| chunk.rows);
         rows.fold(0, u64::saturating_add)
@@ -127,7 +122,7 @@ fn vertices<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_
     }
 }
 
-fn bins<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
+fn bins(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     let volume = |step: &Step<'_>| -> f64 {
         let shape = step.scope.metadata.effective_bin_shape(step.scope.root);
         shape.extents().iter().product()
@@ -143,7 +138,7 @@ fn bins<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
 }
 
 /// Objects of a level are those of its parent, or some of them.
-fn objects<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>) {
+fn objects(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     let metadata = step.scope.metadata;
     let key = &step.scope.level.key;
     let parent = metadata.parent_level.unwrap_or(finer.scope.level.id);
@@ -170,13 +165,7 @@ fn objects<F: Fetch>(context: &Context<'_, F>, finer: &Step<'_>, step: &Step<'_>
 }
 
 /// Writers keep so many of all objects, those without vertices among them.
-fn sparsity<F: Fetch>(
-    context: &Context<'_, F>,
-    key: &Key,
-    share: f64,
-    (rows, present): (u64, u64),
-    kept: u64,
-) {
+fn sparsity(context: &Context<'_>, key: &Key, share: f64, (rows, present): (u64, u64), kept: u64) {
     let number = |count: u64| u32::try_from(count).map(f64::from);
     let (Ok(all), Ok(some)) = (number(rows), number(kept)) else {
         return;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use zvf_format::path::Delta;
-use zvf_model::{fetch::Fetch, generation::Generation, root::LinksConvention};
+use zvf_model::{generation::Generation, root::LinksConvention};
 
 use super::{
     View,
@@ -15,7 +15,7 @@ use crate::{
     rules::semantics as rules,
 };
 
-pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
+pub(super) async fn check(view: &View<'_, '_>) {
     let has_links = view.counts.links.contains_key(&Delta::INTRA);
     // Coarser levels have vertices and objects without links.
     if !view.is_full() && !has_links || !view.is_read() {
@@ -78,7 +78,7 @@ pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>) {
 }
 
 /// Rows of a fragment follow from each other.
-async fn imply<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &mut Parents) {
+async fn imply(view: &View<'_, '_>, numbers: &Numbers, parents: &mut Parents) {
     view.each_index(numbers, |span, index| {
         for rows in index {
             let mut before = None;
@@ -99,7 +99,7 @@ async fn imply<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &mu
 
 /// Skeletons that were streamed name the child first inside chunks and the parent
 /// first between them.
-fn names_parents_first<F: Fetch>(view: &View<'_, '_, F>, part: &LinkPart<F::Array>) -> bool {
+fn names_parents_first(view: &View<'_, '_>, part: &LinkPart) -> bool {
     let root = view.scope.root;
     view.scope.store.layout().generation == Generation::V0_9
         && root.links_convention == Some(LinksConvention::ImplicitWithBranches)
@@ -108,7 +108,7 @@ fn names_parents_first<F: Fetch>(view: &View<'_, '_, F>, part: &LinkPart<F::Arra
 }
 
 /// Parents are of the same object, which is one tree.
-async fn objects<F: Fetch>(view: &View<'_, '_, F>, numbers: &Numbers, parents: &Parents) {
+async fn objects(view: &View<'_, '_>, numbers: &Numbers, parents: &Parents) {
     let owners = view.vertex_owners(numbers).await;
     let is_object = |owner: &&u32| **owner != NONE && **owner != MANY;
     let mut roots: BTreeMap<u32, u64> = BTreeMap::new();

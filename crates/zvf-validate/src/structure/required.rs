@@ -3,7 +3,6 @@
 use serde_json::json;
 use zvf_model::{
     array::{ObjectIndex, ObjectIndexLayout},
-    fetch::Fetch,
     key::Key,
     layout::{LinkForm, LinkOffsets, Part},
     level::{LevelId, LevelMetadata},
@@ -26,7 +25,7 @@ const LISTED: [&str; 4] = [
     "fragment_attributes",
 ];
 
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &Store) {
     for level in &store.levels {
         let look = Look {
             context,
@@ -46,13 +45,13 @@ pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
 }
 
 /// A level, and where to look.
-struct Look<'a, 'c, F: Fetch> {
-    context: &'a Context<'c, F>,
+struct Look<'a, 'c> {
+    context: &'a Context<'c>,
     store: &'a Store,
     level: &'a Level,
 }
 
-impl<F: Fetch> Look<'_, '_, F> {
+impl Look<'_, '_> {
     fn key(&self, name: &str) -> Option<Key> {
         below(&self.level.key, name)
     }

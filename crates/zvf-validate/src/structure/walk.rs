@@ -1,7 +1,6 @@
 //! Whether every node and file is one that the layout has.
 
 use zvf_model::{
-    fetch::Fetch,
     generation::Generation,
     grid::ChunkCoord,
     key::Key,
@@ -21,12 +20,12 @@ use crate::{
 const ONLY_CHUNK: [&str; 3] = ["c/0", "c.0", "0"];
 
 /// Looks at everything in the store.
-pub(super) fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+pub(super) fn check(context: &Context<'_>, store: &Store) {
     node(context, store, &Key::root());
 }
 
 /// A node or folder, and all below it.
-fn node<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key) {
+fn node(context: &Context<'_>, store: &Store, key: &Key) {
     let place = Place::of(*store.layout(), key.as_str());
     match place {
         Place::Foreign | Place::Header => return,
@@ -65,8 +64,8 @@ fn node<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key) {
 }
 
 /// Whether the node is of the type that belongs there; if not, that is found.
-fn is_right<F: Fetch>(
-    context: &Context<'_, F>,
+fn is_right(
+    context: &Context<'_>,
     store: &Store,
     key: &Key,
     place: Place<'_>,
@@ -97,7 +96,7 @@ fn is_right<F: Fetch>(
 }
 
 /// The array of one cell. Its `zarr.json` is read with the cell.
-fn cell<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key) {
+fn cell(context: &Context<'_>, store: &Store, key: &Key) {
     let level = level_of(key.as_str()).and_then(|id| store.level(id));
     let arity = level.map_or(0, |level| level.arity);
     let name = key.name().unwrap_or_default();
@@ -117,7 +116,7 @@ fn cell<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key) {
 }
 
 /// Files below an array that are no chunk of it.
-fn files<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, array: &Array) {
+fn files(context: &Context<'_>, store: &Store, key: &Key, array: &Array) {
     for (file, _) in store.tree.below(key) {
         let name = file.strip_prefix(key.as_str()).unwrap_or_default();
         let name = name.strip_prefix('/').unwrap_or_default();
@@ -127,7 +126,7 @@ fn files<F: Fetch>(context: &Context<'_, F>, store: &Store, key: &Key, array: &A
     }
 }
 
-fn stray_file<F: Fetch>(context: &Context<'_, F>, key: &Key, name: &str) {
+fn stray_file(context: &Context<'_>, key: &Key, name: &str) {
     context.find_at(
         &rules::STRAY,
         key,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use zvf_model::{
-    fetch::{CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted},
+    fetch::{CellSource, Fetch, FetchError, FetchProblem, Fetched, Port, Wanted},
     key::Key,
     zarr::{Array, Node},
 };
@@ -93,7 +93,7 @@ fn codes(store: &Unwilling, depth: Depth) -> Vec<&'static str> {
         depth,
         ..Options::default()
     };
-    let mut work = pin!(validate(store, &options));
+    let mut work = pin!(validate(Port::new(store), &options));
     // Nothing here waits.
     let Poll::Ready(report) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         unreachable!("nothing waits");

@@ -7,7 +7,6 @@ use zvf_build::migrate::{Bridges, Extent, Finding, Form, FragmentEnds, LevelFact
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 use zvf_query::LinkCells;
-use zvf_store::CellArray;
 
 use super::Migration;
 use crate::error::Error;
@@ -106,7 +105,7 @@ impl Migration<'_> {
     }
 
     /// All links of a level, unread.
-    async fn all_links(&self, level: &Level) -> Result<Vec<(Delta, LinkCells<CellArray>)>, Error> {
+    async fn all_links(&self, level: &Level) -> Result<Vec<(Delta, LinkCells)>, Error> {
         let session = self.session();
         let mut all = Vec::new();
         for delta in session.stored_link_deltas(level.id).await? {
@@ -120,7 +119,7 @@ impl Migration<'_> {
 }
 
 /// Whether links may not name the rows they should.
-fn is_suspect(delta: Delta, cells: &LinkCells<CellArray>) -> bool {
+fn is_suspect(delta: Delta, cells: &LinkCells) -> bool {
     let mut families = cells.families().into_iter();
     delta == Delta::INTRA
         && !cells.rows_are_known()

@@ -16,7 +16,6 @@ use zvf_format::{
 };
 use zvf_model::{grid::ChunkCoord, key::Key, layout::LinkForm as LinkForms};
 use zvf_query::{CellLinks, LinkCells};
-use zvf_store::CellArray;
 
 use self::aligned::AlignedCells;
 use super::{
@@ -30,7 +29,7 @@ use crate::error::Error;
 
 /// Links of one delta on their way.
 pub(super) struct Links<'a> {
-    pub(super) cells: &'a LinkCells<CellArray>,
+    pub(super) cells: &'a LinkCells,
     pub(super) form: LinkForm,
     pub(super) extent: Extent,
     pub(super) arity: usize,
@@ -128,7 +127,7 @@ impl Migration<'_> {
     pub(super) async fn links(
         &self,
         level: &mut Level,
-        all: Vec<(Delta, LinkCells<CellArray>)>,
+        all: Vec<(Delta, LinkCells)>,
     ) -> Result<(), Error> {
         for (delta, cells) in &all {
             for stray in cells.strays() {
@@ -157,7 +156,7 @@ impl Migration<'_> {
         &self,
         level: &mut Level,
         delta: Delta,
-        cells: &LinkCells<CellArray>,
+        cells: &LinkCells,
     ) -> Result<(), Error> {
         let families = cells.families();
         let used = |family: &&(Key, LinkWidth)| {
@@ -186,7 +185,7 @@ impl Migration<'_> {
         &self,
         level: &mut Level,
         delta: Delta,
-        cells: &LinkCells<CellArray>,
+        cells: &LinkCells,
         width: LinkWidth,
     ) -> Result<(), Error> {
         let policy = self.policy(cells, width).await?;
@@ -229,11 +228,7 @@ impl Migration<'_> {
     }
 
     /// Whether ends are kept in order, and whether there are copies.
-    async fn policy(
-        &self,
-        cells: &LinkCells<CellArray>,
-        width: LinkWidth,
-    ) -> Result<(bool, bool), Error> {
+    async fn policy(&self, cells: &LinkCells, width: LinkWidth) -> Result<(bool, bool), Error> {
         let (mut directed, mut duplicate) = (false, false);
         for (node, own) in cells.families() {
             if own == width {

@@ -10,7 +10,6 @@ use zvf_build::{
 use zvf_format::{manifest::ObjectManifest, numeric::Kind};
 use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryKind};
 use zvf_query::{Column, Damage, Fault, StoredManifests, Values, predicate::Scope};
-use zvf_store::CellArray;
 
 use super::{Migration, level::Level};
 use crate::error::Error;
@@ -172,7 +171,7 @@ impl Migration<'_> {
     async fn manifests(
         &self,
         level: &mut Level,
-        manifests: &StoredManifests<CellArray>,
+        manifests: &StoredManifests,
         order: &Order,
     ) -> Result<Tally, Error> {
         let mut tally = Tally::default();
@@ -212,7 +211,7 @@ impl Migration<'_> {
     /// Manifests of these rows; of none where there is no row.
     async fn manifest_blobs(
         &self,
-        manifests: &StoredManifests<CellArray>,
+        manifests: &StoredManifests,
         wanted: &[Option<u64>],
     ) -> Result<Vec<Bytes>, Error> {
         let session = self.session();
@@ -275,7 +274,7 @@ impl Migration<'_> {
     }
 
     /// What it means that objects name the same fragments.
-    fn shared(&self, level: &mut Level, manifests: &StoredManifests<CellArray>, shared: u64) {
+    fn shared(&self, level: &mut Level, manifests: &StoredManifests, shared: u64) {
         if shared == 0 {
             return;
         }

@@ -14,7 +14,6 @@ use zvf_model::{
     layout::Part,
 };
 use zvf_query::{Damage, Fault, StoredPart, predicate::Scope};
-use zvf_store::CellArray;
 
 use super::{
     Migration,
@@ -55,7 +54,7 @@ impl Batches {
 /// An attribute with a cell for each chunk.
 struct Attribute {
     name: String,
-    part: StoredPart<CellArray>,
+    part: StoredPart,
     metadata: CellAttribute,
     of_fragments: bool,
 }
@@ -175,8 +174,8 @@ impl Migration<'_> {
     async fn vertices(
         &self,
         level: &mut Level,
-        vertices: &StoredPart<CellArray>,
-        fragments: Option<&StoredPart<CellArray>>,
+        vertices: &StoredPart,
+        fragments: Option<&StoredPart>,
     ) -> Result<(), Error> {
         let session = self.session();
         let metadata = Vertices::parse(vertices.node(), vertices.attributes())?.value;
@@ -350,8 +349,8 @@ impl Migration<'_> {
 
 /// The cells of a part, or none of one that is not there.
 async fn cells_or_none(
-    session: &zvf_query::Session<'_, zvf_store::CellReader>,
-    part: Option<&StoredPart<CellArray>>,
+    session: &zvf_query::Session<'_>,
+    part: Option<&StoredPart>,
     chunks: &[ChunkCoord],
 ) -> Vec<Option<Result<Bytes, Damage>>> {
     let Some(part) = part else {
@@ -370,13 +369,13 @@ async fn cells_or_none(
 /// Rows and index of a chunk, what is known of it, and whether its fragments tile it.
 #[expect(clippy::type_complexity, reason = "what one chunk comes to, used once")]
 fn chunk_of(
-    (vertices, fragments): (&StoredPart<CellArray>, Option<&StoredPart<CellArray>>),
+    (vertices, fragments): (&StoredPart, Option<&StoredPart>),
     chunk: &ChunkCoord,
     (rows, index): (Option<Result<Bytes, Damage>>, Option<Result<Bytes, Damage>>),
     row: Option<u64>,
     with_ends: bool,
 ) -> Result<(Bytes, Bytes, ChunkFacts, bool), Damage> {
-    let damage = |part: &StoredPart<CellArray>, fault: Fault| Damage {
+    let damage = |part: &StoredPart, fault: Fault| Damage {
         key: part.node().clone(),
         chunk: Some(chunk.clone()),
         fault,
@@ -438,7 +437,7 @@ fn columns_of(dtype: Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
 }
 
 /// What is below the node of a part and is no chunk.
-pub(super) fn strays(part: &StoredPart<CellArray>) -> Finding {
+pub(super) fn strays(part: &StoredPart) -> Finding {
     let strays = part.strays();
     let finding = Finding::new(
         part.node().to_string(),

@@ -7,7 +7,6 @@ use zvf_build::migrate::{Alongside, LinkForm};
 use zvf_format::numeric::Kind;
 use zvf_model::{array::CellAttribute, grid::ChunkCoord};
 use zvf_query::{CellLinks, LinkCells};
-use zvf_store::CellArray;
 
 /// Cells of a unit, or links of a table.
 #[derive(Clone, Debug, Default)]
@@ -16,10 +15,7 @@ pub(super) struct Unit {
 }
 
 /// The units of cells, by their chunks.
-pub(super) fn units(
-    links: &LinkCells<CellArray>,
-    cells: &[usize],
-) -> BTreeMap<Vec<ChunkCoord>, Unit> {
+pub(super) fn units(links: &LinkCells, cells: &[usize]) -> BTreeMap<Vec<ChunkCoord>, Unit> {
     let mut units: BTreeMap<Vec<ChunkCoord>, Unit> = BTreeMap::new();
     for cell in cells {
         if let Some(chunks) = links.chunks(*cell) {
@@ -120,7 +116,7 @@ impl LinkValues {
 
 impl Gathered {
     /// The links of some cells.
-    pub(super) fn of(links: &LinkCells<CellArray>, read: &[CellLinks]) -> Self {
+    pub(super) fn of(links: &LinkCells, read: &[CellLinks]) -> Self {
         let mut chunks: Vec<ChunkCoord> = read.iter().flat_map(|own| own.chunks.clone()).collect();
         chunks.sort_unstable();
         chunks.dedup();

@@ -22,7 +22,6 @@ use zvf_model::{
     root::{GeometryKind, LinksConvention},
 };
 use zvf_query::{CellLinks, LinkCells, Objects, Session, StoredPart, predicate::Scope};
-use zvf_store::{CellArray, CellReader};
 
 use super::{coarse::Coarsening, plan::Known};
 use crate::{dataset::Dataset, error::Error, nodes};
@@ -32,8 +31,8 @@ pub(super) struct Source<'a> {
     pub(super) dataset: &'a Dataset,
     pub(super) id: LevelId,
     pub(super) metadata: LevelMetadata,
-    vertices: StoredPart<CellArray>,
-    fragments: StoredPart<CellArray>,
+    vertices: StoredPart,
+    fragments: StoredPart,
     pub(super) positions: Dtype,
     pub(super) vertex: Vec<Attribute>,
     pub(super) fragment: Vec<Attribute>,
@@ -45,13 +44,13 @@ pub(super) struct Source<'a> {
 /// An attribute with a cell for each chunk.
 pub(super) struct Attribute {
     pub(super) name: String,
-    part: StoredPart<CellArray>,
+    part: StoredPart,
     metadata: CellAttribute,
 }
 
 /// Links of a level among each other.
 pub(super) struct Links {
-    pub(super) cells: LinkCells<CellArray>,
+    pub(super) cells: LinkCells,
     pub(super) width: usize,
     pub(super) directed: bool,
     pub(super) duplicate: bool,
@@ -248,7 +247,7 @@ impl<'a> Source<'a> {
         }))
     }
 
-    pub(super) fn session(&self) -> Session<'_, CellReader> {
+    pub(super) fn session(&self) -> Session<'_> {
         self.dataset.session()
     }
 
@@ -510,7 +509,7 @@ fn is_linked(dataset: &Dataset) -> bool {
 }
 
 async fn attributes(
-    session: &Session<'_, CellReader>,
+    session: &Session<'_>,
     id: LevelId,
     scope: Scope,
 ) -> Result<Vec<Attribute>, Error> {
@@ -546,8 +545,8 @@ async fn attribute_cells(
 
 /// The cells of a part, none where it has none.
 async fn cells(
-    session: &Session<'_, CellReader>,
-    part: &StoredPart<CellArray>,
+    session: &Session<'_>,
+    part: &StoredPart,
     chunks: &[ChunkCoord],
 ) -> Result<Vec<Option<Bytes>>, Error> {
     let has = |chunk: &&ChunkCoord| part.chunks().binary_search(chunk).is_ok();

@@ -3,7 +3,10 @@
 use serde_json::Value as Json;
 use zvf::{Dataset, OpenOptions};
 use zvf_format::{numeric::Value, path::Delta};
-use zvf_model::{fetch::FetchProblem, level::LevelId};
+use zvf_model::{
+    fetch::{FetchProblem, Port},
+    level::LevelId,
+};
 use zvf_query::{
     Column, Levels, QueryError, Selection, Session, StoredLinkFamily, StoredLinks, Values,
 };
@@ -41,10 +44,10 @@ fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
 }
 
 /// Calls with a session of the store.
-fn with<T>(fetch: &FromStore, ask: impl AsyncFnOnce(Session<'_, FromStore>) -> T) -> T {
+fn with<T>(fetch: &FromStore, ask: impl AsyncFnOnce(Session<'_>) -> T) -> T {
     let levels = Levels::default();
     let session = Session {
-        fetch,
+        fetch: Port::new(fetch),
         layout: fetch.dataset.layout(),
         root: fetch.dataset.root(),
         levels: &levels,
@@ -59,14 +62,14 @@ fn links(fetch: &FromStore, level: u32, delta: i32) -> Result<Option<StoredLinks
     } else {
         Selection::none()
     };
-    with(fetch, async |session: Session<'_, FromStore>| {
+    with(fetch, async |session: Session<'_>| {
         let (level, delta) = (LevelId::new(level), Delta::new(delta));
         session.stored_links(level, delta, &columns, false).await
     })
 }
 
 fn deltas(fetch: &FromStore, level: u32) -> Vec<Delta> {
-    with(fetch, async |session: Session<'_, FromStore>| {
+    with(fetch, async |session: Session<'_>| {
         let deltas = session.stored_link_deltas(LevelId::new(level)).await;
         deltas.unwrap()
     })

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 use zvf::Dataset;
-use zvf_model::level::LevelId;
+use zvf_model::{fetch::Port, level::LevelId};
 use zvf_query::{Levels, Objects, Session};
-use zvf_store::CellReader;
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -14,12 +13,9 @@ use crate::{
     golden::{open, report, stores},
 };
 
-pub(crate) fn session<'a>(
-    dataset: &'a Dataset,
-    levels: &'a Levels<<CellReader as zvf_model::fetch::Fetch>::Array>,
-) -> Session<'a, CellReader> {
+pub(crate) fn session<'a>(dataset: &'a Dataset, levels: &'a Levels) -> Session<'a> {
     Session {
-        fetch: dataset.cells(),
+        fetch: Port::new(dataset.cells()),
         layout: dataset.layout(),
         root: dataset.root(),
         levels,

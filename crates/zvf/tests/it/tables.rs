@@ -8,7 +8,6 @@ use zvf_query::{
     Column, Levels, ScopedColumns, Session, Values,
     predicate::{Predicate, Scope, Truth},
 };
-use zvf_store::CellReader;
 use zvf_testkit::golden::Golden;
 
 use crate::{
@@ -93,7 +92,7 @@ fn check_column(column: &Column, expected: &[Vec<Json>], missing: &[bool], at: &
 
 /// The attribute read whole, and a few of its rows in another order.
 fn check_attribute(
-    session: &Session<'_, CellReader>,
+    session: &Session<'_>,
     (level, scope, name): (LevelId, Scope, &str),
     (values, mask): (&Json, &Json),
     sentinels: bool,
@@ -140,7 +139,7 @@ fn check_attribute(
 
 /// Attributes of the scope by listing, so that none is forgotten.
 fn check_scope(
-    session: &Session<'_, CellReader>,
+    session: &Session<'_>,
     (level, scope): (LevelId, Scope),
     expected: Option<&Json>,
     at: &str,
@@ -165,7 +164,7 @@ fn check_scope(
 }
 
 fn check_groups(
-    session: &Session<'_, CellReader>,
+    session: &Session<'_>,
     level: LevelId,
     expected: Option<Vec<Json>>,
     at: &str,

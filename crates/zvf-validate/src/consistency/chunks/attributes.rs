@@ -5,7 +5,7 @@ use zvf_format::{
     dictionary::{DictionaryCodes, DictionaryCodesError},
     numeric::{NumericRows, Value, columns_of},
 };
-use zvf_model::{array::CellAttribute, fetch::Fetch, grid::ChunkCoord, key::Key};
+use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
 
 use super::padding;
 use crate::{
@@ -31,9 +31,9 @@ pub(super) struct Attribute {
 
 impl Attribute {
     /// Takes an open part. `None` when what it says cannot be used, which is found.
-    pub(super) fn new<F: Fetch>(
-        context: &Context<'_, F>,
-        cells: &Cells<F::Array>,
+    pub(super) fn new(
+        context: &Context<'_>,
+        cells: &Cells,
         rule: &'static Rule,
         splits: bool,
     ) -> Option<Self> {
@@ -53,10 +53,10 @@ impl Attribute {
     }
 
     /// Checks the cell of a chunk that has so many rows.
-    pub(super) fn check<F: Fetch>(
+    pub(super) fn check(
         &mut self,
-        context: &Context<'_, F>,
-        cells: &Cells<F::Array>,
+        context: &Context<'_>,
+        cells: &Cells,
         (chunk, cell): (&ChunkCoord, &Cell),
         rows: u64,
         value: Option<&Json>,
@@ -171,7 +171,7 @@ impl Attribute {
     }
 
     /// What can only be said when all chunks were seen.
-    pub(super) fn finish<F: Fetch>(&self, context: &Context<'_, F>, key: &Key) {
+    pub(super) fn finish(&self, context: &Context<'_>, key: &Key) {
         let Some(width) = self.width else {
             return;
         };

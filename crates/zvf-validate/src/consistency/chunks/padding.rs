@@ -4,10 +4,7 @@ use core::num::NonZeroU32;
 
 use serde_json::Value as Json;
 use zvf_format::numeric::{Dtype, NumericRows, Value};
-use zvf_model::{
-    fetch::{CellSource, Fetch},
-    grid::ChunkCoord,
-};
+use zvf_model::grid::ChunkCoord;
 
 use crate::{
     cells::{Cells, Form},
@@ -16,12 +13,7 @@ use crate::{
 };
 
 /// Behind the last row there is nothing but the fill value.
-pub(super) fn check<F: Fetch>(
-    context: &Context<'_, F>,
-    cells: &Cells<F::Array>,
-    chunk: &ChunkCoord,
-    rest: &[u8],
-) {
+pub(super) fn check(context: &Context<'_>, cells: &Cells, chunk: &ChunkCoord, rest: &[u8]) {
     let Form::Padded { array, padded } = &cells.form else {
         return;
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use zvf_model::{
-    fetch::{CellOf, CellSource, Fetch, Wanted},
+    fetch::{AnyArray, CellOf, Wanted},
     grid::{ChunkCoord, Grid},
     key::Key,
     zarr::Array,
@@ -23,11 +23,7 @@ const MOST_AT_ONCE: usize = 4096;
 const MOST_OF_SHARD: u64 = 1 << 24;
 
 /// Looks for cells that the array does not list, and for those it cannot have.
-pub(in crate::consistency) async fn check<F: Fetch>(
-    context: &Context<'_, F>,
-    tree: &Tree,
-    part: &Cells<F::Array>,
-) {
+pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, part: &Cells) {
     let Form::Elements {
         array,
         grid,
@@ -80,7 +76,7 @@ pub(in crate::consistency) async fn check<F: Fetch>(
 }
 
 /// The chunks that a padded array has a file for.
-pub(super) fn stored_chunks<F: Fetch>(tree: &Tree, part: &Cells<F::Array>) -> Vec<ChunkCoord> {
+pub(super) fn stored_chunks(tree: &Tree, part: &Cells) -> Vec<ChunkCoord> {
     let Form::Padded { array, padded } = &part.form else {
         return Vec::new();
     };
@@ -93,10 +89,10 @@ pub(super) fn stored_chunks<F: Fetch>(tree: &Tree, part: &Cells<F::Array>) -> Ve
 }
 
 /// Adds those of the chunks that have something.
-async fn ask<F: Fetch>(
-    context: &Context<'_, F>,
-    part: &Cells<F::Array>,
-    (array, grid): (&F::Array, &Grid),
+async fn ask(
+    context: &Context<'_>,
+    part: &Cells,
+    (array, grid): (&AnyArray, &Grid),
     chunks: &[ChunkCoord],
     found: &mut BTreeSet<ChunkCoord>,
 ) {
@@ -128,7 +124,7 @@ async fn ask<F: Fetch>(
 }
 
 /// Files that would be cells if the grid were larger.
-fn outside<F: Fetch>(context: &Context<'_, F>, tree: &Tree, key: &Key, array: &Array) {
+fn outside(context: &Context<'_>, tree: &Tree, key: &Key, array: &Array) {
     for (file, _) in tree.below(key) {
         if cell_of_file(key, array, file).is_some() {
             continue;

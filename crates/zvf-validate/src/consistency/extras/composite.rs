@@ -4,7 +4,6 @@ use serde_json::json;
 use zvf_format::numeric::{ByteOrder, Kind};
 use zvf_model::{
     array::{CompositeLinks, Geometry, GeometryIndex, VertexEncoding, Vertices},
-    fetch::Fetch,
     grid::ChunkCoord,
     key::Key,
     layout::Part,
@@ -23,7 +22,7 @@ use crate::{
     rules::consistency as rules,
 };
 
-pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) {
+pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) {
     let tree = &scope.store.tree;
     let index = scope.store.at(scope.level, &Part::GeometryIndex);
     let Some((key, node)) = index.and_then(|key| Some((key.clone(), tree.node(&key)?))) else {
@@ -49,8 +48,8 @@ pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) 
 
 /// Checks the vertices of a geometry, and gives how many there are, if all could be
 /// read.
-async fn check_vertices<F: Fetch>(
-    context: &Context<'_, F>,
+async fn check_vertices(
+    context: &Context<'_>,
     scope: Scope<'_>,
     index: &Key,
     (kind, geometry): (&str, &Geometry),
@@ -125,12 +124,7 @@ async fn check_vertices<F: Fetch>(
 
 /// Links name vertices that are there. Which ones they mean is another matter: they
 /// count them in an order that is not stored.
-async fn check_links<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    key: &Key,
-    vertices: Option<u64>,
-) {
+async fn check_links(context: &Context<'_>, scope: Scope<'_>, key: &Key, vertices: Option<u64>) {
     let tree = &scope.store.tree;
     let Some(node) = tree.node(key) else {
         let message = "there is no such array";

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use zvf_format::numeric::{ByteOrder, Kind};
 use zvf_model::{
     array::{ParametricObjects, ParametricType, ParametricTypes},
-    fetch::Fetch,
     key::Key,
     zarr::Node,
 };
@@ -23,7 +22,7 @@ use crate::{
     tree::Tree,
 };
 
-pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
+pub(super) async fn check(context: &Context<'_>, store: &Store) {
     let tree = &store.tree;
     let Ok(key) = Key::parse("parametric") else {
         return;
@@ -67,8 +66,8 @@ pub(super) async fn check<F: Fetch>(context: &Context<'_, F>, store: &Store) {
 }
 
 /// Checks the objects, and gives how many there are.
-async fn check_objects<F: Fetch>(
-    context: &Context<'_, F>,
+async fn check_objects(
+    context: &Context<'_>,
     tree: &Tree,
     key: &Key,
     types: &BTreeMap<u64, ParametricType>,
@@ -105,8 +104,8 @@ async fn check_objects<F: Fetch>(
 }
 
 /// The same of objects whose numbers are bytes of an array of its own.
-async fn check_child<F: Fetch>(
-    context: &Context<'_, F>,
+async fn check_child(
+    context: &Context<'_>,
     tree: &Tree,
     key: &Key,
     declared: &ParametricObjects,
@@ -130,8 +129,8 @@ async fn check_child<F: Fetch>(
 }
 
 /// Each row is the number of a type, its coefficients, and NaN.
-fn check_rows<F: Fetch>(
-    context: &Context<'_, F>,
+fn check_rows(
+    context: &Context<'_>,
     key: &Key,
     first: u64,
     (bytes, columns, order): (&[u8], u64, ByteOrder),
@@ -178,12 +177,7 @@ fn check_rows<F: Fetch>(
 }
 
 /// There is a name for each object, if there are names.
-async fn check_names<F: Fetch>(
-    context: &Context<'_, F>,
-    tree: &Tree,
-    key: &Key,
-    expected: Option<u64>,
-) {
+async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Option<u64>) {
     let found = match tree.node(key) {
         None => return,
         Some(Node::Array(_)) => {

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use zvf_format::path::Delta;
-use zvf_model::{array::LinkStore, fetch::Fetch, grid::ChunkCoord};
+use zvf_model::{array::LinkStore, grid::ChunkCoord};
 
 use super::{Groups, Limit, Places, copies::Copies, values::Values};
 use crate::{
@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// What is found of a part.
-pub(super) struct Checking<'a, 'c, F: Fetch> {
-    context: &'a Context<'c, F>,
-    part: &'a LinkPart<F::Array>,
+pub(super) struct Checking<'a, 'c> {
+    context: &'a Context<'c>,
+    part: &'a LinkPart,
     own: Places<'a>,
     target: Places<'a>,
     sum: &'a mut LinkSum,
@@ -61,7 +61,7 @@ impl Broken {
         self.first.get_or_insert_with(message);
     }
 
-    fn find<F: Fetch>(self, rule: &'static Rule, checking: &Checking<'_, '_, F>, at: &ChunkCoord) {
+    fn find(self, rule: &'static Rule, checking: &Checking<'_, '_>, at: &ChunkCoord) {
         let Some(first) = self.first else {
             return;
         };
@@ -73,10 +73,10 @@ impl Broken {
     }
 }
 
-impl<'a, 'c, F: Fetch> Checking<'a, 'c, F> {
+impl<'a, 'c> Checking<'a, 'c> {
     pub(super) fn new(
-        context: &'a Context<'c, F>,
-        part: &'a LinkPart<F::Array>,
+        context: &'a Context<'c>,
+        part: &'a LinkPart,
         own: Places<'a>,
         target: Places<'a>,
         sum: &'a mut LinkSum,
@@ -256,7 +256,7 @@ enum Order {
 }
 
 impl Order {
-    fn of<A>(part: &LinkPart<A>, slots: &[ChunkCoord]) -> Self {
+    fn of(part: &LinkPart, slots: &[ChunkCoord]) -> Self {
         if part.is_inside || !part.is_permuted() {
             return Self::Any;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key};
+use zvf_model::{grid::ChunkCoord, key::Key};
 
 use crate::{context::Context, rules::consistency as rules};
 
@@ -32,7 +32,7 @@ impl Copies {
         *total = total.wrapping_add(sum);
     }
 
-    pub(super) fn finish<F: Fetch>(self, context: &Context<'_, F>) {
+    pub(super) fn finish(self, context: &Context<'_>) {
         for ((family, chunks), sums) in self.sums {
             let names: Vec<String> = chunks.iter().map(ToString::to_string).collect();
             let of = |chunk| sums.get(chunk).copied().unwrap_or_default();

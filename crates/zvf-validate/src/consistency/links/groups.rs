@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use zvf_format::fragment::{FragmentIndex, Rows};
-use zvf_model::{fetch::Fetch, grid::ChunkCoord, key::Key, layout::Part};
+use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
 
 use crate::{
     batch,
@@ -31,7 +31,7 @@ struct Extent {
 
 impl Groups {
     /// Reads them all; `None` when the level has none.
-    pub(super) async fn read<F: Fetch>(context: &Context<'_, F>, scope: Scope<'_>) -> Option<Self> {
+    pub(super) async fn read(context: &Context<'_>, scope: Scope<'_>) -> Option<Self> {
         let aside = context.aside();
         let cells = open_part(&aside, scope, &Part::LinkFragments)?;
         let all = cells.chunks();
@@ -60,14 +60,14 @@ impl Groups {
     }
 
     /// No link of the level is inside a chunk.
-    pub(super) fn are_of_nothing<F: Fetch>(&self, context: &Context<'_, F>) {
+    pub(super) fn are_of_nothing(&self, context: &Context<'_>) {
         for chunk in self.chunks.keys() {
             self.check(context, chunk, 0);
         }
     }
 
     /// Compares the groups of a chunk with the links there are.
-    pub(super) fn check<F: Fetch>(&self, context: &Context<'_, F>, at: &ChunkCoord, links: u64) {
+    pub(super) fn check(&self, context: &Context<'_>, at: &ChunkCoord, links: u64) {
         match self.chunks.get(at) {
             None if links > 0 => {
                 let message = format!("{links} links, and no cell");

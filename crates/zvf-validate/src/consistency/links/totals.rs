@@ -6,7 +6,6 @@ use serde_json::json;
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
     array::{LinkFamily, LinkStore},
-    fetch::Fetch,
     key::Key,
     layout::Part,
     root::{CrossLevelStorage, RootMetadata},
@@ -41,7 +40,7 @@ impl Totals {
         }
     }
 
-    pub(super) fn add<A>(&mut self, part: &LinkPart<A>, more: Held) {
+    pub(super) fn add(&mut self, part: &LinkPart, more: Held) {
         if let Some((_, held)) = self.families.get_mut(&part.family_key) {
             held.rows = held.rows.saturating_add(more.rows);
             held.links = held.links.saturating_add(more.links);
@@ -54,7 +53,7 @@ impl Totals {
         self.is_open && !self.families.values().any(|(_, held)| held.is_cut)
     }
 
-    pub(super) fn finish<F: Fetch>(&self, context: &Context<'_, F>) {
+    pub(super) fn finish(&self, context: &Context<'_>) {
         for (key, (family, held)) in &self.families {
             if held.is_cut || !self.is_open {
                 continue;
@@ -92,8 +91,8 @@ impl Totals {
 }
 
 /// What links between levels are, once those of all levels are known.
-pub(crate) fn between_levels<F: Fetch>(
-    context: &Context<'_, F>,
+pub(crate) fn between_levels(
+    context: &Context<'_>,
     store: &Store,
     root: &RootMetadata,
     counted: &Counted,
@@ -120,8 +119,8 @@ pub(crate) fn between_levels<F: Fetch>(
 }
 
 /// Compares links up with those down.
-fn mirror<F: Fetch>(
-    context: &Context<'_, F>,
+fn mirror(
+    context: &Context<'_>,
     root: &RootMetadata,
     (at, up): (&Key, &LinkSum),
     (other, down): (&Key, Option<&LinkSum>),
@@ -149,7 +148,7 @@ fn mirror<F: Fetch>(
 
 /// The families of links of a level that a store may say it has.
 impl LinkSum {
-    pub(super) fn of<A>(parts: &[LinkPart<A>], is_whole: bool) -> Self {
+    pub(super) fn of(parts: &[LinkPart], is_whole: bool) -> Self {
         Self {
             width: parts.first().map(LinkPart::width),
             is_whole,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use zvf_model::{
     array::CellAttribute,
-    fetch::Fetch,
     grid::ChunkCoord,
     key::Key,
     layout::{ChunkForm, LinkOffsets, Part},
@@ -22,32 +21,32 @@ use crate::{
 
 /// An attribute of the links of a delta.
 #[derive(Debug)]
-pub(super) struct Attribute<A> {
+pub(super) struct Attribute {
     /// For each part of the links.
-    parts: Vec<PartValues<A>>,
+    parts: Vec<PartValues>,
 }
 
 /// Its values for a part.
 #[derive(Debug)]
-struct PartValues<A> {
+struct PartValues {
     key: Key,
-    state: State<A>,
+    state: State,
     is_old: bool,
     is_table: bool,
 }
 
 #[derive(Debug)]
-enum State<A> {
-    Open(LinkCells<A>, Box<CellAttribute>),
+enum State {
+    Open(LinkCells, Box<CellAttribute>),
     /// There is no such node.
     Absent,
     /// It cannot be opened, which is found.
     Broken,
 }
 
-impl<A> Attribute<A> {
+impl Attribute {
     /// The cells beside those of a part.
-    pub(super) fn of(&self, part: usize) -> Option<&LinkCells<A>> {
+    pub(super) fn of(&self, part: usize) -> Option<&LinkCells> {
         match &self.parts.get(part)?.state {
             State::Open(cells, _) => Some(cells),
             _ => None,
@@ -55,7 +54,7 @@ impl<A> Attribute<A> {
     }
 
     /// The cells beside those of all parts.
-    pub(super) fn cells(&self) -> impl Iterator<Item = &LinkCells<A>> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = &LinkCells> {
         (0..self.parts.len()).filter_map(|part| self.of(part))
     }
 }
@@ -76,11 +75,7 @@ pub(super) struct Values<'a> {
 }
 
 /// Opens all attributes that links of a delta have.
-pub(super) fn open<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    parts: &[LinkPart<F::Array>],
-) -> Vec<Attribute<F::Array>> {
+pub(super) fn open(context: &Context<'_>, scope: Scope<'_>, parts: &[LinkPart]) -> Vec<Attribute> {
     let inside = scope.store.names(scope.level, "link_attributes");
     let between = scope
         .store
@@ -103,7 +98,7 @@ pub(super) fn open<F: Fetch>(
             })
         });
         let parts_of: Vec<_> = values.collect();
-        let is_there = |values: &PartValues<_>| !matches!(values.state, State::Absent);
+        let is_there = |values: &PartValues| !matches!(values.state, State::Absent);
         if parts_of.iter().any(is_there) {
             found.push(Attribute { parts: parts_of });
         }
@@ -112,7 +107,7 @@ pub(super) fn open<F: Fetch>(
 }
 
 /// Where the values for a part are.
-fn node<A>(scope: Scope<'_>, name: &str, part: &LinkPart<A>) -> Option<Key> {
+fn node(scope: Scope<'_>, name: &str, part: &LinkPart) -> Option<Key> {
     let delta = part.delta();
     let is_keyed = part.segment.is_none() && part.is_between();
     let part = match (is_keyed, &part.segment) {
@@ -123,12 +118,7 @@ fn node<A>(scope: Scope<'_>, name: &str, part: &LinkPart<A>) -> Option<Key> {
     scope.store.at(scope.level, &part)
 }
 
-fn open_values<F: Fetch>(
-    context: &Context<'_, F>,
-    scope: Scope<'_>,
-    key: &Key,
-    part: &LinkPart<F::Array>,
-) -> State<F::Array> {
+fn open_values(context: &Context<'_>, scope: Scope<'_>, key: &Key, part: &LinkPart) -> State {
     let tree = &scope.store.tree;
     let attributes = tree.node(key).map(|node| node.attributes().clone());
     let metadata = CellAttribute::parse(key, &attributes.unwrap_or_default());
@@ -158,7 +148,7 @@ fn open_values<F: Fetch>(
 }
 
 /// The values beside a part.
-pub(super) fn of_part<A>(attributes: &[Attribute<A>], part: usize) -> Vec<Values<'_>> {
+pub(super) fn of_part(attributes: &[Attribute], part: usize) -> Vec<Values<'_>> {
     let values = attributes.iter().filter_map(|attribute| {
         let values = attribute.parts.get(part)?;
         let metadata = match &values.state {
@@ -180,13 +170,7 @@ pub(super) fn of_part<A>(attributes: &[Attribute<A>], part: usize) -> Vec<Values
 
 impl Values<'_> {
     /// Looks at the values of a cell with so many links.
-    pub(super) fn cell<F: Fetch>(
-        &mut self,
-        context: &Context<'_, F>,
-        at: &ChunkCoord,
-        links: u64,
-        cell: &Cell,
-    ) {
+    pub(super) fn cell(&mut self, context: &Context<'_>, at: &ChunkCoord, links: u64, cell: &Cell) {
         let find = |message: String| match at.coords() {
             [] => context.find(&rules::LINK_VALUES, self.key, message),
             _ => context.find_in(&rules::LINK_VALUES, self.key, at, message),
@@ -226,7 +210,7 @@ impl Values<'_> {
 
     /// What is found once all cells were looked at; `columns` are those of rows in
     /// other arrays.
-    pub(super) fn finish<F: Fetch>(self, context: &Context<'_, F>, columns_of: &mut Option<u64>) {
+    pub(super) fn finish(self, context: &Context<'_>, columns_of: &mut Option<u64>) {
         if self.is_absent && self.bare > 0 {
             let rule = match self.is_old {
                 true => &rules::LINK_VALUES_ABSENT,

@@ -6,7 +6,7 @@ use zvf_format::{
     manifest::{FragmentRef, ObjectManifest},
     numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
 };
-use zvf_model::{array::CellAttribute, fetch::Fetch, grid::ChunkCoord, key::Key, layout::Part};
+use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key, layout::Part};
 
 use super::super::{
     Ids, LevelCounts, Scope,
@@ -35,8 +35,8 @@ const SEVERAL_OWNERS: i64 = -2;
 const OBJECT_ID: &str = "object_id";
 
 /// Owners of the fragments of a level.
-pub(super) struct Owners<'a, F: Fetch> {
-    context: &'a Context<'a, F>,
+pub(super) struct Owners<'a> {
+    context: &'a Context<'a>,
     key: &'a Key,
     chunks: HashMap<Box<[i64]>, Chunk>,
     /// Whether chunks are not to be looked at, as none could be read.
@@ -55,10 +55,10 @@ struct Chunk {
     owners: Vec<u32>,
 }
 
-impl<'a, F: Fetch> Owners<'a, F> {
+impl<'a> Owners<'a> {
     pub(super) fn new(
-        context: &'a Context<'a, F>,
-        manifests: &'a Manifests<F::Array>,
+        context: &'a Context<'a>,
+        manifests: &'a Manifests,
         counts: &LevelCounts,
     ) -> Self {
         let fragments = counts.chunks.values().filter_map(|chunk| chunk.fragments);
@@ -202,7 +202,7 @@ impl<'a, F: Fetch> Owners<'a, F> {
     /// Compares the attribute that repeats the owners with what manifests say.
     pub(super) async fn compare(
         &self,
-        context: &Context<'_, F>,
+        context: &Context<'_>,
         scope: Scope<'_>,
         ids: &Ids,
         filled: &BTreeMap<ChunkCoord, Bits>,
@@ -293,7 +293,7 @@ fn encoded(values: impl Iterator<Item = Option<i64>>, dtype: Dtype) -> Option<Ve
 }
 
 /// The array and element of a chunk's cell, where it is one of its own.
-fn element_of<A>(cells: &Cells<A>, chunk: &ChunkCoord) -> Option<(Key, Vec<u64>)> {
+fn element_of(cells: &Cells, chunk: &ChunkCoord) -> Option<(Key, Vec<u64>)> {
     match &cells.form {
         Form::Elements { grid, .. } => {
             Some((cells.key.clone(), grid.cell_of(chunk.coords()).ok()?))

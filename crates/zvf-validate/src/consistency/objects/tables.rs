@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use zvf_format::{int64s::Int64s, open_rows::OpenRows};
 use zvf_model::{
     array::{GroupRange, Groups},
-    fetch::Fetch,
     key::Key,
     zarr::Node,
 };
@@ -20,11 +19,7 @@ use crate::{
 
 /// Checks an attribute of objects or groups: its cells, and its mask. What nodes say
 /// of rows and shapes was checked before.
-pub(in crate::consistency) async fn attribute<F: Fetch>(
-    context: &Context<'_, F>,
-    tree: &Tree,
-    key: &Key,
-) {
+pub(in crate::consistency) async fn attribute(context: &Context<'_>, tree: &Tree, key: &Key) {
     let children = match tree.node(key) {
         Some(Node::Array(_)) => None,
         Some(Node::Group(_)) => Some((key.join("data"), key.join("present_mask"))),
@@ -44,7 +39,7 @@ pub(in crate::consistency) async fn attribute<F: Fetch>(
 }
 
 /// A mask says of each row whether it has a value.
-async fn check_mask<F: Fetch>(context: &Context<'_, F>, key: &Key, mask: &Rows<F::Array>) {
+async fn check_mask(context: &Context<'_>, key: &Key, mask: &Rows) {
     let mut odd = None;
     mask.each_cell(context, |cell| {
         let bytes = mask.numbers(&cell).unwrap_or_default();
@@ -60,8 +55,8 @@ async fn check_mask<F: Fetch>(context: &Context<'_, F>, key: &Key, mask: &Rows<F
 }
 
 /// Checks groups and their members.
-pub(in crate::consistency) async fn groups<F: Fetch>(
-    context: &Context<'_, F>,
+pub(in crate::consistency) async fn groups(
+    context: &Context<'_>,
     tree: &Tree,
     key: &Key,
     members: Option<&Members>,
@@ -102,14 +97,14 @@ pub(in crate::consistency) async fn groups<F: Fetch>(
     }
 }
 
-struct Check<'a, F: Fetch> {
-    context: &'a Context<'a, F>,
+struct Check<'a> {
+    context: &'a Context<'a>,
     key: &'a Key,
     ranges: &'a BTreeMap<u64, GroupRange>,
     members: Option<&'a Members>,
 }
 
-impl<F: Fetch> Check<'_, F> {
+impl Check<'_> {
     /// A group whose members are listed.
     fn list(&self, group: u64, item: &[u8]) {
         let place = || format!("group {group}");

@@ -1,7 +1,6 @@
 //! Every vertex of a level has a parent in the next.
 
 use zvf_format::path::Delta;
-use zvf_model::fetch::Fetch;
 
 use super::{Step, is_linked};
 use crate::{
@@ -14,7 +13,7 @@ use crate::{
 const UP: Delta = Delta::new(1);
 
 /// Checks the links of `view`, which is `finer`, to `coarser`.
-pub(super) async fn check<F: Fetch>(view: &View<'_, '_, F>, finer: &Step<'_>, coarser: &Step<'_>) {
+pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<'_>) {
     let level = finer.scope.level;
     if level.id.offset(1) != Some(coarser.scope.level.id) {
         return;

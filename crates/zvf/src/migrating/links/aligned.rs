@@ -10,7 +10,6 @@ use zvf_build::migrate::{Alongside, Filing, Finding};
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
 use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredPart};
-use zvf_store::CellArray;
 
 use super::Links;
 use crate::{
@@ -28,7 +27,7 @@ use crate::{
 pub(super) struct AlignedCells(BTreeMap<ChunkCoord, usize>);
 
 impl AlignedCells {
-    pub(super) fn new(links: &LinkCells<CellArray>, cells: Vec<usize>) -> Self {
+    pub(super) fn new(links: &LinkCells, cells: Vec<usize>) -> Self {
         let chunk = |cell: usize| Some((links.chunks(cell)?.first()?.clone(), cell));
         Self(cells.into_iter().filter_map(chunk).collect())
     }
@@ -144,7 +143,7 @@ impl Migration<'_> {
         &self,
         level: &Level,
         links: &Links<'_>,
-    ) -> Result<Option<StoredPart<CellArray>>, Error> {
+    ) -> Result<Option<StoredPart>, Error> {
         if links.form.delta != Delta::INTRA {
             return Ok(None);
         }

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 use zvf_build::migrate::{Filing, Finding};
 use zvf_format::path::Delta;
 use zvf_query::LinkCells;
-use zvf_store::CellArray;
 
 use super::Links;
 use crate::{
@@ -168,7 +167,7 @@ impl Migration<'_> {
     pub(super) async fn orphans(
         &self,
         level: &Level,
-        all: &[(Delta, LinkCells<CellArray>)],
+        all: &[(Delta, LinkCells)],
     ) -> Result<(), Error> {
         let fetch = self.source.cells();
         for folder in ["links", "cross_chunk_links"] {

@@ -11,7 +11,7 @@ use std::{
 use futures_util::future::join_all;
 use zvf::{Dataset, OpenOptions};
 use zvf_model::{
-    fetch::{Fetch, FetchError, Fetched, Wanted},
+    fetch::{Fetch, FetchError, Fetched, Port, Wanted},
     key::Key,
     zarr::{Array, Node},
 };
@@ -106,7 +106,7 @@ fn answers_in_any_order_make_the_same_answer() {
                     let scattered = Scattered::of(&dataset, seed);
                     let levels = Levels::default();
                     let session = Session {
-                        fetch: &scattered,
+                        fetch: Port::new(&scattered),
                         layout: dataset.layout(),
                         root: dataset.root(),
                         levels: &levels,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use core::ops::{ControlFlow, Range};
 use zvf::{Answer, OpenOptions, Query};
+use zvf_model::fetch::Port;
 use zvf_query::{Counts, Levels, QueryError, Session};
 use zvf_store::{ByteRange, Read};
 
@@ -43,7 +44,7 @@ pub(super) struct Cost {
 }
 
 impl Ask {
-    async fn run(&self, session: Session<'_, Rounds>) -> Result<Found, QueryError> {
+    async fn run(&self, session: Session<'_>) -> Result<Found, QueryError> {
         if self.counts {
             return Box::pin(session.count(&self.query))
                 .await
@@ -59,7 +60,7 @@ impl Ask {
         let (dataset, open) = opened(files, options);
         let cold = Rounds::of(&dataset, false);
         let session = Session {
-            fetch: &cold,
+            fetch: Port::new(&cold),
             layout: dataset.layout(),
             root: dataset.root(),
             levels: dataset.session().levels,
@@ -77,7 +78,7 @@ impl Ask {
         let warm = Rounds::of(&dataset, true);
         let levels = Levels::default();
         let session = Session {
-            fetch: &warm,
+            fetch: Port::new(&warm),
             levels: &levels,
             ..session
         };

@@ -1,6 +1,7 @@
 //! Stores that cannot be listed.
 
 use zvf::{Query, query::QueryError};
+use zvf_model::fetch::Port;
 use zvf_query::{Levels, Selection, Session};
 use zvf_testkit::stores::{Cells, Kind, Recipe, wide};
 
@@ -14,7 +15,7 @@ use crate::{block_on, fetch::FromStore, stores};
 fn ask(fetch: &FromStore, query: &Query) -> Result<zvf::Answer, QueryError> {
     let levels = Levels::default();
     let session = Session {
-        fetch,
+        fetch: Port::new(fetch),
         layout: fetch.dataset.layout(),
         root: fetch.dataset.root(),
         levels: &levels,

@@ -1,0 +1,237 @@
+//! A port without a type of its own: what asks through it is compiled once.
+
+use core::{any::Any, fmt, future::Future, pin::Pin};
+use std::sync::Arc;
+
+use super::{CellOf, CellSource, Fetch, FetchError, FetchProblem, Fetched, Wanted};
+use crate::{
+    key::Key,
+    zarr::{Array, Node},
+};
+
+/// A [`Fetch`], whichever it is.
+///
+/// Plans take this and not a type parameter: generic ones would be compiled again for
+/// each port, in the crate that names it. A call costs an allocation for its future, and
+/// what is wanted of cells is copied. Dropping a future drops that of the port.
+#[derive(Clone, Copy)]
+pub struct Port<'a>(&'a dyn AnyFetch);
+
+impl<'a> Port<'a> {
+    /// A handle on `fetch`.
+    pub fn new(fetch: &'a impl Fetch) -> Self {
+        Self(fetch)
+    }
+
+    /// See [`Fetch::array`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fetch::array`].
+    pub fn array(self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
+        self.0.array(node, array)
+    }
+
+    /// See [`Fetch::nodes`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fetch::nodes`].
+    pub async fn nodes(self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
+        self.0.nodes(keys).await
+    }
+
+    /// See [`Fetch::cells`]. Those of an array that another kind of port opened are
+    /// unavailable.
+    pub async fn cells(
+        self,
+        wanted: &[Wanted<AnyArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.0.cells(wanted).await
+    }
+
+    /// See [`Fetch::children`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fetch::children`].
+    pub async fn children(self, key: &Key) -> Result<Vec<String>, FetchError> {
+        self.0.children(key).await
+    }
+
+    /// See [`Fetch::sizes`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fetch::sizes`].
+    pub async fn sizes(self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
+        self.0.sizes(keys).await
+    }
+
+    /// See [`Fetch::files`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fetch::files`].
+    pub async fn files(self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
+        self.0.files(prefix).await
+    }
+
+    /// See [`Fetch::budget`].
+    pub fn budget(self) -> u64 {
+        self.0.budget()
+    }
+
+    /// See [`Fetch::at_once`].
+    pub fn at_once(self) -> u64 {
+        self.0.at_once()
+    }
+}
+
+impl fmt::Debug for Port<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port").finish_non_exhaustive()
+    }
+}
+
+/// An array of a [`Port`], whichever that is. Cloning is cheap.
+#[derive(Clone)]
+pub struct AnyArray(Arc<dyn AnySource>);
+
+impl AnyArray {
+    /// Its key.
+    pub fn node(&self) -> &Key {
+        self.0.node()
+    }
+
+    /// What its metadata say.
+    pub fn metadata(&self) -> &Arc<Array> {
+        self.0.metadata()
+    }
+
+    /// Whether a part of a cell can be read without the rest.
+    pub fn is_plain(&self) -> bool {
+        self.0.is_plain()
+    }
+
+    /// The array as its port knows it.
+    fn of<A: CellSource>(&self) -> Result<&A, FetchError> {
+        let array: &dyn Any = &*self.0;
+        array.downcast_ref().ok_or_else(|| FetchError {
+            key: self.node().clone(),
+            problem: FetchProblem::Unavailable,
+            source: "the array was opened by another kind of port".into(),
+        })
+    }
+}
+
+impl fmt::Debug for AnyArray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyArray").field(self.node()).finish()
+    }
+}
+
+/// [`CellSource`] without what needs a type.
+trait AnySource: Any + Send + Sync {
+    fn node(&self) -> &Key;
+    fn metadata(&self) -> &Arc<Array>;
+    fn is_plain(&self) -> bool;
+}
+
+impl<A: CellSource> AnySource for A {
+    fn node(&self) -> &Key {
+        CellSource::node(self)
+    }
+
+    fn metadata(&self) -> &Arc<Array> {
+        CellSource::metadata(self)
+    }
+
+    fn is_plain(&self) -> bool {
+        CellSource::is_plain(self)
+    }
+}
+
+/// What a port gives in time.
+type Later<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+
+/// [`Fetch`] without what needs a type.
+trait AnyFetch: Sync {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError>;
+    fn nodes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<Node>>, FetchError>>;
+    fn cells<'f>(
+        &'f self,
+        wanted: &'f [Wanted<AnyArray>],
+    ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>>;
+    fn children<'f>(&'f self, key: &'f Key) -> Later<'f, Result<Vec<String>, FetchError>>;
+    fn sizes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<u64>>, FetchError>>;
+    fn files<'f>(&'f self, prefix: &'f Key) -> Later<'f, Result<Vec<(String, u64)>, FetchError>>;
+    fn budget(&self) -> u64;
+    fn at_once(&self) -> u64;
+}
+
+impl<F: Fetch> AnyFetch for F {
+    fn array(&self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
+        Ok(AnyArray(Arc::new(Fetch::array(self, node, array)?)))
+    }
+
+    fn nodes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<Node>>, FetchError>> {
+        Box::pin(Fetch::nodes(self, keys))
+    }
+
+    fn cells<'f>(
+        &'f self,
+        wanted: &'f [Wanted<AnyArray>],
+    ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>> {
+        Box::pin(async move {
+            let mut own = Vec::with_capacity(wanted.len());
+            let mut others = Vec::new();
+            for (at, wanted) in wanted.iter().enumerate() {
+                match wanted.of() {
+                    Ok(wanted) => own.push(wanted),
+                    Err(error) => others.push((at, error)),
+                }
+            }
+            let mut answers = Fetch::cells(self, &own).await;
+            // In their order: each goes before what was asked for after it.
+            for (at, error) in others {
+                answers.insert(at.min(answers.len()), Err(error));
+            }
+            answers
+        })
+    }
+
+    fn children<'f>(&'f self, key: &'f Key) -> Later<'f, Result<Vec<String>, FetchError>> {
+        Box::pin(Fetch::children(self, key))
+    }
+
+    fn sizes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<u64>>, FetchError>> {
+        Box::pin(Fetch::sizes(self, keys))
+    }
+
+    fn files<'f>(&'f self, prefix: &'f Key) -> Later<'f, Result<Vec<(String, u64)>, FetchError>> {
+        Box::pin(Fetch::files(self, prefix))
+    }
+
+    fn budget(&self) -> u64 {
+        Fetch::budget(self)
+    }
+
+    fn at_once(&self) -> u64 {
+        Fetch::at_once(self)
+    }
+}
+
+impl Wanted<AnyArray> {
+    /// The same of the array as its port knows it.
+    fn of<A: CellSource>(&self) -> Result<Wanted<A>, FetchError> {
+        let cell = match &self.cell {
+            CellOf::Element(array, element) => {
+                CellOf::Element(array.of::<A>()?.clone(), element.clone())
+            }
+            CellOf::Child(key) => CellOf::Child(key.clone()),
+        };
+        let part = self.part.clone();
+        Ok(Wanted { cell, part })
+    }
+}
