@@ -49,6 +49,15 @@ pub trait Fetch: Sync {
         wanted: &[Wanted<Self::Array>],
     ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send;
 
+    /// As [`cells`](Self::cells), for who goes through much and will not ask again: a port that
+    /// keeps cells keeps none of these.
+    fn cells_once(
+        &self,
+        wanted: &[Wanted<Self::Array>],
+    ) -> impl Future<Output = Vec<Result<Option<Fetched>, FetchError>>> + Send {
+        self.cells(wanted)
+    }
+
     /// Names of the children of a node that are nodes themselves or have
     /// children of their own, in ascending order. None is an empty list, whether
     /// or not there is a node.

@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_format::numeric::Kind;
-use zvf_model::key::Key;
+use zvf_model::{grid::ChunkCoord, key::Key};
 
 use crate::{
     answer::{Answer, Parts},
@@ -99,7 +99,8 @@ impl Plan<'_> {
     /// Paths that the region and filter select, or points of selected objects.
     ///
     /// Three round trips: manifests; fragment indexes; rows. With a region its
-    /// chunks come with the manifests, and what lies outside of them after.
+    /// chunks come with the manifests, and what lies outside of them after; of a whole
+    /// level all chunks do, where they can be held.
     pub(crate) async fn paths(
         &self,
         ledger: &Ledger,
@@ -112,10 +113,10 @@ impl Plan<'_> {
         let named = self.query.objects.is_some() || self.query.groups.is_some();
         let regional = self.area.as_ref().filter(|_| !named);
         let nearby = async {
-            let Some(area) = regional else {
-                return Ok(Vec::new());
+            let chunks = match regional {
+                Some(area) => self.chunks_where(&schema, |chunk| area.reaches(chunk))?,
+                None => self.all_at_once(&schema)?,
             };
-            let chunks = self.chunks_where(&schema, |chunk| area.reaches(chunk))?;
             let wishes = chunks.into_iter().map(|chunk| Wish {
                 chunk,
                 fragments: true,
@@ -124,7 +125,8 @@ impl Plan<'_> {
             let wishes = wishes.collect();
             self.read_chunks(&schema, wishes, ledger).await
         };
-        let (selection, nearby) = try_join(self.selected_objects(ledger), nearby).await?;
+        // Chunks are asked for first: they come while manifests are looked at.
+        let (nearby, selection) = try_join(nearby, self.selected_objects(ledger)).await?;
         let Some(Selected {
             objects,
             mut places,
@@ -188,6 +190,19 @@ impl Plan<'_> {
         }
         self.stream_paths(&work, &paths, loaded, named, ledger, emit)
             .await
+    }
+
+    /// All chunks, where the whole level is asked for and can be held; none otherwise. Which
+    /// they are needs no manifest.
+    pub(crate) fn all_at_once(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
+        if self.shape != Shape::Paths || !self.is_everything() {
+            return Ok(Vec::new());
+        }
+        let mut chunks = self.chunks(schema)?;
+        if chunks.len() > self.group_size(schema, chunks.len(), self.session.fetch.budget() / 4) {
+            chunks.clear();
+        }
+        Ok(chunks)
     }
 
     pub(crate) fn limit(&self) -> u64 {

@@ -109,8 +109,12 @@ impl<'s> Session<'s> {
                 read.add(scope, name);
             }
         }
+        let fetch = match query.goes_through_all() {
+            true => self.fetch.once(),
+            false => self.fetch,
+        };
         Ok(Plan {
-            session: *self,
+            session: Session { fetch, ..*self },
             query,
             level,
             shape,

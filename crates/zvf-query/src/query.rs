@@ -345,4 +345,15 @@ impl Query {
         self.keep_going = true;
         self
     }
+
+    /// Whether it looks at all there is of a level, so that its cells are of no use to the next
+    /// query, which would rather find those of its neighbourhood.
+    pub(crate) fn goes_through_all(&self) -> bool {
+        self.region.is_none()
+            && self.nearest.is_none()
+            && self.objects.is_none()
+            && self.groups.is_none()
+            && self.chunks.is_none()
+            && self.limit.is_none()
+    }
 }

@@ -75,14 +75,18 @@ pub(crate) async fn spread_rest<T: Send + 'static, R: Send + 'static>(
     Ok(done)
 }
 
-/// Does `work` on each of `items`, in order, on all cores but this one's thread.
+/// Does `work` on each of `items`, in order, on all cores.
 async fn on_all_cores<T: Send + 'static, R: Send + 'static>(
     items: Vec<T>,
     work: impl Fn(T) -> R + Send + Sync + 'static,
 ) -> Result<Vec<R>, CutOff> {
+    let all = move || items.into_par_iter().map(work).collect();
+    // Who waits on a thread of rayon is one of those that do the work.
+    if rayon::current_thread_index().is_some() {
+        return Ok(all());
+    }
     let (sender, receiver) = oneshot::channel();
     rayon::spawn(move || {
-        let all = || items.into_par_iter().map(work).collect();
         // A panic that leaves a task of rayon ends the program.
         if let Ok(all) = catch_unwind(AssertUnwindSafe(all)) {
             // An error is that nobody waits any more.

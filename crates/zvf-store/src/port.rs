@@ -75,28 +75,14 @@ impl Fetch for CellReader {
         &self,
         wanted: &[Wanted<CellArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        let targets: Vec<_> = wanted
-            .iter()
-            .map(|wanted| {
-                let target = match &wanted.cell {
-                    CellOf::Element(array, index) => Target::Element(array, index),
-                    CellOf::Child(key) => Target::Child(key),
-                };
-                (target, wanted.part.clone())
-            })
-            .collect();
-        let answers = self
-            .fetch_each(&targets, true)
-            .await
-            .into_iter()
-            .zip(wanted);
-        let answers = answers.map(|(answer, wanted)| {
-            answer.map_err(|source| match &wanted.cell {
-                CellOf::Element(array, _) => cell_error(array.node(), source),
-                CellOf::Child(key) => cell_error(key, source),
-            })
-        });
-        answers.collect()
+        self.answers(wanted, true).await
+    }
+
+    async fn cells_once(
+        &self,
+        wanted: &[Wanted<CellArray>],
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        self.answers(wanted, false).await
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
@@ -136,6 +122,31 @@ impl Fetch for CellReader {
 }
 
 impl CellReader {
+    async fn answers(
+        &self,
+        wanted: &[Wanted<CellArray>],
+        keeps: bool,
+    ) -> Vec<Result<Option<Fetched>, FetchError>> {
+        let targets: Vec<_> = wanted
+            .iter()
+            .map(|wanted| {
+                let target = match &wanted.cell {
+                    CellOf::Element(array, index) => Target::Element(array, index),
+                    CellOf::Child(key) => Target::Child(key),
+                };
+                (target, wanted.part.clone())
+            })
+            .collect();
+        let answers = self.fetch_each(&targets, keeps).await;
+        let answers = answers.into_iter().zip(wanted).map(|(answer, wanted)| {
+            answer.map_err(|source| match &wanted.cell {
+                CellOf::Element(array, _) => cell_error(array.node(), source),
+                CellOf::Child(key) => cell_error(key, source),
+            })
+        });
+        answers.collect()
+    }
+
     /// This reader as plans take it.
     // Inlined, it would have all it reads with compiled in the crate of who calls it.
     #[inline(never)]

@@ -15,12 +15,23 @@ use crate::{
 /// each port, in the crate that names it. A call costs an allocation for its future, and
 /// what is wanted of cells is copied. Dropping a future drops that of the port.
 #[derive(Clone, Copy)]
-pub struct Port<'a>(&'a dyn AnyFetch);
+pub struct Port<'a> {
+    fetch: &'a dyn AnyFetch,
+    is_once: bool,
+}
 
 impl<'a> Port<'a> {
     /// A handle on `fetch`.
     pub fn new(fetch: &'a impl Fetch) -> Self {
-        Self(fetch)
+        let is_once = false;
+        Self { fetch, is_once }
+    }
+
+    /// The same, whose cells nobody will ask for again: see [`Fetch::cells_once`].
+    #[must_use]
+    pub fn once(self) -> Self {
+        let is_once = true;
+        Self { is_once, ..self }
     }
 
     /// See [`Fetch::array`].
@@ -29,7 +40,7 @@ impl<'a> Port<'a> {
     ///
     /// Those of [`Fetch::array`].
     pub fn array(self, node: &Key, array: Arc<Array>) -> Result<AnyArray, FetchError> {
-        self.0.array(node, array)
+        self.fetch.array(node, array)
     }
 
     /// See [`Fetch::nodes`].
@@ -38,7 +49,7 @@ impl<'a> Port<'a> {
     ///
     /// Those of [`Fetch::nodes`].
     pub async fn nodes(self, keys: &[Key]) -> Result<Vec<Option<Node>>, FetchError> {
-        self.0.nodes(keys).await
+        self.fetch.nodes(keys).await
     }
 
     /// See [`Fetch::cells`]. Those of an array that another kind of port opened are
@@ -47,7 +58,7 @@ impl<'a> Port<'a> {
         self,
         wanted: &[Wanted<AnyArray>],
     ) -> Vec<Result<Option<Fetched>, FetchError>> {
-        self.0.cells(wanted).await
+        self.fetch.cells(wanted, self.is_once).await
     }
 
     /// See [`Fetch::children`].
@@ -56,7 +67,7 @@ impl<'a> Port<'a> {
     ///
     /// Those of [`Fetch::children`].
     pub async fn children(self, key: &Key) -> Result<Vec<String>, FetchError> {
-        self.0.children(key).await
+        self.fetch.children(key).await
     }
 
     /// See [`Fetch::sizes`].
@@ -65,7 +76,7 @@ impl<'a> Port<'a> {
     ///
     /// Those of [`Fetch::sizes`].
     pub async fn sizes(self, keys: &[Key]) -> Result<Vec<Option<u64>>, FetchError> {
-        self.0.sizes(keys).await
+        self.fetch.sizes(keys).await
     }
 
     /// See [`Fetch::files`].
@@ -74,17 +85,17 @@ impl<'a> Port<'a> {
     ///
     /// Those of [`Fetch::files`].
     pub async fn files(self, prefix: &Key) -> Result<Vec<(String, u64)>, FetchError> {
-        self.0.files(prefix).await
+        self.fetch.files(prefix).await
     }
 
     /// See [`Fetch::budget`].
     pub fn budget(self) -> u64 {
-        self.0.budget()
+        self.fetch.budget()
     }
 
     /// See [`Fetch::at_once`].
     pub fn at_once(self) -> u64 {
-        self.0.at_once()
+        self.fetch.at_once()
     }
 }
 
@@ -162,6 +173,7 @@ trait AnyFetch: Sync {
     fn cells<'f>(
         &'f self,
         wanted: &'f [Wanted<AnyArray>],
+        is_once: bool,
     ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>>;
     fn children<'f>(&'f self, key: &'f Key) -> Later<'f, Result<Vec<String>, FetchError>>;
     fn sizes<'f>(&'f self, keys: &'f [Key]) -> Later<'f, Result<Vec<Option<u64>>, FetchError>>;
@@ -182,6 +194,7 @@ impl<F: Fetch> AnyFetch for F {
     fn cells<'f>(
         &'f self,
         wanted: &'f [Wanted<AnyArray>],
+        is_once: bool,
     ) -> Later<'f, Vec<Result<Option<Fetched>, FetchError>>> {
         Box::pin(async move {
             let mut own = Vec::with_capacity(wanted.len());
@@ -192,7 +205,10 @@ impl<F: Fetch> AnyFetch for F {
                     Err(error) => others.push((at, error)),
                 }
             }
-            let mut answers = Fetch::cells(self, &own).await;
+            let mut answers = match is_once {
+                true => Fetch::cells_once(self, &own).await,
+                false => Fetch::cells(self, &own).await,
+            };
             // In their order: each goes before what was asked for after it.
             for (at, error) in others {
                 answers.insert(at.min(answers.len()), Err(error));

@@ -94,7 +94,7 @@ impl Session<'_> {
                 wanted.extend(request.wanted.iter().cloned());
             }
             wanted.extend((next..end).map(|cell| manifests.wanted(cell)));
-            let mut answers = self.fetch.cells(&wanted).await;
+            let mut answers = self.fetch.once().cells(&wanted).await;
             if answers.iter().any(is_over_budget) && end.saturating_sub(next) > 1 {
                 batch = end.saturating_sub(next).div_euclid(2);
                 continue;
@@ -152,7 +152,7 @@ impl Session<'_> {
         let (of_data, of_offsets) = (data.request(None), offsets.request(None));
         let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
         let wanted: Vec<Wanted<AnyArray>> = wanted.cloned().collect();
-        let mut answers = self.fetch.cells(&wanted).await;
+        let mut answers = self.fetch.once().cells(&wanted).await;
         let after = answers.split_off(of_data.wanted.len().min(answers.len()));
         let data_read = data.finish(&of_data, answers);
         let offsets_read = offsets.finish(&of_offsets, after);

@@ -5,6 +5,7 @@ mod batches;
 mod concurrency;
 mod cost;
 mod explained;
+mod kept;
 mod kinds;
 mod logs;
 mod recorded;
