@@ -1,6 +1,6 @@
 //! What a query means on the store it is asked of.
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
@@ -25,7 +25,7 @@ use crate::{
     links::{LinkRecords, LinkSet},
     missing::Ledger,
     objects::Objects,
-    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope, Truth},
+    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{Query, Shape},
     schema::{Names, Schema, nameless},
     vertices::{Entry, Owner, Owners, VertexBuilder},
@@ -500,6 +500,46 @@ impl VertexFilter<'_> {
         if !self.object_columns.is_empty() {
             objects.extend(entries.iter().map(owner));
         }
+        self.evaluate(
+            predicate,
+            schema,
+            chunk,
+            (places, len),
+            (&fragments, &objects),
+        )
+    }
+
+    /// Whether vertices are told apart by their own attributes alone.
+    pub(crate) fn is_of_vertices(&self, schema: &Schema) -> bool {
+        schema.fragment.is_empty() && self.object_columns.is_empty()
+    }
+
+    /// For which vertices it holds that are at these places in memory, where it is
+    /// [of vertices](Self::is_of_vertices).
+    pub(crate) fn holds_at(
+        &self,
+        schema: &Schema,
+        chunk: &Chunk,
+        places: Range<usize>,
+    ) -> Result<Vec<bool>, QueryError> {
+        let (first, len) = (places.start, places.len());
+        let Some(predicate) = self.predicate else {
+            return Ok(vec![true; len]);
+        };
+        let places = Places::Run { first, len };
+        self.evaluate(predicate, schema, chunk, (places, len), (&[], &[]))
+    }
+
+    /// What the predicate is for so many vertices at these places, of these fragments
+    /// and objects.
+    fn evaluate(
+        &self,
+        predicate: &Predicate,
+        schema: &Schema,
+        chunk: &Chunk,
+        (places, len): (Places<'_>, usize),
+        (fragments, objects): (&[Option<usize>], &[Option<usize>]),
+    ) -> Result<Vec<bool>, QueryError> {
         let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
         for (scope, attributes, cells, places) in [
             (Scope::Vertex, &schema.vertex, &chunk.vertex, places),
@@ -507,7 +547,7 @@ impl VertexFilter<'_> {
                 Scope::Fragment,
                 &schema.fragment,
                 &chunk.fragment,
-                Places::Each(&fragments),
+                Places::Each(fragments),
             ),
         ] {
             for (attribute, cell) in attributes.iter().zip(cells) {
@@ -521,13 +561,14 @@ impl VertexFilter<'_> {
             views.push(Box::new(FinishedView {
                 scope: Scope::Object,
                 column,
-                rows: Some(&objects),
+                rows: Some(objects),
             }));
         }
         let views = Views(views);
         let bound: BoundPredicate = predicate.bind(&views)?;
-        let truths = bound.evaluate_all(&views, entries.len());
-        Ok(truths.into_iter().map(Truth::is_true).collect())
+        let truths = bound.evaluate_all(&views, len);
+        // From a slice, so that all are done in a few instructions.
+        Ok(truths.iter().map(|truth| truth.is_true()).collect())
     }
 }
 

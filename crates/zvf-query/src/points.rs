@@ -28,6 +28,8 @@ const CHUNKS_AT_ONCE: usize = 256;
 const MOST_AT_ONCE: u64 = 64 << 20;
 /// Vertices a filter is asked about at once: what is made for that stays in the cache.
 const ENTRIES_AT_ONCE: usize = 1 << 12;
+/// Vertices that follow each other, from which on they are asked about by themselves.
+const LONG: usize = 64;
 /// Bytes of positions that room is made for before they come.
 const MOST_ROOM: u64 = 8 << 30;
 /// Bytes of vertices that are put into an answer at once, by all cores.
@@ -173,6 +175,17 @@ impl Plan<'_> {
         }
         if filter.predicate.is_some() {
             let mut holds = Vec::with_capacity(vertices.len());
+            let is_long = vertices.spans().count().saturating_mul(LONG) <= vertices.len();
+            if is_long && filter.is_of_vertices(schema) {
+                for span in vertices.spans() {
+                    for first in span.clone().step_by(ENTRIES_AT_ONCE) {
+                        let end = first.saturating_add(ENTRIES_AT_ONCE).min(span.end);
+                        holds.extend_from_slice(&filter.holds_at(schema, chunk, first..end)?);
+                    }
+                }
+                vertices.keep_those(&holds);
+                return Ok(());
+            }
             let mut some: Vec<Entry> = Vec::new();
             let mut entries = vertices.entries().peekable();
             while entries.peek().is_some() {

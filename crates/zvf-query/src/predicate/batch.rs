@@ -43,6 +43,7 @@ impl Node {
 }
 
 /// A column against a number; `None` where not all of it are exact floats.
+#[expect(clippy::float_cmp, reason = "whoever asks for equality gets it")]
 fn compare(
     columns: &impl Columns,
     slot: Slot,
@@ -52,11 +53,21 @@ fn compare(
 ) -> Option<Vec<Truth>> {
     let number = exact(number)?;
     let values = columns.exact_floats(slot.id, slot.channel, rows)?;
-    let holds = |value: f64| {
-        let order = value.partial_cmp(&number);
-        order.is_some_and(|order| comparison.holds(order)).into()
-    };
-    Some(values.into_iter().map(holds).collect())
+    // One loop for each, so that many values are compared at once. Nothing holds of what
+    // is no number.
+    Some(match comparison {
+        Comparison::Equal => each(&values, |value| value == number),
+        Comparison::NotEqual if number.is_nan() => each(&values, |_| false),
+        Comparison::NotEqual => each(&values, |value| value != number && !value.is_nan()),
+        Comparison::Less => each(&values, |value| value < number),
+        Comparison::LessEqual => each(&values, |value| value <= number),
+        Comparison::Greater => each(&values, |value| value > number),
+        Comparison::GreaterEqual => each(&values, |value| value >= number),
+    })
+}
+
+fn each(values: &[f64], holds: impl Fn(f64) -> bool) -> Vec<Truth> {
+    values.iter().map(|value| holds(*value).into()).collect()
 }
 
 /// The float that is the number.

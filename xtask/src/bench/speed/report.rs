@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::bars;
 
 const HEAD: &str = include_str!("head.md");
+const LIMITS: &str = include_str!("limits.md");
 
 /// The whole page.
 pub(super) fn written(all: &Value) -> Result<String> {
@@ -66,6 +67,7 @@ fn all_bars(page: &mut String, all: &Value) -> Result<()> {
             bar.bound()
         )?;
     }
+    page.push_str(LIMITS);
     Ok(())
 }
 
