@@ -1,6 +1,6 @@
 //! What to do about what the library refuses, by the command that asked.
 
-use std::error::Error;
+use std::{error::Error, fs};
 
 use zvf::{
     CommitError, CreateError, OpenError,
@@ -10,6 +10,9 @@ use zvf::{
 };
 
 use crate::command::sentence;
+
+/// Stores of a folder that are named.
+const MOST_NAMED: usize = 8;
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +151,9 @@ pub(crate) fn way_in(error: &zvf::Error) -> Option<String> {
         zvf::Error::Open(OpenError::NotFound(_)) => {
             "give the folder that holds the store's zarr.json".to_owned()
         }
+        zvf::Error::NoStore { address } if let Some(stores) = stores_in(address) => {
+            format!("give one of the stores in it: {stores}")
+        }
         zvf::Error::Generation(GenerationError::Undetermined) | zvf::Error::NoStore { .. } => {
             "the root of a store is the folder whose zarr.json names zarr_vectors".to_owned()
         }
@@ -187,5 +193,21 @@ fn of_create(error: &CreateError) -> Option<&'static str> {
         CreateError::NotEmpty(_) => Some("choose another place, or move that away"),
         CreateError::Leftovers => Some("--overwrite does that"),
         _ => None,
+    }
+}
+
+/// What in a folder looks like a store, a few of them by name; `None` where nothing does.
+fn stores_in(address: &str) -> Option<String> {
+    let entries = fs::read_dir(address).ok()?.flatten();
+    let stores = entries.filter(|entry| entry.path().join("zarr.json").is_file());
+    let names = stores.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    let more = names.len().saturating_sub(MOST_NAMED);
+    names.truncate(MOST_NAMED);
+    match (names.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(names.join(", ")),
+        (false, more) => Some(format!("{} and {more} more", names.join(", "))),
     }
 }

@@ -74,6 +74,7 @@ pub(crate) fn has_chunks(path: &Path) -> Result<bool, String> {
 
 /// Opens an array of Blosc2: a file, a sparse directory, or an object at an address.
 pub(crate) fn b2nd(path: &Path, memory: Memory) -> Result<B2nd, Box<dyn Error>> {
+    there(path)?;
     let budget = memory.memory.unwrap_or(DEFAULT_BUDGET);
     if path.is_dir() {
         return Ok(B2nd::open_with_budget(path, budget)?);
@@ -81,10 +82,25 @@ pub(crate) fn b2nd(path: &Path, memory: Memory) -> Result<B2nd, Box<dyn Error>> 
     Ok(B2nd::from_source(source(path)?, 0, budget)?)
 }
 
+/// The path as an address, if it is one.
+fn address(path: &Path) -> Option<&str> {
+    path.to_str().filter(|address| address.contains("://"))
+}
+
+/// Says it plainly where there is nothing; what is far away is asked later.
+fn there(path: &Path) -> Result<(), String> {
+    match address(path).is_some() || path.exists() {
+        true => Ok(()),
+        false => Err(format!(
+            "{} is not there; give a .tet, .npy, .b2nd or .cat, or the folder of a Zarr array",
+            path.display()
+        )),
+    }
+}
+
 /// A file, or an object at an address.
 pub(crate) fn source(path: &Path) -> Result<Arc<dyn Source>, DenseError> {
-    let address = path.to_str().filter(|address| address.contains("://"));
-    Ok(match address {
+    Ok(match address(path) {
         Some(address) => Arc::new(StoreSource::open(address, &OpenOptions::default())?),
         None => Arc::new(MappedFile::open(path)?),
     })
@@ -92,6 +108,7 @@ pub(crate) fn source(path: &Path) -> Result<Arc<dyn Source>, DenseError> {
 
 /// Opens a `.tet`.
 pub(crate) fn tet(path: &Path, memory: Memory) -> Result<TetFile, Box<dyn Error>> {
+    there(path)?;
     Ok(TetFile::open(source(path)?, memory.tet())?)
 }
 
@@ -101,6 +118,7 @@ pub(crate) fn open(
     dataset: Option<&str>,
     memory: Memory,
 ) -> Result<Box<dyn DenseArray>, Box<dyn Error>> {
+    there(path)?;
     let kind = Kind::of(path)?;
     if let (Some(dataset), false) = (dataset, kind == Kind::Tet) {
         return Err(format!(

@@ -62,6 +62,23 @@ fn what_cannot_be_done_exits_with_2_and_says_why() {
     assert_eq!(zvf(&["inform"]).status.code(), Some(2));
 }
 
+#[test]
+fn stores_in_a_folder_that_is_none_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["b.zv", "a.zv"] {
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+        std::fs::write(folder.path().join(name).join("zarr.json"), "{}").unwrap();
+    }
+    std::fs::create_dir(folder.path().join("pictures")).unwrap();
+    let address = folder.path().to_str().unwrap();
+    let output = zvf(&["info", address]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = format!(
+        "error: {address} is no Zarr store: it has no zarr.json; give one of the stores in it: a.zv, b.zv\n"
+    );
+    assert_eq!(text(&output.stderr), expected);
+}
+
 /// As under `head`.
 #[test]
 fn a_reader_who_leaves_is_no_error() {

@@ -216,3 +216,16 @@ fn what_is_refused_says_the_way_out() {
         "{said}"
     );
 }
+
+#[test]
+fn a_file_that_is_not_there_is_said_so() {
+    let bench = Bench::new();
+    let path = bench.path("none.tet");
+    let path = path.to_str().unwrap();
+    let output = zvf(&["tet", "info", path]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = format!(
+        "error: {path} is not there; give a .tet, .npy, .b2nd or .cat, or the folder of a Zarr array\n"
+    );
+    assert_eq!(text(&output.stderr), expected);
+}
