@@ -22,7 +22,9 @@ pub use selecting::Selecting;
 /// Asks a store, and shows or writes what it finds.
 pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let query = arguments.query()?;
+    // Nobody asks again.
     let options = OpenOptions::default()
+        .cache(0)
         .anonymous(arguments.anonymous)
         .node_copy(!arguments.no_node_copy);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;

@@ -192,7 +192,10 @@ fn name(address: &str) -> String {
 
 /// Draws the picture.
 pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
-    let options = OpenOptions::default().anonymous(arguments.anonymous);
+    // Nobody asks again.
+    let options = OpenOptions::default()
+        .cache(0)
+        .anonymous(arguments.anonymous);
     let dataset = Dataset::open_with(&arguments.store, &options).await?;
     let progress = Progress::of(&dataset, arguments.quiet);
     let rendered = render(&dataset, &arguments.options()).await;
