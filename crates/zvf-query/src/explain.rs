@@ -183,9 +183,12 @@ impl Session<'_> {
     async fn then(&self, query: &Query, in_part: bool) -> Result<Vec<&'static str>, QueryError> {
         let plan = self.plan(query).await?;
         let mut then = Vec::new();
-        let is_all_asked = match plan.schema(true).await? {
-            Some(schema) => !plan.all_at_once(&schema)?.is_empty(),
-            None => false,
+        let is_all_asked = match plan.shape == Shape::Paths && plan.is_everything() {
+            true => match plan.schema(true).await? {
+                Some(schema) => !plan.all_at_once(&schema)?.is_empty(),
+                None => false,
+            },
+            false => false,
         };
         let named = query.objects.is_some() || query.groups.is_some();
         if query.groups.is_some() {
@@ -213,7 +216,7 @@ impl Session<'_> {
             }
             Shape::Links if plan.is_everything() => then.push("links"),
             Shape::Links => {}
-            _ if is_all_asked => {}
+            Shape::Paths if is_all_asked => {}
             Shape::Paths | Shape::Points => {
                 then.push("fragment indexes of the chunks that the objects are in");
                 then.push("their rows there");

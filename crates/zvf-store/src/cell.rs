@@ -71,8 +71,11 @@ const WORTH_WAKING: usize = 192 << 10;
 /// What opening and closing a file is beside that, and reading so many bytes.
 const OF_A_FILE: usize = 8 << 10;
 
-/// How much work it was to read files, in bytes of a compression.
+/// How much work it was to read a file, in bytes of a compression; none where nothing was read.
 fn to_read(delivered: &[Delivered]) -> usize {
+    if delivered.is_empty() {
+        return 0;
+    }
     let bytes = delivered.iter().flatten().flatten().map(Bytes::len);
     bytes.fold(OF_A_FILE, |sum, bytes| sum.saturating_add(bytes / 4))
 }

@@ -57,10 +57,11 @@ pub(crate) async fn spread_rest<T: Send + 'static, R: Send + 'static>(
 ) -> Result<Vec<R>, CutOff> {
     let mut done = Vec::with_capacity(items.len());
     let mut items = items.into_iter();
-    let mut took = 0_usize;
+    // What takes nothing says nothing of what is left.
+    let (mut took, mut worked) = (0_usize, 0_usize);
     loop {
         let left = items.len();
-        let each = took.checked_div(done.len()).unwrap_or(0);
+        let each = took.checked_div(worked).unwrap_or(0);
         if left > 1 && each.saturating_mul(left) >= enough {
             break;
         }
@@ -69,6 +70,7 @@ pub(crate) async fn spread_rest<T: Send + 'static, R: Send + 'static>(
         };
         let (result, effort) = work(item);
         took = took.saturating_add(effort);
+        worked = worked.saturating_add(usize::from(effort > 0));
         done.push(result);
     }
     done.extend(on_all_cores(items.collect(), move |item| work(item).0).await?);
@@ -101,4 +103,41 @@ async fn on_all_cores<T: Send + 'static, R: Send + 'static>(
 /// work panicked.
 pub async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     off_thread(true, work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    };
+
+    use super::*;
+
+    /// How many of so many items that take as much are done before others are woken.
+    fn done_here(items: usize, effort: impl Fn(usize) -> usize + Send + Sync + 'static) -> usize {
+        let here = std::thread::current().id();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let work = move |item| {
+            if std::thread::current().id() == here {
+                counted.fetch_add(1, Relaxed);
+            }
+            (item, effort(item))
+        };
+        let all = spread_rest((0..items).collect(), 100, work);
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let all = runtime.unwrap().block_on(all).unwrap();
+        assert!(all.into_iter().eq(0..items), "in order");
+        count.load(Relaxed)
+    }
+
+    #[test]
+    fn others_are_woken_for_what_is_worth_it_alone() {
+        assert_eq!(done_here(1000, |_| 0), 1000, "nothing to do");
+        assert_eq!(done_here(10, |_| 10), 10, "soon done");
+        assert_eq!(done_here(1000, |_| 10), 1, "much");
+        // What was at hand comes first, and does not hide what is left.
+        assert_eq!(done_here(1000, |item| if item < 500 { 0 } else { 10 }), 501);
+    }
 }
