@@ -400,17 +400,17 @@ impl Trees {
                 });
             }
             parent[child] = of as u32;
-            children[of + 1] += 1;
+            children[of] += 1;
         }
         for at in 1..children.len() {
             children[at] += children[at - 1];
         }
-        let mut next = children.clone();
+        // Where the children of each begin; from behind, so that they begin where they end.
         let mut list = vec![0u32; geometry.links.len() / 2];
-        for link in geometry.links.chunks_exact(2) {
-            let slot = &mut next[link[1] as usize];
+        for link in geometry.links.chunks_exact(2).rev() {
+            let slot = &mut children[link[1] as usize];
+            *slot -= 1;
             list[*slot as usize] = link[0] as u32;
-            *slot += 1;
         }
         let mut sequence = Vec::with_capacity(vertices);
         let mut roots: Vec<u32> = (0..vertices as u32)

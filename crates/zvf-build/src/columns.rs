@@ -25,12 +25,12 @@ pub(crate) struct Column {
 
 impl Column {
     /// The column of an attribute: text becomes codes of the words there are.
-    pub(crate) fn of(attribute: &Attribute, tag: &str, current: bool) -> Result<Self, Refusal> {
-        let name = attribute.name.clone();
+    pub(crate) fn of(attribute: Attribute, tag: &str, current: bool) -> Result<Self, Refusal> {
+        let name = attribute.name;
         let mut says = Map::new();
         says.insert("zv_array".to_owned(), json!(tag));
         says.insert("name".to_owned(), json!(name));
-        let numbers = match &attribute.values {
+        let numbers = match attribute.values {
             Values::Numbers(numbers) => {
                 says.insert("dtype".to_owned(), json!(numbers.kind.name()));
                 let columns = numbers.columns;
@@ -42,9 +42,9 @@ impl Column {
                     let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
                     says.insert("row_shape".to_owned(), json!(shape));
                 }
-                numbers.clone()
+                numbers
             }
-            Values::Text(texts) => coded(&name, texts, &mut says, current)?,
+            Values::Text(texts) => coded(&name, &texts, &mut says, current)?,
         };
         Ok(Self {
             name,

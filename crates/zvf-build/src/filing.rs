@@ -67,10 +67,19 @@ impl Filed {
         let share = share.max(LEAST) * count;
         let file = |(at, links): (usize, &[i64])| {
             let mut sorter = Sorter::new(width, policy, arranged.chunks.len());
+            let implied = |ends: &[i64]| count == 2 && skip(ends[0] as usize, ends[1] as usize);
+            // Counted first, as cells that grow take up to twice their memory.
+            for ends in links.chunks_exact(count).filter(|ends| !implied(ends)) {
+                let chunk = arranged.chunk_of[ends[0] as usize];
+                let chunk_of = |end: &i64| arranged.chunk_of[*end as usize];
+                if ends[1..].iter().all(|end| chunk_of(end) == chunk) {
+                    sorter.expected[chunk as usize] += 1;
+                }
+            }
             let first = (at * share / count) as u32;
             let mut record = [(0u32, 0u64); MOST_ENDS];
             for (link, ends) in (first..).zip(links.chunks_exact(count)) {
-                if count == 2 && skip(ends[0] as usize, ends[1] as usize) {
+                if implied(ends) {
                     continue;
                 }
                 let record = &mut record[..count];
@@ -85,11 +94,17 @@ impl Filed {
         let sorters: Result<Vec<Sorter>, Refusal> =
             links.par_chunks(share).enumerate().map(file).collect();
         let mut sorters = sorters?.into_iter();
-        let mut all = match sorters.next() {
-            Some(first) => first,
-            None => Sorter::new(width, policy, 0),
+        let Some(mut all) = sorters.next() else {
+            return Ok(Self::none(width));
         };
-        sorters.for_each(|other| all.append(other));
+        let others: Vec<Sorter> = sorters.collect();
+        for (at, cell) in all.inside.iter_mut().enumerate() {
+            let more = others.iter().map(|other| other.inside[at].links.len());
+            cell.reserve(more.sum(), count);
+        }
+        for other in others {
+            all.append(other);
+        }
         Ok(all.finish())
     }
 
@@ -166,6 +181,8 @@ struct Sorter {
     policy: Policy,
     logical: usize,
     inside: Vec<Cell>,
+    /// How many links are to come for each of them.
+    expected: Vec<usize>,
     /// Cells by their chunks, the rest of them zero.
     numbers: HashMap<[u32; MOST_ENDS], usize>,
     between: Vec<([u32; MOST_ENDS], Cell)>,
@@ -180,6 +197,7 @@ impl Sorter {
             policy,
             logical: 0,
             inside: vec![Cell::default(); chunks],
+            expected: vec![0; chunks],
             numbers: HashMap::new(),
             between: Vec::new(),
             last: 0,
@@ -191,6 +209,10 @@ impl Sorter {
         let first = record[0].0;
         if record.iter().all(|(chunk, _)| *chunk == first) {
             let cell = &mut self.inside[first as usize];
+            let expected = core::mem::take(&mut self.expected[first as usize]);
+            if expected > 0 {
+                cell.reserve(expected, record.len());
+            }
             cell.links.push(link);
             cell.ends.extend(record.iter().map(|(_, row)| *row as u32));
             return Ok(());
@@ -251,6 +273,12 @@ impl Cell {
         let slots = order.slots().iter();
         self.ends
             .extend(slots.map(|slot| record[usize::from(*slot)].1 as u32));
+    }
+
+    /// Makes room for so many links inside a chunk, and no more.
+    fn reserve(&mut self, links: usize, width: usize) {
+        self.links.reserve_exact(links);
+        self.ends.reserve_exact(links.saturating_mul(width));
     }
 
     fn append(&mut self, mut other: Self) {

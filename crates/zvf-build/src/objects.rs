@@ -29,37 +29,45 @@ impl Objects {
             Some(offsets) => offsets.len() - 1,
             None => geometry.vertices(),
         };
-        let own: Vec<i64> = if design.kind.is_paths() {
-            match &geometry.part_objects {
-                Some(ids) => ids.clone(),
-                None => (0..things as i64).collect(),
-            }
-        } else {
-            match &geometry.object_ids {
-                Some(ids) => ids.clone(),
-                // One object to each point; one in all of what is linked.
-                None if design.kind.is_linked() => vec![0; things],
-                None if speaks => (0..things as i64).collect(),
-                None => return Ok(None),
-            }
+        let is_path = design.kind.is_paths();
+        let own = match (is_path, &geometry.part_objects, &geometry.object_ids) {
+            (true, Some(ids), _) | (false, _, Some(ids)) => Owners::Given(ids),
+            (true, None, _) => Owners::Each(things),
+            // One object to each point; one in all of what is linked.
+            (false, _, None) if design.kind.is_linked() => Owners::One(things),
+            (false, _, None) if speaks => Owners::Each(things),
+            (false, _, None) => return Ok(None),
         };
-        let objects = Self::among(&own, geometry, design)?;
-        let row_of = RowOf::new(&objects.ids);
-        let rows = own.iter().map(|id| row_of.get(*id).unwrap_or(u32::MAX));
-        let rows = rows.collect();
+        let (objects, row_of) = match own {
+            Owners::Given(ids) => Self::numbered(ids.iter().copied(), geometry, design)?,
+            Owners::Each(things) => Self::numbered(0..things as i64, geometry, design)?,
+            Owners::One(things) => Self::numbered(0..things.min(1) as i64, geometry, design)?,
+        };
+        let row = |id| row_of.get(id).unwrap_or(u32::MAX);
+        let rows = match own {
+            Owners::Given(ids) => ids.iter().map(|id| row(*id)).collect(),
+            Owners::Each(things) => (0..things as i64).map(row).collect(),
+            Owners::One(things) => vec![row(0); things],
+        };
         Ok(Some((objects, rows)))
     }
 
     /// The objects of these ids, and those that have attributes.
     pub(crate) fn among(
-        own: &[i64],
+        own: impl Iterator<Item = i64>,
         geometry: &Geometry,
         design: &Design,
     ) -> Result<Self, Refusal> {
-        let mut ids = own.to_vec();
-        ids.extend(geometry.objects.iter().flatten());
-        ids.sort_unstable();
-        ids.dedup();
+        Self::numbered(own, geometry, design).map(|(objects, _)| objects)
+    }
+
+    fn numbered(
+        own: impl Iterator<Item = i64>,
+        geometry: &Geometry,
+        design: &Design,
+    ) -> Result<(Self, RowOf), Refusal> {
+        let listed = geometry.objects.iter().flatten().copied();
+        let mut ids = distinct(own.chain(listed));
         if design.profile != Profile::V09 {
             // Ids are rows: those in between are objects without anything.
             let rows = ids.last().map_or(0, |last| last + 1);
@@ -76,13 +84,37 @@ impl Objects {
                 return Err(Refusal::NoObject { what, id });
             }
         }
-        Ok(objects)
+        Ok((objects, row_of))
     }
 
     /// The row of an id.
     pub(crate) fn rows(&self) -> RowOf {
         RowOf::new(&self.ids)
     }
+}
+
+/// What the objects of vertices, or of paths, are.
+#[derive(Clone, Copy)]
+enum Owners<'a> {
+    Given(&'a [i64]),
+    /// Each has one, with its number, and there are as many.
+    Each(usize),
+    /// All have the same.
+    One(usize),
+}
+
+/// Ids, ascending and each once. Those of an object mostly follow each other, so as many as
+/// there are vertices are not held.
+fn distinct(all: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut ids: Vec<i64> = Vec::new();
+    for id in all {
+        if ids.last() != Some(&id) {
+            ids.push(id);
+        }
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// Whether anything but ids says that there are objects.
@@ -122,9 +154,8 @@ fn given(
         }
         (None, _) => {
             // Those there are, not those in between.
-            let mut own: Vec<i64> = geometry.object_ids.clone().unwrap_or_else(|| ids.to_vec());
-            own.sort_unstable();
-            own.dedup();
+            let own = geometry.object_ids.as_deref().unwrap_or(ids);
+            let own = distinct(own.iter().copied());
             for (at, id) in own.iter().enumerate() {
                 if let Some(row) = row_of.get(*id) {
                     given[row as usize] = Some(at);

@@ -16,7 +16,7 @@ use crate::{
     coordinates,
     design::{Axis, Design, OutOfBounds, Profile, Sharding},
     filing::{Filed, Policy},
-    geometry::{Geometry, GeometryKind},
+    geometry::{Attribute, Geometry, GeometryKind},
     layout,
     nodes::{self, Encoding},
     objects::Objects,
@@ -100,11 +100,30 @@ impl Plan {
     /// [`Refusal`] when the geometry does not fit together or the design has no
     /// place for it.
     pub fn new(geometry: Geometry, design: Design) -> Result<Self, Refusal> {
+        Self::of(geometry, design, false)
+    }
+
+    /// The same for a new store, whose cells do not need what was given as it was given:
+    /// attributes are not copied, and links let go of once cells have them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`new`](Self::new).
+    pub fn settled(geometry: Geometry, design: Design) -> Result<Self, Refusal> {
+        Self::of(geometry, design, true)
+    }
+
+    fn of(geometry: Geometry, design: Design, settles: bool) -> Result<Self, Refusal> {
         check::check(&geometry, &design)?;
         let geometry = stored(geometry, &design)?;
-        let (geometry, bounds) = bounded(geometry, &design)?;
+        let (mut geometry, bounds) = bounded(geometry, &design)?;
         let (objects, rows) = Objects::of(&geometry, &design)?.unzip();
         let rows: Vec<u32> = rows.unwrap_or_default();
+        // Before there is more: to follow links takes memory for a moment.
+        let trees = match (is_tree(design.kind), &objects) {
+            (true, Some(objects)) => Some(Trees::new(&geometry, &rows, &objects.ids)?),
+            _ => None,
+        };
         let binned = objects.is_none();
         let vertices = geometry.vertices() as u64;
         let space = Space::of(&design, &geometry.positions, bounds, !binned, vertices)?;
@@ -113,10 +132,6 @@ impl Plan {
         let assigned = space::assign(&geometry.positions, &space, binned, within)?;
         let grid = space.grid(binned)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
-        let trees = match (is_tree(design.kind), &objects) {
-            (true, Some(objects)) => Some(Trees::new(&geometry, &rows, &objects.ids)?),
-            _ => None,
-        };
         let grouping = match (&objects, &trees) {
             (None, _) => Grouping::Bins {
                 count: bin_count(&space)?,
@@ -137,20 +152,33 @@ impl Plan {
                 rows: &rows,
             },
         };
-        let arranged = Arranged::new(assigned, &geometry, &grouping);
-        let links = links(&geometry, &design, &arranged, trees.as_ref())?;
+        let mut arranged = Arranged::new(assigned, &geometry, &grouping);
+        let has_trees = trees.is_some();
+        drop((trees, rows));
+        let links = links(&geometry, &design, &arranged, has_trees)?;
+        if settles {
+            geometry.links = Vec::new();
+            geometry.part_offsets = None;
+            geometry.part_objects = None;
+            geometry.object_ids = None;
+            arranged.chunk_of = Vec::new();
+        }
         let current = design.profile == Profile::V09;
-        let columns = |attributes: &[crate::Attribute], tag| {
-            let columns = attributes.iter();
-            let columns = columns.map(|attribute| Column::of(attribute, tag, current));
+        let columns = |given: &mut Vec<Attribute>, tag| {
+            let attributes = match settles {
+                true => core::mem::take(given),
+                false => given.clone(),
+            };
+            let attributes = attributes.into_iter();
+            let columns = attributes.map(|attribute| Column::of(attribute, tag, current));
             columns.collect::<Result<Vec<_>, _>>()
         };
         let bytes = geometry.positions.bytes.len() as u64;
         let shard = shard(&design, &grid.1, arranged.chunks.len() as u64, bytes)?;
         let mut plan = Self {
-            vertex: columns(&geometry.vertex, "attribute")?,
-            fragment: columns(&geometry.fragment, "fragment_attribute")?,
-            link: columns(&geometry.link, "link_attribute")?,
+            vertex: columns(&mut geometry.vertex, "attribute")?,
+            fragment: columns(&mut geometry.fragment, "fragment_attribute")?,
+            link: columns(&mut geometry.link, "link_attribute")?,
             axes: match &design.axes {
                 Some(axes) => axes.clone(),
                 None => nodes::default_axes(geometry.axes()),
@@ -170,22 +198,6 @@ impl Plan {
         plan.tasks = plan.share_out();
         layout::check_cells(&plan)?;
         Ok(plan)
-    }
-
-    /// Lets go of what the cells of a new store do not need: links and attributes as they
-    /// were given, which columns and cells of links have.
-    #[must_use]
-    pub fn settled(mut self) -> Self {
-        let geometry = &mut self.geometry;
-        geometry.links = Vec::new();
-        geometry.part_offsets = None;
-        geometry.part_objects = None;
-        geometry.object_ids = None;
-        geometry.vertex = Vec::new();
-        geometry.link = Vec::new();
-        geometry.fragment = Vec::new();
-        self.arranged.chunk_of = Vec::new();
-        self
     }
 
     /// How many tasks there are.
@@ -386,7 +398,7 @@ fn links(
     geometry: &Geometry,
     design: &Design,
     arranged: &Arranged,
-    trees: Option<&Trees>,
+    has_trees: bool,
 ) -> Result<Option<Filed>, Refusal> {
     let width = LinkWidth::new(geometry.link_width as u64).map_err(|_| Refusal::LinkWidth {
         kind: design.kind.name(),
@@ -399,12 +411,12 @@ fn links(
     };
     if design.kind.is_linked() {
         let rows = arranged.rows();
-        let heads = match trees {
-            Some(_) => heads(arranged),
-            None => Vec::new(),
+        let heads = match has_trees {
+            true => heads(arranged),
+            false => Vec::new(),
         };
         let implied = |child: usize, parent: usize| {
-            trees.is_some()
+            has_trees
                 && arranged.chunk_of[child] == arranged.chunk_of[parent]
                 && rows[child] == rows[parent] + 1
                 && !heads[child]

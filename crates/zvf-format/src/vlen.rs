@@ -207,7 +207,8 @@ pub fn encode<T: AsRef<[u8]>>(items: &[T]) -> Result<Vec<u8>, VlenFrameLimit> {
         let added = item.as_ref().len().saturating_add(size_of::<U32>());
         size = size.saturating_add(added);
     }
-    let mut bytes = Vec::with_capacity(size);
+    // A frame mostly gets a checksum, which then has a place.
+    let mut bytes = Vec::with_capacity(size.saturating_add(size_of::<U32>()));
     bytes.extend_from_slice(&count.to_le_bytes());
     for (at, item) in items.iter().enumerate() {
         bytes.extend_from_slice(&length(at, item.as_ref().len())?.to_le_bytes());

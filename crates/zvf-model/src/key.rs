@@ -62,13 +62,13 @@ impl Key {
     }
 
     /// A key of allowed segments.
-    fn within_limits(key: String) -> Result<Self, KeyError> {
+    pub(crate) fn within_limits(key: String) -> Result<Self, KeyError> {
         if key.len() > MAX_BYTES {
             return Err(KeyError::Long(key.len()));
         }
-        let segments = key.split('/').count();
-        if segments > MAX_SEGMENTS {
-            return Err(KeyError::Deep(segments));
+        let slashes = key.bytes().filter(|byte| *byte == b'/').count();
+        if slashes >= MAX_SEGMENTS {
+            return Err(KeyError::Deep(slashes.saturating_add(1)));
         }
         Ok(Self(key.into_boxed_str()))
     }

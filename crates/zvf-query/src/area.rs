@@ -277,6 +277,13 @@ impl Area {
         self.bounds.meets(extent)
     }
 
+    /// Whether what has all its corners in it is all in it: a corner may be in a box without
+    /// end and nowhere all the same.
+    pub(crate) fn holds_corners(&self) -> bool {
+        let bounds = self.bounds.lo().iter().chain(self.bounds.hi());
+        self.bbox().is_some() && bounds.copied().all(f64::is_finite)
+    }
+
     pub(crate) fn touches(&self, primitive: Primitive<'_>) -> bool {
         match &self.region {
             Region::Box(bbox) => bbox.touches(primitive),

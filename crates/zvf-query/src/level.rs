@@ -20,6 +20,7 @@ use zvf_model::{
 use crate::{
     error::QueryError,
     family::{Family, child},
+    links::LinkSet,
     objects::{Ids, ObjectTable, Objects},
     tables::{GroupList, TableArray},
 };
@@ -61,6 +62,9 @@ impl Levels {
 /// What was looked for, once it was; `None` inside is that there is none.
 type Looked<T> = Option<Option<Arc<T>>>;
 
+/// Links, and of which attributes; `None` is that there are none.
+type LinksOf = (Vec<String>, Option<Arc<LinkSet>>);
+
 /// A level and what was opened of it.
 #[derive(Debug)]
 pub(crate) struct Level {
@@ -76,6 +80,8 @@ pub(crate) struct Level {
     /// Read already, and not opened yet.
     nodes: Mutex<HashMap<Key, Node>>,
     pub(crate) objects: Mutex<Looked<Objects>>,
+    /// All links in the level, with the attributes that were asked for last.
+    pub(crate) links: Mutex<Option<LinksOf>>,
     /// Vertices of chunks that were counted.
     pub(crate) counted: Mutex<HashMap<ChunkCoord, u64>>,
 }
@@ -92,6 +98,7 @@ impl Level {
             object_ids: Mutex::default(),
             nodes: Mutex::default(),
             objects: Mutex::default(),
+            links: Mutex::default(),
             counted: Mutex::default(),
         }
     }

@@ -10,7 +10,7 @@ mod row_map;
 mod select;
 
 use core::ops::ControlFlow;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::future::try_join;
 use zvf_format::path::Delta;
@@ -20,6 +20,7 @@ use crate::{
     answer::Links,
     chunk::{Rows, Wish},
     error::QueryError,
+    level::lock,
     links::{LinkCell, LinkRecords, LinkSet, View},
     missing::Ledger,
     plan::{Emit, Plan},
@@ -45,15 +46,7 @@ impl Plan<'_> {
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let index = self.session.object_index(&self.level);
-        let set = self.session.links(
-            &self.level,
-            Some(&self.level),
-            Delta::INTRA,
-            &self.read.link,
-            View::Logical,
-            ledger,
-        );
-        let (index, set) = try_join(index, set).await?;
+        let (index, set) = try_join(index, self.link_set(ledger)).await?;
         let needs_objects = index.is_some() && self.needs_objects();
         let implied = self.convention == LinksConvention::ImplicitWithBranches;
         // Objects have fragments, also where they are only selected and not shown.
@@ -64,7 +57,7 @@ impl Plan<'_> {
             || !self.read.fragment.is_empty();
         let Some(schema) = self.schema(with_fragments).await? else {
             let mut answer = self.without_vertices().await?;
-            answer.links = Some(no_links(set.as_ref()));
+            answer.links = Some(no_links(set.as_deref()));
             let _ = emit(answer);
             return Ok(());
         };
@@ -86,6 +79,26 @@ impl Plan<'_> {
             true => self.all_links(&work, ledger, emit).await,
             false => self.some_links(&work, ledger, emit).await,
         }
+    }
+
+    /// The links of the level. To name all their cells takes longer than a small query: they
+    /// stay with the level, unless each query is to be told something about them.
+    async fn link_set(&self, ledger: &Ledger) -> Result<Option<Arc<LinkSet>>, QueryError> {
+        let attributes = &self.read.link;
+        let known = lock(&self.level.links).clone();
+        if let Some((_, set)) = known.filter(|(of, _)| of == attributes) {
+            return Ok(set);
+        }
+        let (level, told) = (&*self.level, Ledger::new(ledger.keeps_going()));
+        let session = self.session;
+        let view = View::Logical;
+        let set = session.links(level, Some(level), Delta::INTRA, attributes, view, &told);
+        let set = set.await?.map(Arc::new);
+        if told.is_empty() {
+            *lock(&self.level.links) = Some((attributes.clone(), set.clone()));
+        }
+        ledger.absorb(&told);
+        Ok(set)
     }
 
     /// Whether the whole level is asked for, which then comes piece by piece.
@@ -154,7 +167,7 @@ impl Plan<'_> {
                     let mut answer = self.empty_answer();
                     done.finish(&mut answer);
                     ids.extend(answer.objects_met());
-                    answer.links = Some(no_links(work.set.as_ref()));
+                    answer.links = Some(no_links(work.set.as_deref()));
                     if emit(answer) == ControlFlow::Break(()) {
                         return Ok(());
                     }
@@ -167,7 +180,7 @@ impl Plan<'_> {
                 ids.extend(answer.objects_met());
                 self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
                     .await?;
-                answer.links = Some(no_links(work.set.as_ref()));
+                answer.links = Some(no_links(work.set.as_deref()));
                 // What is in one piece is within the budget together.
                 if self.in_one {
                     most = most.saturating_sub(answer.size());
@@ -191,7 +204,7 @@ impl Plan<'_> {
                 })
                 .collect(),
         };
-        let mut links = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
+        let mut links = LinkBuilder::new(work.set.as_deref(), &self.shown.link);
         let mut children = Vec::new();
         let mut lost = Lost::default();
         let numbering = Numbering {
@@ -225,7 +238,7 @@ impl Plan<'_> {
             if !work.implied && links.size() >= most {
                 let done = core::mem::replace(
                     &mut links,
-                    LinkBuilder::new(work.set.as_ref(), &self.shown.link),
+                    LinkBuilder::new(work.set.as_deref(), &self.shown.link),
                 );
                 let mut answer = self.empty_answer();
                 answer.positions = crate::answer::Rows::new(
@@ -261,7 +274,7 @@ impl Plan<'_> {
 #[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 struct LinkWork {
     schema: Schema,
-    set: Option<LinkSet>,
+    set: Option<Arc<LinkSet>>,
     /// Whether rows of a fragment that follow each other are linked.
     implied: bool,
     with_fragments: bool,

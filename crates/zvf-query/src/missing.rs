@@ -72,6 +72,12 @@ impl Ledger {
         written.notes.extend(other.notes);
     }
 
+    /// Whether nothing was written down.
+    pub(crate) fn is_empty(&self) -> bool {
+        let written = lock(&self.written);
+        written.missing.is_empty() && written.notes.is_empty()
+    }
+
     pub(crate) fn keeps_going(&self) -> bool {
         self.keep_going
     }

@@ -25,7 +25,7 @@ use child::Child;
 use element::{Delivered, Element, Part};
 use indexes::Indexes;
 use job::{Done, Job, Outcome};
-use kept::{Kept, Place};
+use kept::Kept;
 
 pub use error::CellError;
 
@@ -203,8 +203,7 @@ impl CellReader {
             Ok(Subject::Element(element)) => element.place(),
             _ => None,
         });
-        let places: Vec<Option<Place>> = places.collect();
-        kept.get(places.iter().map(Option::as_ref))
+        kept.get(places)
     }
 
     /// Reads what jobs need, and does them.

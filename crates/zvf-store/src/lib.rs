@@ -118,7 +118,7 @@ pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, E
 #[doc(hidden)]
 pub use distance::Distance;
 pub use list::{ListError, ListedFile, Listing};
-pub use off_thread::beside;
+pub use off_thread::{beside, computed};
 pub use open::{OpenError, OpenOptions};
 pub use range::{ByteRange, Read};
 pub use read::ReadError;

@@ -82,20 +82,33 @@ async fn on_all_cores<T: Send + 'static, R: Send + 'static>(
     items: Vec<T>,
     work: impl Fn(T) -> R + Send + Sync + 'static,
 ) -> Result<Vec<R>, CutOff> {
-    let all = move || items.into_par_iter().map(work).collect();
+    on_a_core(move || items.into_par_iter().map(work).collect()).await
+}
+
+/// Does `work` on a thread of rayon, of which there is one for each core.
+async fn on_a_core<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CutOff> {
     // Who waits on a thread of rayon is one of those that do the work.
     if rayon::current_thread_index().is_some() {
-        return Ok(all());
+        return Ok(work());
     }
     let (sender, receiver) = oneshot::channel();
     rayon::spawn(move || {
         // A panic that leaves a task of rayon ends the program.
-        if let Ok(all) = catch_unwind(AssertUnwindSafe(all)) {
+        if let Ok(done) = catch_unwind(AssertUnwindSafe(work)) {
             // An error is that nobody waits any more.
-            let _ = sender.send(all);
+            let _ = sender.send(done);
         }
     });
     receiver.await.map_err(|_| CutOff)
+}
+
+/// Runs `work`, which keeps a core busy, when one is free. `None` when it panicked.
+///
+/// Threads keep what encoders need, so it is not for threads of which there are many.
+pub async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    on_a_core(work).await.ok()
 }
 
 /// Runs `work` beside what waits for the store: on a thread of its own where there

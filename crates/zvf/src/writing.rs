@@ -2,6 +2,7 @@
 
 mod large;
 pub(crate) mod objects;
+mod under_way;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -13,13 +14,13 @@ use zvf_store::{CreateError, Creation, ListedFile, OpenOptions, Store, Transacti
 
 use crate::{error::Error, nodes};
 
-use self::objects::{Arrays, encoded};
+use self::{
+    objects::{Arrays, encoded},
+    under_way::make_and_put,
+};
 
 pub use large::{Batches, Runner, create_from, run_task};
 pub(crate) use large::{failed as scratch_error, get_json, put_json};
-
-/// Tasks that are encoded before what they made is put.
-const AT_ONCE: usize = 4;
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -110,7 +111,7 @@ pub fn create<'a>(
 ) -> BoxFuture<'a, Result<Written, Error>> {
     Box::pin(async move {
         let design = named(design, address);
-        let plan = run(move || Ok(Plan::new(geometry, design)?.settled())).await?;
+        let plan = run(move || Ok(Plan::settled(geometry, design)?)).await?;
         let store = options.open.create(address)?;
         create_in(&store, plan, options).await
     })
@@ -282,12 +283,6 @@ async fn put_all(
     plan: &Arc<Plan>,
     progress: Option<&Progress>,
 ) -> Result<Written, Error> {
-    let mut written = Written {
-        summary: plan.summary(),
-        objects: 0,
-        bytes: 0,
-        transaction: 0,
-    };
     let rest = {
         let plan = Arc::clone(plan);
         run(move || {
@@ -299,28 +294,24 @@ async fn put_all(
         .await?
     };
     let (arrays, objects) = rest;
-    let arrays = Arc::new(arrays);
-    let mut waiting = objects;
+    let mut written = Written {
+        summary: plan.summary(),
+        ..Written::default()
+    };
+    written.count(&objects);
+    let (cells, arrays) = (Arc::clone(plan), Arc::new(arrays));
+    let make = move |task| encoded(&arrays, cells.run(task)?);
     let tasks = plan.tasks();
-    let mut next = 0;
-    // What was made is put while the next is made.
-    loop {
-        let (first, end) = (next, (next + AT_ONCE).min(tasks));
-        next = end;
-        let (plan, arrays) = (Arc::clone(plan), Arc::clone(&arrays));
-        let made = run(move || objects::of_tasks(&plan, &arrays, first..end));
-        written.count(&waiting);
-        let put = sink.put(std::mem::take(&mut waiting));
-        let (made, put) = future::join(made, put).await;
-        put?;
-        waiting = made?;
+    let tell = |done: usize| {
         if let Some(progress) = progress {
-            progress(end as u64, tasks as u64);
+            progress(done as u64, tasks as u64);
         }
-        if waiting.is_empty() && next >= tasks {
-            return Ok(written);
-        }
-    }
+    };
+    let cells = make_and_put(tasks, make, |objects| sink.put(objects), tell);
+    let (put, cells) = future::join(sink.put(objects), cells).await;
+    put?;
+    written.add(&cells?);
+    Ok(written)
 }
 
 impl Written {
@@ -330,6 +321,12 @@ impl Written {
             .iter()
             .map(|(_, bytes)| bytes.len() as u64)
             .sum::<u64>();
+    }
+
+    /// Counts what else was put.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
     }
 }
 

@@ -257,7 +257,7 @@ impl Field {
                 name: self.name.clone(),
                 values: Values::Numbers(numbers),
             };
-            return Column::of(&attribute, "attribute", current);
+            return Column::of(attribute, "attribute", current);
         }
         // The same as of text that is all at hand.
         let mut texts: Vec<Option<String>> = self.words.iter().cloned().map(Some).collect();
@@ -266,7 +266,7 @@ impl Field {
             name: self.name.clone(),
             values: Values::Text(texts),
         };
-        let mut column = Column::of(&attribute, "attribute", current)?;
+        let mut column = Column::of(attribute, "attribute", current)?;
         let mut sorted: Vec<(&String, usize)> = self.words.iter().zip(0..).collect();
         sorted.sort_unstable();
         let mut codes = vec![0u32; sorted.len()];

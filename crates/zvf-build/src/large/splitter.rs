@@ -357,7 +357,7 @@ impl Splitter {
             own
         };
         geometry.objects.get_or_insert_with(|| own.clone());
-        Objects::among(&own, geometry, &self.outline.design).map(Some)
+        Objects::among(own.iter().copied(), geometry, &self.outline.design).map(Some)
     }
 
     /// The cells of links, and how many are in each.

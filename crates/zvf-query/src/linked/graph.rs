@@ -47,7 +47,7 @@ impl Graph {
 /// A chunk and which of its vertices are selected.
 pub(super) struct Node {
     pub(super) chunk: Chunk,
-    /// Where a region is asked for.
+    /// Where geometry says what a region selects.
     pub(super) coordinates: Coordinates,
     /// Whether all its rows were read.
     pub(super) is_whole: bool,
@@ -107,6 +107,27 @@ struct Link {
 }
 
 impl Selected {
+    /// Room for so many links of so many ends.
+    pub(super) fn with_room(links: usize, width: usize) -> Self {
+        Self {
+            ends: Vec::with_capacity(links.saturating_mul(width)),
+            links: Vec::with_capacity(links),
+        }
+    }
+
+    /// All of them, in this order.
+    pub(super) fn concat(parts: &[Self]) -> Self {
+        let count = |of: fn(&Self) -> usize| parts.iter().map(of).fold(0, usize::saturating_add);
+        let mut all = Self {
+            ends: Vec::with_capacity(count(|part| part.ends.len())),
+            links: Vec::with_capacity(count(|part| part.links.len())),
+        };
+        for part in parts {
+            all.append(part);
+        }
+        all
+    }
+
     pub(super) fn push(&mut self, ends: &[End], record: Option<(usize, usize)>) {
         let (first, width) = (self.ends.len(), ends.len());
         self.ends.extend_from_slice(ends);
@@ -117,7 +138,7 @@ impl Selected {
         });
     }
 
-    pub(super) fn append(&mut self, other: &Self) {
+    fn append(&mut self, other: &Self) {
         let before = self.ends.len();
         self.ends.extend_from_slice(&other.ends);
         self.links.extend(other.links.iter().map(|link| Link {

@@ -116,7 +116,7 @@ impl Plan<'_> {
         let width = width.map_or(2, LinkWidth::get);
         let faces = bbox.is_some() && width > 2;
         let out_width = if faces { 3 } else { width };
-        let mut builder = LinkBuilder::new(work.set.as_ref(), &self.shown.link);
+        let mut builder = LinkBuilder::new(work.set.as_deref(), &self.shown.link);
         builder.width = out_width;
         let row = |(number, place): &End| {
             let row = rows.get(*number)?.get(*place).copied()?;

@@ -13,6 +13,7 @@ use super::{
     graph::{Graph, Node},
 };
 use crate::{
+    area::Area,
     chunk::{Chunk, Rows},
     cores::on_cores,
     error::{Damage, Fault, QueryError},
@@ -248,7 +249,9 @@ impl Plan<'_> {
     ) -> Vec<(ChunkCoord, Option<Node>)> {
         let node = |(at, chunk): (_, Option<Chunk>)| (at, chunk.map(|c| Node::new(c, is_whole)));
         let mut nodes: Vec<_> = read.map(node).collect();
-        if self.area.is_some() {
+        // Links that are in it whole need no more than which of their ends are.
+        let by_ends = |area: &Area| self.area_mode == Mode::Within && area.holds_corners();
+        if self.area.as_ref().is_some_and(|area| !by_ends(area)) {
             let held = nodes.iter_mut().filter_map(|(_, node)| node.as_mut());
             let held: Vec<&mut Node> = held.collect();
             let bytes = held.iter().map(|node| node.chunk.positions.len()).sum();

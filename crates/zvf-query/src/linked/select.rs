@@ -71,7 +71,7 @@ impl Plan<'_> {
         ledger: &Ledger,
     ) -> Result<Selected, QueryError> {
         let allowed = self.allowed()?;
-        let mut links = Selected::default();
+        let mut parts = Vec::with_capacity(records.len());
         // Rows that stored links say are children, by the number of their chunk.
         let mut children: Vec<Vec<u64>> = vec![Vec::new(); graph.chunks.len()];
         let mut lost = Lost::default();
@@ -84,7 +84,7 @@ impl Plan<'_> {
         for (read, stored) in records.iter().zip(stored) {
             lost.add(read);
             let stored = stored?;
-            links.append(&stored.links);
+            parts.push(stored.links);
             for (number, row) in stored.children {
                 if let Some(rows) = children.get_mut(number) {
                     rows.push(row);
@@ -97,18 +97,15 @@ impl Plan<'_> {
             let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
             let bytes = held.map(|node| node.chunk.positions.len()).sum();
             let implied = on_cores(nodes, bytes, |(number, ((coord, node), children))| {
-                let mut links = Selected::default();
                 let node = node.as_ref().filter(|node| node.is_whole);
-                if let Some(node) = node.filter(|_| !lost.has(coord)) {
-                    self.implied_links(number, node, children, graph, &mut links);
+                match node.filter(|_| !lost.has(coord)) {
+                    Some(node) => self.implied_links(number, node, children, graph),
+                    None => Selected::default(),
                 }
-                links
             });
-            for implied in &implied {
-                links.append(implied);
-            }
+            parts.extend(implied);
         }
-        Ok(links)
+        Ok(Selected::concat(&parts))
     }
 
     /// Which links of a cell are selected.
@@ -187,8 +184,12 @@ impl Plan<'_> {
         node: &Node,
         mut children: Vec<u64>,
         graph: &Graph,
-        links: &mut Selected,
-    ) {
+    ) -> Selected {
+        // Nearly all are where whole objects are asked for, and who knows how many in a region.
+        let mut links = match self.area {
+            None => Selected::with_room(node.entries.len(), 2),
+            Some(_) => Selected::default(),
+        };
         children.sort_unstable();
         for pair in node.entries.windows(2) {
             let [parent, child] = pair else { continue };
@@ -201,6 +202,7 @@ impl Plan<'_> {
                 links.push(&ends, None);
             }
         }
+        links
     }
 
     /// Whether the filter's part about links holds for a link without attributes.
@@ -267,6 +269,16 @@ impl Plan<'_> {
             (Mode::Clip, Cut::Drop) => Mode::Within,
             (mode, _) => mode,
         };
+        // Of each vertex it is known whether it is in the region, which mostly is enough.
+        let is_inside = |(number, place): &End| {
+            let inside = graph.node(*number).and_then(|node| node.inside.as_ref());
+            inside.is_some_and(|inside| inside.get(*place) == Some(&true))
+        };
+        match ends.iter().all(is_inside) {
+            false if mode == Mode::Within => return false,
+            true if area.holds_corners() => return true,
+            _ => {}
+        }
         let at = |(number, place): &End| {
             let node = graph.node(*number);
             node.map_or(&[][..], |node| node.coordinates.at(*place))

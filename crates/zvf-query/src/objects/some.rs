@@ -271,27 +271,26 @@ fn some_of(
             Some(Err(error)) => Some(manifests.damage(cell, Fault::Fetch(error))),
             None => Some(manifests.damage(cell, Fault::MissingCell)),
         };
-        let items = payload
+        let places = payload
             .as_ref()
-            .map(|payload| manifests.items(cell, payload));
-        let (mut items, damage) = match items.transpose() {
-            Ok(items) => (items, damage),
+            .map(|payload| manifests.places(cell, payload));
+        let (places, damage) = match places.transpose() {
+            Ok(places) => (places, damage),
             Err(damage) => (None, Some(damage)),
         };
         let lost = damage.is_some();
         if let Some(damage) = damage {
             ledger.missing(damage)?;
         }
-        let mut next = first;
         for (row, _) in found {
             if lost {
                 push_lost(&mut builder, *row, manifests.node())?;
                 continue;
             }
             // Nothing at all is an empty manifest.
-            let ahead = usize::try_from(row.saturating_sub(next)).unwrap_or(usize::MAX);
-            let item = items.as_mut().and_then(|items| items.nth(ahead));
-            next = row.saturating_add(1);
+            let at = usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
+            let places = payload.as_ref().zip(places.as_ref());
+            let item = places.and_then(|(payload, places)| places.get(payload, at));
             let damaged = |fault| manifests.damage(cell, fault);
             push(
                 &mut builder,

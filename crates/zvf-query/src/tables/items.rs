@@ -1,7 +1,11 @@
 //! Arrays of byte strings with a row for each object, group or name.
 
-use core::iter::Take;
+mod walked;
 
+use core::iter::Take;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
 use zvf_format::vlen::{Items, VlenFrame};
 use zvf_model::{
     fetch::{AnyArray, CellOf, Wanted},
@@ -9,11 +13,15 @@ use zvf_model::{
     zarr::DataType,
 };
 
+use self::walked::Walked;
 use super::MOST_CELLS;
 use crate::{
     error::{Damage, Fault},
     family::object_of,
+    level::lock,
 };
+
+pub(crate) use self::walked::Places;
 
 /// An array of byte strings of one dimension.
 #[derive(Clone, Debug)]
@@ -22,6 +30,7 @@ pub(crate) struct ItemArray {
     pub(crate) rows: u64,
     /// Rows of a cell.
     pub(crate) per_cell: u64,
+    walked: Arc<Mutex<Walked>>,
 }
 
 impl ItemArray {
@@ -43,6 +52,7 @@ impl ItemArray {
             array,
             rows,
             per_cell,
+            walked: Arc::default(),
         })
     }
 
@@ -92,6 +102,16 @@ impl ItemArray {
         }
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         Ok(CellItems::Many(frame.iter().take(rows)))
+    }
+
+    /// Where the items of a cell are: of one that was gone through lately that is known.
+    pub(crate) fn places(&self, cell: u64, payload: &Bytes) -> Result<Places, Damage> {
+        if let Some(places) = lock(&self.walked).get(cell, payload) {
+            return Ok(places);
+        }
+        let places = Places::of(payload, self.items(cell, payload)?);
+        lock(&self.walked).put(cell, payload.clone(), places.clone());
+        Ok(places)
     }
 }
 

@@ -28,8 +28,8 @@ const FRAME_HEADER: u64 = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     array: Arc<Description>,
-    /// Its object.
-    key: Key,
+    /// Its object, and by which number it is kept.
+    place: Place,
     at: At,
 }
 
@@ -76,9 +76,13 @@ impl Element {
             })?;
             (key, in_shard.map_or(At::Object, At::InShard))
         };
+        let number = match at {
+            At::InShard(number) => number,
+            At::Nowhere | At::Object => u64::MAX,
+        };
         Ok(Self {
             array: Arc::clone(array),
-            key,
+            place: (key, number),
             at,
         })
     }
@@ -86,17 +90,12 @@ impl Element {
     /// The shard the cell is in.
     pub(super) fn shard(&self) -> Option<(&Key, &Sharding)> {
         let sharding = self.array.sharding.as_ref()?;
-        matches!(self.at, At::InShard(_)).then_some((&self.key, sharding))
+        matches!(self.at, At::InShard(_)).then_some((self.key(), sharding))
     }
 
     /// What it is kept by; `None` where there is none.
-    pub(super) fn place(&self) -> Option<Place> {
-        let number = match self.at {
-            At::Nowhere => return None,
-            At::Object => u64::MAX,
-            At::InShard(number) => number,
-        };
-        Some((self.key.clone(), number))
+    pub(super) fn place(&self) -> Option<&Place> {
+        (!matches!(self.at, At::Nowhere)).then_some(&self.place)
     }
 
     /// What of its payload can be kept without keeping more of an object than that.
@@ -109,7 +108,7 @@ impl Element {
 
     /// The key of its object.
     pub(super) fn key(&self) -> &Key {
-        &self.key
+        &self.place.0
     }
 
     /// The answers to parts of its payload.
@@ -118,7 +117,7 @@ impl Element {
         payload: &Result<Option<Bytes>, CellError>,
         parts: &[Part],
     ) -> Vec<Answer> {
-        cut_each(&self.key, payload, parts)
+        cut_each(self.key(), payload, parts)
     }
 
     /// Puts down the reads that `parts` take.
@@ -128,7 +127,7 @@ impl Element {
             Ok(None) => return Plan::Known(Ok(())),
             Err(error) => return Plan::Known(Err(error)),
         };
-        let mut push = |range| reads.push(Read::new(self.key.clone(), range));
+        let mut push = |range| reads.push(Read::new(self.key().clone(), range));
         let apart = self.array.codecs.is_plain() && self.array.items != Items::Frames;
         let parts: Option<Vec<&Range<u64>>> = parts.iter().map(Option::as_ref).collect();
         let Some(parts) = parts.filter(|_| apart) else {
@@ -175,10 +174,10 @@ impl Element {
             At::Object => return Ok(Some(Extent::Object)),
             At::InShard(number) => number,
         };
-        let index = known.get(&self.key).cloned().transpose()?.flatten();
+        let index = known.get(self.key()).cloned().transpose()?.flatten();
         let range = index.map_or(Ok(None), |index| index.chunk(number));
         let range = range.map_err(|source| CellError::ShardEntry {
-            key: self.key.clone(),
+            key: self.key().clone(),
             source,
         })?;
         let Some(range) = range else {
@@ -211,12 +210,12 @@ impl Element {
         let answer = |(part, delivered): (&Part, Delivered)| {
             let part = part.clone().unwrap_or_default();
             if let Some(room) = room {
-                check_part(&self.key, &part, room)?;
+                check_part(self.key(), &part, room)?;
             }
             let Some(size) = size.clone()? else {
                 return Ok(None);
             };
-            check_part(&self.key, &part, size)?;
+            check_part(self.key(), &part, size)?;
             Ok(delivered?.map(|bytes| Fetched { bytes, size }))
         };
         parts.iter().zip(delivered).map(answer).collect()
@@ -251,7 +250,7 @@ impl Element {
         let size = match self.array.items {
             // What is declared is reserved.
             Items::Fixed(bytes) => {
-                budget.reserve(&self.key, bytes)?;
+                budget.reserve(self.key(), bytes)?;
                 DecodedSize::Exactly(bytes)
             }
             Items::Framed | Items::Frames => DecodedSize::AtMost(budget.left()),
@@ -259,13 +258,13 @@ impl Element {
         let decoded = self.array.codecs.undo(stored, size);
         let decoded = decoded.map_err(|source| match (size, source) {
             (DecodedSize::AtMost(left), DecodeError::OverLimit { .. }) => CellError::OverBudget {
-                key: self.key.clone(),
+                key: self.key().clone(),
                 left,
             },
             (_, source) => self.undecodable(source),
         })?;
         if let DecodedSize::AtMost(_) = size {
-            budget.reserve(&self.key, length(&decoded))?;
+            budget.reserve(self.key(), length(&decoded))?;
         }
         self.unframe(decoded)
     }
@@ -280,7 +279,7 @@ impl Element {
             return Ok(decoded);
         }
         let payload = frame.only().ok_or_else(|| CellError::Items {
-            key: self.key.clone(),
+            key: self.key().clone(),
             found: frame.len(),
         })?;
         Ok(decoded.slice_ref(payload))
@@ -296,7 +295,7 @@ impl Element {
         let size = match numbers {
             Some((1, length)) => u64::from(length),
             Some((found, _)) => {
-                let key = self.key.clone();
+                let key = self.key().clone();
                 return Err(CellError::Items { key, found });
             }
             None => return Err(self.no_frame(VlenFrameError::Header)),
@@ -313,14 +312,14 @@ impl Element {
 
     fn undecodable(&self, source: DecodeError) -> CellError {
         CellError::Decode {
-            key: self.key.clone(),
+            key: self.key().clone(),
             source,
         }
     }
 
     fn no_frame(&self, source: VlenFrameError) -> CellError {
         CellError::Frame {
-            key: self.key.clone(),
+            key: self.key().clone(),
             source,
         }
     }

@@ -117,7 +117,7 @@ impl Job {
                 let answers = Outcome::Done(element.cut(&payload, &parts));
                 let payload = payload.ok().flatten().filter(|_| keeps);
                 let kept = payload.and_then(|payload| {
-                    let place = element.place()?;
+                    let place = element.place()?.clone();
                     Some((place, element.alone(payload)))
                 });
                 return (answers, kept);

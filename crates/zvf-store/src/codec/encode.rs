@@ -99,35 +99,50 @@ fn known<T>(codec: &'static str, settings: Settings<T>) -> Result<T, EncodeError
     settings.map_err(|field| EncodeError::Configuration { codec, field })
 }
 
+/// Bytes of a checksum, which mostly follows.
+const CHECKSUM: usize = 4;
+
 /// The bytes, and their checksum after them.
 pub(crate) fn crc32c(mut bytes: Vec<u8>) -> Vec<u8> {
     let checksum = ::crc32c::crc32c(&bytes);
-    // Four bytes, and not twice as many as there are.
-    bytes.reserve_exact(4);
+    // Not twice as many as there are.
+    bytes.reserve_exact(CHECKSUM);
     bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes
 }
 
+/// What is made in memory that is kept, at most: more is given back.
+const KEPT: usize = 4 << 20;
+
 /// One frame that says its size.
 fn zstd(bytes: &[u8], settings: Zstd) -> Result<Vec<u8>, EncodeError> {
     thread_local! {
-        /// Its tables take longer to make than a small cell to compress.
-        static ENCODER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+        /// Its tables take longer to make than a small cell to compress, and so does memory
+        /// for a frame that might be as long as the cell.
+        static ENCODER: RefCell<Option<(Compressor<'static>, Vec<u8>)>> =
+            const { RefCell::new(None) };
     }
     let fail = |source: std::io::Error| failed("zstd", source.into());
     ENCODER.with_borrow_mut(|kept| {
-        let mut encoder = match kept.take() {
-            Some(encoder) => encoder,
-            None => Compressor::new(settings.level).map_err(fail)?,
+        let (mut encoder, mut frame) = match kept.take() {
+            Some(kept) => kept,
+            None => (Compressor::new(settings.level).map_err(fail)?, Vec::new()),
         };
         encoder
             .set_compression_level(settings.level)
             .map_err(fail)?;
         encoder.include_checksum(settings.checksum).map_err(fail)?;
-        let encoded = encoder.compress(bytes).map_err(fail);
+        frame.clear();
+        frame.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
         // One that failed is not used again.
-        *kept = encoded.is_ok().then_some(encoder);
-        encoded
+        encoder
+            .compress_to_buffer(bytes, &mut frame)
+            .map_err(fail)?;
+        let mut encoded = Vec::with_capacity(frame.len().saturating_add(CHECKSUM));
+        encoded.extend_from_slice(&frame);
+        frame.shrink_to(KEPT);
+        *kept = Some((encoder, frame));
+        Ok(encoded)
     })
 }
 

@@ -11,11 +11,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::future::{self, BoxFuture};
-use rayon::prelude::*;
+use futures_util::future::BoxFuture;
 use zvf_build::{
     Design, Geometry, Plan,
-    large::{Outline, Part, PartResult, Splitter, Survey},
+    large::{Outline, PartResult, Splitter, Survey},
 };
 use zvf_model::key::Key;
 use zvf_store::Creation;
@@ -23,8 +22,8 @@ use zvf_store::Creation;
 use crate::{
     error::Error,
     writing::{
-        AT_ONCE, CreateOptions, Written, conclude, copies_nodes, named, objects, objects::Arrays,
-        root, run,
+        CreateOptions, Written, conclude, copies_nodes, named, objects, objects::Arrays, root, run,
+        under_way::make_and_put,
     },
 };
 
@@ -300,21 +299,10 @@ impl Shared {
         })
         .await?;
         let part = Arc::new(part);
-        let mut waiting = Vec::new();
-        let mut next = 0;
-        loop {
-            let (first, end) = (next, (next + AT_ONCE).min(part.tasks()));
-            next = end;
-            let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
-            let made = run(move || cells(&of, &to, first..end));
-            written.count(&waiting);
-            let (made, put) = future::join(made, put(std::mem::take(&mut waiting))).await;
-            put?;
-            waiting = made?;
-            if waiting.is_empty() && next >= part.tasks() {
-                break;
-            }
-        }
+        let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
+        let make = move |task| objects::encoded(&to, of.run(task)?);
+        let made = make_and_put(part.tasks(), make, put, |_| ()).await?;
+        written.add(&made);
         let part = Arc::into_inner(part).ok_or(Error::Interrupted)?;
         Ok(part.into_result())
     }
@@ -323,22 +311,6 @@ impl Shared {
 /// How the cells of all arrays are encoded.
 fn arrays(outline: &Outline) -> Result<Arrays, Error> {
     Arrays::of(&outline.arrays()?)
-}
-
-fn cells(
-    part: &Part,
-    arrays: &Arrays,
-    tasks: core::ops::Range<usize>,
-) -> Result<Vec<(Key, Bytes)>, Error> {
-    let made = tasks
-        .into_par_iter()
-        .map(|task| objects::encoded(arrays, part.run(task)?));
-    let made: Vec<Result<Vec<_>, Error>> = made.collect();
-    let mut objects = Vec::new();
-    for part in made {
-        objects.extend(part?);
-    }
-    Ok(objects)
 }
 
 fn file(folder: &Path, part: usize) -> PathBuf {

@@ -1,15 +1,13 @@
 //! What a plan makes, as objects of a store.
 
-use core::ops::Range;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
 use bytes::Bytes;
-use rayon::prelude::*;
 use serde_json::Value;
-use zvf_build::{Output, Plan};
+use zvf_build::Output;
 use zvf_model::{key::Key, zarr::Node};
 use zvf_store::CellArray;
 
@@ -74,24 +72,6 @@ fn array(path: &str, json: &Value) -> Result<Option<CellArray>, Error> {
         Node::Array(array) => cell_array(&key, array).map(Some),
         Node::Group(_) => Ok(None),
     }
-}
-
-/// The cells of some tasks, on all cores and in the order of the tasks.
-pub(crate) fn of_tasks(
-    plan: &Plan,
-    arrays: &Arrays,
-    tasks: Range<usize>,
-) -> Result<Vec<(Key, Bytes)>, Error> {
-    let made = tasks.into_par_iter().map(|task| {
-        let outputs = plan.run(task)?;
-        encoded(arrays, outputs)
-    });
-    let made: Vec<Result<Vec<_>, Error>> = made.collect();
-    let mut objects = Vec::new();
-    for part in made {
-        objects.extend(part?);
-    }
-    Ok(objects)
 }
 
 /// Nodes and cells as objects. All cells of a shard must be among them.
