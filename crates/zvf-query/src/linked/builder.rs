@@ -117,7 +117,13 @@ impl LinkBuilder {
     /// Links by their first end, those of one end as they came.
     pub(super) fn sort_by_child(&mut self) {
         let links = self.ends.chunks_exact(self.width.max(1));
-        if !links.is_sorted_by_key(|ends| ends.first().copied()) {
+        if links.is_sorted_by_key(|ends| ends.first().copied()) {
+            return;
+        }
+        if self.columns.is_empty() && self.width == 2 {
+            let (links, _) = self.ends.as_chunks_mut::<2>();
+            links.sort_by_key(|[child, _]| *child);
+        } else {
             self.weave(core::iter::empty());
         }
     }

@@ -115,19 +115,6 @@ impl Selected {
         }
     }
 
-    /// All of them, in this order.
-    pub(super) fn concat(parts: &[Self]) -> Self {
-        let count = |of: fn(&Self) -> usize| parts.iter().map(of).fold(0, usize::saturating_add);
-        let mut all = Self {
-            ends: Vec::with_capacity(count(|part| part.ends.len())),
-            links: Vec::with_capacity(count(|part| part.links.len())),
-        };
-        for part in parts {
-            all.append(part);
-        }
-        all
-    }
-
     pub(super) fn push(&mut self, ends: &[End], record: Option<(usize, usize)>) {
         let (first, width) = (self.ends.len(), ends.len());
         self.ends.extend_from_slice(ends);
@@ -147,11 +134,7 @@ impl Selected {
         }));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.links.is_empty()
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[End], Option<(usize, usize)>)> {
+    fn iter(&self) -> impl Iterator<Item = (&[End], Option<(usize, usize)>)> {
         self.links
             .iter()
             .map(|link| (self.ends_of(link), link.record))
@@ -161,15 +144,49 @@ impl Selected {
         let end = link.first.saturating_add(link.width);
         self.ends.get(link.first..end).unwrap_or_default()
     }
+}
+
+/// Links that are selected, cell by cell and chunk by chunk: to put them behind each other
+/// takes memory for all of them again.
+#[derive(Default)]
+pub(super) struct Links(Vec<Selected>);
+
+impl Links {
+    pub(super) fn push(&mut self, more: Selected) {
+        self.0.push(more);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|part| part.links.is_empty())
+    }
+
+    /// How many ends they have.
+    pub(super) fn ends(&self) -> usize {
+        let ends = self.0.iter().map(|part| part.ends.len());
+        ends.fold(0, usize::saturating_add)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[End], Option<(usize, usize)>)> {
+        self.0.iter().flat_map(Selected::iter)
+    }
 
     pub(super) fn truncate(&mut self, most: usize) {
-        self.links.truncate(most);
+        let mut left = most;
+        for part in &mut self.0 {
+            part.links.truncate(left);
+            left = left.saturating_sub(part.links.len());
+        }
     }
 
     /// Brings links into the order of what `key` says of their first ends.
     pub(super) fn sort_by_first_end<K: Ord>(&mut self, key: impl Fn(&End) -> K) {
-        let mut links = core::mem::take(&mut self.links);
-        links.sort_by_cached_key(|link| self.ends_of(link).first().map(&key));
-        self.links = links;
+        let mut all = Selected::default();
+        for part in self.0.drain(..) {
+            all.append(&part);
+        }
+        let mut links = core::mem::take(&mut all.links);
+        links.sort_by_cached_key(|link| all.ends_of(link).first().map(&key));
+        all.links = links;
+        self.0.push(all);
     }
 }

@@ -7,7 +7,7 @@ use zvf_format::links::LinkWidth;
 use super::{
     LinkWork,
     builder::LinkBuilder,
-    graph::{End, Graph, Node, Selected},
+    graph::{End, Graph, Links, Node},
 };
 use crate::{
     error::QueryError,
@@ -33,7 +33,7 @@ impl Plan<'_> {
         work: &LinkWork,
         records: &[LinkRecords],
         graph: Graph,
-        mut links: Selected,
+        mut links: Links,
         objects: Option<Arc<Objects>>,
         owners: &[Owners],
         ledger: &Ledger,
@@ -118,6 +118,7 @@ impl Plan<'_> {
         let out_width = if faces { 3 } else { width };
         let mut builder = LinkBuilder::new(work.set.as_deref(), &self.shown.link);
         builder.width = out_width;
+        builder.reserve(links.ends());
         let row = |(number, place): &End| {
             let row = rows.get(*number)?.get(*place).copied()?;
             (row != usize::MAX).then_some(row)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     LinkWork,
-    graph::{End, Graph, Node, Selected},
+    graph::{End, Graph, Links, Node, Selected},
     lost::Lost,
 };
 use crate::{
@@ -69,9 +69,9 @@ impl Plan<'_> {
         records: &[LinkRecords],
         graph: &Graph,
         ledger: &Ledger,
-    ) -> Result<Selected, QueryError> {
+    ) -> Result<Links, QueryError> {
         let allowed = self.allowed()?;
-        let mut parts = Vec::with_capacity(records.len());
+        let mut links = Links::default();
         // Rows that stored links say are children, by the number of their chunk.
         let mut children: Vec<Vec<u64>> = vec![Vec::new(); graph.chunks.len()];
         let mut lost = Lost::default();
@@ -84,7 +84,7 @@ impl Plan<'_> {
         for (read, stored) in records.iter().zip(stored) {
             lost.add(read);
             let stored = stored?;
-            parts.push(stored.links);
+            links.push(stored.links);
             for (number, row) in stored.children {
                 if let Some(rows) = children.get_mut(number) {
                     rows.push(row);
@@ -103,9 +103,11 @@ impl Plan<'_> {
                     None => Selected::default(),
                 }
             });
-            parts.extend(implied);
+            for more in implied {
+                links.push(more);
+            }
         }
-        Ok(Selected::concat(&parts))
+        Ok(links)
     }
 
     /// Which links of a cell are selected.
