@@ -82,9 +82,7 @@ impl Space {
         let (mut lo, mut hi) = ([0.0; MAX_AXES], [0.0; MAX_AXES]);
         let corners = lo.iter_mut().zip(&mut hi);
         for ((lo, hi), (coord, extent)) in corners.zip(coords.iter().zip(self.shape.extents())) {
-            // Exact up to 2^53, beyond which chunks are no real ones.
-            let coord = float(*coord);
-            (*lo, *hi) = (below(coord * extent), above((coord + 1.0) * extent));
+            (*lo, *hi) = ends(*coord, *extent);
         }
         Bbox::new(lo.get(..self.axes)?, hi.get(..self.axes)?).ok()
     }
@@ -109,6 +107,13 @@ impl Space {
         let first = boxes.next()?;
         Some(boxes.fold(first, |hull, chunk| around(&hull, &chunk)))
     }
+}
+
+/// Where a chunk begins and ends along an axis, widened by what rounding may move.
+fn ends(chunk: i64, extent: f64) -> (f64, f64) {
+    // Exact up to 2^53, beyond which chunks are no real ones.
+    let at = float(chunk);
+    (below(at * extent), above((at + 1.0) * extent))
 }
 
 /// The box around two.
@@ -256,20 +261,25 @@ impl Area {
     }
 
     /// Whether a line from `known` vertices to somewhere in `unknown` chunks may
-    /// come into it.
-    pub(crate) fn may_meet<'c>(
-        &self,
-        known: &[&[f64]],
-        unknown: impl IntoIterator<Item = &'c ChunkCoord>,
-    ) -> bool {
-        let points = known
-            .iter()
-            .filter_map(|point| Bbox::new(point, point).ok());
-        let chunks = unknown.into_iter().filter_map(|c| self.space.chunk_box(c));
-        let hull = points
-            .chain(chunks)
-            .reduce(|hull, other| around(&hull, &other));
-        hull.is_some_and(|hull| hull.meets(&self.bounds))
+    /// come into it: whether the box around all of them does. A query for a box asks it of
+    /// every step of every path near.
+    pub(crate) fn may_meet(&self, known: &[&[f64]], unknown: &[&ChunkCoord]) -> bool {
+        let axes = self.space.axes();
+        let bounds = self.bounds.lo().iter().zip(self.bounds.hi());
+        let mut bounds = bounds.zip(self.space.shape.extents()).enumerate();
+        bounds.all(|(axis, ((from, to), extent))| {
+            let (mut lo, mut hi) = (f64::INFINITY, f64::NEG_INFINITY);
+            for value in known.iter().filter_map(|point| point.get(axis)) {
+                (lo, hi) = (lo.min(*value), hi.max(*value));
+            }
+            for chunk in unknown {
+                if let Some(at) = chunk.spatial(axes).and_then(|coords| coords.get(axis)) {
+                    let (least, most) = ends(*at, *extent);
+                    (lo, hi) = (lo.min(least), hi.max(most));
+                }
+            }
+            from <= to && lo <= *to && *from <= hi
+        })
     }
 
     /// Whether something that fills a box may come into it.

@@ -1,6 +1,6 @@
 //! Positions of a chunk as numbers to calculate with.
 
-use zvf_format::numeric::{Dtype, Elements, Kind, NumericRows, Value};
+use zvf_format::numeric::{Dtype, Element, Elements, Kind, NumericRows, Value};
 
 use crate::geometry::{Bbox, MAX_AXES};
 
@@ -31,14 +31,8 @@ impl Coordinates {
         let columns = core::num::NonZeroU32::MIN;
         if let Ok(rows) = NumericRows::parse(bytes, dtype, columns) {
             match dtype.kind() {
-                Kind::Float32 => {
-                    let elements = rows.elements::<f32>();
-                    values.extend(elements.iter().flat_map(Elements::iter).map(f64::from));
-                }
-                Kind::Float64 => {
-                    let elements = rows.elements::<f64>();
-                    values.extend(elements.iter().flat_map(Elements::iter));
-                }
+                Kind::Float32 => extend(values, rows.elements::<f32>()),
+                Kind::Float64 => extend(values, rows.elements::<f64>()),
                 _ => {
                     let all = (0..rows.rows())
                         .map(|row| rows.value(row, 0).map_or(f64::NAN, Value::to_f64));
@@ -79,5 +73,18 @@ impl Coordinates {
         let start = place.saturating_mul(self.axes);
         let position = self.values.get(start..start.saturating_add(self.axes));
         position.unwrap_or_default()
+    }
+}
+
+/// Appends values, of which it is known how many there are: one by one they would be counted.
+fn extend<T: Element + Into<f64>>(values: &mut Vec<f64>, elements: Option<Elements<'_, T>>) {
+    let Some(elements) = elements else {
+        return;
+    };
+    let before = values.len();
+    values.resize(before.saturating_add(elements.len()), 0.0);
+    let slots = values.get_mut(before..).unwrap_or_default();
+    for (slot, value) in slots.iter_mut().zip(elements.iter()) {
+        *slot = value.into();
     }
 }

@@ -37,6 +37,20 @@ pub(crate) struct Path<'o> {
     /// Which of the objects read.
     pub(crate) place: usize,
     pub(crate) pieces: &'o [Piece],
+    /// Whether a segment of it was seen to come into the region.
+    pub(crate) is_met: bool,
+}
+
+impl<'o> Path<'o> {
+    /// Pieces of which nothing is known yet.
+    pub(crate) fn new(place: usize, pieces: &'o [Piece]) -> Self {
+        let is_met = false;
+        Self {
+            place,
+            pieces,
+            is_met,
+        }
+    }
 }
 
 /// A vertex of a path: its chunk's number and where it is there.
@@ -151,7 +165,7 @@ impl Plan<'_> {
             && self.shape == Shape::Paths
         {
             let most = self.session.fetch.budget() / 4;
-            places = objects.near(&near, most, |from, to| area.may_meet(&[], [from, to]));
+            places = objects.near(&near, most, |from, to| area.may_meet(&[], &[from, to]));
         }
         let mut paths = Vec::new();
         for place in places {
@@ -381,7 +395,7 @@ fn batch(paths: &[Path<'_>], most: usize, left: u64, is_path: bool) -> (usize, B
 fn runs<'o>(objects: &'o Objects, place: usize, allowed: &Allowed, paths: &mut Vec<Path<'o>>) {
     let pieces = objects.pieces(place);
     if allowed.is_everything() {
-        paths.push(Path { place, pieces });
+        paths.push(Path::new(place, pieces));
         return;
     }
     let is_in = |piece: &Piece| {
@@ -391,7 +405,7 @@ fn runs<'o>(objects: &'o Objects, place: usize, allowed: &Allowed, paths: &mut V
     };
     for pieces in pieces.chunk_by(|a, b| is_in(a) == is_in(b)) {
         if pieces.first().is_some_and(is_in) {
-            paths.push(Path { place, pieces });
+            paths.push(Path::new(place, pieces));
         }
     }
 }

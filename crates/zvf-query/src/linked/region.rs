@@ -182,7 +182,7 @@ impl Plan<'_> {
             return Ok(());
         }
         let mut wanted: BTreeMap<ChunkCoord, BTreeSet<u64>> = BTreeMap::new();
-        let (mut known, mut unknown) = (Vec::new(), Vec::new());
+        let (mut known, mut unknown, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         for cell in records {
             let numbers = graph.numbers(cell);
             if numbers.iter().all(Option::is_some) {
@@ -206,7 +206,9 @@ impl Plan<'_> {
                 if unknown.is_empty() || excluded {
                     continue;
                 }
-                if area.may_meet(&known, unknown.iter().map(|(chunk, _)| *chunk)) {
+                chunks.clear();
+                chunks.extend(unknown.iter().map(|(chunk, _)| *chunk));
+                if area.may_meet(&known, &chunks) {
                     for (chunk, row) in &unknown {
                         let rows = match wanted.get_mut(*chunk) {
                             Some(rows) => rows,

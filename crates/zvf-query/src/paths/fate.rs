@@ -17,6 +17,8 @@ pub(super) enum Fate {
     Out,
     /// It may be.
     Maybe,
+    /// One of its segments comes into the region.
+    Met,
 }
 
 /// A piece as far as it is known.
@@ -63,25 +65,30 @@ pub(super) fn fate(
     }
     let mut last: Option<Last<'_>> = None;
     for piece in pieces {
-        let touched = match &piece {
+        let may_touch = match &piece {
             Known::Read(positions) => {
-                let joins = match (&last, positions.iter().next()) {
+                if touches(positions, area) {
+                    return Fate::Met;
+                }
+                match (&last, positions.iter().next()) {
                     (_, None) => continue,
                     (None, Some(first)) => area.touches(Primitive::Point(first)),
                     (Some(Last::At(before)), Some(first)) => {
-                        area.touches(Primitive::Segment([before, first]))
+                        if area.touches(Primitive::Segment([before, first])) {
+                            return Fate::Met;
+                        }
+                        false
                     }
-                    (Some(Last::In(chunk)), Some(first)) => area.may_meet(&[first], [*chunk]),
-                };
-                joins || touches(positions, area)
+                    (Some(Last::In(chunk)), Some(first)) => area.may_meet(&[first], &[*chunk]),
+                }
             }
             Known::Elsewhere(chunk) => match &last {
                 None => false,
-                Some(Last::At(before)) => area.may_meet(&[before], [*chunk]),
-                Some(Last::In(before)) => area.may_meet(&[], [before, *chunk]),
+                Some(Last::At(before)) => area.may_meet(&[before], &[*chunk]),
+                Some(Last::In(before)) => area.may_meet(&[], &[before, *chunk]),
             },
         };
-        if touched {
+        if may_touch {
             return Fate::Maybe;
         }
         last = match piece {
@@ -127,13 +134,13 @@ pub(super) fn may_cross(
         return false;
     };
     let meets = |piece: &Piece, from_end: bool| match known(*piece, work, loaded) {
-        Known::Elsewhere(chunk) => Some(area.may_meet(&[], [here, chunk])),
+        Known::Elsewhere(chunk) => Some(area.may_meet(&[], &[here, chunk])),
         Known::Read(positions) => {
             let end = match from_end {
                 true => positions.iter().next_back(),
                 false => positions.iter().next(),
             };
-            end.map(|end| area.may_meet(&[end], [here]))
+            end.map(|end| area.may_meet(&[end], &[here]))
         }
     };
     let before = path.pieces.get(..at).unwrap_or_default().iter().rev();

@@ -31,8 +31,12 @@ impl Plan<'_> {
     ) -> Result<ControlFlow<()>, QueryError> {
         loaded.check_shared(paths, self.session.fetch.budget())?;
         let is_path = self.shape == Shape::Paths;
-        if is_path && self.takes_all() {
-            let taken = self.whole_paths(work, paths, loaded, (left, given), ledger)?;
+        let whole = match is_path {
+            true => self.whole_or_not(work, paths, loaded, *left)?,
+            false => None,
+        };
+        if let Some(paths) = whole {
+            let taken = self.whole_paths(work, &paths, loaded, (left, given), ledger)?;
             let mut answer = self.empty_answer();
             taken.vertices.finish(&mut answer);
             answer.parts = Some(taken.parts);

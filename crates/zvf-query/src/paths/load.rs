@@ -29,11 +29,12 @@ impl Plan<'_> {
         let mut more = Vec::new();
         let mode = self.area_mode;
         loaded.check_shared(paths, self.session.fetch.budget())?;
-        paths.retain(|path| {
+        paths.retain_mut(|path| {
             let fate = fate(path, work, loaded, area, mode);
             if fate == Fate::Out {
                 return false;
             }
+            path.is_met = fate == Fate::Met;
             let clip = mode == Mode::Clip;
             for (at, piece) in path.pieces.iter().enumerate() {
                 let wanted = !loaded.knows(piece.chunk)

@@ -1,6 +1,7 @@
 //! Which parts of paths are selected.
 
 use core::ops::Range;
+use std::borrow::Cow;
 
 use super::{Path, Stretch, Work, loaded::Loaded};
 use crate::{
@@ -15,6 +16,47 @@ impl Plan<'_> {
     /// Whether neither region nor filter looks at vertices.
     pub(super) fn takes_all(&self) -> bool {
         self.area.is_none() && !self.filter.looks_at_vertices()
+    }
+
+    /// The paths that are selected, where each is as it is: the region cuts none, and all pieces
+    /// are there. No more of them than are `left`; `None` where it takes a closer look.
+    pub(super) fn whole_or_not<'p, 'o>(
+        &self,
+        work: &Work<'_>,
+        paths: &'p [Path<'o>],
+        loaded: &Loaded,
+        left: u64,
+    ) -> Result<Option<Cow<'p, [Path<'o>]>>, QueryError> {
+        if self.takes_all() {
+            return Ok(Some(Cow::Borrowed(paths)));
+        }
+        if self.filter.looks_at_vertices() || self.area_mode == Mode::Clip {
+            return Ok(None);
+        }
+        let most = usize::try_from(left).unwrap_or(usize::MAX);
+        let mut whole = Vec::with_capacity(paths.len().min(most));
+        for path in paths {
+            if whole.len() >= most {
+                break;
+            }
+            let is_met = path.is_met && self.area_mode == Mode::Touch;
+            let mut stretch = Stretch::default();
+            for piece in path.pieces {
+                let chunk = loaded.get(piece.chunk);
+                let chunk = chunk.filter(|chunk| piece.fragment < chunk.fragments.len());
+                let Some(chunk) = chunk else {
+                    return Ok(None);
+                };
+                if !is_met {
+                    chunk.push_fragment(piece.fragment, |run| stretch.push(piece.chunk, run));
+                }
+            }
+            let selects = |stretch| self.selected_runs(work, path, stretch, loaded);
+            if is_met || stretch.len > 0 && !selects(&stretch)?.is_empty() {
+                whole.push(*path);
+            }
+        }
+        Ok(Some(Cow::Owned(whole)))
     }
 
     /// For which vertices of a run the filter holds.
