@@ -102,8 +102,8 @@ pub(crate) enum Grouping<'a> {
 pub(crate) struct Trees {
     /// All vertices in that order.
     pub(crate) sequence: Vec<u32>,
-    /// The parent of each vertex; itself for roots.
-    pub(crate) parent: Vec<u32>,
+    /// Whether each vertex has a parent: roots have none.
+    pub(crate) has_parent: Vec<bool>,
 }
 
 impl Arranged {
@@ -153,7 +153,7 @@ impl Arranged {
                 }
                 Grouping::Trees { rows, trees, .. } => {
                     let breaks = |a: u32, b: u32| {
-                        rows[a as usize] != rows[b as usize] || trees.parent[b as usize] == b
+                        rows[a as usize] != rows[b as usize] || !trees.has_parent[b as usize]
                     };
                     runs(number, vertices, breaks, |vertex| rows[vertex as usize])
                 }
@@ -377,7 +377,7 @@ impl Trees {
     /// Follows links (child, parent) of the objects `rows`.
     pub(crate) fn new(geometry: &Geometry, rows: &[u32], ids: &[i64]) -> Result<Self, Refusal> {
         let vertices = geometry.vertices();
-        let mut parent: Vec<u32> = (0..vertices as u32).collect();
+        let mut has_parent = vec![false; vertices];
         let mut children: Vec<u32> = vec![0; vertices + 1];
         for link in geometry.links.chunks_exact(2) {
             // Checked to be vertices.
@@ -385,10 +385,12 @@ impl Trees {
             if child == of {
                 return Err(Refusal::Cycle(child));
             }
-            if parent[child] as usize != child {
+            if has_parent[child] {
+                let mut links = geometry.links.chunks_exact(2);
+                let first = links.find(|link| link[0] as usize == child);
                 return Err(Refusal::Parents {
                     vertex: child,
-                    first: parent[child] as usize,
+                    first: first.map_or(of, |link| link[1] as usize),
                     second: of,
                 });
             }
@@ -399,7 +401,7 @@ impl Trees {
                     other: ids[rows[of] as usize],
                 });
             }
-            parent[child] = of as u32;
+            has_parent[child] = true;
             children[of] += 1;
         }
         for at in 1..children.len() {
@@ -414,7 +416,7 @@ impl Trees {
         }
         let mut sequence = Vec::with_capacity(vertices);
         let mut roots: Vec<u32> = (0..vertices as u32)
-            .filter(|vertex| parent[*vertex as usize] == *vertex)
+            .filter(|vertex| !has_parent[*vertex as usize])
             .collect();
         roots.sort_by_key(|root| rows[*root as usize]);
         let mut open = Vec::new();
@@ -435,7 +437,10 @@ impl Trees {
             let vertex = seen.iter().position(|seen| !seen).unwrap_or_default();
             return Err(Refusal::Cycle(vertex));
         }
-        Ok(Self { sequence, parent })
+        Ok(Self {
+            sequence,
+            has_parent,
+        })
     }
 }
 

@@ -62,3 +62,62 @@ where
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    };
+
+    use super::*;
+
+    fn object(task: usize) -> Result<Vec<(Key, Bytes)>, Error> {
+        let key = Key::parse(&format!("{task}")).map_err(|_| Error::Interrupted)?;
+        Ok(vec![(key, Bytes::from(vec![0; task]))])
+    }
+
+    #[tokio::test]
+    async fn all_tasks_are_put_and_counted() {
+        let put = AtomicUsize::new(0);
+        let put_one = async |objects: Vec<(Key, Bytes)>| {
+            put.fetch_add(objects.len(), Relaxed);
+            Ok(())
+        };
+        let mut told = Vec::new();
+        let written = make_and_put(100, object, put_one, |done| told.push(done)).await;
+        let written = written.unwrap();
+        assert_eq!((written.objects, written.bytes), (100, 4950));
+        assert_eq!(put.load(Relaxed), 100);
+        assert!(told.into_iter().eq(1..=100));
+    }
+
+    #[tokio::test]
+    async fn after_a_failure_no_task_is_begun_and_nothing_is_left_behind() {
+        for failing_put in [false, true] {
+            let (made, putting) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+            let count = Arc::clone(&made);
+            let make = move |task| {
+                count.fetch_add(1, Relaxed);
+                match task {
+                    7 if !failing_put => Err(Error::Interrupted),
+                    _ => object(task),
+                }
+            };
+            let put = async |objects: Vec<(Key, Bytes)>| {
+                putting.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+                putting.fetch_sub(1, Relaxed);
+                match objects[0].0.as_str() {
+                    "7" => Err(Error::Interrupted),
+                    _ => Ok(()),
+                }
+            };
+            let written = make_and_put(10_000, make, put, |_| ()).await;
+            assert!(matches!(written, Err(Error::Interrupted)));
+            assert_eq!(putting.load(Relaxed), 0, "all were waited for");
+            let most = 8 + 2 * (rayon::current_num_threads() + PUTTING);
+            assert!(made.load(Relaxed) <= most, "{made:?}");
+        }
+    }
+}
