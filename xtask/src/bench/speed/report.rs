@@ -252,6 +252,7 @@ fn buckets(page: &mut String, all: &Value) -> Result<()> {
             " These are not:\n\n| store | form | query | what | at most | is |"
         )?;
         write!(page, "|---|---|---|---|--:|--:|\n{missed}")?;
+        page.push_str(include_str!("limits_bucket.md"));
     }
     Ok(())
 }
