@@ -7,7 +7,7 @@ mod under_way;
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future::{self, BoxFuture};
+use futures_util::future::BoxFuture;
 use zvf_build::{Design, Geometry, Plan, Profile, Summary};
 use zvf_model::key::Key;
 use zvf_store::{CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, beside};
@@ -294,11 +294,6 @@ async fn put_all(
         .await?
     };
     let (arrays, objects) = rest;
-    let mut written = Written {
-        summary: plan.summary(),
-        ..Written::default()
-    };
-    written.count(&objects);
     let (cells, arrays) = (Arc::clone(plan), Arc::new(arrays));
     let make = move |task| encoded(&arrays, cells.run(task)?);
     let tasks = plan.tasks();
@@ -307,11 +302,11 @@ async fn put_all(
             progress(done as u64, tasks as u64);
         }
     };
-    let cells = make_and_put(tasks, make, |objects| sink.put(objects), tell);
-    let (put, cells) = future::join(sink.put(objects), cells).await;
-    put?;
-    written.add(&cells?);
-    Ok(written)
+    let put = make_and_put(objects, tasks, make, |objects| sink.put(objects), tell);
+    Ok(Written {
+        summary: plan.summary(),
+        ..put.await?
+    })
 }
 
 impl Written {

@@ -301,7 +301,7 @@ impl Shared {
         let part = Arc::new(part);
         let (of, to) = (Arc::clone(&part), Arc::clone(&self.arrays));
         let make = move |task| objects::encoded(&to, of.run(task)?);
-        let made = make_and_put(part.tasks(), make, put, |_| ()).await?;
+        let made = make_and_put(Vec::new(), part.tasks(), make, put, |_| ()).await?;
         written.add(&made);
         let part = Arc::into_inner(part).ok_or(Error::Interrupted)?;
         Ok(part.into_result())

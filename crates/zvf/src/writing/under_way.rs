@@ -1,5 +1,6 @@
 //! Tasks whose objects are made, on all cores, and put as soon as they are.
 
+use core::iter;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -14,13 +15,20 @@ use super::Written;
 /// Tasks under way beside one for each core: what they made is being put.
 const PUTTING: usize = 2;
 
-/// Makes the objects of each task and puts them; `after` each, it is told how many were put.
-/// None waits for those before it. As what is made is held until it was put, few are under
-/// way.
+/// What is to be put: objects that are there, or those of a task.
+enum Work {
+    Ready(Vec<(Key, Bytes)>),
+    Task(usize),
+}
+
+/// Puts what is `ready`, and beside that makes the objects of each task and puts them; `after`
+/// each task, it is told how many were put. None waits for those before it. As what is made is
+/// held until it was put, few are under way.
 ///
 /// After a failure no task is begun, and this ends when those under way have: nothing is put
 /// behind the back of who cleans up.
 pub(crate) async fn make_and_put<F>(
+    ready: Vec<(Key, Bytes)>,
     tasks: usize,
     make: impl Fn(usize) -> Result<Vec<(Key, Bytes)>, Error> + Clone + Send + 'static,
     put: impl Fn(Vec<(Key, Bytes)>) -> F,
@@ -30,16 +38,22 @@ where
     F: Future<Output = Result<(), Error>>,
 {
     let has_failed = AtomicBool::new(false);
-    let begun = (0..tasks).take_while(|_| !has_failed.load(Ordering::Relaxed));
-    let done = begun.map(|task| {
+    let works = iter::once(Work::Ready(ready)).chain((0..tasks).map(Work::Task));
+    let begun = works.take_while(|_| !has_failed.load(Ordering::Relaxed));
+    let done = begun.map(|work| {
         let (make, put) = (make.clone(), &put);
         async move {
-            let made = computed(move || make(task)).await;
-            let objects = made.unwrap_or(Err(Error::Interrupted))?;
+            let (objects, is_task) = match work {
+                Work::Ready(objects) => (objects, false),
+                Work::Task(task) => {
+                    let made = computed(move || make(task)).await;
+                    (made.unwrap_or(Err(Error::Interrupted))?, true)
+                }
+            };
             let mut written = Written::default();
             written.count(&objects);
             put(objects).await?;
-            Ok(written)
+            Ok((written, is_task))
         }
     });
     let at_once = rayon::current_num_threads().saturating_add(PUTTING);
@@ -48,10 +62,12 @@ where
     let mut count = 0;
     while let Some(done) = done.next().await {
         match (&mut all, done) {
-            (Ok(all), Ok(written)) => {
+            (Ok(all), Ok((written, is_task))) => {
                 all.add(&written);
-                count += 1;
-                after(count);
+                if is_task {
+                    count += 1;
+                    after(count);
+                }
             }
             (Ok(_), Err(error)) => {
                 has_failed.store(true, Ordering::Relaxed);
@@ -85,16 +101,19 @@ mod tests {
             Ok(())
         };
         let mut told = Vec::new();
-        let written = make_and_put(100, object, put_one, |done| told.push(done)).await;
+        let tell = |done| told.push(done);
+        let ready = object(1000).unwrap();
+        let written = make_and_put(ready, 100, object, put_one, tell).await;
         let written = written.unwrap();
-        assert_eq!((written.objects, written.bytes), (100, 4950));
-        assert_eq!(put.load(Relaxed), 100);
+        assert_eq!((written.objects, written.bytes), (101, 5950));
+        assert_eq!(put.load(Relaxed), 101);
         assert!(told.into_iter().eq(1..=100));
     }
 
     #[tokio::test]
     async fn after_a_failure_no_task_is_begun_and_nothing_is_left_behind() {
-        for failing_put in [false, true] {
+        for (ready, failing_put) in [("a", false), ("a", true), ("7", false)] {
+            let ready = vec![(Key::parse(ready).unwrap(), Bytes::new())];
             let (made, putting) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
             let count = Arc::clone(&made);
             let make = move |task| {
@@ -113,7 +132,7 @@ mod tests {
                     _ => Ok(()),
                 }
             };
-            let written = make_and_put(10_000, make, put, |_| ()).await;
+            let written = make_and_put(ready, 10_000, make, put, |_| ()).await;
             assert!(matches!(written, Err(Error::Interrupted)));
             assert_eq!(putting.load(Relaxed), 0, "all were waited for");
             let most = 8 + 2 * (rayon::current_num_threads() + PUTTING);
