@@ -6,26 +6,30 @@ use crate::stage::Done;
 
 mod archives;
 mod book;
-mod docs;
+mod cycles;
 mod duplicates;
 mod files;
 mod layers;
 mod licences;
+mod module_docs;
+mod modules;
 mod packages;
 mod policy;
 mod spdx;
 mod text;
+mod type_names;
 
 pub(crate) use archives::write as write_manifest;
 
 type Check = fn() -> Result<Vec<String>>;
 
-const CHECKS: [(&str, Check); 9] = [
+const CHECKS: [(&str, Check); 10] = [
     ("layering", layers::findings),
     ("licences", licences::findings),
     ("duplicate and banned packages", duplicates::findings),
-    ("module docs", docs::undocumented),
-    ("file length", docs::too_long),
+    ("import cycles", cycles::findings),
+    ("type names", type_names::findings),
+    ("module docs", module_docs::findings),
     ("pages and their links", book::findings),
     ("golden manifest", archives::findings),
     ("packages", packages::findings),

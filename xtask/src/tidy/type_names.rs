@@ -1,0 +1,36 @@
+//! One type name means one thing in the workspace.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::modules;
+
+/// Names that several types may have, with the reason.
+const ALLOWED: &[(&str, &str)] = &[];
+
+pub(crate) fn findings() -> Result<Vec<String>> {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for of in modules::crates()? {
+        for module in of.modules.values() {
+            for name in &module.types {
+                let file = module.file.display().to_string();
+                places.entry(name.clone()).or_default().push(file);
+            }
+        }
+    }
+    let mut findings = Vec::new();
+    for (name, _) in ALLOWED {
+        if places.get(*name).is_none_or(|files| files.len() < 2) {
+            findings.push(format!(
+                "`{name}` is allowed twice but is defined once or never"
+            ));
+        }
+    }
+    for (name, files) in places {
+        if files.len() > 1 && !ALLOWED.iter().any(|(allowed, _)| *allowed == name) {
+            findings.push(format!("`{name}` is defined in {}", files.join(", ")));
+        }
+    }
+    Ok(findings)
+}
