@@ -268,7 +268,7 @@ fn stores() -> Result<Vec<Kernel>> {
         }
         if kind == Kind::Streamlines {
             let store = open.store().clone();
-            let options = validation::Options::default();
+            let options = validation::ValidateOptions::default();
             kernels.push(Kernel::new("streamlines validated", move || {
                 let report = now(zvf::validate_store(store.clone(), &options))?;
                 Ok(1 + report.findings.len())

@@ -327,10 +327,7 @@ impl Worker {
 
     fn validate(&mut self) -> Result<Sample> {
         let address = self.address()?;
-        let options = validation::Options {
-            depth: validation::Depth::Consistency,
-            ..validation::Options::default()
-        };
+        let options = validation::ValidateOptions::default().depth(validation::Depth::Consistency);
         self.repeat(|worker| {
             let open = OpenOptions::default();
             let validate = zvf::validate(&address, &open, &options);

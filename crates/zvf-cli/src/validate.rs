@@ -8,7 +8,7 @@ use std::{error::Error, path};
 
 use zvf::{
     OpenOptions, Repaired,
-    validation::{Depth, Options, Report},
+    validation::{Depth, ValidateOptions, ValidationReport},
 };
 
 use crate::{command::Done, progress::Progress};
@@ -77,7 +77,7 @@ pub struct Validated<'a> {
     /// How deep.
     pub depth: Depth,
     /// What was found.
-    pub report: &'a Report,
+    pub report: &'a ValidationReport,
     /// What was put right before, when that was asked for.
     pub repaired: Option<&'a Repaired>,
 }
@@ -120,15 +120,12 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     })
 }
 
-fn options(arguments: &Arguments) -> Options {
-    let mut options = Options {
-        depth: depth(arguments.level),
-        ..Options::default()
-    };
+fn options(arguments: &Arguments) -> ValidateOptions {
+    let mut options = ValidateOptions::default().depth(depth(arguments.level));
     let is_table = !arguments.json && !arguments.sarif;
     let limit = is_table.then_some(SHOWN);
     if let Some(limit) = arguments.limit.or(limit) {
-        options.most_of_a_rule = limit;
+        options.max_findings_per_rule = limit;
     }
     options
 }

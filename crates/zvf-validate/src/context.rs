@@ -8,8 +8,8 @@ use serde_json::Value;
 use zvf_model::{fetch::Port, grid::ChunkCoord, key::Key};
 
 use crate::{
-    Options,
-    finding::{Finding, Findings, Fix, Report},
+    ValidateOptions,
+    finding::{Finding, Findings, Fix, ValidationReport},
     rule::Rule,
 };
 
@@ -17,16 +17,16 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) fetch: Port<'a>,
-    pub(crate) options: &'a Options,
+    pub(crate) options: &'a ValidateOptions,
     findings: Findings,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(fetch: Port<'a>, options: &'a Options) -> Self {
+    pub(crate) fn new(fetch: Port<'a>, options: &'a ValidateOptions) -> Self {
         Self {
             fetch,
             options,
-            findings: Findings::new(options.most_of_a_rule),
+            findings: Findings::new(options.max_findings_per_rule),
         }
     }
 
@@ -99,7 +99,7 @@ impl<'a> Context<'a> {
         self.findings.add(Finding {
             rule,
             path: key.as_str().to_owned(),
-            place,
+            location: place,
             message,
             fix,
         });
@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
             .checked(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    pub(crate) fn finish(self) -> Report {
+    pub(crate) fn finish(self) -> ValidationReport {
         self.findings.finish()
     }
 }

@@ -33,24 +33,53 @@ pub enum Fix {
     },
 }
 
-/// A rule that does not hold somewhere.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Finding {
-    /// Which.
+    /// The violated rule.
     pub rule: &'static Rule,
-    /// The node or file, from the root on; empty is the root.
+    /// Path of the node or file, relative to the root of the store. Empty for the root.
     pub path: String,
-    /// Where in it: a place in its JSON, or a chunk.
-    pub place: Option<String>,
-    /// What was found there.
+    /// Location inside the node: a path in its JSON, a chunk, a row or an object.
+    pub location: Option<String>,
+    /// The observed fault.
     pub message: String,
-    /// What puts it right, where that is known.
+    /// The edit that repairs the store, where the right value is known.
     pub fix: Option<Fix>,
 }
 
-/// What a store was found to be.
+impl Finding {
+    /// Creates a finding about a node, without a location inside it and without a fix.
+    pub fn new(rule: &'static Rule, path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            rule,
+            path: path.into(),
+            location: None,
+            message: message.into(),
+            fix: None,
+        }
+    }
+
+    /// Sets the location inside the node.
+    #[must_use]
+    pub fn location(mut self, location: impl Into<String>) -> Self {
+        self.location = Some(location.into());
+        self
+    }
+
+    /// Sets the edit that repairs the store.
+    #[must_use]
+    pub fn fix(mut self, fix: Fix) -> Self {
+        self.fix = Some(fix);
+        self
+    }
+}
+
+/// The result of a validation: all findings, and how much was checked.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+#[non_exhaustive]
+pub struct ValidationReport {
     /// Every finding, by path; of a rule that is broken very often the first.
     pub findings: Vec<Finding>,
     /// Findings by the code of their rule that are not listed, as there are
@@ -62,7 +91,7 @@ pub struct Report {
     pub cells: u64,
 }
 
-impl Report {
+impl ValidationReport {
     /// Whether there is no error.
     pub fn is_ok(&self) -> bool {
         self.count(Severity::Error) == 0
@@ -90,7 +119,7 @@ pub(crate) struct Findings {
 
 #[derive(Debug, Default)]
 struct Found {
-    report: Report,
+    report: ValidationReport,
     /// How many are listed of each rule.
     listed: BTreeMap<&'static str, usize>,
 }
@@ -125,7 +154,7 @@ impl Findings {
     }
 
     /// All, by path, code and place.
-    pub(crate) fn finish(self) -> Report {
+    pub(crate) fn finish(self) -> ValidationReport {
         let found = self.inner.into_inner();
         let mut report = found.unwrap_or_else(PoisonError::into_inner).report;
         report.findings.sort_by(|a, b| {
@@ -133,7 +162,7 @@ impl Findings {
                 (
                     finding.path.clone(),
                     finding.rule.code,
-                    finding.place.clone(),
+                    finding.location.clone(),
                 )
             };
             key(a).cmp(&key(b))

@@ -35,27 +35,59 @@ mod tree;
 use futures_util::future::BoxFuture;
 use zvf_model::fetch::Port;
 
-pub use finding::{Finding, Fix, Report};
-pub use rule::{Depth, Mend, Rule, Severity};
+pub use finding::{Finding, Fix, ValidationReport};
+pub use rule::{Depth, Remedy, Rule, Severity};
 
 use context::Context;
 
-/// How a store is validated.
+/// Options of [`validate`].
+///
+/// ```
+/// use zvf_validate::{Depth, ValidateOptions};
+///
+/// let options = ValidateOptions::default().depth(Depth::Metadata).max_findings_per_rule(10);
+/// assert_eq!(options.depth, Depth::Metadata);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// How deep.
+#[non_exhaustive]
+pub struct ValidateOptions {
+    /// Deepest level of checks that runs. Default: [`Depth::Semantics`].
     pub depth: Depth,
-    /// How many findings of one rule are listed; the others are counted.
-    pub most_of_a_rule: usize,
-    /// Bytes of cells that are read at once.
+    /// Maximum number of findings listed per rule; further ones are only counted. Default: 1000.
+    pub max_findings_per_rule: usize,
+    /// Maximum number of stored bytes of cells read in one batch. Default: 16 MiB.
     pub batch_bytes: u64,
 }
 
-impl Default for Options {
+impl ValidateOptions {
+    /// Sets the deepest level of checks that runs.
+    #[must_use]
+    pub fn depth(mut self, depth: Depth) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Sets the maximum number of findings listed per rule.
+    #[must_use]
+    pub fn max_findings_per_rule(mut self, max: usize) -> Self {
+        self.max_findings_per_rule = max;
+        self
+    }
+
+    /// Sets the maximum number of stored bytes of cells read in one batch. A batch holds at least
+    /// one chunk.
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: u64) -> Self {
+        self.batch_bytes = bytes;
+        self
+    }
+}
+
+impl Default for ValidateOptions {
     fn default() -> Self {
         Self {
             depth: Depth::Semantics,
-            most_of_a_rule: 1000,
+            max_findings_per_rule: 1000,
             batch_bytes: 16 << 20,
         }
     }
@@ -63,7 +95,10 @@ impl Default for Options {
 
 /// Checks the store behind `fetch`. `zvf::validate` puts it over a real store, and has an
 /// example that runs.
-pub fn validate<'f>(fetch: Port<'f>, options: &'f Options) -> BoxFuture<'f, Report> {
+pub fn validate<'f>(
+    fetch: Port<'f>,
+    options: &'f ValidateOptions,
+) -> BoxFuture<'f, ValidationReport> {
     Box::pin(async move {
         let context = Context::new(fetch, options);
         check(&context).await;

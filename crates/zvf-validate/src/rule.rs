@@ -59,14 +59,14 @@ impl fmt::Display for Severity {
 
 /// How what a rule finds is put right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mend {
+pub enum Remedy {
     /// `zvf validate --repair` does it, as the text says.
     Repair(&'static str),
     /// Somebody has to decide; the text says what.
     Advice(&'static str),
 }
 
-impl Mend {
+impl Remedy {
     /// What is done or is to be done.
     pub const fn text(self) -> &'static str {
         match self {
@@ -89,14 +89,14 @@ pub struct Rule {
     /// What that means.
     pub meaning: &'static str,
     /// How to put it right.
-    pub mend: Mend,
+    pub remedy: Remedy,
 }
 
 /// Declares rules of one depth: the documentation of each is its meaning.
 macro_rules! rules {
     ($depth:ident; $(
         $(#[doc = $meaning:literal])+
-        $name:ident = $code:literal, $severity:ident, $title:literal, $mend:ident($how:literal);
+        $name:ident = $code:literal, $severity:ident, $title:literal, $remedy:ident($how:literal);
     )+) => {
         $(
             $(#[doc = $meaning])+
@@ -106,7 +106,7 @@ macro_rules! rules {
                 severity: $crate::rule::Severity::$severity,
                 title: $title,
                 meaning: concat!($($meaning),+),
-                mend: $crate::rule::Mend::$mend($how),
+                remedy: $crate::rule::Remedy::$remedy($how),
             };
         )+
         /// All of them, by code.

@@ -3,7 +3,7 @@
 
 use core::fmt::Write;
 
-use crate::rule::{Depth, Mend, Rule};
+use crate::rule::{Depth, Remedy, Rule};
 
 pub mod consistency;
 pub mod metadata;
@@ -34,13 +34,13 @@ pub fn page() -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(page, "\n## L{number}: {title}");
         for rule in all().filter(|rule| rule.depth == depth) {
-            let mend = match rule.mend {
-                Mend::Repair(text) => format!("`--repair`: {text}."),
-                Mend::Advice(text) => format!("To mend it: {text}."),
+            let remedy = match rule.remedy {
+                Remedy::Repair(text) => format!("`--repair`: {text}."),
+                Remedy::Advice(text) => format!("To mend it: {text}."),
             };
             let _ = writeln!(
                 page,
-                "\n### {code}: {title}\n\n*{severity}.* {meaning}\n\n{mend}",
+                "\n### {code}: {title}\n\n*{severity}.* {meaning}\n\n{remedy}",
                 code = rule.code,
                 title = rule.title,
                 severity = rule.severity,

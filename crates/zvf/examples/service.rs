@@ -13,17 +13,15 @@ use std::{
 use serde_json::json;
 use zvf::{
     OpenOptions,
-    validation::{Depth, Options},
+    validation::{Depth, ValidateOptions},
 };
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let options = Options {
-        depth: Depth::Consistency,
-        // Who asks wants to know which rules are broken, not how often.
-        most_of_a_rule: 3,
-        ..Options::default()
-    };
+    // The answer says which rules are broken; three findings of each are enough for that.
+    let options = ValidateOptions::default()
+        .depth(Depth::Consistency)
+        .max_findings_per_rule(3);
     let open = OpenOptions::default().anonymous(true);
     for address in io::stdin().lock().lines() {
         let address = address?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use zvf_build::Output;
 use zvf_model::{key::Key, node_copy::MEMBER, zarr::Node};
 use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
-use zvf_validate::{Finding, Fix, Options, Report, rules::consistency as rules};
+use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consistency as rules};
 
 use crate::{
     error::Error,
@@ -38,7 +38,7 @@ pub struct Repaired {
     /// The number of the last transaction; `None` when there was nothing to do.
     pub transaction: Option<u64>,
     /// What is found now: all that is left is for somebody to decide.
-    pub left: Report,
+    pub left: ValidationReport,
 }
 
 /// Puts right what can be without guessing in the store at `address`, each round in
@@ -46,7 +46,7 @@ pub struct Repaired {
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
-/// use zvf::{OpenOptions, validation::Options};
+/// use zvf::{OpenOptions, validation::ValidateOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -58,7 +58,7 @@ pub struct Repaired {
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
 /// # zvf::create(address, points, design, &Default::default()).await?;
-/// let repaired = zvf::repair(address, &OpenOptions::default(), &Options::default()).await?;
+/// let repaired = zvf::repair(address, &OpenOptions::default(), &ValidateOptions::default()).await?;
 /// assert!(repaired.transaction.is_none(), "there is nothing to do");
 /// # Ok(()) }
 /// ```
@@ -69,7 +69,7 @@ pub struct Repaired {
 pub async fn repair(
     address: &str,
     open: &OpenOptions,
-    options: &Options,
+    options: &ValidateOptions,
 ) -> Result<Repaired, Error> {
     repair_store(open.open(address)?, options).await
 }
@@ -79,12 +79,14 @@ pub async fn repair(
 /// # Errors
 ///
 /// As for [`repair`].
-pub fn repair_store(store: Store, options: &Options) -> BoxFuture<'_, Result<Repaired, Error>> {
+pub fn repair_store(
+    store: Store,
+    options: &ValidateOptions,
+) -> BoxFuture<'_, Result<Repaired, Error>> {
     Box::pin(async move {
-        let looked = Options {
-            most_of_a_rule: MOST_OF_A_RULE.max(options.most_of_a_rule),
-            ..options.clone()
-        };
+        let looked = options
+            .clone()
+            .max_findings_per_rule(MOST_OF_A_RULE.max(options.max_findings_per_rule));
         let mut repaired = Repaired::default();
         let mut retries = RETRIES;
         for _ in 0..MOST_ROUNDS {
@@ -111,7 +113,10 @@ pub fn repair_store(store: Store, options: &Options) -> BoxFuture<'_, Result<Rep
 
 /// One round: the number of its transaction and what it put right; `None` when there
 /// is nothing to do.
-async fn round(store: &Store, options: &Options) -> Result<Option<(u64, Vec<Finding>)>, Error> {
+async fn round(
+    store: &Store,
+    options: &ValidateOptions,
+) -> Result<Option<(u64, Vec<Finding>)>, Error> {
     let report = validate_store(store.clone(), options).await?;
     let mut found: Vec<Finding> = report.findings.into_iter().filter(has_fix).collect();
     if found.is_empty() {

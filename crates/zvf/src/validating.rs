@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use zvf_store::{CellReader, OpenOptions, Read, Store};
-use zvf_validate::{Options, Report};
+use zvf_validate::{ValidateOptions, ValidationReport};
 
 use crate::{error::Error, nodes};
 
@@ -11,7 +11,7 @@ use crate::{error::Error, nodes};
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
-/// use zvf::{OpenOptions, validation::Options};
+/// use zvf::{OpenOptions, validation::ValidateOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,7 +23,7 @@ use crate::{error::Error, nodes};
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
 /// # zvf::create(address, points, design, &Default::default()).await?;
-/// let report = zvf::validate(address, &OpenOptions::default(), &Options::default()).await?;
+/// let report = zvf::validate(address, &OpenOptions::default(), &ValidateOptions::default()).await?;
 /// for finding in &report.findings {
 ///     println!("{}: {}", finding.rule.code, finding.message);
 /// }
@@ -38,8 +38,8 @@ use crate::{error::Error, nodes};
 pub async fn validate(
     address: &str,
     open: &OpenOptions,
-    options: &Options,
-) -> Result<Report, Error> {
+    options: &ValidateOptions,
+) -> Result<ValidationReport, Error> {
     validate_store(open.open(address)?, options).await
 }
 
@@ -48,7 +48,10 @@ pub async fn validate(
 /// # Errors
 ///
 /// As for [`validate`].
-pub fn validate_store(store: Store, options: &Options) -> BoxFuture<'_, Result<Report, Error>> {
+pub fn validate_store(
+    store: Store,
+    options: &ValidateOptions,
+) -> BoxFuture<'_, Result<ValidationReport, Error>> {
     Box::pin(async move {
         let root = nodes::metadata(&zvf_model::key::Key::root())?;
         let store = match store.read_one(Read::full(root)).await? {

@@ -136,7 +136,8 @@ impl Sample {
         options.levels = Levels::Automatic(automatic);
         zvf::pyramid(&address, &options).await?;
         let open = OpenOptions::default();
-        let report = zvf::validate(&address, &open, &validation::Options::default()).await?;
+        let report =
+            zvf::validate(&address, &open, &validation::ValidateOptions::default()).await?;
         let info = Dataset::open(&address).await?.info().await?;
         let vertices = info.levels.iter().map(|level| level.vertices.unwrap_or(0));
         Ok(Made {

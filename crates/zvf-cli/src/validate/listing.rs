@@ -1,7 +1,7 @@
 //! The rules themselves, as text and as JSON.
 
 use serde_json::{Value, json};
-use zvf::validation::{Mend, rules};
+use zvf::validation::{Remedy, rules};
 
 /// A line for each rule.
 pub fn rules_as_text() -> String {
@@ -21,8 +21,8 @@ pub fn rules_as_json() -> Value {
             "level": rule.depth.number(),
             "title": rule.title,
             "meaning": rule.meaning.trim(),
-            "mend": rule.mend.text(),
-            "repairs": matches!(rule.mend, Mend::Repair(_)),
+            "mend": rule.remedy.text(),
+            "repairs": matches!(rule.remedy, Remedy::Repair(_)),
         })
     });
     json!({ "rules": rules.collect::<Vec<Value>>() })

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use zvf::validation::{Finding, Mend, Severity, rules};
+use zvf::validation::{Finding, Remedy, Severity, rules};
 
 use super::Validated;
 
@@ -39,9 +39,9 @@ pub fn sarif(validated: Validated<'_>, base: &str) -> Value {
 }
 
 fn rule(rule: &zvf::validation::Rule) -> Value {
-    let help = match rule.mend {
-        Mend::Repair(text) => format!("zvf validate --repair: {text}."),
-        Mend::Advice(text) => format!("To mend it: {text}."),
+    let help = match rule.remedy {
+        Remedy::Repair(text) => format!("zvf validate --repair: {text}."),
+        Remedy::Advice(text) => format!("To mend it: {text}."),
     };
     json!({
         "id": rule.code,
@@ -66,7 +66,7 @@ fn result(finding: &Finding) -> Value {
     let mut location = json!({"physicalLocation": {
         "artifactLocation": {"uri": encoded(&artifact(finding)), "uriBaseId": BASE},
     }});
-    if let Some(place) = &finding.place {
+    if let Some(place) = &finding.location {
         let kind = match is_json(place) {
             true => "property",
             false => "element",
@@ -89,7 +89,7 @@ fn artifact(finding: &Finding) -> String {
         true => "",
         false => "/",
     };
-    match finding.place.as_deref().is_some_and(is_json) {
+    match finding.location.as_deref().is_some_and(is_json) {
         true => format!("{}{slash}zarr.json", finding.path),
         false => format!("{}{slash}", finding.path),
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use serde_json::{Value, json};
 use zvf::{
     Repaired,
-    validation::{Depth, Finding, Mend, Report, Rule, Severity, rules},
+    validation::{Depth, Finding, Remedy, Rule, Severity, ValidationReport, rules},
 };
 
 use super::Validated;
@@ -46,7 +46,7 @@ fn one(finding: &Finding) -> Value {
         "severity": finding.rule.severity.to_string(),
         "level": finding.rule.depth.number(),
         "path": finding.path,
-        "place": finding.place,
+        "place": finding.location,
         "message": finding.message,
         "fixable": finding.fix.is_some(),
     })
@@ -79,11 +79,11 @@ pub fn table(validated: Validated<'_>) -> String {
         if let Some(more) = report.unlisted.get(rule.code) {
             let _ = writeln!(text, "  and {} more", grouped(*more));
         }
-        let what = match rule.mend {
-            Mend::Repair(_) => "repair",
-            Mend::Advice(_) => "mend",
+        let what = match rule.remedy {
+            Remedy::Repair(_) => "repair",
+            Remedy::Advice(_) => "mend",
         };
-        let _ = writeln!(text, "  {what}: {}", rule.mend.text());
+        let _ = writeln!(text, "  {what}: {}", rule.remedy.text());
     }
     let _ = write!(text, "\n{}", verdict(depth, report));
     let fixable = report.findings.iter().filter(|found| found.fix.is_some());
@@ -112,7 +112,7 @@ fn mended(repaired: &Repaired) -> String {
 }
 
 /// Findings by rule: errors first, then by code.
-fn by_rule(report: &Report) -> Vec<(&'static Rule, Vec<&Finding>)> {
+fn by_rule(report: &ValidationReport) -> Vec<(&'static Rule, Vec<&Finding>)> {
     let mut rules_found: BTreeMap<&str, (&'static Rule, Vec<&Finding>)> = BTreeMap::new();
     for finding in &report.findings {
         let code = finding.rule.code;
@@ -135,14 +135,14 @@ fn line(finding: &Finding) -> String {
         "" => ".",
         path => path,
     };
-    match &finding.place {
+    match &finding.location {
         Some(place) => format!("  {path}  {place}: {}\n", finding.message),
         None => format!("  {path}: {}\n", finding.message),
     }
 }
 
 /// What it comes to.
-fn verdict(depth: Depth, report: &Report) -> String {
+fn verdict(depth: Depth, report: &ValidationReport) -> String {
     let numbers = [
         (Severity::Error, ["error", "errors"]),
         (Severity::Warning, ["warning", "warnings"]),

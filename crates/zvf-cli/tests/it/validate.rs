@@ -3,54 +3,43 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::{Value, json};
-use zvf::validation::{Depth, Finding, Fix, Report, rules};
+use zvf::validation::{Depth, Finding, Fix, ValidationReport, rules};
 use zvf_cli::validate::{Validated, object, rules_as_json, rules_as_text, sarif, table};
 
 use crate::{text, unpack, zvf};
 
 /// A note, two errors of one rule of which one can be mended, and more of them.
-fn report() -> Report {
-    let finding = |code: &str, path: &str, place: Option<&str>, message: &str| Finding {
-        rule: rules::find(code).unwrap(),
-        path: path.to_owned(),
-        place: place.map(str::to_owned),
-        message: message.to_owned(),
-        fix: None,
+fn report() -> ValidationReport {
+    let finding = |code: &str, path: &str, location: &str, message: &str| {
+        Finding::new(rules::find(code).unwrap(), path, message).location(location)
     };
-    let mut presence = finding(
+    let capability = finding(
+        "ZV-L2-023",
+        "",
+        "attributes.zarr_vectors.format_capabilities",
+        "\"x\"",
+    );
+    let presence = finding(
         "ZV-L3-005",
         "0/vertex attributes/é",
-        Some("nonempty_chunks[3]"),
+        "nonempty_chunks[3]",
         "7 is no text",
-    );
-    presence.fix = Some(Fix::Attribute {
+    )
+    .fix(Fix::Attribute {
         node: zvf::model::key::Key::parse("0/vertices").unwrap(),
         path: vec!["nonempty_chunks".to_owned()],
         value: None,
     });
-    Report {
-        findings: vec![
-            finding(
-                "ZV-L2-023",
-                "",
-                Some("attributes.zarr_vectors.format_capabilities"),
-                "\"x\"",
-            ),
-            presence,
-            finding(
-                "ZV-L3-002",
-                "0/vertices",
-                Some("chunk -1.0"),
-                "crc32c differs",
-            ),
-        ],
-        unlisted: [("ZV-L3-002", 1200)].into(),
-        bytes: 123_456,
-        cells: 12,
-    }
+    let checksum = finding("ZV-L3-002", "0/vertices", "chunk -1.0", "crc32c differs");
+    let mut report = ValidationReport::default();
+    report.findings = vec![capability, presence, checksum];
+    report.unlisted = [("ZV-L3-002", 1200)].into();
+    report.bytes = 123_456;
+    report.cells = 12;
+    report
 }
 
-fn validated(report: &Report) -> Validated<'_> {
+fn validated(report: &ValidationReport) -> Validated<'_> {
     Validated {
         store: "tracts.zv",
         depth: Depth::Consistency,
@@ -80,7 +69,7 @@ note  ZV-L2-023  an unknown capability
 1 202 errors, 1 note; checked to L3: 12 cells, 123 456 bytes
 1 of these can be repaired: zvf validate --repair tracts.zv";
     assert_eq!(table(validated(&report())), expected);
-    let empty = Report::default();
+    let empty = ValidationReport::default();
     let expected = "tracts.zv\n\nnothing found; checked to L3: 0 cells, 0 bytes";
     assert_eq!(table(validated(&empty)), expected);
 }

@@ -34,7 +34,7 @@ fn a_rule_is_found_by_its_code() {
 fn rules_say_what_is_wrong_and_what_to_do() {
     for rule in rules::all() {
         let code = rule.code;
-        let (title, meaning, mend) = (rule.title, rule.meaning.trim(), rule.mend.text());
+        let (title, meaning, remedy) = (rule.title, rule.meaning.trim(), rule.remedy.text());
         assert!(
             !title.is_empty() && !title.ends_with('.') && title.len() <= 72,
             "{code}: {title}"
@@ -43,7 +43,10 @@ fn rules_say_what_is_wrong_and_what_to_do() {
             meaning.len() > 20 && meaning.ends_with('.'),
             "{code}: {meaning}"
         );
-        assert!(mend.len() > 10 && !mend.ends_with('.'), "{code}: {mend}");
+        assert!(
+            remedy.len() > 10 && !remedy.ends_with('.'),
+            "{code}: {remedy}"
+        );
         assert!(!meaning.contains("  "), "{code}: {meaning}");
     }
 }

@@ -11,7 +11,7 @@ use zvf_model::{
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_validate::{Depth, Options, validate};
+use zvf_validate::{Depth, ValidateOptions, validate};
 
 /// A store of two nodes, of which one is not delivered, or that cannot list.
 struct Unwilling {
@@ -89,10 +89,7 @@ impl Fetch for Unwilling {
 }
 
 fn codes(store: &Unwilling, depth: Depth) -> Vec<&'static str> {
-    let options = Options {
-        depth,
-        ..Options::default()
-    };
+    let options = ValidateOptions::default().depth(depth);
     let mut work = pin!(validate(Port::new(store), &options));
     // Nothing here waits.
     let Poll::Ready(report) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {

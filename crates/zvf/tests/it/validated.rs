@@ -9,7 +9,7 @@ pub(crate) mod own;
 mod repaired;
 
 use serde_json::Value as Json;
-use zvf::{OpenOptions, validate_store, validation::Options};
+use zvf::{OpenOptions, validate_store, validation::ValidateOptions};
 use zvf_testkit::{damage::Files, golden::Golden};
 
 use crate::block_on;
@@ -27,11 +27,11 @@ fn files(golden: &Golden, store: &str) -> Files {
 }
 
 /// What is found in a store, as lines of code, path, place and message.
-fn findings(files: &Files, options: &Options) -> Vec<String> {
+fn findings(files: &Files, options: &ValidateOptions) -> Vec<String> {
     let store = OpenOptions::default().from_memory(files.iter().cloned());
     let report = block_on(validate_store(store.unwrap(), options)).unwrap();
     let lines = report.findings.iter().map(|finding| {
-        let place = finding.place.as_deref().unwrap_or("-");
+        let place = finding.location.as_deref().unwrap_or("-");
         let (code, path) = (finding.rule.code, &finding.path);
         format!("{code} {path} {place} {}", finding.message)
     });

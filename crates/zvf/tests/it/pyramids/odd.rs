@@ -8,7 +8,7 @@ use zvf::{
     pyramid_in,
     query::LevelChoice,
     validate_store,
-    validation::Options,
+    validation::ValidateOptions,
 };
 use zvf_build::{Design, Geometry, GeometryKind, Numbers, Profile, Values};
 use zvf_format::numeric::Kind;
@@ -302,7 +302,7 @@ fn recorded_stores_get_levels_in_which_nothing_is_found() {
 
 /// Codes and paths of what is found.
 async fn found(store: &Store) -> BTreeSet<String> {
-    let report = validate_store(store.clone(), &Options::default()).await;
+    let report = validate_store(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings.into_iter();
     let lines =
         findings.map(|found| format!("{} {} {}", found.rule.code, found.path, found.message));

@@ -10,7 +10,7 @@ mod small;
 use serde_json::{Value, json};
 use zvf::{
     OpenOptions, validate_store,
-    validation::{Finding, Fix, Options},
+    validation::{Finding, Fix, ValidateOptions},
 };
 use zvf_testkit::damage::{Files, apply};
 
@@ -19,7 +19,7 @@ use crate::block_on;
 /// What these rules find.
 fn found(files: &Files) -> Vec<Finding> {
     let store = OpenOptions::default().from_memory(files.iter().cloned());
-    let report = block_on(validate_store(store.unwrap(), &Options::default())).unwrap();
+    let report = block_on(validate_store(store.unwrap(), &ValidateOptions::default())).unwrap();
     let own = |finding: &Finding| finding.rule.code.starts_with("ZV-L3-0");
     report.findings.into_iter().filter(own).collect()
 }
@@ -27,7 +27,7 @@ fn found(files: &Files) -> Vec<Finding> {
 /// Findings as code, path and place.
 fn lines(findings: &[Finding]) -> Vec<String> {
     let lines = findings.iter().map(|finding| {
-        let place = finding.place.as_deref().unwrap_or("-");
+        let place = finding.location.as_deref().unwrap_or("-");
         format!("{} {} {place}", finding.rule.code, finding.path)
     });
     lines.collect()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use zvf::validation::{Options, rules};
+use zvf::validation::{ValidateOptions, rules};
 use zvf_testkit::{
     damage::{Files, apply},
     golden::Golden,
@@ -79,7 +79,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn found(files: &Files) -> BTreeSet<String> {
-    codes(&findings(files, &Options::default()))
+    codes(&findings(files, &ValidateOptions::default()))
         .into_iter()
         .collect()
 }
@@ -100,7 +100,7 @@ fn what_is_damaged_is_found_and_nothing_else() {
         for edit in &case.edits {
             apply(&mut files, edit);
         }
-        let lines = findings(&files, &Options::default());
+        let lines = findings(&files, &ValidateOptions::default());
         let after: BTreeSet<String> = codes(&lines).into_iter().collect();
         let is_exact = |code: &&String| EXACT.iter().any(|depth| code.starts_with(depth));
         let missed: Vec<&String> = case.must.difference(&after).collect();

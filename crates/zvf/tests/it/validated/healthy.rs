@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use zvf::validation::{Options, rules};
+use zvf::validation::{ValidateOptions, rules};
 use zvf_testkit::golden::Golden;
 
 use super::{codes, corpus_file, files, findings};
@@ -45,7 +45,7 @@ fn known() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn nothing_is_found_in_healthy_stores_but_what_is_known() {
     let mut known = known();
-    let options = Options::default();
+    let options = ValidateOptions::default();
     let mut wrong = Vec::new();
     for archive in ["zvf-06", "zvf-07", "zvf-08", "zvf-09", "zvf-examples"] {
         let golden = Golden::open(archive);

@@ -12,7 +12,7 @@ mod json;
 
 use std::collections::BTreeMap;
 
-use zvf::{CreateOptions, Store, validation::Options};
+use zvf::{CreateOptions, Store, validation::ValidateOptions};
 use zvf_build::{Design, Geometry, GeometryKind, Plan, Profile};
 use zvf_model::key::Key;
 use zvf_store::Read;
@@ -133,7 +133,7 @@ fn judge(plain: &Files, checked: &Files, first: usize) -> Tally {
         Some(_) => 1,
         None => EACH,
     };
-    let options = Options::default();
+    let options = ValidateOptions::default();
     let healthy = findings(plain, &options);
     assert!(
         healthy.iter().all(|line| TASTE.contains(&&line[..9])),
@@ -204,7 +204,7 @@ fn guarded(checked: &Files, original: &[u8], plain: &[u8], mutant: &Mutant) -> b
         what: String::new(),
         bytes,
     };
-    !findings(&with(checked, &mutant), &Options::default()).is_empty()
+    !findings(&with(checked, &mutant), &ValidateOptions::default()).is_empty()
 }
 
 #[expect(clippy::print_stdout, reason = "the test runner shows it when asked")]

@@ -1,6 +1,6 @@
 //! Stores that were made and changed here: nothing is found in them.
 
-use zvf::{CreateOptions, Store, validate_store, validation::Options};
+use zvf::{CreateOptions, Store, validate_store, validation::ValidateOptions};
 use zvf_build::{GeometryKind, Plan, Profile};
 
 use crate::{
@@ -22,13 +22,13 @@ const GEOMETRY: [&str; 6] = [
 
 /// Nothing is found but that, not even a note.
 pub(crate) async fn is_sound(store: &Store, about: &str) {
-    let report = validate_store(store.clone(), &Options::default()).await;
+    let report = validate_store(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings;
     let lines: Vec<String> = findings
         .iter()
         .filter(|found| !GEOMETRY.contains(&found.rule.code))
         .map(|found| {
-            let place = found.place.as_deref().unwrap_or("-");
+            let place = found.location.as_deref().unwrap_or("-");
             let (code, path) = (found.rule.code, &found.path);
             format!("{code} {path} {place} {}", found.message)
         })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use zvf::{
     CreateOptions, Dataset, OpenOptions, Repaired, Store, repair_store,
-    validation::{Mend, Options, rules},
+    validation::{Remedy, ValidateOptions, rules},
 };
 use zvf_build::{Design, Geometry, GeometryKind, Plan, Profile, Sharding};
 use zvf_testkit::{
@@ -27,7 +27,7 @@ fn store_of(files: &Files) -> Store {
 }
 
 fn repair(store: &Store) -> Repaired {
-    block_on(repair_store(store.clone(), &Options::default())).unwrap()
+    block_on(repair_store(store.clone(), &ValidateOptions::default())).unwrap()
 }
 
 /// Rules that say a repair mends them, and of which each case has a reason why it
@@ -48,7 +48,7 @@ fn what_can_be_repaired_is() {
             apply(&mut files, edit);
         }
         let store = store_of(&files);
-        let repaired = match block_on(repair_store(store.clone(), &Options::default())) {
+        let repaired = match block_on(repair_store(store.clone(), &ValidateOptions::default())) {
             Ok(repaired) => repaired,
             // Without a root there is nothing to begin a transaction with.
             Err(error) => {
@@ -57,7 +57,9 @@ fn what_can_be_repaired_is() {
             }
         };
         let left = repaired.left.findings.iter().filter(|f| f.fix.is_some());
-        let left: Vec<_> = left.map(|f| (f.rule.code, &f.place, &f.message)).collect();
+        let left: Vec<_> = left
+            .map(|f| (f.rule.code, &f.location, &f.message))
+            .collect();
         if !left.is_empty() {
             wrong.push(format!("{}: left {left:?}", case.name));
         }
@@ -71,14 +73,14 @@ fn what_can_be_repaired_is() {
             .left
             .findings
             .iter()
-            .map(|f| (f.rule.code, &f.path, &f.place))
+            .map(|f| (f.rule.code, &f.path, &f.location))
             .collect();
         let done = repaired.repaired.iter();
-        let done = done.filter(|f| !still.contains(&(f.rule.code, &f.path, &f.place)));
+        let done = done.filter(|f| !still.contains(&(f.rule.code, &f.path, &f.location)));
         mended.extend(done.map(|f| f.rule.code));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let promised = rules::all().filter(|rule| matches!(rule.mend, Mend::Repair(_)));
+    let promised = rules::all().filter(|rule| matches!(rule.remedy, Remedy::Repair(_)));
     let bare: Vec<_> = promised
         .filter(|rule| !mended.contains(rule.code) && !NOT_ALWAYS.contains(&rule.code))
         .map(|rule| format!("{} {}", rule.code, rule.title))

@@ -1,7 +1,7 @@
 //! Formulas, further geometries and headers, damaged.
 
 use serde_json::json;
-use zvf::validation::Options;
+use zvf::validation::ValidateOptions;
 use zvf_testkit::{damage::Files, golden::Golden};
 
 use super::{
@@ -116,7 +116,7 @@ fn headers_are_groups() {
     group(&mut files, "headers", json!({}));
     group(&mut files, "headers/swc", json!({"creator": "nobody"}));
     let header = |files: &Files| -> Vec<String> {
-        let found = findings(files, &Options::default()).into_iter();
+        let found = findings(files, &ValidateOptions::default()).into_iter();
         found.filter(|line| line.starts_with("ZV-L1-050")).collect()
     };
     assert_eq!(header(&files), [""; 0]);

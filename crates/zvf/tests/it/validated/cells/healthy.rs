@@ -1,6 +1,6 @@
 //! Nothing is found in stores that are as they should be.
 
-use zvf::{CreateOptions, Editor, Store, validate_store, validation::Options};
+use zvf::{CreateOptions, Editor, Store, validate_store, validation::ValidateOptions};
 use zvf_build::{GeometryKind, OutOfBounds, Plan, Profile};
 use zvf_testkit::stores::{self, Cells, CrossLevel, Kind, Policy, Recipe, make, pyramid};
 
@@ -64,7 +64,7 @@ fn levels_are_healthy() {
 }
 
 async fn found_in(store: &Store) -> Vec<String> {
-    let report = validate_store(store.clone(), &Options::default()).await;
+    let report = validate_store(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings.into_iter();
     let own = findings.filter(|finding| finding.rule.code.starts_with("ZV-L3-0"));
     own.map(|finding| format!("{} {}", finding.rule.code, finding.message))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use zvf::{CreateOptions, validation::Options};
+use zvf::{CreateOptions, validation::ValidateOptions};
 use zvf_build::{Attribute, Design, Geometry, GeometryKind, Numbers, Profile, Values};
 use zvf_testkit::{
     damage::{Files, apply},
@@ -198,7 +198,7 @@ impl Made {
 
     /// Every code that is found, each once.
     pub(super) fn codes(&self) -> BTreeSet<String> {
-        let lines = findings(&self.0, &Options::default());
+        let lines = findings(&self.0, &ValidateOptions::default());
         let codes = lines.iter().map(|line| line.split(' ').next().unwrap());
         codes.map(str::to_owned).collect()
     }
@@ -208,7 +208,7 @@ impl Made {
     pub(super) fn breaks(&self, expected: &[&str]) {
         let codes = self.codes();
         let codes: Vec<&str> = codes.iter().map(|code| &code[3..]).collect();
-        let all = findings(&self.0, &Options::default());
+        let all = findings(&self.0, &ValidateOptions::default());
         assert_eq!(codes, expected, "{all:#?}");
     }
 }

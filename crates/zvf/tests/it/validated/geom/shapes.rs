@@ -1,7 +1,7 @@
 //! Geometry that is not what the store says it is.
 
 use serde_json::json;
-use zvf::{OpenOptions, validate_store, validation::Options};
+use zvf::{OpenOptions, validate_store, validation::ValidateOptions};
 use zvf_build::{GeometryKind, Profile};
 
 use super::made::{Made, created, design, made, mesh, paths, recorded, trees, vertices};
@@ -125,10 +125,7 @@ fn what_takes_too_much_memory_is_not_done_and_said() {
     let mut geometry = vertices(&places);
     geometry.links = (0..3000).flat_map(|at| [at, at / 1000 * 1000]).collect();
     let graph = created(geometry, design(GeometryKind::Graphs, Profile::V09));
-    let options = Options {
-        batch_bytes: 1,
-        ..Options::default()
-    };
+    let options = ValidateOptions::default().batch_bytes(1);
     let open = OpenOptions::default().budget(30_000);
     let store = open.from_memory(graph.0).unwrap();
     let report = block_on(validate_store(store, &options)).unwrap();
