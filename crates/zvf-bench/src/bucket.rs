@@ -14,7 +14,7 @@ use zvf::{
         predicate::Predicate,
     },
 };
-use zvf_store::Distance;
+use zvf_store::SimulatedNetwork;
 
 use crate::{
     data::{Data, Kind, SHARES},
@@ -173,20 +173,23 @@ fn queries(data: &Data) -> Result<Vec<Asked>> {
 }
 
 fn cost(address: &str, asked: Asked) -> Result<Cost> {
-    let near = Distance {
+    let near = SimulatedNetwork {
         latency: LATENCY,
         bandwidth: BANDWIDTH,
     };
-    let (seconds, requests, bytes, answer) =
-        run(address, &asked, OpenOptions::default().cache(0).far(near))?;
+    let (seconds, requests, bytes, answer) = run(
+        address,
+        &asked,
+        OpenOptions::default().cache(0).simulate_network(near),
+    )?;
     // With a second for each round trip and nothing else, the clock counts them.
-    let far = Distance {
+    let far = SimulatedNetwork {
         latency: Duration::from_secs(1),
         bandwidth: 0,
     };
     let options = OpenOptions::default()
         .cache(0)
-        .far(far)
+        .simulate_network(far)
         .concurrency(1 << 20);
     let (rounds, ..) = run(address, &asked, options)?;
     Ok(Cost {

@@ -90,7 +90,7 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         (
             Verb::Migrate,
             E::Create {
-                source: CreateError::AlreadyThere,
+                source: CreateError::AlreadyExists,
                 ..
             },
             _,
@@ -189,7 +189,7 @@ pub(crate) fn asked(error: zvf::Error, is_filtered: bool) -> Box<dyn Error> {
 
 fn of_create(error: &CreateError) -> Option<&'static str> {
     match error {
-        CreateError::AlreadyThere => Some("--overwrite replaces it, zvf append adds to it"),
+        CreateError::AlreadyExists => Some("--overwrite replaces it, zvf append adds to it"),
         CreateError::NotEmpty(_) => Some("choose another place, or move that away"),
         CreateError::Leftovers => Some("--overwrite does that"),
         _ => None,

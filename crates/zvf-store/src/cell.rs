@@ -31,7 +31,7 @@ pub use error::CellError;
 
 /// A cell to read.
 #[derive(Clone, Debug)]
-pub struct Cell<'a> {
+pub struct CellRead<'a> {
     /// Its array.
     pub array: &'a CellArray,
     /// Which cell: from 0, one number an axis. In a sharded array this counts
@@ -97,12 +97,12 @@ impl CellReader {
     /// ```
     /// use zvf_store::{CellReader, OpenOptions};
     ///
-    /// let reader = CellReader::new(OpenOptions::default().open("memory:")?).keeping(64 << 20);
+    /// let reader = CellReader::new(OpenOptions::default().open("memory:")?).with_cache(64 << 20);
     /// # let _ = reader;
     /// # Ok::<(), zvf_store::OpenError>(())
     /// ```
     #[must_use]
-    pub fn keeping(self, bytes: u64) -> Self {
+    pub fn with_cache(self, bytes: u64) -> Self {
         Self {
             kept: (bytes > 0).then(|| Arc::new(Kept::new(bytes))),
             ..self
@@ -127,7 +127,7 @@ impl CellReader {
     /// # Errors
     ///
     /// The first [`CellError`].
-    pub async fn read(&self, cells: &[Cell<'_>]) -> Result<Vec<Option<Bytes>>, CellError> {
+    pub async fn read(&self, cells: &[CellRead<'_>]) -> Result<Vec<Option<Bytes>>, CellError> {
         let wanted: Vec<_> = cells
             .iter()
             .map(|cell| (Target::Element(cell.array, cell.index), cell.part.clone()))
@@ -143,7 +143,7 @@ impl CellReader {
     /// # Errors
     ///
     /// As for [`read`](Self::read).
-    pub async fn read_one(&self, cell: Cell<'_>) -> Result<Option<Bytes>, CellError> {
+    pub async fn read_one(&self, cell: CellRead<'_>) -> Result<Option<Bytes>, CellError> {
         let mut cells = self.read(&[cell]).await?;
         Ok(cells.pop().flatten())
     }

@@ -16,7 +16,7 @@ pub struct MergeLimits {
 
 /// Ranges merged by [`coalesce`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged {
+pub struct CoalescedRanges {
     /// What to fetch, ascending by start.
     pub fetches: Vec<Range<u64>>,
     /// For each range given, the number of the fetch that holds all of it.
@@ -37,7 +37,7 @@ pub struct Merged {
 /// assert_eq!(merged.fetches, [0..20, 40..50]);
 /// assert_eq!(merged.fetch_of, [1, 0, 0]);
 /// ```
-pub fn coalesce(ranges: &[Range<u64>], limits: MergeLimits) -> Merged {
+pub fn coalesce(ranges: &[Range<u64>], limits: MergeLimits) -> CoalescedRanges {
     let mut order: Vec<(usize, &Range<u64>)> = ranges.iter().enumerate().collect();
     order.sort_by_key(|(_, range)| (range.start, range.end));
     let mut fetches: Vec<Range<u64>> = Vec::new();
@@ -51,7 +51,7 @@ pub fn coalesce(ranges: &[Range<u64>], limits: MergeLimits) -> Merged {
             *fetch = fetches.len().saturating_sub(1);
         }
     }
-    Merged { fetches, fetch_of }
+    CoalescedRanges { fetches, fetch_of }
 }
 
 /// Whether `range`, which starts no earlier than `last`, joins it.

@@ -86,7 +86,7 @@ impl ChunkCodecs {
     /// let node = Node::parse(&Key::parse("a/zarr.json")?, json)?;
     /// let codecs = ChunkCodecs::new(&node.as_array().ok_or("a group")?.codecs)?;
     /// let chunk = bytes::Bytes::from_static(b"123456789\x83\x92\x06\xe3");
-    /// assert_eq!(codecs.undo(chunk, DecodedSize::Exactly(9))?, "123456789");
+    /// assert_eq!(codecs.decode(chunk, DecodedSize::Exactly(9))?, "123456789");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -149,7 +149,7 @@ impl ChunkCodecs {
     /// # Errors
     ///
     /// [`DecodeError`] for a damaged chunk and one of another size.
-    pub fn undo(&self, chunk: Bytes, size: DecodedSize) -> Result<Bytes, DecodeError> {
+    pub fn decode(&self, chunk: Bytes, size: DecodedSize) -> Result<Bytes, DecodeError> {
         let mut bytes = chunk;
         for (at, compression) in self.compressions.iter().enumerate().rev() {
             let inner = self.compressions.iter().take(at);
@@ -160,7 +160,7 @@ impl ChunkCodecs {
         Ok(bytes)
     }
 
-    /// The chunk that [`undo`](Self::undo) makes `payload` of: compressions and
+    /// The chunk that [`decode`](Self::decode) makes `payload` of: compressions and
     /// checksums in their order, as the configuration says. Of the form it is
     /// only told, see [`CellArray::encode`](crate::CellArray::encode).
     ///

@@ -8,14 +8,14 @@ use core::time::Duration;
 /// passes, and the clock tells how long it would have been.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct Distance {
+pub struct SimulatedNetwork {
     /// Until the first byte of an answer.
     pub latency: Duration,
     /// Bytes a second of each answer; 0 when they take no time.
     pub bandwidth: u64,
 }
 
-impl Distance {
+impl SimulatedNetwork {
     /// Waits as long as an answer of so many bytes takes.
     pub(crate) async fn wait(self, bytes: u64) {
         let nanos = bytes.saturating_mul(1_000_000_000);

@@ -24,7 +24,7 @@ impl CellArray {
     /// #   "chunk_key_encoding": {"name": "default"}}"#;
     /// # let node = Node::parse(&Key::parse("a/zarr.json")?, json)?;
     /// let array = CellArray::new(Key::parse("a")?, node.as_array().ok_or("a group")?.clone())?;
-    /// let (key, number) = array.object_of(&[4, 2])?;
+    /// let (key, number) = array.locate(&[4, 2])?;
     /// assert_eq!((key.as_str(), number), ("a/c/4/2", None));
     /// assert_eq!(array.encode(b"abc")?, "abc");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -33,12 +33,12 @@ impl CellArray {
     /// # Errors
     ///
     /// [`IndexError`] when the array has no such cell.
-    pub fn object_of(&self, index: &[u64]) -> Result<(Key, Option<u64>), IndexError> {
+    pub fn locate(&self, index: &[u64]) -> Result<(Key, Option<u64>), IndexError> {
         self.description().place(index)
     }
 
     /// How many cells a shard has; `None` when the array is not sharded.
-    pub fn cells_of_shard(&self) -> Option<u64> {
+    pub fn cells_per_shard(&self) -> Option<u64> {
         let sharding = self.description().sharding.as_ref();
         sharding.map(crate::shard::Sharding::count)
     }
@@ -69,7 +69,7 @@ impl CellArray {
                 let extents = self.metadata().decoded_shape().iter();
                 let expected = extents.copied().fold(1, u64::saturating_mul);
                 if u64::from(found) != expected {
-                    return Err(EncodeError::Items { expected, found });
+                    return Err(EncodeError::ItemCount { expected, found });
                 }
                 Cow::Borrowed(payload)
             }

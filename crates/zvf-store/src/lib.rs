@@ -45,15 +45,15 @@
 //!
 //! # Writing
 //!
-//! [`Store::create`] opens a store to write to it. [`Store::put_each`],
-//! [`Store::put_new`] and [`Store::delete_each`] change single objects, each of
+//! [`Store::create`] opens a store to write to it. [`Store::put_many`],
+//! [`Store::put_if_absent`] and [`Store::delete_many`] change single objects, each of
 //! which is there whole or not at all.
 //!
 //! A [`Transaction`], from [`Store::begin`], changes many objects at once or
 //! none, whoever dies in between, and one that began at a state that others
 //! changed since is told. [`Creation`], from [`Store::begin_create`], makes a
 //! store or none. Whoever reads a store that others write to hands the bytes of
-//! its root to [`Store::follow`], and reads what that returns. How all this
+//! its root to [`Store::committed_view`], and reads what that returns. How all this
 //! works, and what a bucket cannot promise, is in `docs/adr/0007`.
 //!
 //! # Kinds of store
@@ -112,19 +112,19 @@ mod write_files;
 
 pub use activity::Activity;
 pub use array::{CellArray, CellArrayError};
-pub use cell::{Cell, CellError, CellReader};
-pub use coalesce::{MergeLimits, Merged, coalesce};
+pub use cell::{CellError, CellRead, CellReader};
+pub use coalesce::{CoalescedRanges, MergeLimits, coalesce};
 pub use codec::{ChunkCodecs, ChunkForm, CodecsError, DecodeError, DecodedSize, EncodeError};
 #[doc(hidden)]
-pub use distance::Distance;
+pub use distance::SimulatedNetwork;
 pub use list::{ListError, ListedFile, Listing};
-pub use off_thread::{beside, computed};
+pub use off_thread::{spawn_blocking, spawn_cpu};
 pub use open::{OpenError, OpenOptions};
 pub use range::{ByteRange, Read};
 pub use read::ReadError;
 pub use shard::ShardEntryError;
 pub use store::Store;
 pub use transaction::{
-    CommitError, Committed, CreateError, Creation, RecordFault, Transaction, TransactionError,
+    CommitError, CommitReport, CreateError, Creation, RecordError, Transaction, TransactionError,
 };
 pub use write::WriteError;

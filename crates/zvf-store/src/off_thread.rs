@@ -107,14 +107,16 @@ async fn on_a_core<T: Send + 'static>(
 /// Runs `work`, which keeps a core busy, when one is free. `None` when it panicked.
 ///
 /// Threads keep what encoders need, so it is not for threads of which there are many.
-pub async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub async fn spawn_cpu<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     on_a_core(work).await.ok()
 }
 
 /// Runs `work` beside what waits for the store: on a thread of its own where there
 /// is a runtime, here otherwise. `None` when the runtime is shutting down or the
 /// work panicked.
-pub async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub async fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     off_thread(true, work).await.ok()
 }
 

@@ -14,7 +14,7 @@ use zvf_model::key::Key;
 use crate::{
     address::{Address, Scheme},
     coalesce::MergeLimits,
-    distance::Distance,
+    distance::SimulatedNetwork,
     store::{Backend, Store, Tuning},
     write::{Called, Hook},
 };
@@ -102,7 +102,7 @@ pub struct OpenOptions {
     pub(crate) options: Vec<(String, String)>,
     pub(crate) durable: bool,
     pub(crate) hook: Hook,
-    pub(crate) distance: Option<Distance>,
+    pub(crate) distance: Option<SimulatedNetwork>,
     pub(crate) node_copy: bool,
     pub(crate) cache: u64,
 }
@@ -131,6 +131,12 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
+    /// Returns the default options.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Sends no credentials: for public buckets.
     #[must_use]
     pub fn anonymous(mut self, anonymous: bool) -> Self {
@@ -155,7 +161,7 @@ impl OpenOptions {
 
     /// When ranges are merged, instead of what suits the kind of store.
     #[must_use]
-    pub fn merge(mut self, limits: MergeLimits) -> Self {
+    pub fn merge_limits(mut self, limits: MergeLimits) -> Self {
         self.merge = Some(limits);
         self
     }
@@ -173,9 +179,9 @@ impl OpenOptions {
         self.cache
     }
 
-    /// Keeps a log of requests for [`Store::take_log`].
+    /// Keeps a log of requests for [`Store::take_request_log`].
     #[must_use]
-    pub fn record(mut self, recording: bool) -> Self {
+    pub fn record_requests(mut self, recording: bool) -> Self {
         self.recording = recording;
         self
     }
@@ -241,7 +247,7 @@ impl OpenOptions {
     /// Operations are `put`, `put-new`, `put-over`, `rename` and `delete`.
     #[doc(hidden)]
     #[must_use]
-    pub fn before_each_write(mut self, hook: Arc<Called>) -> Self {
+    pub fn write_hook(mut self, hook: Arc<Called>) -> Self {
         self.hook = Hook::new(hook);
         self
     }
@@ -250,7 +256,7 @@ impl OpenOptions {
     /// away.
     #[doc(hidden)]
     #[must_use]
-    pub fn far(mut self, distance: Distance) -> Self {
+    pub fn simulate_network(mut self, distance: SimulatedNetwork) -> Self {
         self.distance = Some(distance);
         self
     }

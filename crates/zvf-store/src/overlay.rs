@@ -46,7 +46,7 @@ impl Store {
     ///
     /// [`TransactionError`], when the journal cannot be read. A root that is no
     /// JSON is left to whoever reads it.
-    pub async fn follow(&self, root: &[u8]) -> Result<Self, TransactionError> {
+    pub async fn committed_view(&self, root: &[u8]) -> Result<Self, TransactionError> {
         let Some(state) = State::if_json(root)? else {
             return Ok(self.bare());
         };

@@ -47,14 +47,14 @@ impl ObjectPlan {
             _ => None,
         });
         let suffix = suffix.max();
-        let beside = |range: &Range<u64>| from.is_none_or(|from| range.start < from);
+        let outside = |range: &Range<u64>| from.is_none_or(|from| range.start < from);
         let bounded: Vec<Range<u64>> = reads
             .clone()
             .filter_map(|read| match read {
                 ByteRange::Bounded(range) if range.start < range.end => Some(range.clone()),
                 _ => None,
             })
-            .filter(beside)
+            .filter(outside)
             .collect();
         let merged = coalesce(&bounded, limits);
         let mut fetch_of = merged.fetch_of.into_iter();
@@ -64,7 +64,7 @@ impl ObjectPlan {
         plan.request_of = reads
             .map(|read| match read {
                 read if read.is_empty() => None,
-                ByteRange::Bounded(range) if beside(range) => fetch_of.next(),
+                ByteRange::Bounded(range) if outside(range) => fetch_of.next(),
                 ByteRange::Bounded(_) | ByteRange::From(_) => from,
                 ByteRange::Suffix(_) => suffix,
                 ByteRange::Full => None,

@@ -55,7 +55,7 @@ impl Fetch for CellReader {
         for key in keys {
             let file = key.metadata();
             let file = file.map_err(|source| error(key, FetchProblem::Damaged, source))?;
-            known.push(match self.store().known_node(key) {
+            known.push(match self.store().copied_node(key) {
                 Some(Known::Node(json)) => Some(Some(node(&file, json)?)),
                 Some(_) => Some(None),
                 None => {
@@ -86,7 +86,7 @@ impl Fetch for CellReader {
     }
 
     async fn children(&self, key: &Key) -> Result<Vec<String>, FetchError> {
-        if let Some(known) = self.store().known_children(key) {
+        if let Some(known) = self.store().copied_children(key) {
             return Ok(known);
         }
         let listing = self.store().list(key, MOST_CHILDREN).await;

@@ -118,7 +118,7 @@ impl Sharding {
                 return Err(EncodeError::NoSuchCell { number, cells });
             };
             if *at != ABSENT.to_le_bytes() {
-                return Err(EncodeError::CellTwice(*number));
+                return Err(EncodeError::DuplicateCell(*number));
             }
             *at = offset.to_le_bytes();
             *len = length.to_le_bytes();

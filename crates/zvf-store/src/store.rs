@@ -16,7 +16,7 @@ use crate::{
     activity::{Activity, Recorder},
     address::{Address, Scheme},
     coalesce::MergeLimits,
-    distance::Distance,
+    distance::SimulatedNetwork,
     open::OpenOptions,
     overlay::Overlay,
     range::{ByteRange, Read},
@@ -53,7 +53,7 @@ struct Inner {
     recorder: Recorder,
     lacks: Lacks,
     hook: Hook,
-    distance: Option<Distance>,
+    distance: Option<SimulatedNetwork>,
 }
 
 /// What the bytes come from.
@@ -195,7 +195,7 @@ impl Store {
 
     /// The same store, of which every node is read: for who changes it.
     #[must_use]
-    pub fn reading_nodes(&self) -> Self {
+    pub fn without_node_copy(&self) -> Self {
         Self {
             copy: None,
             uses_copy: false,
@@ -205,7 +205,7 @@ impl Store {
 
     /// The same store, with nodes that plans take from `copy` instead of reading them.
     #[must_use]
-    pub fn knowing(&self, copy: NodeCopy) -> Self {
+    pub fn with_node_copy(&self, copy: NodeCopy) -> Self {
         Self {
             copy: Some(Arc::new(copy)),
             ..self.clone()
@@ -213,7 +213,7 @@ impl Store {
     }
 
     /// What is known of a node without reading it; `None` when it has to be read.
-    pub fn known_node(&self, key: &Key) -> Option<Known> {
+    pub fn copied_node(&self, key: &Key) -> Option<Known> {
         let copy = self.copy.as_ref().filter(|_| !key.is_root())?;
         match copy.get(key) {
             Known::Apart => None,
@@ -223,7 +223,7 @@ impl Store {
 
     /// Names of the children of a node that are nodes or have some in them, where
     /// that is known; `None` when they have to be listed.
-    pub fn known_children(&self, key: &Key) -> Option<Vec<String>> {
+    pub fn copied_children(&self, key: &Key) -> Option<Vec<String>> {
         let copy = self.copy.as_ref()?;
         (!copy.may_be_array(key)).then(|| copy.children(key))
     }
@@ -246,8 +246,8 @@ impl Store {
     }
 
     /// The requests since the last call, in the order they were made, as keys
-    /// and ranges. Empty unless [`OpenOptions::record`] switched it on.
-    pub fn take_log(&self) -> Vec<Read> {
+    /// and ranges. Empty unless [`OpenOptions::record_requests`] switched it on.
+    pub fn take_request_log(&self) -> Vec<Read> {
         self.inner.recorder.take_log()
     }
 

@@ -30,7 +30,7 @@ use head::Head;
 use record::Put;
 
 pub use creation::Creation;
-pub use error::{CommitError, CreateError, RecordFault, TransactionError};
+pub use error::{CommitError, CreateError, RecordError, TransactionError};
 
 pub(crate) use head::{Id, State};
 pub(crate) use record::{Journal, journal_of};
@@ -70,7 +70,7 @@ pub(crate) use record::{Journal, journal_of};
 ///
 /// Of two transactions that began at the same state, the second to commit is
 /// told [`CommitError::Conflict`] when both [touched](Self::touch) the same
-/// name, and [`CommitError::Moved`] otherwise. After the latter it may
+/// name, and [`CommitError::Outdated`] otherwise. After the latter it may
 /// [`rebase`](Self::rebase), put again the objects that both changed, and commit
 /// once more.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ pub struct Transaction {
 /// What came of a [`Transaction`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Committed {
+pub struct CommitReport {
     /// Its number: one more than that before it.
     pub transaction: u64,
 }
@@ -151,7 +151,7 @@ impl Transaction {
     /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's
     /// `zarr.json`, which [`commit`](Self::commit) is given, and below `.zvf`.
     pub async fn put(&mut self, key: Key, bytes: Bytes) -> Result<(), TransactionError> {
-        self.put_each(vec![(key, bytes)]).await
+        self.put_many(vec![(key, bytes)]).await
     }
 
     /// Puts objects with the commit, sent side by side.
@@ -159,7 +159,7 @@ impl Transaction {
     /// # Errors
     ///
     /// As for [`put`](Self::put); none of them counts as put then.
-    pub async fn put_each(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+    pub async fn put_many(&mut self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
         self.check_open()?;
         let mut puts = Vec::with_capacity(objects.len());
         let mut staged = Vec::with_capacity(objects.len());
@@ -184,7 +184,7 @@ impl Transaction {
             let before = self.puts.insert(put.key.clone(), put);
             replaced.extend(before.map(|put| put.staged));
         }
-        self.store.delete_each(replaced).await?;
+        self.store.delete_many(replaced).await?;
         Ok(())
     }
 
@@ -220,13 +220,13 @@ impl Transaction {
 
     /// Says that this puts all nodes there will be: with the commit the root gets a
     /// [copy](zvf_model::node_copy) of them, whether or not it had one.
-    pub fn copy_nodes_anew(&mut self) {
+    pub fn rebuild_node_copy(&mut self) {
         self.copies_anew = true;
     }
 
     /// The same, with these nodes besides those that this puts: the files of all that
     /// are there.
-    pub fn copy_nodes_of(&mut self, files: impl IntoIterator<Item = (Key, Bytes)>) {
+    pub fn rebuild_node_copy_with(&mut self, files: impl IntoIterator<Item = (Key, Bytes)>) {
         self.copies_anew = true;
         let changed = core::mem::take(&mut self.nodes);
         for (file, bytes) in files {
@@ -257,14 +257,17 @@ impl Transaction {
     /// # Errors
     ///
     /// [`CommitError`].
-    pub async fn commit(&mut self, root: &[u8]) -> Result<Committed, CommitError> {
+    pub async fn commit(&mut self, root: &[u8]) -> Result<CommitReport, CommitError> {
         self.check_whole()?;
         if !self.stale.is_empty() {
             let keys = self.stale.iter().cloned().collect();
             return Err(CommitError::Stale { keys });
         }
         let next = State {
-            transaction: self.base().checked_add(1).ok_or(TransactionError::Over)?,
+            transaction: self
+                .base()
+                .checked_add(1)
+                .ok_or(TransactionError::Finished)?,
             id: Some(self.id.clone()),
             pending: true,
         };
@@ -281,7 +284,7 @@ impl Transaction {
         &mut self,
         next: State,
         root: Bytes,
-    ) -> Result<Committed, CommitError> {
+    ) -> Result<CommitReport, CommitError> {
         let journal = self.journal(&next);
         self.write_journal(&journal).await?;
         let lock = self.store.lock().await?;
@@ -302,7 +305,7 @@ impl Transaction {
         &mut self,
         next: State,
         root: Bytes,
-    ) -> Result<Committed, CommitError> {
+    ) -> Result<CommitReport, CommitError> {
         self.check_staged().await?;
         self.see_what_was().await?;
         let journal = self.journal(&next);
@@ -334,7 +337,7 @@ impl Transaction {
         &mut self,
         next: &State,
         source: WriteError,
-    ) -> Result<Committed, CommitError> {
+    ) -> Result<CommitReport, CommitError> {
         let transaction = next.transaction;
         if let Ok(head) = self.store.settled_head().await
             && head.document != self.base.document
@@ -356,11 +359,11 @@ impl Transaction {
         &mut self,
         next: &State,
         done: Result<(), TransactionError>,
-    ) -> Result<Committed, CommitError> {
+    ) -> Result<CommitReport, CommitError> {
         self.over = true;
         let transaction = next.transaction;
         match done {
-            Ok(()) => Ok(Committed { transaction }),
+            Ok(()) => Ok(CommitReport { transaction }),
             Err(source) => Err(CommitError::Unfinished {
                 transaction,
                 source,
@@ -369,7 +372,7 @@ impl Transaction {
     }
 
     /// Builds on the present state of the store from now on, after
-    /// [`CommitError::Moved`].
+    /// [`CommitError::Outdated`].
     ///
     /// What this transaction put or deleted and others changed meanwhile has to
     /// be put or deleted again, made from what is there now:
@@ -405,12 +408,12 @@ impl Transaction {
             None => self.store.own_keys(&self.id.folder()?).await?,
         };
         staged.sort_unstable();
-        Ok(self.store.delete_each(staged).await?)
+        Ok(self.store.delete_many(staged).await?)
     }
 
     fn check_open(&self) -> Result<(), TransactionError> {
         match self.over {
-            true => Err(TransactionError::Over),
+            true => Err(TransactionError::Finished),
             false => Ok(()),
         }
     }
@@ -428,7 +431,7 @@ impl Transaction {
     async fn write_journal(&self, journal: &Journal) -> Result<(), TransactionError> {
         let key = journal_of(&self.id)?;
         let objects = vec![(key, journal.encode())];
-        Ok(self.store.put_each(objects).await?)
+        Ok(self.store.put_many(objects).await?)
     }
 
     /// That nobody swept away what is about to be committed.
@@ -448,7 +451,7 @@ impl Transaction {
             let name = put.staged.name().unwrap_or_default();
             if found.get(name) != Some(&put.bytes) {
                 let key = put.key.clone();
-                return Err(TransactionError::Lost { key });
+                return Err(TransactionError::StagedObjectMissing { key });
             }
         }
         Ok(())

@@ -129,7 +129,7 @@ impl Store {
     /// # Errors
     ///
     /// The first [`WriteError`].
-    pub async fn put_each(&self, objects: Vec<(Key, Bytes)>) -> Result<(), WriteError> {
+    pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), WriteError> {
         self.put_all(objects, Appear::Whole).await
     }
 
@@ -156,7 +156,7 @@ impl Store {
     /// # Errors
     ///
     /// [`WriteError`].
-    pub async fn put_new(&self, key: Key, bytes: Bytes) -> Result<bool, WriteError> {
+    pub async fn put_if_absent(&self, key: Key, bytes: Bytes) -> Result<bool, WriteError> {
         let put = self.put_if(&key, bytes, &Condition::Absent).await?;
         Ok(put.is_some())
     }
@@ -166,7 +166,7 @@ impl Store {
     /// # Errors
     ///
     /// The first [`WriteError`].
-    pub async fn delete_each(&self, keys: Vec<Key>) -> Result<(), WriteError> {
+    pub async fn delete_many(&self, keys: Vec<Key>) -> Result<(), WriteError> {
         let deletes = keys
             .into_iter()
             .map(|key| async move { self.delete(&key).await });

@@ -214,12 +214,12 @@ fn is_plain(key: &Key) -> bool {
 /// Writes a file beside its place, under a name that no object has, and moves it there.
 fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut number = 1u64;
-    let beside = loop {
+    let temporary = loop {
         let mut name = path.as_os_str().to_owned();
         name.push(format!("#{number}"));
-        let beside = PathBuf::from(name);
-        match write_to(&beside, bytes, |path| fs::File::create_new(path)) {
-            Ok(()) => break beside,
+        let temporary = PathBuf::from(name);
+        match write_to(&temporary, bytes, |path| fs::File::create_new(path)) {
+            Ok(()) => break temporary,
             // Of somebody else, who is at it or died.
             Err(source) if source.kind() == io::ErrorKind::AlreadyExists => {
                 number = number.saturating_add(1);
@@ -227,9 +227,9 @@ fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
             Err(source) => return Err(source),
         }
     };
-    let moved = fs::rename(&beside, path);
+    let moved = fs::rename(&temporary, path);
     if moved.is_err() {
-        drop(fs::remove_file(&beside));
+        drop(fs::remove_file(&temporary));
     }
     moved
 }

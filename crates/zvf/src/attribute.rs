@@ -203,7 +203,7 @@ fn write<'a>(
     values: Arc<Values>,
 ) -> BoxFuture<'a, Result<AttributeWritten, Error>> {
     Box::pin(async move {
-        let store = open.open(address)?.reading_nodes();
+        let store = open.open(address)?.without_node_copy();
         let dataset = Dataset::from_store(address, store.clone()).await?;
         let profile = dataset.layout().profile();
         let declared = dataset.root().version.and_then(Generation::of_version);
@@ -359,7 +359,7 @@ async fn stage(
     let mut objects: BTreeMap<Key, Vec<ChunkCoord>> = BTreeMap::new();
     for chunk in chunks {
         let index = element(&array, chunk.coords())?;
-        let found = array.object_of(&index).map_err(|source| Error::Index {
+        let found = array.locate(&index).map_err(|source| Error::Index {
             node: place.key.clone(),
             source,
         })?;
@@ -412,9 +412,9 @@ async fn stage(
         staged.extend(encoded.await?);
         written.bytes += staged.iter().map(|(_, own)| own.len() as u64).sum::<u64>();
         put.extend(staged.iter().map(|(key, _)| key.clone()));
-        transaction.put_each(std::mem::take(&mut staged)).await?;
+        transaction.put_many(std::mem::take(&mut staged)).await?;
     }
-    transaction.put_each(staged).await?;
+    transaction.put_many(staged).await?;
     place.sweep(transaction, &put).await?;
     Ok((root(transaction, part.chunks())?, written))
 }

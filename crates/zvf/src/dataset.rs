@@ -98,9 +98,9 @@ impl Dataset {
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
     /// # zvf::create(address, points, design, &Default::default()).await?;
-    /// let options = OpenOptions::default().budget(64 << 20).record(true);
+    /// let options = OpenOptions::default().budget(64 << 20).record_requests(true);
     /// let points = Dataset::open_with(address, &options).await?;
-    /// for read in points.store().take_log() {
+    /// for read in points.store().take_request_log() {
     ///     println!("{read:?}");
     /// }
     /// # Ok(()) }
@@ -111,7 +111,7 @@ impl Dataset {
     /// As for [`open`](Self::open).
     pub async fn open_with(address: &str, options: &OpenOptions) -> Result<Self, Error> {
         let mut dataset = Self::from_store(address, options.open(address)?).await?;
-        dataset.cells = dataset.cells.keeping(options.cache_bytes());
+        dataset.cells = dataset.cells.with_cache(options.cache_bytes());
         Ok(dataset)
     }
 
@@ -251,7 +251,7 @@ impl Dataset {
     /// The same with nothing taken on trust: levels listed, and the generation
     /// settled by all nodes that tell.
     pub(crate) async fn surveyed(&self) -> Result<Self, Error> {
-        let mut surveyed = self.reading_nodes();
+        let mut surveyed = self.without_node_copy();
         if !self.is_surveyed {
             let guess = self.ids.first().copied().unwrap_or(LevelId::FULL);
             let store = surveyed.store().clone();
@@ -265,10 +265,10 @@ impl Dataset {
     }
 
     /// The same without the copy of nodes.
-    fn reading_nodes(&self) -> Self {
+    fn without_node_copy(&self) -> Self {
         let mut plain = self.clone();
         if plain.copy.take().is_some() {
-            plain.cells = CellReader::new(self.store().reading_nodes());
+            plain.cells = CellReader::new(self.store().without_node_copy());
             plain.levels = Arc::default();
         }
         plain

@@ -34,9 +34,9 @@ impl Doubt {
     /// Of a store as it was opened; `None` when nodes are read.
     pub(crate) fn of(store: &Store, first: Option<LevelId>) -> Result<Option<Self>, Error> {
         if store
-            .known_node(&nodes::child(&Key::root(), "0")?)
+            .copied_node(&nodes::child(&Key::root(), "0")?)
             .is_none()
-            && store.known_children(&Key::root()).is_none()
+            && store.copied_children(&Key::root()).is_none()
         {
             return Ok(None);
         }
@@ -48,7 +48,7 @@ impl Doubt {
         let mut expected = Vec::new();
         for key in keys {
             let file = nodes::metadata(&key)?;
-            match store.known_node(&key) {
+            match store.copied_node(&key) {
                 Some(Known::Node(json)) => expected.push((file, Some(json))),
                 Some(_) => expected.push((file, None)),
                 // It is read anyway.
@@ -59,7 +59,7 @@ impl Doubt {
             state: OPEN.into(),
             expected,
             settling: Mutex::new(()),
-            cells: CellReader::new(store.reading_nodes()),
+            cells: CellReader::new(store.without_node_copy()),
             levels: Levels::default(),
         }))
     }

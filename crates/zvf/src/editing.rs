@@ -13,7 +13,9 @@ use zvf_build::{
     edit::{Change, Edits, Image},
 };
 use zvf_model::{generation::Generation, key::Key, zarr::Node};
-use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError};
+use zvf_store::{
+    CellRead, CellReader, CommitError, OpenOptions, Store, Transaction, TransactionError,
+};
 
 use crate::{
     dataset::Dataset,
@@ -117,7 +119,7 @@ impl Editor {
     /// As for [`open`](Self::open).
     pub fn of(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
         Box::pin(async move {
-            let (address, store) = (store.to_string(), store.reading_nodes());
+            let (address, store) = (store.to_string(), store.without_node_copy());
             let begun = store.begin().await;
             let begun = begun.map_err(|error| match error {
                 TransactionError::NoStore => Error::NoStore {
@@ -291,7 +293,7 @@ impl Editor {
                     Err(error) => error,
                 };
                 let counts = match &error {
-                    Error::Commit(CommitError::Moved { .. }) => false,
+                    Error::Commit(CommitError::Outdated { .. }) => false,
                     Error::Commit(CommitError::Conflict { .. }) => true,
                     // It may be committed, and is not to be made twice.
                     Error::Commit(_) => return Err(error),
@@ -338,7 +340,7 @@ impl Editor {
             Err(error) => {
                 if matches!(
                     error,
-                    CommitError::Moved { .. } | CommitError::Conflict { .. }
+                    CommitError::Outdated { .. } | CommitError::Conflict { .. }
                 ) {
                     let _ = transaction.abort().await;
                 }
@@ -381,7 +383,7 @@ impl Editor {
         };
         let (objects, gone) = self.objects(&reader, &before, &edits).await?;
         changed.bytes = objects.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        transaction.put_each(objects).await?;
+        transaction.put_many(objects).await?;
         for key in gone {
             transaction.delete(key).await?;
         }
@@ -420,7 +422,7 @@ impl Editor {
         for ((path, chunk), payload) in &edits.cells {
             let array = arrays.get(path)?;
             let index = element(&array, chunk)?;
-            let place = array.object_of(&index).map_err(|source| Error::Index {
+            let place = array.locate(&index).map_err(|source| Error::Index {
                 node: array.node().clone(),
                 source,
             })?;
@@ -447,12 +449,12 @@ impl Editor {
             let mut all: Vec<(Vec<u64>, Vec<u8>)> = Vec::new();
             for chunk in present {
                 let index = element(&array, &chunk)?;
-                let same = array.object_of(&index).is_ok_and(|(other, _)| other == key);
+                let same = array.locate(&index).is_ok_and(|(other, _)| other == key);
                 let changed = cells.iter().any(|(_, at, _)| *at == index);
                 if !same || changed {
                     continue;
                 }
-                let cell = Cell {
+                let cell = CellRead {
                     array: &array,
                     index: &index,
                     part: None,

@@ -15,7 +15,7 @@ use zvf_model::{
     level::LevelMetadata,
     zarr::{Array, Node},
 };
-use zvf_store::{Cell, ChunkForm as CellForm, Read};
+use zvf_store::{CellRead, ChunkForm as CellForm, Read};
 
 use crate::{dataset::Dataset, error::Error, info::LevelInfo, nodes, objects};
 
@@ -262,12 +262,12 @@ impl<'a> Counter<'a> {
         let mut chunks = Vec::with_capacity(presence.chunks().len());
         let present: Vec<_> = presence.cells().collect();
         for batch in present.chunks(BATCH) {
-            let wanted = batch.iter().map(|present| Cell {
+            let wanted = batch.iter().map(|present| CellRead {
                 array: &cells,
                 index: &present.cell,
                 part: None,
             });
-            let wanted: Vec<Cell<'_>> = wanted.collect();
+            let wanted: Vec<CellRead<'_>> = wanted.collect();
             let payloads = self.dataset.cells().read(&wanted).await?;
             for (present, payload) in batch.iter().zip(payloads) {
                 let payload = payload.ok_or_else(|| missing(present.chunk))?;
@@ -332,7 +332,7 @@ impl<'a> Counter<'a> {
             }
             let index = vec![0; array.rank()];
             let cells = nodes::cell_array(&key, array)?;
-            let cell = Cell {
+            let cell = CellRead {
                 array: &cells,
                 index: &index,
                 part: None,

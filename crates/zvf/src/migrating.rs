@@ -159,9 +159,9 @@ pub fn migrate_in<'a>(
         };
         let begun = match (store.begin_create().await, options.existing) {
             (Err(CreateError::Leftovers), Existing::Replace) => {
-                store.begin_create_over_leftovers().await
+                store.begin_create_replacing_leftovers().await
             }
-            (Err(CreateError::AlreadyThere), Existing::Replace) => {
+            (Err(CreateError::AlreadyExists), Existing::Replace) => {
                 let (sink, before) = begin_replace(store, copies).await?;
                 let migration = Migration::new(&source, &form, &sink, options);
                 let root = migration.run(name).await?;
@@ -173,7 +173,7 @@ pub fn migrate_in<'a>(
         };
         let mut creation = begun.map_err(failed)?;
         if copies {
-            creation.copy_nodes();
+            creation.write_node_copy();
         }
         let sink = Sink::Creation(&creation);
         let migration = Migration::new(&source, &form, &sink, options);

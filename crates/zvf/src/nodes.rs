@@ -21,7 +21,7 @@ pub(crate) async fn read(store: &Store, keys: &[Key]) -> Result<Vec<Option<Node>
     let mut reads = Vec::new();
     for key in keys {
         let file = metadata(key)?;
-        known.push(match store.known_node(key) {
+        known.push(match store.copied_node(key) {
             Some(Known::Node(json)) => Some(Some(Node::from_json(&file, json)?)),
             Some(_) => Some(None),
             None => {

@@ -9,7 +9,7 @@ use zvf_model::{
     level::LevelId,
     zarr::Node,
 };
-use zvf_store::{Cell, CellArray};
+use zvf_store::{CellArray, CellRead};
 
 use crate::{dataset::Dataset, error::Error, nodes};
 
@@ -139,12 +139,12 @@ async fn batch(
 ) -> Result<Vec<Option<Bytes>>, Error> {
     let end = start.saturating_add(BATCH).min(cells(array));
     let indexes: Vec<[u64; 1]> = (start..end).map(|cell| [cell]).collect();
-    let wanted = indexes.iter().map(|index| Cell {
+    let wanted = indexes.iter().map(|index| CellRead {
         array,
         index,
         part: None,
     });
-    let wanted: Vec<Cell<'_>> = wanted.collect();
+    let wanted: Vec<CellRead<'_>> = wanted.collect();
     Ok(dataset.cells().read(&wanted).await?)
 }
 

@@ -44,11 +44,11 @@ pub(crate) async fn open(store: &Store, address: &str) -> Result<(Store, Opened)
         });
     };
     let node = Node::parse(&metadata, &bytes)?;
-    let mut store = store.follow(&bytes).await?;
+    let mut store = store.committed_view(&bytes).await?;
     if store.uses_node_copy()
         && let Some(copy) = NodeCopy::current(&metadata, node.attributes())?
     {
-        store = store.knowing(copy);
+        store = store.with_node_copy(copy);
     }
     let opened = below(&store, address, &node).await?;
     Ok((store, opened))

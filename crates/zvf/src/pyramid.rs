@@ -245,7 +245,7 @@ fn make<'a>(
     first: u32,
 ) -> LocalBoxFuture<'a, Result<Pyramid, Error>> {
     Box::pin(async move {
-        let store = &store.reading_nodes();
+        let store = &store.without_node_copy();
         if let Some(made) = once(store, address, options).await? {
             return Ok(made);
         }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::Output;
 use zvf_model::{key::Key, node_copy::MEMBER, zarr::Node};
-use zvf_store::{Cell, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
+use zvf_store::{CellRead, CellReader, CommitError, OpenOptions, Read, Store, Transaction};
 use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consistency as rules};
 
 use crate::{
@@ -93,7 +93,7 @@ pub fn repair_store(
             let found = loop {
                 match round(&store, &looked).await {
                     Err(Error::Commit(
-                        CommitError::Moved { .. } | CommitError::Conflict { .. },
+                        CommitError::Outdated { .. } | CommitError::Conflict { .. },
                     )) if retries > 0 => {
                         retries -= 1;
                     }
@@ -202,7 +202,7 @@ async fn stage(
     for (key, _) in &objects {
         transaction.touch(key.as_str());
     }
-    transaction.put_each(objects).await?;
+    transaction.put_many(objects).await?;
     Ok(objects::text(&root))
 }
 
@@ -215,7 +215,7 @@ async fn copy_nodes(store: &Store, transaction: &mut Transaction) -> Result<(), 
     let reads: Vec<Read> = keys.iter().cloned().map(Read::full).collect();
     let there = store.read(&reads).await?;
     let there = keys.into_iter().zip(there);
-    transaction.copy_nodes_of(there.filter_map(|(key, bytes)| Some((key, bytes?))));
+    transaction.rebuild_node_copy_with(there.filter_map(|(key, bytes)| Some((key, bytes?))));
     Ok(())
 }
 
@@ -313,7 +313,7 @@ async fn rewritten(
                 if cells.contains_key(element.as_slice()) {
                     continue;
                 }
-                let cell = Cell {
+                let cell = CellRead {
                     array: &source,
                     index: &element,
                     part: None,

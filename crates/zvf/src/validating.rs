@@ -55,7 +55,7 @@ pub fn validate_store(
     Box::pin(async move {
         let root = nodes::metadata(&zvf_model::key::Key::root())?;
         let store = match store.read_one(Read::full(root)).await? {
-            Some(bytes) => store.follow(&bytes).await?,
+            Some(bytes) => store.committed_view(&bytes).await?,
             None => store,
         };
         let cells = CellReader::new(store);

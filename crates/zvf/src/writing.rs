@@ -10,7 +10,9 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use zvf_build::{Design, Geometry, Plan, Profile, Summary};
 use zvf_model::key::Key;
-use zvf_store::{CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, beside};
+use zvf_store::{
+    CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
+};
 
 use crate::{error::Error, nodes};
 
@@ -155,16 +157,16 @@ pub fn create_in<'a>(
         let progress = options.progress.as_ref();
         let begun = match (store.begin_create().await, options.existing) {
             (Err(CreateError::Leftovers), Existing::Replace) => {
-                store.begin_create_over_leftovers().await
+                store.begin_create_replacing_leftovers().await
             }
-            (Err(CreateError::AlreadyThere), Existing::Replace) => {
+            (Err(CreateError::AlreadyExists), Existing::Replace) => {
                 return replace(store, &plan, options).await;
             }
             (begun, _) => begun,
         };
         let mut creation = begun.map_err(failed)?;
         if copies_nodes(plan.profile(), options.no_node_copy) {
-            creation.copy_nodes();
+            creation.write_node_copy();
         }
         let made = put_all(&Sink::Creation(&creation), &plan, progress).await;
         conclude(store, creation, made.map(|written| (root(&plan), written))).await
@@ -220,7 +222,7 @@ pub(crate) async fn begin_replace(
 ) -> Result<(Sink<'static>, Vec<ListedFile>), Error> {
     let mut transaction = store.begin().await?;
     if copies_nodes {
-        transaction.copy_nodes_anew();
+        transaction.rebuild_node_copy();
     }
     let before = store.list_all(&Key::root(), MOST_FILES).await?;
     let staged = Box::new(futures_util::lock::Mutex::new((
@@ -267,11 +269,11 @@ pub(crate) enum Sink<'a> {
 impl Sink<'_> {
     pub(crate) async fn put(&self, objects: Vec<(Key, Bytes)>) -> Result<(), Error> {
         match self {
-            Self::Creation(creation) => Ok(creation.put_each(objects).await?),
+            Self::Creation(creation) => Ok(creation.put_many(objects).await?),
             Self::Transaction(staged) => {
                 let mut staged = staged.lock().await;
                 staged.1.extend(objects.iter().map(|(key, _)| key.clone()));
-                Ok(staged.0.put_each(objects).await?)
+                Ok(staged.0.put_many(objects).await?)
             }
         }
     }
@@ -329,7 +331,9 @@ impl Written {
 pub(crate) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    beside(work).await.unwrap_or(Err(Error::Interrupted))
+    spawn_blocking(work)
+        .await
+        .unwrap_or(Err(Error::Interrupted))
 }
 
 /// The root of a plan.

@@ -87,7 +87,7 @@ impl Child {
     fn without_metadata(&self, chunk: Delivered) -> Result<Option<Bytes>, CellError> {
         match chunk? {
             None => Ok(None),
-            Some(_) => Err(CellError::Half {
+            Some(_) => Err(CellError::CounterpartMissing {
                 key: self.metadata.clone(),
                 other: self.chunk.clone(),
             }),
@@ -97,7 +97,7 @@ impl Child {
     /// What the metadata describe; `None` when it has no element.
     fn blob(&self, metadata: &[u8]) -> Result<Option<Blob>, CellError> {
         let node = || self.node.clone();
-        let not = |expected| CellError::Blob {
+        let not = |expected| CellError::NotABlob {
             node: node(),
             expected,
         };
@@ -162,7 +162,7 @@ impl Blob {
 
     /// By Zarr's rules an absent chunk is fill values; nobody writes a blob so.
     fn absent(&self) -> CellError {
-        CellError::Half {
+        CellError::CounterpartMissing {
             key: self.chunk.clone(),
             other: self.metadata.clone(),
         }

@@ -255,7 +255,7 @@ impl Element {
             }
             Items::Framed | Items::Frames => DecodedSize::AtMost(budget.left()),
         };
-        let decoded = self.array.codecs.undo(stored, size);
+        let decoded = self.array.codecs.decode(stored, size);
         let decoded = decoded.map_err(|source| match (size, source) {
             (DecodedSize::AtMost(left), DecodeError::OverLimit { .. }) => CellError::OverBudget {
                 key: self.key().clone(),
@@ -278,7 +278,7 @@ impl Element {
         if self.array.items == Items::Frames {
             return Ok(decoded);
         }
-        let payload = frame.only().ok_or_else(|| CellError::Items {
+        let payload = frame.only().ok_or_else(|| CellError::ItemCount {
             key: self.key().clone(),
             found: frame.len(),
         })?;
@@ -296,7 +296,7 @@ impl Element {
             Some((1, length)) => u64::from(length),
             Some((found, _)) => {
                 let key = self.key().clone();
-                return Err(CellError::Items { key, found });
+                return Err(CellError::ItemCount { key, found });
             }
             None => return Err(self.no_frame(VlenFrameError::Header)),
         };
@@ -355,7 +355,7 @@ fn check_part(key: &Key, part: &Range<u64>, size: u64) -> Result<(), CellError> 
     if part.start <= part.end && part.end <= size {
         return Ok(());
     }
-    Err(CellError::Part {
+    Err(CellError::PartOutOfBounds {
         key: key.clone(),
         part: part.clone(),
         size,

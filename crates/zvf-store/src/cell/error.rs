@@ -50,7 +50,7 @@ pub enum CellError {
     },
     /// A frame holds another number of items than the chunk has elements.
     #[error("{key}: a frame of {found} items where the chunk has one element")]
-    Items {
+    ItemCount {
         /// The object.
         key: Key,
         /// Items the frame announces.
@@ -58,7 +58,7 @@ pub enum CellError {
     },
     /// The wanted part does not lie in the payload.
     #[error("{key}: bytes {}..{} of a payload of {size}", part.start, part.end)]
-    Part {
+    PartOutOfBounds {
         /// The object.
         key: Key,
         /// What was asked for.
@@ -95,7 +95,7 @@ pub enum CellError {
     Metadata(#[from] MetadataError),
     /// A child is no array whose payload is one chunk of bytes.
     #[error("{node}: not {expected}")]
-    Blob {
+    NotABlob {
         /// The child.
         node: Key,
         /// What it should be.
@@ -112,7 +112,7 @@ pub enum CellError {
     /// One of the two objects of a child is absent while the other says that it
     /// should be there.
     #[error("{key}: absent, where {other} says it is there")]
-    Half {
+    CounterpartMissing {
         /// The absent object.
         key: Key,
         /// The other one.

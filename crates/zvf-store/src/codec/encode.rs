@@ -25,13 +25,13 @@ pub enum EncodeError {
     },
     /// The payload is more than a frame holds.
     #[error("a payload that no frame holds")]
-    Limit(#[from] VlenFrameLimit),
+    PayloadTooLong(#[from] VlenFrameLimit),
     /// The payload of a cell of several byte strings is not the frame of them.
     #[error("no frame of the byte strings of a cell")]
     Frame(#[from] VlenFrameError),
     /// The frame does not hold as many byte strings as the cell.
     #[error("a cell takes {expected} byte strings, not {found}")]
-    Items {
+    ItemCount {
         /// What the cell has.
         expected: u64,
         /// What the frame holds.
@@ -76,7 +76,7 @@ pub enum EncodeError {
     },
     /// The shard was given two cells of this number.
     #[error("cell {0} of a shard is given twice")]
-    CellTwice(u64),
+    DuplicateCell(u64),
     /// The shard would have more bytes than memory.
     #[error("the shard is too large")]
     ShardSize,

@@ -115,7 +115,7 @@ fn flawed(flaw: Flaw) -> Store {
     let put = memory.put(&at, "0123456789".into());
     put.now_or_never().unwrap().unwrap();
     let backend = Backend::Objects(Arc::new(Flawed(memory, flaw)));
-    let options = OpenOptions::default().record(true);
+    let options = OpenOptions::default().record_requests(true);
     let root = Path::from("root");
     Store::new(
         "flawed".to_owned(),
@@ -135,7 +135,7 @@ fn read(store: &Store, key: &str, range: ByteRange) -> Answer {
 }
 
 fn log(store: &Store) -> Vec<ByteRange> {
-    let log = store.take_log().into_iter();
+    let log = store.take_request_log().into_iter();
     log.map(|read| read.range).collect()
 }
 

@@ -55,7 +55,7 @@ impl Store {
         let mut seen = None;
         for deletes in journal.deletes.chunks(self.concurrency()) {
             self.check_still_pending(id, &mut seen).await?;
-            self.delete_each(deletes.to_vec()).await?;
+            self.delete_many(deletes.to_vec()).await?;
         }
         for puts in journal.puts.chunks(self.concurrency()) {
             self.check_still_pending(id, &mut seen).await?;
@@ -95,7 +95,7 @@ impl Store {
             }
             self.check_pending(id).await?;
             let key = put.key.clone();
-            return Err(Stop::Failed(TransactionError::Lost { key }));
+            return Err(Stop::Failed(TransactionError::StagedObjectMissing { key }));
         };
         let condition = match &put.was {
             None => Condition::Absent,
@@ -107,7 +107,7 @@ impl Store {
         }
         self.check_pending(id).await?;
         let key = put.key.clone();
-        Err(Stop::Failed(TransactionError::Foreign { key }))
+        Err(Stop::Failed(TransactionError::ModifiedExternally { key }))
     }
 
     /// Whether what was staged is at its place.
@@ -139,7 +139,7 @@ impl Store {
         lock: &FolderLock,
         journal: &Journal,
     ) -> Result<(), TransactionError> {
-        self.delete_each(journal.deletes.clone()).await?;
+        self.delete_many(journal.deletes.clone()).await?;
         self.remove_empty_around(lock, &journal.deletes).await;
         let moves = journal.puts.iter();
         let moves = moves.map(|put| (put.staged.clone(), put.key.clone()));
@@ -158,7 +158,7 @@ impl Store {
                 return Ok(());
             }
             let key = put.key.clone();
-            Err(TransactionError::Lost { key })
+            Err(TransactionError::StagedObjectMissing { key })
         });
         self.side_by_side(renames).await?;
         self.conclude(journal).await
@@ -170,13 +170,13 @@ impl Store {
     /// nothing is left behind by whoever dies here.
     async fn conclude(&self, journal: &Journal) -> Result<(), TransactionError> {
         let log = (log_of(journal.transaction)?, Log::of(journal));
-        self.put_each(vec![log]).await?;
+        self.put_many(vec![log]).await?;
         if let Some(old) = journal.transaction.checked_sub(KEPT) {
-            self.delete_each(vec![log_of(old)?]).await?;
+            self.delete_many(vec![log_of(old)?]).await?;
         }
         if self.folder().is_none() {
             let staged = journal.puts.iter().map(|put| put.staged.clone());
-            self.delete_each(staged.collect()).await?;
+            self.delete_many(staged.collect()).await?;
         }
         self.delete(&journal_of(&journal.id)?).await?;
         self.settle(&journal.id).await
@@ -200,7 +200,7 @@ impl Store {
                 return Ok(());
             }
         }
-        Err(TransactionError::Restless)
+        Err(TransactionError::Contended)
     }
 
     async fn journal(&self, id: &Id) -> Result<Option<Journal>, TransactionError> {

@@ -31,7 +31,7 @@ pub(super) fn marker() -> Result<Key, KeyError> {
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// let store = Store::create("memory:")?;
 /// let creation = store.begin_create().await?;
-/// creation.put_each(vec![(Key::parse("0/a")?, "cell".into())]).await?;
+/// creation.put_many(vec![(Key::parse("0/a")?, "cell".into())]).await?;
 /// creation.commit(br#"{"zarr_format": 3, "node_type": "group"}"#).await?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
@@ -63,7 +63,7 @@ impl Store {
         let id = Id::random();
         if store.folder().is_some() {
             store.check_own_or_empty().await?;
-            let lock = store.try_lock()?.ok_or(CreateError::Underway)?;
+            let lock = store.try_lock()?.ok_or(CreateError::InProgress)?;
             store.check_free().await?;
             store.check_own_or_empty().await?;
             if store.marked_by().await?.is_some() {
@@ -97,7 +97,7 @@ impl Store {
     /// # Errors
     ///
     /// [`CreateError`].
-    pub async fn begin_create_over_leftovers(&self) -> Result<Creation, CreateError> {
+    pub async fn begin_create_replacing_leftovers(&self) -> Result<Creation, CreateError> {
         let store = self.bare();
         if store.folder().is_some() || store.marked_by().await?.is_none() {
             return store.begin_create().await;
@@ -112,7 +112,7 @@ impl Store {
     /// That there is no root.
     async fn check_free(&self) -> Result<(), CreateError> {
         match self.tag(&Head::key()?).await? {
-            Some(_) => Err(CreateError::AlreadyThere),
+            Some(_) => Err(CreateError::AlreadyExists),
             None => Ok(()),
         }
     }
@@ -147,7 +147,7 @@ impl Store {
         let keys = self.list_all(&Key::root(), usize::MAX).await?;
         let keys = keys.iter().map(|file| Key::parse(&file.name));
         let keys: Vec<Key> = keys.collect::<Result<_, KeyError>>()?;
-        Ok(self.delete_each(keys).await?)
+        Ok(self.delete_many(keys).await?)
     }
 }
 
@@ -164,18 +164,18 @@ impl Creation {
     /// The root is to have a [copy](zvf_model::node_copy) of all nodes that are put from
     /// now on: for stores of a bounded number of them. It is left out when they are too
     /// many.
-    pub fn copy_nodes(&mut self) {
+    pub fn write_node_copy(&mut self) {
         self.nodes = Some(Mutex::default());
     }
 
-    /// Puts objects at their place, as [`Store::put_each`]; but of one that was under way
+    /// Puts objects at their place, as [`Store::put_many`]; but of one that was under way
     /// when a process dies, a folder may have half. Whoever creates there next deletes it.
     ///
     /// # Errors
     ///
     /// [`TransactionError`]; [`TransactionError::Reserved`] for the root's
     /// `zarr.json` and below `.zvf`.
-    pub async fn put_each(&self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
+    pub async fn put_many(&self, objects: Vec<(Key, Bytes)>) -> Result<(), TransactionError> {
         for (key, _) in &objects {
             check_key(key)?;
         }
@@ -190,18 +190,18 @@ impl Creation {
 
     /// Puts the root's `zarr.json`: from then on there is a store. A member
     /// `zvf` of its attributes, as of a root that was copied, is left out, and so is
-    /// `zvf_nodes`, unless it is to have [one of its own](Self::copy_nodes).
+    /// `zvf_nodes`, unless it is to have [one of its own](Self::write_node_copy).
     ///
     /// # Errors
     ///
-    /// [`CreateError::Overtaken`] and [`CreateError::AlreadyThere`] when
+    /// [`CreateError::TakenOver`] and [`CreateError::AlreadyExists`] when
     /// somebody else took over or was first.
     pub async fn commit(self, root: &[u8]) -> Result<(), CreateError> {
         let store = &self.store;
         if self.lock.is_none()
             && store.marked_by().await?.as_deref() != Some(self.id.as_str().as_bytes())
         {
-            return Err(CreateError::Overtaken);
+            return Err(CreateError::TakenOver);
         }
         let fresh = State::default();
         let root = match &self.nodes {
@@ -220,7 +220,7 @@ impl Creation {
             // Perhaps by a request of this whose answer was lost.
             let found = store.fetch_tagged(&key).await?;
             if found.is_none_or(|(found, _)| found != root) {
-                return Err(CreateError::AlreadyThere);
+                return Err(CreateError::AlreadyExists);
             }
         }
         store.delete(&marker()?).await?;

@@ -10,7 +10,7 @@ use std::{
 use zvf_model::key::Key;
 
 use super::lock::FolderLock;
-use crate::{off_thread::beside, overlay::HOME, store::Store};
+use crate::{off_thread::spawn_blocking, overlay::HOME, store::Store};
 
 impl Store {
     /// Removes folders that deleting objects left with nothing in them. `object_store`
@@ -26,7 +26,7 @@ impl Store {
             .collect();
         let root = root.to_owned();
         // What cannot be removed holds something, or shows in whatever comes next.
-        beside(move || {
+        spawn_blocking(move || {
             for folder in folders.iter().rev() {
                 let around = folder.ancestors().take_while(|folder| **folder != root);
                 for folder in around {
@@ -43,7 +43,7 @@ impl Store {
     /// Removes all of them but those of transactions.
     pub(super) async fn remove_empty(&self, _: &FolderLock) {
         if let Some(root) = self.folder().map(Path::to_owned) {
-            beside(move || remove_below(&root, true)).await;
+            spawn_blocking(move || remove_below(&root, true)).await;
         }
     }
 }

@@ -19,14 +19,14 @@ pub enum TransactionError {
     },
     /// The transaction was committed, or may have been.
     #[error("the transaction is over")]
-    Over,
+    Finished,
     /// The root, a journal or a log does not say what it has to.
     #[error("{key}: {fault}")]
     Record {
         /// The object.
         key: Key,
         /// What is wrong with it.
-        fault: RecordFault,
+        fault: RecordError,
     },
     /// A key that a record asks for cannot be one.
     #[error("a record names what is no key")]
@@ -44,19 +44,19 @@ pub enum TransactionError {
     /// the journal in `.zvf` says, is put there by hand, the next
     /// [`begin`](crate::Store::begin) goes on.
     #[error("{key}: was changed from outside while a transaction was being applied")]
-    Foreign {
+    ModifiedExternally {
         /// The object.
         key: Key,
     },
     /// What was staged is gone, and not where it belongs either.
     #[error("{key}: what was staged for it is gone")]
-    Lost {
+    StagedObjectMissing {
         /// The object.
         key: Key,
     },
     /// Others commit faster than this can look.
     #[error("the store does not come to rest")]
-    Restless,
+    Contended,
     /// An object cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -71,7 +71,7 @@ pub enum TransactionError {
 /// What is wrong with a record of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RecordFault {
+pub enum RecordError {
     /// No JSON, or no object.
     #[error("is no JSON object")]
     Json,
@@ -99,7 +99,7 @@ pub enum CommitError {
     /// Others committed meanwhile and touched none of the same. Nothing was
     /// changed; [`rebase`](crate::Transaction::rebase) and commit again.
     #[error("the store moved from transaction {base} to {current}")]
-    Moved {
+    Outdated {
         /// What this transaction builds on.
         base: u64,
         /// What is there now.
@@ -141,16 +141,16 @@ pub enum CommitError {
 pub enum CreateError {
     /// There is a store.
     #[error("there is a store already")]
-    AlreadyThere,
+    AlreadyExists,
     /// There are objects that belong to no store.
     #[error("there is something already, such as {0}, and it is no store")]
     NotEmpty(String),
     /// Somebody is creating the store.
     #[error("the store is being created by somebody else")]
-    Underway,
+    InProgress,
     /// Somebody began to create the store. Whether they still are cannot be
     /// told in a bucket; when they are not,
-    /// [`begin_create_over_leftovers`](crate::Store::begin_create_over_leftovers)
+    /// [`begin_create_replacing_leftovers`](crate::Store::begin_create_replacing_leftovers)
     /// deletes what they left.
     #[error(
         "somebody began to create the store and has not finished; what is there can be deleted by force"
@@ -158,7 +158,7 @@ pub enum CreateError {
     Leftovers,
     /// Somebody else took over, by force.
     #[error("somebody else took over creating the store")]
-    Overtaken,
+    TakenOver,
     /// Anything else.
     #[error(transparent)]
     Failed(#[from] TransactionError),

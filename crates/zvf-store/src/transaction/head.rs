@@ -212,7 +212,7 @@ impl Store {
             }
             self.finish(&head).await?;
         }
-        Err(TransactionError::Restless)
+        Err(TransactionError::Contended)
     }
 
     /// The same, when nobody else can change it.
@@ -227,6 +227,6 @@ impl Store {
             }
             self.finish_under(lock, &head).await?;
         }
-        Err(TransactionError::Restless)
+        Err(TransactionError::Contended)
     }
 }

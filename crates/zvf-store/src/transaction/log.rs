@@ -22,7 +22,7 @@ impl Transaction {
         match self.changed_since(head).await {
             Err(CommitError::Failed(source)) => Err(source),
             Err(error) => Ok(error),
-            Ok(_) => Ok(CommitError::Moved {
+            Ok(_) => Ok(CommitError::Outdated {
                 base: self.base(),
                 current: head.state.transaction,
             }),

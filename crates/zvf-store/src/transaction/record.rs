@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_model::key::{Key, KeyError};
 
-use super::{Id, RecordFault, TransactionError};
+use super::{Id, RecordError, TransactionError};
 use crate::{overlay::is_own, write::Tag};
 
 const FORMAT: u64 = 1;
@@ -153,7 +153,7 @@ impl<'a> Record<'a> {
             FORMAT => Ok(()),
             other => Err(TransactionError::Record {
                 key: self.at.clone(),
-                fault: RecordFault::Format(other),
+                fault: RecordError::Format(other),
             }),
         }
     }
@@ -217,13 +217,13 @@ fn parse(at: &Key, bytes: &[u8]) -> Result<Value, TransactionError> {
 pub(super) fn no_json(at: &Key) -> TransactionError {
     TransactionError::Record {
         key: at.clone(),
-        fault: RecordFault::Json,
+        fault: RecordError::Json,
     }
 }
 
 pub(super) fn bad(at: &Key, member: &'static str) -> TransactionError {
     TransactionError::Record {
         key: at.clone(),
-        fault: RecordFault::Member(member),
+        fault: RecordError::Member(member),
     }
 }

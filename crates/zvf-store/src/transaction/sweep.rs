@@ -56,7 +56,7 @@ impl Store {
             keys.push(marker);
         }
         let mut count = u64::try_from(keys.len()).unwrap_or(u64::MAX);
-        store.delete_each(keys).await?;
+        store.delete_many(keys).await?;
         if let Some(lock) = &lock {
             let unfinished = store.sweep_unfinished(lock, older_than).await?;
             count = count.saturating_add(unfinished);

@@ -36,7 +36,7 @@ enum Flaw {
     /// It is not done, and no answer comes.
     Unheard,
     /// The same, and somebody else commits meanwhile.
-    Overtaken,
+    TakenOver,
 }
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl ObjectStore for Bucket {
                 Err(lost())
             }
             Flaw::Unheard => Err(lost()),
-            Flaw::Overtaken => {
+            Flaw::TakenOver => {
                 let root = r#"{"attributes": {"zvf": {"transaction": 1, "id": "ab"}}}"#;
                 let log = r#"{"format": 1, "id": "ab", "touched": ["b"], "keys": ["b"]}"#;
                 let log_at = Path::from(".zvf/log/1.json");
@@ -172,14 +172,14 @@ fn commit(flaw: Flaw) -> (core::result::Result<u64, CommitError>, Option<bytes::
     let store = bucket(flaw);
     now(async {
         let root = vec![(key("zarr.json"), ROOT.into())];
-        store.put_each(root).await.unwrap();
+        store.put_many(root).await.unwrap();
         let mut transaction = store.begin().await.unwrap();
         transaction.put(key("a"), "new".into()).await.unwrap();
         transaction.touch("a");
         let committed = transaction.commit(ROOT).await;
         if let Err(CommitError::Uncertain { .. }) = &committed {
             let again = transaction.commit(ROOT).await.unwrap_err();
-            let over = matches!(again, CommitError::Failed(TransactionError::Over));
+            let over = matches!(again, CommitError::Failed(TransactionError::Finished));
             assert!(over, "{again:?}");
             // It is needed, should the put arrive after all.
             transaction.abort().await.unwrap();
@@ -213,11 +213,11 @@ fn a_commit_that_may_yet_arrive_is_uncertain() {
 
 #[test]
 fn a_commit_that_cannot_arrive_any_more_is_not_uncertain() {
-    let (committed, object) = commit(Flaw::Overtaken);
+    let (committed, object) = commit(Flaw::TakenOver);
     let error = committed.unwrap_err();
     let moved = matches!(
         error,
-        CommitError::Moved {
+        CommitError::Outdated {
             base: 0,
             current: 1
         }

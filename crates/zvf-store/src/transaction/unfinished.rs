@@ -14,7 +14,7 @@ use std::{
 use zvf_model::key::Key;
 
 use super::{TransactionError, lock::FolderLock};
-use crate::{off_thread::beside, overlay::HOME, store::Store, write::WriteError};
+use crate::{off_thread::spawn_blocking, overlay::HOME, store::Store, write::WriteError};
 
 impl Store {
     /// Deletes those that were not written to for so long, and how many they were. In a
@@ -31,7 +31,7 @@ impl Store {
         let Some(before) = before else {
             return Ok(0);
         };
-        let swept = beside(move || sweep(&root, before)).await;
+        let swept = spawn_blocking(move || sweep(&root, before)).await;
         let swept = swept.unwrap_or_else(|| Err(io::Error::other("the sweeping thread died")));
         swept.map_err(|source| {
             let (key, source) = (Key::root(), Box::new(source));

@@ -5,7 +5,7 @@ use core::ops::Range;
 use serde_json::{Value as Json, json};
 use zvf_format::vlen;
 use zvf_store::{
-    Cell, CellArray, CellArrayError, CellError, CellReader, CodecsError, OpenOptions, ReadError,
+    CellArray, CellArrayError, CellError, CellRead, CellReader, CodecsError, OpenOptions, ReadError,
 };
 
 use crate::support::{array as parsed, block_on, key, log, numbered, recorded};
@@ -50,8 +50,8 @@ pub(crate) fn frame(payload: &[u8]) -> Vec<u8> {
     vlen::encode(&[payload]).unwrap()
 }
 
-fn cell<'a>(array: &'a CellArray, index: &'a [u64], part: Option<Range<u64>>) -> Cell<'a> {
-    Cell { array, index, part }
+fn cell<'a>(array: &'a CellArray, index: &'a [u64], part: Option<Range<u64>>) -> CellRead<'a> {
+    CellRead { array, index, part }
 }
 
 #[test]
@@ -105,7 +105,10 @@ fn numbers_have_no_frame() {
     let error = read(&[0, 1], None).unwrap_err();
     assert!(matches!(error, CellError::Decode { key, .. } if key.as_str() == "a/c/0/1"));
     let error = read(&[0, 0], Some(4..101)).unwrap_err();
-    assert!(matches!(error, CellError::Part { size: 100, .. }));
+    assert!(matches!(
+        error,
+        CellError::PartOutOfBounds { size: 100, .. }
+    ));
 }
 
 #[test]
@@ -184,17 +187,17 @@ fn a_damaged_frame_is_refused() {
     let good = frame(&numbered(20));
     let is_frame = |e: &CellError| matches!(e, CellError::Frame { key, .. } if key.as_str() == KEY);
     let is_cut = |e: &CellError| matches!(e, CellError::Read(ReadError::Truncated { .. }));
-    let is_part = |e: &CellError| matches!(e, CellError::Part { .. });
+    let is_part = |e: &CellError| matches!(e, CellError::PartOutOfBounds { .. });
     check_error(good[..27].to_vec(), None, is_frame);
     check_error([&good[..], &[0]].concat(), None, is_frame);
     check_error(good[..7].to_vec(), Some(0..1), is_cut);
     check_error(good[..17].to_vec(), Some(0..10), is_cut);
     let two = vlen::encode(&[b"ab", b"cd"]).unwrap();
     check_error(two.clone(), None, |e| {
-        matches!(e, CellError::Items { found: 2, .. })
+        matches!(e, CellError::ItemCount { found: 2, .. })
     });
     check_error(two, Some(0..1), |e| {
-        matches!(e, CellError::Items { found: 2, .. })
+        matches!(e, CellError::ItemCount { found: 2, .. })
     });
     let reversed = Range { start: 3, end: 2 };
     check_error(good.clone(), Some(reversed), is_part);
@@ -315,7 +318,7 @@ fn damaged_shards_are_refused() {
     );
     let error = read(entry(0, 50), Some(0..60));
     assert!(
-        matches!(error, CellError::Part { size: 42, .. }),
+        matches!(error, CellError::PartOutOfBounds { size: 42, .. }),
         "{error:?}"
     );
 }

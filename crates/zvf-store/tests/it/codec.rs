@@ -74,7 +74,7 @@ fn codecs_are_undone() {
         let size = u64::try_from(len).unwrap();
         for (name, encoded) in encoded(&bytes) {
             for size in [DecodedSize::Exactly(size), DecodedSize::AtMost(size)] {
-                let got = codecs(&["bytes", name]).undo(encoded.clone(), size);
+                let got = codecs(&["bytes", name]).decode(encoded.clone(), size);
                 assert!(got.unwrap() == bytes, "{name} {len} {size:?}");
             }
         }
@@ -86,7 +86,7 @@ fn chains_are_undone_from_the_end() {
     let bytes = numbered(5000);
     let chunk = crc_of(&gzip_of(&zstd_of(&crc_of(&bytes))));
     let chain = codecs(&["bytes", "crc32c", "zstd", "gzip", "crc32c"]);
-    let got = chain.undo(chunk, DecodedSize::Exactly(5000)).unwrap();
+    let got = chain.decode(chunk, DecodedSize::Exactly(5000)).unwrap();
     assert_eq!(got, bytes);
 }
 
@@ -99,7 +99,7 @@ fn streams_of_several_parts_are_one_chunk() {
         ("gzip", [gzip_of(&first), gzip_of(&second)]),
     ] {
         let chunk = Bytes::from(parts.concat());
-        let got = codecs(&["bytes", name]).undo(chunk, DecodedSize::Exactly(1000));
+        let got = codecs(&["bytes", name]).decode(chunk, DecodedSize::Exactly(1000));
         assert_eq!(got.unwrap(), both, "{name}");
     }
 }
@@ -109,14 +109,14 @@ fn a_chunk_of_another_size_is_refused() {
     let bytes = numbered(1000);
     for (name, encoded) in encoded(&bytes) {
         let codecs = codecs(&["bytes", name]);
-        let long = codecs.undo(encoded.clone(), DecodedSize::Exactly(1001));
+        let long = codecs.decode(encoded.clone(), DecodedSize::Exactly(1001));
         let found = (1001, 1000);
         assert!(
             matches!(long, Err(DecodeError::Size { expected, found: f }) if (expected, f) == found),
             "{name}"
         );
         for size in [DecodedSize::Exactly(999), DecodedSize::AtMost(999)] {
-            let error = codecs.undo(encoded.clone(), size).unwrap_err();
+            let error = codecs.decode(encoded.clone(), size).unwrap_err();
             let refused = matches!(
                 error,
                 DecodeError::OverLimit { limit: 999 } | DecodeError::Size { found: 1000, .. }
@@ -132,7 +132,7 @@ fn every_prefix_is_refused() {
     for (name, encoded) in encoded(&bytes) {
         for end in 0..encoded.len() {
             let codecs = codecs(&["bytes", name]);
-            let got = codecs.undo(encoded.slice(..end), DecodedSize::Exactly(300));
+            let got = codecs.decode(encoded.slice(..end), DecodedSize::Exactly(300));
             assert!(got.is_err(), "{name}, {end} bytes");
         }
     }
@@ -147,7 +147,7 @@ fn damage_does_no_harm() {
                 let mut damaged = encoded.to_vec();
                 damaged[at] ^= bits;
                 let codecs = codecs(&["bytes", name]);
-                let got = codecs.undo(damaged.into(), DecodedSize::Exactly(300));
+                let got = codecs.decode(damaged.into(), DecodedSize::Exactly(300));
                 assert!(got.is_err() || got.unwrap().len() == 300);
             }
         }
@@ -208,7 +208,7 @@ fn a_bomb_costs_no_more_than_the_limit() {
         assert!(bomb.len() < 2 << 20, "{name}");
         for size in [DecodedSize::Exactly(1000), DecodedSize::AtMost(1 << 20)] {
             let codecs = codecs(&["bytes", name]);
-            let error = codecs.undo(bomb.clone(), size).unwrap_err();
+            let error = codecs.decode(bomb.clone(), size).unwrap_err();
             let refused = matches!(
                 error,
                 DecodeError::OverLimit { .. } | DecodeError::Damaged { .. }
@@ -228,7 +228,7 @@ fn a_declared_size_that_the_bytes_cannot_hold_reserves_nothing() {
     let codecs = codecs(&["bytes", "zstd"]);
     for limit in [1 << 31, 1 << 20] {
         let bomb = zstd_bomb(1, Some(1 << 30));
-        let error = codecs.undo(bomb, DecodedSize::AtMost(limit)).unwrap_err();
+        let error = codecs.decode(bomb, DecodedSize::AtMost(limit)).unwrap_err();
         assert!(
             matches!(error, DecodeError::Damaged { codec: "zstd", .. }),
             "{error:?}"
@@ -243,11 +243,11 @@ fn a_blosc_header_that_lies_is_refused() {
     chunk[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
     let codecs = codecs(&["bytes", "blosc"]);
     let error = codecs
-        .undo(chunk.clone().into(), DecodedSize::AtMost(1 << 20))
+        .decode(chunk.clone().into(), DecodedSize::AtMost(1 << 20))
         .unwrap_err();
     assert!(matches!(error, DecodeError::OverLimit { .. }));
     let error = codecs
-        .undo(chunk.into(), DecodedSize::AtMost(u64::MAX))
+        .decode(chunk.into(), DecodedSize::AtMost(u64::MAX))
         .unwrap_err();
     assert!(matches!(error, DecodeError::Damaged { codec: "blosc", .. }));
 }
@@ -258,7 +258,7 @@ fn a_wrong_checksum_is_named() {
     chunk[0] ^= 1;
     let codecs = codecs(&["bytes", "crc32c"]);
     let error = codecs
-        .undo(chunk.into(), DecodedSize::Exactly(7))
+        .decode(chunk.into(), DecodedSize::Exactly(7))
         .unwrap_err();
     let DecodeError::Checksum { stored, computed } = error else {
         panic!("{error:?}");

@@ -44,7 +44,7 @@ async fn check_after_death(place: &Place, killer: &Killer) -> (bool, bool) {
     let committed = member["transaction"] == 1;
     let pending = member["pending"] == true;
     let want = if committed { new() } else { old() };
-    let followed = store.follow(&root).await.unwrap();
+    let followed = store.committed_view(&root).await.unwrap();
     assert_eq!(all(&followed).await, want, "as readers see it");
 
     let mut next = store.begin().await.unwrap();
@@ -126,7 +126,10 @@ fn a_zip_of_a_store_that_is_being_changed_is_the_new_state() {
                 pending += 1;
                 let zipped = zip_of(&path);
                 let store = Store::open(zipped.to_str().unwrap()).unwrap();
-                assert_eq!(all(&store.follow(&root).await.unwrap()).await, new());
+                assert_eq!(
+                    all(&store.committed_view(&root).await.unwrap()).await,
+                    new()
+                );
             }
         });
         if survived {
@@ -200,12 +203,11 @@ fn a_process_that_is_killed() {
         return;
     };
     let left = std::sync::atomic::AtomicUsize::new(at.parse().unwrap());
-    let options =
-        zvf_store::OpenOptions::default().before_each_write(std::sync::Arc::new(move |_, _| {
-            if left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) == 1 {
-                std::process::abort();
-            }
-        }));
+    let options = zvf_store::OpenOptions::default().write_hook(std::sync::Arc::new(move |_, _| {
+        if left.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) == 1 {
+            std::process::abort();
+        }
+    }));
     block_on(change(&options.create(&path).unwrap())).unwrap();
 }
 
@@ -284,7 +286,10 @@ fn a_folder_is_gone_though_somebody_was_killed_before_removing_it() {
             if member["pending"] == true && emptied.exists() {
                 pending += 1;
                 std::fs::remove_file(emptied.join("b")).unwrap();
-                assert_eq!(all(&store.follow(&root).await.unwrap()).await, new());
+                assert_eq!(
+                    all(&store.committed_view(&root).await.unwrap()).await,
+                    new()
+                );
                 store.begin().await.unwrap();
                 assert_eq!(all(&store).await, new());
             }

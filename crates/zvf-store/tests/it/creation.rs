@@ -11,7 +11,7 @@ async fn create(store: &Store, text: &'static str) -> Result<(), CreateError> {
     let creation = store.begin_create().await?;
     let own = format!("0/{text}");
     let objects = ["0/a", "0/b/c", &own].map(|at| (key(at), text.into()));
-    creation.put_each(objects.to_vec()).await?;
+    creation.put_many(objects.to_vec()).await?;
     creation.commit(ROOT).await
 }
 
@@ -31,9 +31,9 @@ fn a_store_is_created_once() {
                 ["0/a", "0/b/c", "0/first", "zarr.json"]
             );
             let error = create(&store, "second").await.unwrap_err();
-            assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
-            let error = store.begin_create_over_leftovers().await.unwrap_err();
-            assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
+            assert!(matches!(error, CreateError::AlreadyExists), "{error:?}");
+            let error = store.begin_create_replacing_leftovers().await.unwrap_err();
+            assert!(matches!(error, CreateError::AlreadyExists), "{error:?}");
             let root = store.read_one(full("zarr.json")).await.unwrap();
             assert_eq!(root.unwrap(), ROOT);
         });
@@ -51,12 +51,12 @@ fn what_is_there_already_is_not_touched() {
         let store = place.open(killer);
         block_on(async {
             store
-                .put_each(vec![(key("0/mine"), "x".into())])
+                .put_many(vec![(key("0/mine"), "x".into())])
                 .await
                 .unwrap();
             for error in [
                 store.begin_create().await.unwrap_err(),
-                store.begin_create_over_leftovers().await.unwrap_err(),
+                store.begin_create_replacing_leftovers().await.unwrap_err(),
             ] {
                 assert!(
                     matches!(&error, CreateError::NotEmpty(name) if name == "0"),
@@ -85,7 +85,7 @@ fn whoever_dies_creating_leaves_no_store() {
                 if store.read_one(full("zarr.json")).await.unwrap().is_some() {
                     there += 1;
                     let error = create(&store, "again").await.unwrap_err();
-                    assert!(matches!(error, CreateError::AlreadyThere), "{error:?}");
+                    assert!(matches!(error, CreateError::AlreadyExists), "{error:?}");
                     assert_eq!(names(&store).await, ["0/a", "0/b/c", "0/dead", "zarr.json"]);
                     store.sweep(core::time::Duration::ZERO).await.unwrap();
                     let mark = store.read_one(full(".zvf/creating")).await.unwrap();
@@ -114,9 +114,9 @@ async fn create_again(place: &Place, store: &Store) {
     match (place, create(store, "alive").await) {
         (_, Ok(())) => {}
         (Place::Memory(_), Err(CreateError::Leftovers)) => {
-            let creation = store.begin_create_over_leftovers().await.unwrap();
+            let creation = store.begin_create_replacing_leftovers().await.unwrap();
             let objects = ["0/a", "0/b/c", "0/alive"].map(|at| (key(at), "alive".into()));
-            creation.put_each(objects.to_vec()).await.unwrap();
+            creation.put_many(objects.to_vec()).await.unwrap();
             creation.commit(ROOT).await.unwrap();
         }
         (_, Err(error)) => panic!("{error:?}"),
@@ -130,13 +130,13 @@ fn of_two_who_create_one_does() {
         block_on(async {
             let first = store.begin_create().await.unwrap();
             first
-                .put_each(vec![(key("0/a"), "first".into())])
+                .put_many(vec![(key("0/a"), "first".into())])
                 .await
                 .unwrap();
             let error = place.open(killer).begin_create().await.unwrap_err();
             let told = matches!(
                 (place, &error),
-                (Place::Folder(_), CreateError::Underway)
+                (Place::Folder(_), CreateError::InProgress)
                     | (Place::Memory(_), CreateError::Leftovers)
             );
             assert!(told, "{error:?}");
@@ -153,16 +153,16 @@ fn whoever_is_taken_over_by_force_is_told() {
     block_on(async {
         let first = store.begin_create().await.unwrap();
         first
-            .put_each(vec![(key("0/first"), "x".into())])
+            .put_many(vec![(key("0/first"), "x".into())])
             .await
             .unwrap();
-        let second = store.begin_create_over_leftovers().await.unwrap();
+        let second = store.begin_create_replacing_leftovers().await.unwrap();
         second
-            .put_each(vec![(key("0/second"), "x".into())])
+            .put_many(vec![(key("0/second"), "x".into())])
             .await
             .unwrap();
         let error = first.commit(ROOT).await.unwrap_err();
-        assert!(matches!(error, CreateError::Overtaken), "{error:?}");
+        assert!(matches!(error, CreateError::TakenOver), "{error:?}");
         second.commit(ROOT).await.unwrap();
         assert_eq!(names(&store).await, ["0/second", "zarr.json"]);
     });
@@ -175,11 +175,11 @@ fn an_aborted_creation_leaves_nothing() {
         block_on(async {
             let creation = store.begin_create().await.unwrap();
             creation
-                .put_each(vec![(key("0/a"), "x".into())])
+                .put_many(vec![(key("0/a"), "x".into())])
                 .await
                 .unwrap();
             let error = creation
-                .put_each(vec![(key("zarr.json"), "x".into())])
+                .put_many(vec![(key("zarr.json"), "x".into())])
                 .await
                 .unwrap_err();
             assert!(

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 use zvf_format::vlen;
 use zvf_store::{
-    Cell, CellArray, CellReader, ChunkCodecs, CodecsError, DecodedSize, EncodeError, OpenOptions,
+    CellArray, CellRead, CellReader, ChunkCodecs, CodecsError, DecodedSize, EncodeError,
+    OpenOptions,
 };
 
 use crate::{
@@ -60,7 +61,7 @@ fn every_codec_undoes_what_it_encodes() {
             let chunk = codecs.encode(&payload).unwrap();
             let size = DecodedSize::Exactly(u64::try_from(len).unwrap());
             assert!(
-                codecs.undo(chunk.clone(), size).unwrap() == payload,
+                codecs.decode(chunk.clone(), size).unwrap() == payload,
                 "{codec} {len}"
             );
             assert_eq!(
@@ -86,7 +87,7 @@ proptest! {
         let codecs = parse(&json!(names)).unwrap();
         let chunk = codecs.encode(&payload).unwrap();
         let size = DecodedSize::Exactly(u64::try_from(payload.len()).unwrap());
-        prop_assert_eq!(codecs.undo(chunk, size).unwrap(), payload);
+        prop_assert_eq!(codecs.decode(chunk, size).unwrap(), payload);
     }
 }
 
@@ -139,7 +140,7 @@ fn a_configuration_nobody_follows_is_read_and_not_written() {
         let good = codec(name, &json!({})).encode(b"123").unwrap();
         let bad = codec(name, &configuration);
         assert_eq!(
-            bad.undo(good, DecodedSize::Exactly(3)).unwrap(),
+            bad.decode(good, DecodedSize::Exactly(3)).unwrap(),
             "123",
             "{configuration}"
         );
@@ -156,7 +157,7 @@ fn a_cell_is_read_as_the_payload_it_was_encoded_from() {
     for compressor in [None, Some("zstd"), Some("gzip"), Some("crc32c")] {
         let array = vlen_array(compressor);
         for payload in [numbered(0), numbered(1), numbered(5000)] {
-            let (key, number) = array.object_of(&[1, 2]).unwrap();
+            let (key, number) = array.locate(&[1, 2]).unwrap();
             assert_eq!((key.as_str(), number), ("0/vertices/c/1/2", None));
             let object = array.encode(&payload).unwrap();
             if compressor.is_none() {
@@ -173,7 +174,7 @@ fn a_cell_is_read_as_the_payload_it_was_encoded_from() {
 fn read(array: &CellArray, key: &str, object: Bytes, index: &[u64]) -> Option<Bytes> {
     let store = OpenOptions::default().from_memory([(key, object)]).unwrap();
     let part = None;
-    block_on(CellReader::new(store).read_one(Cell { array, index, part })).unwrap()
+    block_on(CellReader::new(store).read_one(CellRead { array, index, part })).unwrap()
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn a_cell_of_several_byte_strings_is_their_frame() {
     assert!(
         matches!(
             error,
-            EncodeError::Items {
+            EncodeError::ItemCount {
                 expected: 3,
                 found: 2
             }
@@ -244,12 +245,12 @@ fn a_shard_is_read_as_the_cells_it_was_encoded_from() {
     for location in ["start", "end"] {
         for compressor in [None, Some("zstd"), Some("crc32c")] {
             let array = sharded(location, compressor);
-            assert_eq!(array.cells_of_shard(), Some(4));
+            assert_eq!(array.cells_per_shard(), Some(4));
             for present in 0..16_u64 {
                 let indexes = [[2, 4], [2, 5], [3, 4], [3, 5]];
                 let mut cells = Vec::new();
                 for index in &indexes {
-                    let (key, number) = array.object_of(index).unwrap();
+                    let (key, number) = array.locate(index).unwrap();
                     assert_eq!(key.as_str(), "0/vertices/c/1/2");
                     let number = number.unwrap();
                     if present >> number & 1 == 1 {
@@ -291,7 +292,7 @@ fn cells_that_a_shard_does_not_have_are_refused() {
     let error = array
         .encode_shard(&[cell(1), cell(2), cell(1)])
         .unwrap_err();
-    assert!(matches!(error, EncodeError::CellTwice(1)), "{error:?}");
+    assert!(matches!(error, EncodeError::DuplicateCell(1)), "{error:?}");
     let error = vlen_array(None).encode_shard(&[cell(0)]).unwrap_err();
     assert!(matches!(error, EncodeError::NotSharded), "{error:?}");
     let codecs = json!([{"name": "sharding_indexed", "configuration": {

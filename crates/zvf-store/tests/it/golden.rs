@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde_json::Value as Json;
 use zvf_format::vlen::VlenFrame;
-use zvf_store::{Cell, CellArray, CellError, CellReader, OpenOptions, Store};
+use zvf_store::{CellArray, CellError, CellRead, CellReader, OpenOptions, Store};
 use zvf_testkit::golden::{Golden, unhex};
 
 use crate::support::{array, block_on, key};
@@ -42,7 +42,7 @@ impl<'a> Unpacked<'a> {
         CellArray::new(key(node), array(self.metadata(node))).unwrap()
     }
 
-    fn read(&self, cells: &[Cell<'_>]) -> Vec<Option<Bytes>> {
+    fn read(&self, cells: &[CellRead<'_>]) -> Vec<Option<Bytes>> {
         block_on(self.reader.read(cells)).unwrap()
     }
 
@@ -156,9 +156,9 @@ fn golden_store_09() {
                 tally.array(&unpacked.metadata(&node), recorded.len());
                 continue;
             }
-            let cells: Vec<Cell<'_>> = recorded
+            let cells: Vec<CellRead<'_>> = recorded
                 .iter()
-                .map(|cell| Cell {
+                .map(|cell| CellRead {
                     array: &array,
                     index: &cell.index,
                     part: None,
@@ -194,7 +194,7 @@ fn items_of_chunk(unpacked: &Unpacked<'_>, node: &str) -> Option<u64> {
 
 #[track_caller]
 fn check_item(unpacked: &Unpacked<'_>, array: &CellArray, length: u64, item: &Recorded) {
-    let cell = Cell {
+    let cell = CellRead {
         array,
         index: &[item.index[0] / length],
         part: None,
@@ -241,9 +241,9 @@ fn golden_store_09_every_object_decodes() {
             let indexes: Vec<Vec<u64>> = chunks
                 .map(|chunk| chunk.split('/').map(|n| n.parse().unwrap()).collect())
                 .collect();
-            let cells: Vec<Cell<'_>> = indexes
+            let cells: Vec<CellRead<'_>> = indexes
                 .iter()
-                .map(|index| Cell {
+                .map(|index| CellRead {
                     array: &array,
                     index,
                     part: None,
@@ -298,9 +298,9 @@ fn golden_store_09_every_object_encodes() {
                 };
                 let object: Vec<u64> = object.split('/').map(|n| n.parse().unwrap()).collect();
                 let indexes = cells_of_object(&array, &object);
-                let cells: Vec<Cell<'_>> = indexes
+                let cells: Vec<CellRead<'_>> = indexes
                     .iter()
-                    .map(|index| Cell {
+                    .map(|index| CellRead {
                         array: &array,
                         index,
                         part: None,
@@ -309,7 +309,7 @@ fn golden_store_09_every_object_encodes() {
                 let payloads = unpacked.read(&cells);
                 let mut numbered = Vec::new();
                 for (index, payload) in indexes.iter().zip(payloads.clone()) {
-                    let (key, number) = array.object_of(index).unwrap();
+                    let (key, number) = array.locate(index).unwrap();
                     assert_eq!(format!("{}{key}", unpacked.prefix), path);
                     numbered.extend(payload.map(|payload| (number.unwrap_or(0), payload)));
                 }
@@ -378,7 +378,7 @@ fn golden_store_09_parts() {
                 }
                 let start = numbers.below(size);
                 let end = start + 1 + numbers.below(size - start - 1);
-                let read = |part| Cell {
+                let read = |part| CellRead {
                     array: &array,
                     index: &cell.index,
                     part,
@@ -444,7 +444,7 @@ fn check_old(name: &str, stores: usize) {
         for (node, hex) in expected["blobs"].as_object().unwrap() {
             let array = unpacked.array(node);
             let zeros = vec![0; array.metadata().rank()];
-            let cell = Cell {
+            let cell = CellRead {
                 array: &array,
                 index: &zeros,
                 part: None,
@@ -495,7 +495,7 @@ fn check_items(unpacked: &Unpacked<'_>, node: &str, items: &Json, tally: &mut Ta
                 index[axis] = rest % extent;
                 rest /= extent;
             }
-            let cell = Cell {
+            let cell = CellRead {
                 array: &array,
                 index: &index,
                 part: None,
@@ -511,7 +511,7 @@ fn check_items(unpacked: &Unpacked<'_>, node: &str, items: &Json, tally: &mut Ta
         // One axis, in chunks.
         let length = usize::try_from(chunk[0]).unwrap();
         for (at, items) in items.chunks(length).enumerate() {
-            let cell = Cell {
+            let cell = CellRead {
                 array: &array,
                 index: &[u64::try_from(at).unwrap()],
                 part: None,
@@ -563,7 +563,7 @@ fn golden_store_09_damage() {
             {
                 let store = Store::from_memory([(&path, bytes)]).unwrap();
                 let reader = CellReader::new(store);
-                let cell = Cell {
+                let cell = CellRead {
                     array: &array,
                     index: &cell.index,
                     part: None,
@@ -574,7 +574,7 @@ fn golden_store_09_damage() {
                         refused += 1;
                     }
                     // blosc cannot tell a damaged size from a large one.
-                    Err(CellError::Items { .. } | CellError::OverBudget { .. }) => refused += 1,
+                    Err(CellError::ItemCount { .. } | CellError::OverBudget { .. }) => refused += 1,
                     // zstd without a checksum cannot tell a changed literal.
                     Ok(Some(_)) if !cut => changed += 1,
                     other => panic!("{path}: {other:?}"),

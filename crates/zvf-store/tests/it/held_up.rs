@@ -29,7 +29,7 @@ impl Held {
         let at = Arc::new(AtomicUsize::new(0));
         let ((says, reached), (go_on, waits)) = (mpsc::channel(), mpsc::channel());
         let (hook, channels) = (Arc::clone(&at), Mutex::new((says, waits)));
-        let options = OpenOptions::default().before_each_write(Arc::new(move |operation, at| {
+        let options = OpenOptions::default().write_hook(Arc::new(move |operation, at| {
             let slow = std::thread::current().name() == Some("slow");
             if slow && hook.fetch_sub(1, SeqCst) == 1 {
                 let channels = channels.lock().unwrap();
@@ -168,7 +168,7 @@ fn what_is_changed_from_outside_is_not_overwritten() {
             assert!(reached.is_some(), "never got there");
             continue;
         }
-        let foreign = |error: &TransactionError| matches!(error, TransactionError::Foreign { key: k } if k == &key("0/a"));
+        let foreign = |error: &TransactionError| matches!(error, TransactionError::ModifiedExternally { key: k } if k == &key("0/a"));
         let error = outcome.unwrap_err();
         assert!(
             matches!(&error, CommitError::Unfinished { transaction: 1, source } if foreign(source)),

@@ -1,6 +1,6 @@
 //! Cells that a reader keeps.
 
-use zvf_store::{Cell, CellArray, CellError, CellReader, OpenOptions};
+use zvf_store::{CellArray, CellError, CellRead, CellReader, OpenOptions};
 
 use crate::{
     cell::{frame, sharded, vlen_array},
@@ -13,8 +13,8 @@ fn packed(payload: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(&frame(payload), 3).unwrap()
 }
 
-fn cells(array: &CellArray) -> [Cell<'_>; 3] {
-    [&[1, 0], &[1, 1], &[1, 2]].map(|index| Cell {
+fn cells(array: &CellArray) -> [CellRead<'_>; 3] {
+    [&[1, 0], &[1, 1], &[1, 2]].map(|index| CellRead {
         array,
         index,
         part: None,
@@ -25,7 +25,7 @@ fn cells(array: &CellArray) -> [Cell<'_>; 3] {
 fn what_was_read_is_not_read_again() {
     let array = vlen_array(Some("zstd"));
     let store = recorded(&KEYS.map(|key| (key, packed(&numbered(1000)))));
-    let reader = CellReader::new(store).keeping(1 << 20);
+    let reader = CellReader::new(store).with_cache(1 << 20);
     let [first, second, third] = cells(&array);
     let payload = || Some(numbered(1000).into());
     for _ in 0..2 {
@@ -37,7 +37,7 @@ fn what_was_read_is_not_read_again() {
         [KEYS[0], KEYS[1]].map(|key| format!("{key} all bytes"))
     );
     // Parts of what is kept, beside what is not; a clone keeps the same.
-    let part = Cell {
+    let part = CellRead {
         part: Some(10..20),
         ..second
     };
@@ -55,7 +55,7 @@ fn a_reader_keeps_nothing_unless_it_is_asked_to() {
     let store = recorded(&KEYS.map(|key| (key, packed(&numbered(1000)))));
     for reader in [
         CellReader::new(store.clone()),
-        CellReader::new(store).keeping(0),
+        CellReader::new(store).with_cache(0),
     ] {
         for _ in 0..2 {
             block_on(reader.read(&cells(&array))).unwrap();
@@ -68,7 +68,7 @@ fn a_reader_keeps_nothing_unless_it_is_asked_to() {
 fn errors_and_absent_cells_are_asked_for_again() {
     let array = vlen_array(Some("zstd"));
     let store = recorded(&[(KEYS[0], b"nothing that is zstd".to_vec())]);
-    let reader = CellReader::new(store).keeping(1 << 20);
+    let reader = CellReader::new(store).with_cache(1 << 20);
     let [damaged, absent, _] = cells(&array);
     for _ in 0..2 {
         let read = block_on(reader.read_one(damaged.clone()));
@@ -84,7 +84,7 @@ fn a_budget_counts_what_is_kept_as_what_is_read() {
     let options = OpenOptions::default().budget(2500);
     let objects = KEYS.map(|key| (key, packed(&numbered(1000))));
     let store = options.from_memory(objects).unwrap();
-    let reader = CellReader::new(store).keeping(1 << 20);
+    let reader = CellReader::new(store).with_cache(1 << 20);
     for cell in cells(&array) {
         block_on(reader.read_one(cell)).unwrap();
     }
@@ -109,10 +109,10 @@ fn cells_of_shards_are_kept_with_their_numbers() {
     index.extend([0xff; 32]);
     shard.extend_from_slice(&index);
     shard.extend(crc32c::crc32c(&index).to_le_bytes());
-    let reader = CellReader::new(recorded(&[("0/vertices/c/0/0", shard)])).keeping(1 << 20);
+    let reader = CellReader::new(recorded(&[("0/vertices/c/0/0", shard)])).with_cache(1 << 20);
     let read = |index: &[u64]| {
         let (array, part) = (&array, None);
-        block_on(reader.read_one(Cell { array, index, part })).unwrap()
+        block_on(reader.read_one(CellRead { array, index, part })).unwrap()
     };
     for _ in 0..2 {
         assert_eq!(read(&[0, 0]).unwrap(), payloads[0]);

@@ -408,7 +408,7 @@ fn what_is_over_the_budget_fails_alone() {
     let plain = vlen_array(None);
     let packed = vlen_array(Some("zstd"));
     let zeros = zstd::bulk::compress(&frame(&vec![0; 5000]), 3).unwrap();
-    let options = OpenOptions::default().budget(1000).record(true);
+    let options = OpenOptions::default().budget(1000).record_requests(true);
     let objects = [
         ("0/vertices/c/0/0", frame(&numbered(2000))),
         ("0/vertices/c/0/1", frame(b"small")),

@@ -164,8 +164,8 @@ fn more_than_the_budget_is_refused() {
 
 #[test]
 fn what_fits_the_budget_is_read_and_the_rest_fails_alone() {
-    let options = OpenOptions::default().budget(100).record(true);
-    let options = options.merge(MergeLimits { gap: 0, size: 0 });
+    let options = OpenOptions::default().budget(100).record_requests(true);
+    let options = options.merge_limits(MergeLimits { gap: 0, size: 0 });
     let store = options.from_memory(objects()).unwrap();
     let reads = [
         bounded(CELL, 0..60),
@@ -271,7 +271,7 @@ proptest! {
         gap in 0..50_u64,
     ) {
         let object = numbered(len);
-        let options = OpenOptions::default().merge(MergeLimits { gap, size: 128 });
+        let options = OpenOptions::default().merge_limits(MergeLimits { gap, size: 128 });
         let names = ["a", "b", "absent"];
         let store = options.from_memory([("a", object.clone()), ("b", object.clone())]).unwrap();
         let reads: Vec<Read> = ranges

@@ -9,7 +9,7 @@ fn check(reads: &[Read], want: &[&str]) {
     let store = recorded(&[("a", numbered(100_000)), ("b", numbered(100_000))]);
     let bytes = |read: &Read| block_on(store.read_one(read.clone())).unwrap();
     let singly: Vec<_> = reads.iter().map(bytes).collect();
-    store.take_log();
+    store.take_request_log();
     let before = store.activity().requests;
     assert_eq!(block_on(store.read(reads)).unwrap(), singly);
     assert_eq!(log(&store), want);
@@ -69,8 +69,8 @@ fn open_ranges_hold_what_starts_behind() {
 
 #[test]
 fn limits_can_be_set() {
-    let options = OpenOptions::default().record(true);
-    let options = options.merge(MergeLimits { gap: 0, size: 20 });
+    let options = OpenOptions::default().record_requests(true);
+    let options = options.merge_limits(MergeLimits { gap: 0, size: 20 });
     let store = options.from_memory([("a", numbered(100))]).unwrap();
     let reads: Vec<Read> = (0..10).map(|n| bounded("a", n * 10..n * 10 + 10)).collect();
     block_on(store.read(&reads)).unwrap();
@@ -83,5 +83,5 @@ fn nothing_is_logged_unless_asked() {
     let store = Store::from_memory([("a", numbered(10))]).unwrap();
     block_on(store.read_one(full("a"))).unwrap();
     assert_eq!(store.activity().requests, 1);
-    assert!(store.take_log().is_empty());
+    assert!(store.take_request_log().is_empty());
 }

@@ -32,14 +32,14 @@ pub(crate) fn numbered(len: usize) -> Vec<u8> {
 
 /// A store in memory that keeps a log.
 pub(crate) fn recorded(objects: &[(&str, Vec<u8>)]) -> Store {
-    let options = OpenOptions::default().record(true);
+    let options = OpenOptions::default().record_requests(true);
     options.from_memory(objects.iter().cloned()).unwrap()
 }
 
 /// The log as text, a line for each request.
 pub(crate) fn log(store: &Store) -> Vec<String> {
     let line = |read: Read| format!("{} {}", read.key, read.range);
-    store.take_log().into_iter().map(line).collect()
+    store.take_request_log().into_iter().map(line).collect()
 }
 
 /// A key; the root when empty.
@@ -155,7 +155,7 @@ impl Killer {
         // One after the other, so that an operation has a number.
         OpenOptions::default()
             .concurrency(1)
-            .before_each_write(Arc::new(move |_, _| {
+            .write_hook(Arc::new(move |_, _| {
                 let seen = killer.seen.fetch_add(1, SeqCst) + 1;
                 if seen == killer.at.load(SeqCst) {
                     resume_unwind(Box::new(Killed));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
 use zvf_model::key::Key;
-use zvf_store::{CommitError, RecordFault, Store, TransactionError};
+use zvf_store::{CommitError, RecordError, Store, TransactionError};
 
 use crate::support::{Killer, Place, block_on, full, key, log, recorded};
 
@@ -20,7 +20,7 @@ pub(crate) async fn put(store: &Store, objects: &[(&str, &str)]) {
     let objects = objects
         .iter()
         .map(|(at, text)| (key(at), Bytes::from((*text).to_owned())));
-    store.put_each(objects.collect()).await.unwrap();
+    store.put_many(objects.collect()).await.unwrap();
 }
 
 /// A store with a root and two objects.
@@ -39,7 +39,7 @@ pub(crate) async fn change(store: &Store) -> Result<u64, CommitError> {
     let mut transaction = store.begin().await?;
     transaction.put(key("0/a"), "new a".into()).await?;
     transaction
-        .put_each(vec![(key("0/y/c"), "new c".into())])
+        .put_many(vec![(key("0/y/c"), "new c".into())])
         .await?;
     transaction.delete(key("0/x/b")).await?;
     transaction.touch("0/a");
@@ -132,7 +132,7 @@ fn a_transaction_is_seen_after_its_commit_and_not_before() {
             assert_eq!(member.get("pending"), None);
             let again = transaction.commit(ROOT).await.unwrap_err();
             assert!(
-                matches!(again, CommitError::Failed(TransactionError::Over)),
+                matches!(again, CommitError::Failed(TransactionError::Finished)),
                 "{again:?}"
             );
         });
@@ -219,44 +219,50 @@ fn others_put_for_a_transaction() {
         // The same part twice at once, which puts nothing over what the other put.
         let mut parts = Vec::new();
         for _ in 0..2 {
-            parts.push(store.join(transaction.name()).await.unwrap());
+            parts.push(store.join_transaction(transaction.id()).await.unwrap());
         }
         for (number, part) in parts.iter_mut().enumerate() {
             let texts = [("0/a", "theirs"), ("0/b", "theirs")];
             let objects = texts.map(|(at, text)| (key(at), format!("{text} {number}").into()));
-            part.put_each(objects.into()).await.unwrap();
-            staged.push(part.staged());
+            part.put_many(objects.into()).await.unwrap();
+            staged.push(part.staged_journal());
             let error = part.commit(ROOT).await.unwrap_err();
-            assert!(matches!(error, CommitError::Failed(TransactionError::Over)));
+            assert!(matches!(
+                error,
+                CommitError::Failed(TransactionError::Finished)
+            ));
         }
         // One that gives up takes its own along.
-        let mut gives_up = store.join(transaction.name()).await.unwrap();
+        let mut gives_up = store.join_transaction(transaction.id()).await.unwrap();
         gives_up.put(key("0/c"), "x".into()).await.unwrap();
         gives_up.abort().await.unwrap();
         // Nodes are put by the transaction alone.
-        let mut node = store.join(transaction.name()).await.unwrap();
+        let mut node = store.join_transaction(transaction.id()).await.unwrap();
         node.put(key("0/zarr.json"), "{}".into()).await.unwrap();
-        let error = transaction.take(&node.staged()).await.unwrap_err();
+        let error = transaction
+            .merge_staged(&node.staged_journal())
+            .await
+            .unwrap_err();
         assert!(
             matches!(error, TransactionError::Reserved { .. }),
             "{error:?}"
         );
         let other = store.begin().await.unwrap();
-        for staged in [&other.staged()[..], b"no json", b"{}"] {
+        for staged in [&other.staged_journal()[..], b"no json", b"{}"] {
             let mut journal = staged.to_vec();
-            if staged == &other.staged()[..] {
+            if staged == &other.staged_journal()[..] {
                 // Objects that wait for another transaction.
-                let text = String::from_utf8(parts[0].staged().to_vec()).unwrap();
-                journal = text.replace(transaction.name(), other.name()).into_bytes();
+                let text = String::from_utf8(parts[0].staged_journal().to_vec()).unwrap();
+                journal = text.replace(transaction.id(), other.id()).into_bytes();
             }
-            let error = transaction.take(&journal).await.unwrap_err();
+            let error = transaction.merge_staged(&journal).await.unwrap_err();
             assert!(
                 matches!(error, TransactionError::Record { .. }),
                 "{error:?}"
             );
         }
-        assert!(store.join("../x").await.is_err());
-        transaction.take(&staged[1]).await.unwrap();
+        assert!(store.join_transaction("../x").await.is_err());
+        transaction.merge_staged(&staged[1]).await.unwrap();
         transaction.commit(ROOT).await.unwrap();
         let found = store
             .read(&[full("0/a"), full("0/b"), full("0/c")])
@@ -268,10 +274,10 @@ fn others_put_for_a_transaction() {
         );
         // Made of another state.
         let mut next = store.begin().await.unwrap();
-        let late = store.join(next.name()).await.unwrap();
+        let late = store.join_transaction(next.id()).await.unwrap();
         change(&store).await.unwrap();
         next.rebase().await.unwrap();
-        let error = next.take(&late.staged()).await.unwrap_err();
+        let error = next.merge_staged(&late.staged_journal()).await.unwrap_err();
         assert!(
             matches!(error, TransactionError::Record { .. }),
             "{error:?}"
@@ -285,9 +291,9 @@ fn a_store_at_rest_is_followed_without_a_request() {
     block_on(async {
         change(&store).await.unwrap();
         let (_, root) = state(&store).await;
-        store.take_log();
+        store.take_request_log();
         for root in [ROOT, &root, b"no json"] {
-            store.follow(root).await.unwrap();
+            store.committed_view(root).await.unwrap();
         }
     });
     assert_eq!(log(&store), Vec::<String>::new());
@@ -333,7 +339,7 @@ fn two_that_touch_nothing_in_common_both_commit() {
                 assert!(
                     matches!(
                         error,
-                        CommitError::Moved {
+                        CommitError::Outdated {
                             base: 0,
                             current: 1
                         }
@@ -483,7 +489,7 @@ fn many_that_touch_nothing_in_common_all_commit() {
                 loop {
                     match transaction.commit(ROOT).await {
                         Ok(_) => return,
-                        Err(CommitError::Moved { .. }) => transaction.rebase().await.unwrap(),
+                        Err(CommitError::Outdated { .. }) => transaction.rebase().await.unwrap(),
                         Err(error) => panic!("{error:?}"),
                     }
                 }
@@ -504,7 +510,7 @@ fn sweeping_takes_what_is_old_and_nobody_needs() {
         block_on(async {
             let mut abandoned = store.begin().await.unwrap();
             abandoned
-                .put_each(vec![(key("0/p"), "p".into()), (key("0/q"), "q".into())])
+                .put_many(vec![(key("0/p"), "p".into()), (key("0/q"), "q".into())])
                 .await
                 .unwrap();
             assert_eq!(store.sweep(Duration::from_hours(1)).await.unwrap(), 0);
@@ -512,7 +518,10 @@ fn sweeping_takes_what_is_old_and_nobody_needs() {
             // Its writer was not dead at all, and is told.
             let error = abandoned.commit(ROOT).await.unwrap_err();
             assert!(
-                matches!(error, CommitError::Failed(TransactionError::Lost { .. })),
+                matches!(
+                    error,
+                    CommitError::Failed(TransactionError::StagedObjectMissing { .. })
+                ),
                 "{error:?}"
             );
             assert_eq!(all(&store).await, old());
@@ -537,12 +546,12 @@ fn damaged_records_are_refused() {
     let journal = json!({"format": 1, "transaction": 1, "deletes": [], "touched": [],
         "puts": [{"key": "0/a", "staged": ".zvf/ab/0", "bytes": 1, "crc32c": 1, "was": null}]});
     let (store, root) = with_journal(&good, Some(&journal));
-    block_on(store.follow(&root)).unwrap();
+    block_on(store.committed_view(&root)).unwrap();
 
-    let check = |member: &Json, journal: Option<&Json>, at: &str, want: RecordFault| {
+    let check = |member: &Json, journal: Option<&Json>, at: &str, want: RecordError| {
         let (store, root) = with_journal(member, journal);
         for error in [
-            block_on(store.follow(&root)).unwrap_err(),
+            block_on(store.committed_view(&root)).unwrap_err(),
             block_on(store.begin()).unwrap_err(),
         ] {
             match error {
@@ -568,7 +577,7 @@ fn damaged_records_are_refused() {
             &member,
             None,
             "zarr.json",
-            RecordFault::Member(name.unwrap()),
+            RecordError::Member(name.unwrap()),
         );
     }
     let at = ".zvf/ab/journal.json";
@@ -578,46 +587,46 @@ fn damaged_records_are_refused() {
         journal
     };
     let cases = [
-        ("/format", json!(2), RecordFault::Format(2)),
-        ("/puts", json!({}), RecordFault::Member("puts")),
+        ("/format", json!(2), RecordError::Format(2)),
+        ("/puts", json!({}), RecordError::Member("puts")),
         (
             "/puts/0/key",
             json!("zarr.json"),
-            RecordFault::Member("key"),
+            RecordError::Member("key"),
         ),
         (
             "/puts/0/key",
             json!(".zvf/lock"),
-            RecordFault::Member("key"),
+            RecordError::Member("key"),
         ),
         (
             "/puts/0/staged",
             json!(".zvf/cd/0"),
-            RecordFault::Member("staged"),
+            RecordError::Member("staged"),
         ),
         (
             "/puts/0/staged",
             json!("0/b"),
-            RecordFault::Member("staged"),
+            RecordError::Member("staged"),
         ),
         (
             "/puts/0/crc32c",
             json!(1_u64 << 32),
-            RecordFault::Member("crc32c"),
+            RecordError::Member("crc32c"),
         ),
         (
             "/deletes",
             json!(["zarr.json"]),
-            RecordFault::Member("deletes"),
+            RecordError::Member("deletes"),
         ),
-        ("/touched", json!([1]), RecordFault::Member("touched")),
+        ("/touched", json!([1]), RecordError::Member("touched")),
     ];
     for (pointer, value, fault) in cases {
         check(&good, Some(&damaged(pointer, value)), at, fault);
     }
     let outside = damaged("/puts/0/key", json!("../x"));
     let (store, root) = with_journal(&good, Some(&outside));
-    let error = block_on(store.follow(&root)).unwrap_err();
+    let error = block_on(store.committed_view(&root)).unwrap_err();
     assert!(matches!(error, TransactionError::Key(_)), "{error:?}");
 }
 
@@ -626,7 +635,7 @@ fn a_pending_transaction_without_a_journal_is_applied() {
     let member = json!({"transaction": 7, "id": "ab", "pending": true});
     let (store, root) = with_journal(&member, None);
     block_on(async {
-        store.follow(&root).await.unwrap();
+        store.committed_view(&root).await.unwrap();
         assert_eq!(store.begin().await.unwrap().base(), 7);
     });
 }

@@ -30,13 +30,13 @@ fn objects_are_put_over_others_and_deleted() {
         let store = options.create(address).unwrap();
         let put = |text: &'static str| {
             let objects = ["zarr.json", "0/a/c/0", "0/b"].map(|at| (key(at), Bytes::from(text)));
-            block_on(store.put_each(objects.to_vec())).unwrap();
+            block_on(store.put_many(objects.to_vec())).unwrap();
         };
         put("first");
         put("second");
         assert_eq!(read(&store, "0/a/c/0").unwrap(), "second");
         let gone = vec![key("0/a/c/0"), key("0/never"), key("0/b/below-a-file")];
-        block_on(store.delete_each(gone)).unwrap();
+        block_on(store.delete_many(gone)).unwrap();
         assert_eq!(read(&store, "0/a/c/0"), None);
         assert_eq!(read(&store, "0/b").unwrap(), "second");
         let listing = block_on(store.list(&key("0"), 9)).unwrap();
@@ -54,7 +54,8 @@ fn objects_are_put_over_others_and_deleted() {
 fn a_new_object_is_put_once() {
     on_each(|options, address| {
         let store = options.create(address).unwrap();
-        let put = |text: &'static str| block_on(store.put_new(key("x/y"), text.into())).unwrap();
+        let put =
+            |text: &'static str| block_on(store.put_if_absent(key("x/y"), text.into())).unwrap();
         assert!(put("first"));
         assert!(!put("second"));
         assert_eq!(read(&store, "x/y").unwrap(), "first");
@@ -95,8 +96,8 @@ fn nothing_is_put_into_a_zip_file() {
         .unwrap();
     zip.finish().unwrap();
     let store = Store::open(path.to_str().unwrap()).unwrap();
-    let put = block_on(store.put_new(key("a"), "x".into())).unwrap_err();
-    let deleted = block_on(store.delete_each(vec![key("a")])).unwrap_err();
+    let put = block_on(store.put_if_absent(key("a"), "x".into())).unwrap_err();
+    let deleted = block_on(store.delete_many(vec![key("a")])).unwrap_err();
     for error in [put, deleted] {
         assert!(
             matches!(error, zvf_store::WriteError::ReadOnly { .. }),
@@ -110,8 +111,8 @@ fn nothing_is_put_into_a_zip_file() {
 fn a_failure_names_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::create(folder.path().to_str().unwrap()).unwrap();
-    block_on(store.put_each(vec![(key("a"), "file".into())])).unwrap();
-    let below = block_on(store.put_each(vec![(key("a/b"), "x".into())])).unwrap_err();
+    block_on(store.put_many(vec![(key("a"), "file".into())])).unwrap();
+    let below = block_on(store.put_many(vec![(key("a/b"), "x".into())])).unwrap_err();
     assert_eq!(below.key(), &key("a/b"));
 }
 
@@ -122,14 +123,14 @@ fn tests_of_crashes_see_each_change_before_and_after() {
         let hook = Arc::clone(&seen);
         let options = options
             .concurrency(1)
-            .before_each_write(Arc::new(move |operation, key| {
+            .write_hook(Arc::new(move |operation, key| {
                 hook.lock().unwrap().push(format!("{operation} {key}"));
             }));
         let store = options.create(address).unwrap();
         block_on(async {
-            store.put_each(vec![(key("a"), "x".into())]).await.unwrap();
-            store.put_new(key("b"), "x".into()).await.unwrap();
-            store.delete_each(vec![key("a")]).await.unwrap();
+            store.put_many(vec![(key("a"), "x".into())]).await.unwrap();
+            store.put_if_absent(key("b"), "x".into()).await.unwrap();
+            store.delete_many(vec![key("a")]).await.unwrap();
         });
         let want = ["put a", "put-new b", "delete a"].map(|line| [line, line]);
         assert_eq!(*seen.lock().unwrap(), want.concat());

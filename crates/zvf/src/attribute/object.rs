@@ -181,7 +181,7 @@ pub(super) async fn stage(
     let staged = encoded(&Arrays::of(&outputs)?, outputs)?;
     written.bytes = staged.iter().map(|(_, own)| own.len() as u64).sum();
     let put = staged.iter().map(|(key, _)| key.clone()).collect();
-    transaction.put_each(staged).await?;
+    transaction.put_many(staged).await?;
     place.sweep(transaction, &put).await?;
     Ok((root(transaction, chunks)?, written))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use zvf_build::edit::{Change, Image};
 use zvf_model::{key::Key, zarr::Array};
-use zvf_store::{Cell, CellArray, CellReader, Read, Store};
+use zvf_store::{CellArray, CellRead, CellReader, Read, Store};
 
 use crate::{
     error::Error,
@@ -111,9 +111,9 @@ async fn table(
                 .collect()
         })
         .collect();
-    let wanted: Vec<Cell<'_>> = indexes
+    let wanted: Vec<CellRead<'_>> = indexes
         .iter()
-        .map(|index| Cell {
+        .map(|index| CellRead {
             array: cells,
             index,
             part: None,
@@ -144,10 +144,10 @@ pub(super) async fn cells(
     for (path, chunk) in &needs {
         indexes.push(element(&arrays[path.as_str()], chunk)?);
     }
-    let wanted: Vec<Cell<'_>> = needs
+    let wanted: Vec<CellRead<'_>> = needs
         .iter()
         .zip(&indexes)
-        .map(|((path, _), index)| Cell {
+        .map(|((path, _), index)| CellRead {
             array: &arrays[path.as_str()],
             index,
             part: None,
@@ -226,7 +226,7 @@ pub(super) fn tables_gone(
                 .into_iter()
                 .chain(core::iter::repeat_n(0, tail))
                 .collect();
-            let place = cells.object_of(&index).map_err(|source| Error::Index {
+            let place = cells.locate(&index).map_err(|source| Error::Index {
                 node: cells.node().clone(),
                 source,
             })?;

@@ -341,7 +341,7 @@ impl<'a> Build<'a> {
             let jobs = std::mem::take(&mut waiting);
             done += jobs.len() as u64;
             let make = run(move || make(&shared, &jobs));
-            let put = self.transaction.put_each(std::mem::take(&mut objects));
+            let put = self.transaction.put_many(std::mem::take(&mut objects));
             let (read, made, put) = join3(read, make, put).await;
             put?;
             let (bytes, jobs) = read?;
@@ -391,7 +391,7 @@ impl<'a> Build<'a> {
             .iter()
             .map(|(_, bytes)| bytes.len() as u64)
             .sum::<u64>();
-        Ok(self.transaction.put_each(objects).await?)
+        Ok(self.transaction.put_many(objects).await?)
     }
 
     /// The nodes of all arrays that have cells; `old` is what those before them said.

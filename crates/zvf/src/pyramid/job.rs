@@ -416,7 +416,7 @@ fn in_shard(
     let Output::Cell { index, payload, .. } = output else {
         return Ok(None);
     };
-    let place = array.object_of(&index).map_err(|source| Error::Index {
+    let place = array.locate(&index).map_err(|source| Error::Index {
         node: array.node().clone(),
         source,
     })?;

@@ -78,7 +78,7 @@ pub fn refresh_in<'a>(
     options: &'a PyramidOptions,
 ) -> LocalBoxFuture<'a, Result<Pyramid, Error>> {
     Box::pin(async move {
-        let store = &store.reading_nodes();
+        let store = &store.without_node_copy();
         let mut made = Pyramid::default();
         loop {
             let dataset = Dataset::from_store(address, store.clone()).await?;

@@ -69,7 +69,7 @@ impl Build<'_> {
             let rows = Path::new(rows);
             let rows = fs::read(rows).map_err(|source| scratch_error(rows, source))?;
             let staged = says["staged"].to_string();
-            self.transaction.take(staged.as_bytes()).await?;
+            self.transaction.merge_staged(staged.as_bytes()).await?;
             let tally = tally(&says["tally"], &rows);
             let tally = tally.ok_or_else(|| no_task(&result))?;
             self.tally.append(tally);
@@ -86,7 +86,7 @@ impl Build<'_> {
         let kept = self.shared.recipe.kept.as_ref();
         json!({
             "address": self.source.dataset.address(),
-            "transaction": self.transaction.name(),
+            "transaction": self.transaction.id(),
             "base": self.transaction.base(),
             "source": self.source.id.number(),
             "target": self.target.number(),
@@ -113,8 +113,8 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
     let recipe = level.as_object().and_then(stats::recipe);
     let recipe = recipe.ok_or_else(missing)?;
     let address = text("address")?;
-    let store = open.open(address)?.reading_nodes();
-    let transaction = store.join(text("transaction")?).await?;
+    let store = open.open(address)?.without_node_copy();
+    let transaction = store.join_transaction(text("transaction")?).await?;
     if level["base"].as_u64() != Some(transaction.base()) {
         return Err(Error::NoPyramid {
             why: "the store was changed while a level was made; make it again",
@@ -174,7 +174,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
         Ok(rows.keep()?.1)
     });
     let rows = kept.map_err(|source| scratch_error(&result, source))?;
-    let staged = build.transaction.staged();
+    let staged = build.transaction.staged_journal();
     let staged: Value = serde_json::from_slice(&staged).map_err(|_| no_task(&result))?;
     put_json(
         &result.with_extension("json"),

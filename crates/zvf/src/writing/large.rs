@@ -168,7 +168,7 @@ pub fn create_from<'a>(
             source,
         })?;
         if copies {
-            creation.copy_nodes();
+            creation.write_node_copy();
         }
         let split = split(source, &mut splitter, batch, scratch.path());
         let made = match split {
@@ -236,7 +236,7 @@ impl Making<'_> {
         })
         .await?;
         written.count(&objects);
-        self.creation.put_each(objects).await?;
+        self.creation.put_many(objects).await?;
         written.summary = plan.summary();
         Ok((plan, written))
     }
@@ -252,7 +252,7 @@ impl Making<'_> {
         let mut results = Vec::with_capacity(pieces.len());
         let shared = Shared::new(outline, chunks)?;
         for (number, path) in pieces.iter().enumerate() {
-            let put = async |objects| Ok::<(), Error>(self.creation.put_each(objects).await?);
+            let put = async |objects| Ok::<(), Error>(self.creation.put_many(objects).await?);
             results.push(shared.make(path, put, &mut written).await?);
             // What was made is not needed again.
             std::fs::remove_file(path).map_err(|source| failed(path, source))?;

@@ -98,7 +98,7 @@ pub(crate) fn encoded(arrays: &Arrays, outputs: Vec<Output>) -> Result<Vec<(Key,
                     Some(cells) => cells.clone(),
                     None => arrays.get(&array)?,
                 };
-                let place = cells.object_of(&index).map_err(|source| Error::Index {
+                let place = cells.locate(&index).map_err(|source| Error::Index {
                     node: cells.node().clone(),
                     source,
                 })?;

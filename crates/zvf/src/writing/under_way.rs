@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use zvf_model::key::Key;
-use zvf_store::computed;
+use zvf_store::spawn_cpu;
 
 use crate::error::Error;
 
@@ -46,7 +46,7 @@ where
             let (objects, is_task) = match work {
                 Work::Ready(objects) => (objects, false),
                 Work::Task(task) => {
-                    let made = computed(move || make(task)).await;
+                    let made = spawn_cpu(move || make(task)).await;
                     (made.unwrap_or(Err(Error::Interrupted))?, true)
                 }
             };

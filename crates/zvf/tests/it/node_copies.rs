@@ -8,7 +8,7 @@ use zvf::{
     build::{GeometryKind, OutOfBounds, Plan, Profile},
     model::key::Key,
 };
-use zvf_store::{Distance, Read};
+use zvf_store::{Read, SimulatedNetwork};
 
 use crate::{
     block_on,
@@ -32,11 +32,13 @@ async fn files(store: &Store) -> Files {
 }
 
 fn options() -> OpenOptions {
-    let no_time = Distance {
+    let no_time = SimulatedNetwork {
         latency: Duration::ZERO,
         bandwidth: 0,
     };
-    OpenOptions::default().far(no_time).record(true)
+    OpenOptions::default()
+        .simulate_network(no_time)
+        .record_requests(true)
 }
 
 /// The same store, far away.
@@ -80,7 +82,7 @@ fn root(files: &mut Files, change: impl FnOnce(&mut Json)) {
 /// Files of nodes that were asked for, but the root's.
 fn nodes_read(store: &Store) -> Vec<String> {
     let log = store
-        .take_log()
+        .take_request_log()
         .into_iter()
         .map(|read| read.key.to_string());
     log.filter(|key| key.ends_with("/zarr.json")).collect()
@@ -92,7 +94,7 @@ fn a_store_far_away_is_opened_with_one_request_and_two_nodes_are_compared() {
         let (files, _) = two_states().await;
         let store = far(&files);
         let dataset = open(&store).await.unwrap();
-        assert_eq!(store.take_log().len(), 1);
+        assert_eq!(store.take_request_log().len(), 1);
         let answer = dataset.query(&Query::new()).await.unwrap();
         assert_eq!(nodes_read(&store), ["0/zarr.json", "0/vertices/zarr.json"]);
         assert_eq!(store.activity().lists, 0);
@@ -110,7 +112,7 @@ fn a_store_at_hand_is_read_node_by_node() {
     block_on(async {
         let (files, _) = two_states().await;
         let store = OpenOptions::default()
-            .record(true)
+            .record_requests(true)
             .from_memory(files)
             .unwrap();
         let dataset = open(&store).await.unwrap();

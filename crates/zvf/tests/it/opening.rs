@@ -38,7 +38,7 @@ fn store(archive: &str, name: &str) -> Files {
 }
 
 fn in_memory(files: Files) -> Store {
-    let options = OpenOptions::default().record(true);
+    let options = OpenOptions::default().record_requests(true);
     options.from_memory(files).unwrap()
 }
 
@@ -48,7 +48,7 @@ fn open(store: &Store) -> Result<Dataset, Error> {
 
 /// Requests since the last call, and listings since the beginning.
 fn asked(store: &Store) -> (Vec<String>, u64) {
-    let log = store.take_log().into_iter();
+    let log = store.take_request_log().into_iter();
     let log = log.map(|read| format!("{} {}", read.key, read.range));
     (log.collect(), store.activity().lists)
 }

@@ -29,8 +29,12 @@ fn opened(files: &Files, options: &OpenOptions) -> (Dataset, Vec<Read>) {
     let files = files
         .iter()
         .map(|(key, bytes)| (key.clone(), bytes.clone()));
-    let store = options.clone().record(true).from_memory(files).unwrap();
+    let store = options
+        .clone()
+        .record_requests(true)
+        .from_memory(files)
+        .unwrap();
     let dataset = block_on(Dataset::from_store("counted", store)).unwrap();
-    let log = dataset.store().take_log();
+    let log = dataset.store().take_request_log();
     (dataset, log)
 }

@@ -17,7 +17,7 @@ use zvf_model::{
     key::Key,
     zarr::{Array, Node},
 };
-use zvf_store::{ByteRange, Cell, CellArray, CellReader, ListedFile, Read, Store};
+use zvf_store::{ByteRange, CellArray, CellRead, CellReader, ListedFile, Read, Store};
 use zvf_testkit::proxy::Proxy;
 
 mod credentials;
@@ -198,7 +198,7 @@ async fn contents(store: &Store, files: &[ListedFile]) -> Result<Contents, zvf_s
     let mut cells = Vec::new();
     for array in arrays(store, files).await? {
         let indexes = indexes(array.metadata());
-        let wanted = indexes.iter().map(|index| Cell {
+        let wanted = indexes.iter().map(|index| CellRead {
             array: &array,
             index,
             part: None,

@@ -149,7 +149,7 @@ impl Before {
         let array = Arrays::of(&[node])?.get(path)?;
         for chunk in gone {
             let index = crate::editing::element(&array, chunk)?;
-            let (key, _) = array.object_of(&index).map_err(|source| Error::Index {
+            let (key, _) = array.locate(&index).map_err(|source| Error::Index {
                 node: array.node().clone(),
                 source,
             })?;

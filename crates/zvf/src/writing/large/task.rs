@@ -92,10 +92,10 @@ pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Resu
         let (outline, chunks) = Outline::from_json(&get(Path::new(text("outline")))?)?;
         let store = open.create(text("address"))?;
         let mut written = Written::default();
-        let put_each = async |objects| Ok::<(), Error>(store.put_each(objects).await?);
+        let put_many = async |objects| Ok::<(), Error>(store.put_many(objects).await?);
         let shared = Shared::new(outline, chunks)?;
         let part = shared
-            .make(Path::new(text("pieces")), put_each, &mut written)
+            .make(Path::new(text("pieces")), put_many, &mut written)
             .await?;
         let result = json!({
             "part": part.to_json(), "objects": written.objects, "bytes": written.bytes,

@@ -24,10 +24,10 @@ fn made(cells: Cells) -> Layers {
 
 fn open(made: &Layers) -> Dataset {
     let files = made.fine.files.iter().cloned();
-    let options = OpenOptions::default().record(true);
+    let options = OpenOptions::default().record_requests(true);
     let store = options.from_memory(files).unwrap();
     let dataset = block_on(Dataset::from_store("counted", store)).unwrap();
-    dataset.store().take_log();
+    dataset.store().take_request_log();
     dataset
 }
 
@@ -35,7 +35,7 @@ fn open(made: &Layers) -> Dataset {
 fn requests(dataset: &Dataset, query: &Query) -> BTreeMap<String, usize> {
     block_on(dataset.count(query)).unwrap();
     let mut parts = BTreeMap::new();
-    for read in dataset.store().take_log() {
+    for read in dataset.store().take_request_log() {
         if let Some((part, _)) = read.key.as_str().split_once("/c/") {
             *parts.entry(part.to_owned()).or_default() += 1;
         }
@@ -111,7 +111,7 @@ fn indexes_in_a_shard_take_two_requests() {
     let query = Query::new().level(Budget::new(0));
     assert!(block_on(dataset.query(&query)).is_err());
     let mut shards: BTreeMap<String, usize> = BTreeMap::new();
-    for read in dataset.store().take_log() {
+    for read in dataset.store().take_request_log() {
         if read.key.as_str().contains("vertex_fragments/c/") {
             *shards.entry(read.key.to_string()).or_default() += 1;
         }
@@ -130,7 +130,7 @@ fn explaining_reads_what_counting_takes() {
         .level(Budget::new(most))
         .columns(Selection::none());
     let explained = block_on(dataset.explain(&query)).unwrap();
-    let log = dataset.store().take_log();
+    let log = dataset.store().take_request_log();
     let cells = log.iter().filter(|read| read.key.as_str().contains("/c/"));
     let cells: Vec<&str> = cells.map(|read| read.key.as_str()).collect();
     assert!(

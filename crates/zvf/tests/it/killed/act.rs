@@ -190,7 +190,7 @@ impl Act {
                 let objects = files.into_iter();
                 let objects =
                     objects.map(|(name, bytes)| (Key::parse(&name).unwrap(), bytes.into()));
-                Ok(open.open(address)?.put_each(objects.collect()).await?)
+                Ok(open.open(address)?.put_many(objects.collect()).await?)
             }
         }
     }

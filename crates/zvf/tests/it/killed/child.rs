@@ -93,7 +93,7 @@ fn another_process() {
     let stop = Stop::of_word(stop);
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
-    let open = OpenOptions::default().before_each_write(Arc::new(move |_, _| {
+    let open = OpenOptions::default().write_hook(Arc::new(move |_, _| {
         let at = count.fetch_add(1, Ordering::SeqCst) + 1;
         if stop == Stop::At(at) {
             die();

@@ -48,7 +48,7 @@ fn w13_two_sessions_never_get_the_same_id() {
             *other.lock().unwrap() = added;
         }
     };
-    let open = OpenOptions::default().before_each_write(once(between));
+    let open = OpenOptions::default().write_hook(once(between));
     let mine = block_on(append(&address, &open, 0, 16)).unwrap();
     let other = other.lock().unwrap().clone();
     assert_eq!((other, mine), (vec![1, 2], vec![3, 4]));
@@ -64,7 +64,7 @@ fn w13_who_does_not_try_again_is_told_of_the_conflict() {
         let address = address.clone();
         move || drop(block_on(append(&address, &OpenOptions::default(), 1, 0)).unwrap())
     };
-    let open = OpenOptions::default().before_each_write(once(between));
+    let open = OpenOptions::default().write_hook(once(between));
     let error = block_on(append(&address, &open, 0, 0)).unwrap_err();
     let Error::Commit(CommitError::Conflict { names }) = error else {
         panic!("{error:?}")

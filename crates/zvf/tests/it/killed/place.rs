@@ -82,7 +82,7 @@ impl Place {
                     // Of no use there.
                     .filter(|(name, _)| name != ".zvf/lock")
                     .map(|(name, bytes)| (Key::parse(name).unwrap(), bytes.clone().into()));
-                store.put_each(objects.collect()).await.unwrap();
+                store.put_many(objects.collect()).await.unwrap();
             }
         }
     }
@@ -98,7 +98,7 @@ impl Place {
         let logs = (1..8).map(|log| format!(".zvf/log/{log}.json"));
         let names = files.into_iter().map(|file| file.name).chain(logs);
         let keys = names.map(|name| Key::parse(&name).unwrap());
-        store.delete_each(keys.collect()).await.unwrap();
+        store.delete_many(keys.collect()).await.unwrap();
     }
 
     /// What is in the folder: also what no reader looks at.

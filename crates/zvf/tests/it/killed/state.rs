@@ -50,7 +50,7 @@ impl State {
         let Some(root) = root else {
             return Ok(BTreeMap::new());
         };
-        let store = store.follow(&root).await?;
+        let store = store.committed_view(&root).await?;
         let names = store.list_all(&Key::root(), usize::MAX).await?;
         let names: Vec<String> = names.into_iter().map(|file| file.name).collect();
         let reads = names

@@ -43,7 +43,7 @@ fn a_change_that_was_committed_is_not_made_again() {
     // One after the other, so that the second call is after the first rename.
     let open = OpenOptions::default()
         .concurrency(1)
-        .before_each_write(Arc::new(hook));
+        .write_hook(Arc::new(hook));
     block_on(async {
         let editor = Editor::open(&address, &open).await.unwrap();
         let error = editor

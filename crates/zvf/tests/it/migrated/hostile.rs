@@ -140,7 +140,7 @@ fn a_store_that_is_there_stays() {
             let is_there = matches!(
                 refused,
                 Err(Error::Create {
-                    source: CreateError::AlreadyThere,
+                    source: CreateError::AlreadyExists,
                     ..
                 })
             );

@@ -200,7 +200,7 @@ fn what_does_not_fit_is_an_error() {
         let query = Query::new().columns(Selection::none());
         for budget in [0, 1, 100, 1000] {
             let files = kinds::files(&made);
-            let options = OpenOptions::default().budget(budget).record(true);
+            let options = OpenOptions::default().budget(budget).record_requests(true);
             let store = options.from_memory(files).unwrap();
             let error = block_on(async {
                 let dataset = Dataset::from_store("small", store).await?;

@@ -23,7 +23,7 @@ fn the_first_round_is_as_explained() {
                 let at = format!("{name}, {cells_name}: {}", ask.name);
                 let (dataset, _) = opened(&files, &OpenOptions::default());
                 let explained = block_on(dataset.explain(&ask.query)).unwrap();
-                let log = dataset.store().take_log();
+                let log = dataset.store().take_request_log();
                 let read = log
                     .iter()
                     .filter(|read| !read.key.as_str().ends_with("zarr.json"));

@@ -11,7 +11,7 @@ use crate::block_on;
 /// Requests of a query.
 fn requests(dataset: &Dataset, query: &Query) -> usize {
     block_on(dataset.query(query)).unwrap();
-    dataset.store().take_log().len()
+    dataset.store().take_request_log().len()
 }
 
 fn write(files: &Files, folder: &Path) {
@@ -33,7 +33,7 @@ fn cells_of_a_place_are_read_once_and_those_of_whole_levels_each_time() {
             let bbox = around(place, &made.truth.chunk_shape, 0.3);
             let address = folder.path().display().to_string();
             let near = Query::new().region(bbox);
-            let options = OpenOptions::default().record(true);
+            let options = OpenOptions::default().record_requests(true);
             let open = block_on(Dataset::open_with(&address, &options)).unwrap();
             requests(&open, &Query::new());
             assert!(

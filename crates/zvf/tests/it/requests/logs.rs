@@ -161,7 +161,7 @@ fn check((name, kind, _): (&str, Kind, u64)) {
             all.push_str(&text(&ask, &cost, &files, (exact, &mut before)));
             let at = format!("{name}, {cells_name}: {}", ask.name);
             // Bytes in the gap between two that are wanted may be wanted later.
-            let apart = OpenOptions::default().merge(MergeLimits {
+            let apart = OpenOptions::default().merge_limits(MergeLimits {
                 gap: 0,
                 size: 1 << 20,
             });

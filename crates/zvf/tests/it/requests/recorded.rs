@@ -39,7 +39,7 @@ fn first_vertex(files: &Files) -> Option<(Vec<f64>, Vec<f64>)> {
 
 /// Without bytes in gaps that may be wanted later.
 fn apart() -> OpenOptions {
-    OpenOptions::default().merge(MergeLimits {
+    OpenOptions::default().merge_limits(MergeLimits {
         gap: 0,
         size: 1 << 20,
     })

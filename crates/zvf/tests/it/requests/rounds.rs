@@ -78,7 +78,7 @@ impl Rounds {
         let round = if is_free { 0 } else { self.turn().await };
         // A store in memory answers without waiting, so that the log is of this call.
         let answer = answer.await;
-        let reads = self.cells.store().take_log();
+        let reads = self.cells.store().take_request_log();
         self.trips.lock().unwrap().push(Trip { round, what, reads });
         answer
     }

@@ -200,7 +200,7 @@ async fn with_text(store: &Store, node: &str, from: &str, to: &str) -> Store {
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     assert!(text.contains(from), "{text}");
     let bytes = Bytes::from(text.replace(from, to));
-    store.put_each(vec![(key, bytes)]).await.unwrap();
+    store.put_many(vec![(key, bytes)]).await.unwrap();
     store.clone()
 }
 
@@ -234,8 +234,8 @@ fn w8_a_damaged_store_is_not_written_as_if_it_were_whole() {
             Some(Bytes::new()),
         ] {
             match damaged {
-                None => store.delete_each(vec![cell.clone()]).await.unwrap(),
-                Some(bytes) => store.put_each(vec![(cell.clone(), bytes)]).await.unwrap(),
+                None => store.delete_many(vec![cell.clone()]).await.unwrap(),
+                Some(bytes) => store.put_many(vec![(cell.clone(), bytes)]).await.unwrap(),
             }
             let editor = Editor::of(store.clone()).await.unwrap();
             let writes = store.activity().writes;
@@ -363,7 +363,7 @@ fn links_without_the_values_they_should_have_are_not_added_to() {
         );
         node["attributes"]["nonempty_chunks"] = serde_json::json!([]);
         let bytes = Bytes::from(node.to_string());
-        store.put_each(vec![(key, bytes)]).await.unwrap();
+        store.put_many(vec![(key, bytes)]).await.unwrap();
         let mut more = points(3);
         more.links = vec![1, 2];
         more.link.push(weights(1));
