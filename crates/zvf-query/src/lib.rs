@@ -15,66 +15,41 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
-mod answer;
-mod area;
-mod budget;
-mod build;
-mod choice;
-mod chunk;
+mod batch;
+mod catalog;
 mod closest;
-mod composite;
-mod coordinates;
 mod cores;
-mod cut;
-mod drill;
+mod diagnostics;
 mod error;
-mod explain;
-mod extras;
-mod family;
-mod filter;
-mod fragments;
-mod held;
-mod level;
-mod linked;
-mod links;
-mod listing;
+mod exec;
 #[cfg(test)]
 #[expect(
     clippy::needless_pass_by_value,
     reason = "JSON is written where it is used"
 )]
 mod memory;
-mod merge;
-mod missing;
-mod nearest;
-mod objects;
-mod parametric;
-mod paths;
 mod plan;
-mod points;
 mod query;
-mod run;
-mod schema;
-mod stored;
-mod tables;
-mod vertices;
+mod resolve;
+mod result;
+mod selection;
 
 pub mod geometry;
 pub mod predicate;
 
-pub use answer::{
+pub use catalog::extras::{FurtherGeometry, FurtherLinks, Header};
+pub use catalog::level::{Levels, Session};
+pub use catalog::links::{CellLinks, LinkBlobs, LinkCells, StoredLinkFamily, StoredLinks};
+pub use catalog::objects::{Objects, OwnersOfChunk, Piece, SomeObjects, StoredManifests};
+pub use catalog::parametric::{Coefficient, Parametric, ParametricObject};
+pub use catalog::stored::{PaddedRows, StoredPart};
+pub use catalog::tables::{GroupList, ScopedColumns};
+pub use closest::closest;
+pub use error::{Damage, Fault, QueryError};
+pub use plan::explain::{Explanation, Reads};
+pub use plan::run::{Counts, Outcome};
+pub use query::{Budget, Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
+pub use result::{
     Answer, Column, Group, LevelUse, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS,
     Values,
 };
-pub use closest::closest;
-pub use error::{Damage, Fault, QueryError};
-pub use explain::{Explanation, Reads};
-pub use extras::{FurtherGeometry, FurtherLinks, Header};
-pub use level::{Levels, Session};
-pub use links::{CellLinks, LinkBlobs, LinkCells, StoredLinkFamily, StoredLinks};
-pub use objects::{Objects, OwnersOfChunk, Piece, SomeObjects, StoredManifests};
-pub use parametric::{Coefficient, Parametric, ParametricObject};
-pub use query::{Budget, Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
-pub use run::{Counts, Outcome};
-pub use stored::{PaddedRows, StoredPart};
-pub use tables::{GroupList, ScopedColumns};

@@ -18,7 +18,7 @@ use zvf_model::{
     zarr::{Array, DataType, Node},
 };
 
-use crate::level::{Levels, Session};
+use crate::catalog::level::{Levels, Session};
 
 /// Files by path, as they would lie on a disk, of arrays without compression; and
 /// what each round trip asked for. Nothing that was opened outlasts a change.

@@ -1,0 +1,5 @@
+//! Columns and batches of rows: building, gathering and merging them.
+
+pub(crate) mod columns;
+pub(crate) mod merge;
+pub(crate) mod vertices;

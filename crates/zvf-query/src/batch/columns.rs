@@ -1,0 +1,521 @@
+//! Putting columns together out of cells.
+
+mod finished;
+mod gather;
+mod view;
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
+use zvf_model::array::CellAttribute;
+
+use crate::{
+    batch::vertices::{Copying, Room, Run, Runs},
+    error::Fault,
+    exec::chunk::CellRows,
+    predicate::{Cell, Number},
+    result::{Column, Rows, Values},
+};
+
+pub(crate) use finished::FinishedView;
+pub(crate) use gather::gather;
+pub(crate) use view::{CellView, Places};
+
+/// Appends rows of `bytes`, little-endian.
+pub(crate) fn push_runs(
+    out: &mut Vec<u8>,
+    bytes: &[u8],
+    dtype: Dtype,
+    columns: u32,
+    vertices: &Runs,
+) {
+    let row = row_size(dtype, columns);
+    let start = out.len();
+    out.reserve(vertices.len().saturating_mul(row));
+    for span in vertices.spans() {
+        out.extend_from_slice(rows_at(bytes, row, span));
+    }
+    to_little(out, start, dtype);
+}
+
+/// Copies rows of `bytes` to where there is room for them, little-endian.
+pub(crate) fn copy_runs(to: &mut [u8], vertices: &Runs, dtype: Dtype, columns: u32, bytes: &[u8]) {
+    let row = row_size(dtype, columns);
+    let mut rest = &mut *to;
+    for span in vertices.spans() {
+        let size = span.len().saturating_mul(row);
+        let from = rows_at(bytes, row, span);
+        let (own, after) = rest.split_at_mut(size.min(rest.len()));
+        if own.len() == from.len() {
+            own.copy_from_slice(from);
+        }
+        rest = after;
+    }
+    to_little(to, 0, dtype);
+}
+
+/// Bytes of a row of so many columns.
+pub(crate) fn row_size(dtype: Dtype, columns: u32) -> usize {
+    let columns = usize::try_from(columns).unwrap_or(usize::MAX);
+    dtype.size().saturating_mul(columns)
+}
+
+/// The bytes of rows.
+fn rows_at(bytes: &[u8], row: usize, places: Range<usize>) -> &[u8] {
+    let range = places.start.saturating_mul(row)..places.end.saturating_mul(row);
+    bytes.get(range).unwrap_or_default()
+}
+
+/// Turns numbers from `start` on round that were stored the most significant byte first.
+fn to_little(out: &mut [u8], start: usize, dtype: Dtype) {
+    if dtype.order() == ByteOrder::Big {
+        let part = match dtype.kind() {
+            Kind::Complex64 | Kind::Complex128 => dtype.size() / 2,
+            _ => dtype.size(),
+        };
+        let new = out.get_mut(start..).unwrap_or_default();
+        new.chunks_exact_mut(part.max(1)).for_each(<[u8]>::reverse);
+    }
+}
+
+/// An attribute on its way into an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct ColumnBuilder {
+    name: String,
+    metadata: Arc<CellAttribute>,
+    words: Option<Arc<[String]>>,
+    columns: Option<u32>,
+    bytes: Vec<u8>,
+    codes: Vec<u32>,
+    rows: usize,
+    /// Which have no value, once there is one.
+    missing: Vec<bool>,
+    any_missing: bool,
+}
+
+impl ColumnBuilder {
+    pub(crate) fn new(name: &str, metadata: &Arc<CellAttribute>) -> Self {
+        let dictionary = metadata.dictionary.as_ref();
+        Self {
+            name: name.to_owned(),
+            metadata: Arc::clone(metadata),
+            words: dictionary.map(|dictionary| words(&dictionary.categories)),
+            columns: None,
+            bytes: Vec::new(),
+            codes: Vec::new(),
+            rows: 0,
+            missing: Vec::new(),
+            any_missing: false,
+        }
+    }
+
+    /// Bytes of its values.
+    pub(crate) fn size(&self) -> usize {
+        let codes = self.codes.len().saturating_mul(size_of::<u32>());
+        let values = self.rows.saturating_mul(self.row_size());
+        self.bytes.len().min(values).saturating_add(codes)
+    }
+
+    /// Bytes of a row as the attribute declares it.
+    pub(crate) fn declared_size(&self) -> usize {
+        let columns = self.metadata.declared_columns().unwrap_or(1);
+        let columns = usize::try_from(columns).unwrap_or(1);
+        self.metadata.dtype.size().saturating_mul(columns)
+    }
+
+    /// Makes room for so many bytes of values.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        if self.words.is_none() {
+            self.bytes.reserve(bytes);
+            zvf_pages::prefer_large(&mut self.bytes);
+        }
+    }
+
+    /// Appends the rows of vertices of a cell, or as many missing ones.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`] of another width than the rows before, and of codes that are none.
+    pub(crate) fn push_runs(
+        &mut self,
+        cell: Option<&CellRows>,
+        vertices: &Runs,
+    ) -> Result<(), Fault> {
+        let Some(cell) = cell else {
+            self.skip(vertices.len());
+            return Ok(());
+        };
+        if self.words.is_some() {
+            let places = vertices.runs().iter().flat_map(|run| run.places());
+            return self.push_codes(cell, places.map(Some));
+        }
+        let columns = self.check_width(cell)?;
+        let (bytes, dtype) = (&mut self.bytes, self.metadata.dtype);
+        push_runs(bytes, &cell.bytes, dtype, columns, vertices);
+        self.there(vertices.len());
+        Ok(())
+    }
+
+    /// How many columns all of these cells have, if they are numbers that are all there.
+    pub(crate) fn width_of<'c>(
+        &self,
+        mut cells: impl Iterator<Item = Option<&'c CellRows>>,
+    ) -> Option<u32> {
+        let width = match (&self.words, cells.next()) {
+            (Some(_), _) | (None, None) => return None,
+            (None, Some(first)) => first?.columns,
+        };
+        let is_same = |cell: Option<&CellRows>| cell.is_some_and(|cell| cell.columns == width);
+        (width > 0 && cells.all(is_same)).then_some(width)
+    }
+
+    /// The same for cells that come behind the rows there are, if these are all there.
+    pub(crate) fn width_with<'c>(
+        &self,
+        cells: impl Iterator<Item = Option<&'c CellRows>>,
+    ) -> Option<u32> {
+        let width = self.width_of(cells)?;
+        let is_same = self.columns.is_none_or(|columns| columns == width);
+        (is_same && !self.any_missing).then_some(width)
+    }
+
+    /// Where the rows of cells go that come behind those there are.
+    pub(crate) fn push_all<'a>(
+        &'a mut self,
+        columns: u32,
+        room: Room,
+        parts: impl Iterator<Item = (&'a [u8], &'a Runs)>,
+    ) -> Vec<Copying<'a>> {
+        self.columns = Some(columns);
+        let dtype = self.metadata.dtype;
+        room.make(&mut self.bytes, row_size(dtype, columns));
+        self.there(room.rows.saturating_sub(room.before));
+        Copying::of(&mut self.bytes, room.before, (dtype, columns), parts)
+    }
+
+    /// Gives back room that is not used.
+    pub(crate) fn settle(&mut self) {
+        if self.words.is_none() {
+            let bytes = self.rows.saturating_mul(self.row_size());
+            self.bytes.truncate(bytes);
+        }
+    }
+
+    /// Takes the rows of runs out of cells of so many columns, when there are none yet.
+    pub(crate) fn take<'c>(
+        &mut self,
+        runs: &[(u32, Run)],
+        columns: u32,
+        rows: usize,
+        cells: &(impl Fn(u32) -> Option<&'c [u8]> + Sync),
+    ) {
+        self.columns = Some(columns);
+        self.bytes = gather(runs, self.metadata.dtype, columns, cells);
+        self.there(rows);
+    }
+
+    /// The same of whatever cell; `None` is a place without a value.
+    pub(crate) fn push_places(
+        &mut self,
+        cell: Option<&CellRows>,
+        places: &[Option<usize>],
+    ) -> Result<(), Fault> {
+        let Some(cell) = cell else {
+            self.skip(places.len());
+            return Ok(());
+        };
+        if self.words.is_some() {
+            return self.push_codes(cell, places.iter().copied());
+        }
+        self.check_width(cell)?;
+        let (row, dtype) = (self.row_size(), self.metadata.dtype);
+        self.bytes.reserve(places.len().saturating_mul(row));
+        let start = self.bytes.len();
+        for place in places {
+            if let Some(place) = *place {
+                let value = rows_at(&cell.bytes, row, place..place.saturating_add(1));
+                self.bytes.extend_from_slice(value);
+                self.there(1);
+            } else {
+                self.bytes.resize(self.bytes.len().saturating_add(row), 0);
+                self.gone(1);
+            }
+        }
+        to_little(&mut self.bytes, start, dtype);
+        Ok(())
+    }
+
+    fn push_codes(
+        &mut self,
+        cell: &CellRows,
+        places: impl Iterator<Item = Option<usize>>,
+    ) -> Result<(), Fault> {
+        let dtype = self.metadata.dtype;
+        let words = self.words.as_ref().map_or(0, |words| words.len());
+        let count = u32::try_from(words).unwrap_or(u32::MAX);
+        let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
+        let before = self.codes.len();
+        let mut any_gone = false;
+        for place in places {
+            let value = place.and_then(|place| value_at(cell, dtype, place));
+            let code = match value {
+                Some(value) => code_of(value, fill, count)?,
+                None => None,
+            };
+            any_gone |= code.is_none();
+            self.codes.push(code.unwrap_or(u32::MAX));
+        }
+        let new = self.codes.get(before..).unwrap_or_default();
+        if any_gone {
+            self.missing.resize(self.rows, false);
+            self.missing
+                .extend(new.iter().map(|code| *code == u32::MAX));
+            self.any_missing = true;
+            self.rows = self.rows.saturating_add(new.len());
+        } else {
+            let new = new.len();
+            self.there(new);
+        }
+        Ok(())
+    }
+
+    /// Notes the width of a cell, which must be that of those before, and makes room
+    /// for missing rows before the first.
+    fn check_width(&mut self, cell: &CellRows) -> Result<u32, Fault> {
+        let columns = *self.columns.get_or_insert(cell.columns);
+        if columns != cell.columns {
+            return Err(Fault::Count {
+                found: cell.columns.into(),
+                expected: columns.into(),
+            });
+        }
+        self.fill_up();
+        Ok(columns)
+    }
+
+    /// Counts rows that have a value.
+    fn there(&mut self, rows: usize) {
+        self.rows = self.rows.saturating_add(rows);
+        if self.any_missing {
+            self.missing.resize(self.rows, false);
+        }
+    }
+
+    /// Counts rows that have none.
+    fn gone(&mut self, rows: usize) {
+        if rows > 0 {
+            self.missing.resize(self.rows, false);
+            self.any_missing = true;
+        }
+        self.rows = self.rows.saturating_add(rows);
+        if self.any_missing {
+            self.missing.resize(self.rows, true);
+        }
+    }
+
+    /// Appends missing rows.
+    pub(crate) fn skip(&mut self, rows: usize) {
+        self.gone(rows);
+        if self.words.is_some() {
+            self.codes.resize(self.rows, u32::MAX);
+        } else if self.columns.is_some() {
+            self.fill_up();
+        }
+    }
+
+    /// Appends missing rows until there are so many, in place of some that could
+    /// not be read.
+    pub(crate) fn skip_to(&mut self, rows: usize) {
+        if self.words.is_some() {
+            self.codes.truncate(self.rows);
+        }
+        self.missing.truncate(self.rows);
+        self.skip(rows.saturating_sub(self.rows));
+    }
+
+    /// Appends a row between others: floats by their weights, anything else as the
+    /// one of most weight.
+    pub(crate) fn blend(&mut self, rows: &[(usize, f64)]) {
+        let heaviest = rows
+            .iter()
+            .copied()
+            .reduce(|best, row| match row.1 > best.1 {
+                true => row,
+                false => best,
+            });
+        let Some((nearest, _)) = heaviest else {
+            self.skip(1);
+            return;
+        };
+        let gone = self.is_gone(nearest);
+        let code = self.codes.get(nearest).copied();
+        match gone {
+            true => self.gone(1),
+            false => self.there(1),
+        }
+        if self.words.is_some() {
+            self.codes.push(code.unwrap_or(u32::MAX));
+            return;
+        }
+        if self.columns.is_none() {
+            return;
+        }
+        let size = self.row_size();
+        let row = |at: usize| {
+            let from = at.saturating_mul(size);
+            from..from.saturating_add(size)
+        };
+        let all_there = rows.iter().all(|(at, _)| !self.is_gone(*at));
+        let blended = match self.metadata.dtype.kind() {
+            kind @ (Kind::Float32 | Kind::Float64) if all_there && !gone => {
+                let width = kind.size();
+                let values = (0..size / width.max(1)).flat_map(|at| {
+                    let value = |from: usize| {
+                        let from = row(from).start.saturating_add(at.saturating_mul(width));
+                        float(self.bytes.get(from..from.saturating_add(width)), kind)
+                    };
+                    let sum = rows.iter().map(|(at, weight)| weight * value(*at)).sum();
+                    bytes_of(sum, kind)
+                });
+                values.collect()
+            }
+            _ => self.bytes.get(row(nearest)).unwrap_or_default().to_vec(),
+        };
+        self.bytes.extend_from_slice(&blended);
+    }
+
+    /// Keeps these rows.
+    pub(crate) fn gather(&mut self, rows: &[usize]) {
+        let size = self.row_size();
+        if self.words.is_some() {
+            let codes = rows.iter().filter_map(|row| self.codes.get(*row).copied());
+            self.codes = codes.collect();
+        } else if self.columns.is_some() {
+            let mut bytes = Vec::with_capacity(rows.len().saturating_mul(size));
+            for row in rows {
+                let from = row.saturating_mul(size);
+                let row = self.bytes.get(from..from.saturating_add(size));
+                bytes.extend_from_slice(row.unwrap_or_default());
+            }
+            self.bytes = bytes;
+        }
+        let missing = rows.iter();
+        let missing = missing.filter_map(|row| self.missing.get(*row).copied());
+        self.missing = missing.collect();
+        self.any_missing = self.missing.contains(&true);
+        self.rows = rows.len();
+    }
+
+    /// Whether a row has no value, or is none.
+    fn is_gone(&self, row: usize) -> bool {
+        let missing = self.missing.get(row).copied();
+        row >= self.rows || missing.unwrap_or(false)
+    }
+
+    fn row_size(&self) -> usize {
+        let columns = usize::try_from(self.columns.unwrap_or(1)).unwrap_or(1);
+        self.metadata.dtype.size().saturating_mul(columns)
+    }
+
+    /// Room for missing rows that came before their width was known.
+    fn fill_up(&mut self) {
+        self.bytes
+            .resize(self.rows.saturating_mul(self.row_size()), 0);
+    }
+
+    pub(crate) fn finish(mut self) -> Column {
+        let missing = self
+            .any_missing
+            .then_some(core::mem::take(&mut self.missing));
+        let values = match self.words {
+            Some(words) => Values::Words {
+                codes: self.codes,
+                words,
+            },
+            None => {
+                if self.columns.is_none() {
+                    let declared = self.metadata.declared_columns().unwrap_or(1);
+                    self.columns = Some(u32::try_from(declared).unwrap_or(1).max(1));
+                    self.fill_up();
+                }
+                Values::Numbers(Rows {
+                    kind: self.metadata.dtype.kind(),
+                    columns: self.columns.unwrap_or(1),
+                    bytes: self.bytes,
+                })
+            }
+        };
+        Column {
+            name: self.name,
+            values,
+            missing,
+        }
+    }
+}
+
+fn float(bytes: Option<&[u8]>, kind: Kind) -> f64 {
+    let bytes = bytes.unwrap_or_default();
+    match kind {
+        Kind::Float32 => bytes
+            .try_into()
+            .map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes))),
+        _ => bytes.try_into().map_or(f64::NAN, f64::from_le_bytes),
+    }
+}
+
+/// A float as bytes of its kind.
+pub(crate) fn bytes_of(value: f64, kind: Kind) -> Vec<u8> {
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        reason = "std rounds an f64 to an f32 in no other way"
+    )]
+    match kind {
+        Kind::Float32 => (value as f32).to_le_bytes().to_vec(),
+        _ => value.to_le_bytes().to_vec(),
+    }
+}
+
+/// Categories as words: text as it is, anything else as JSON has it.
+pub(crate) fn words(categories: &[Json]) -> Arc<[String]> {
+    let word = |category: &Json| match category {
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    categories.iter().map(word).collect()
+}
+
+/// A number as predicates compare it.
+pub(crate) fn cell_of(value: Option<Value>) -> Cell {
+    match value {
+        Some(Value::Bool(value)) => Cell::Bool(value),
+        Some(Value::Int(value)) => Cell::Number(Number::Int(value)),
+        Some(Value::UInt(value)) => Cell::Number(Number::UInt(value)),
+        Some(Value::Float(value)) => Cell::Number(Number::Float(value)),
+        Some(Value::Complex { .. }) | None => Cell::Missing,
+    }
+}
+
+/// The first value of a row.
+fn value_at(cell: &CellRows, dtype: Dtype, place: usize) -> Option<Value> {
+    let rows = NumericRows::parse(&cell.bytes, dtype, cell.columns.try_into().ok()?);
+    rows.ok()?.value(place, 0)
+}
+
+/// What a stored code stands for; `None` is missing.
+///
+/// # Errors
+///
+/// [`Fault::Range`] of a code that no category has.
+fn code_of(value: Value, fill: Option<i64>, categories: u32) -> Result<Option<u32>, Fault> {
+    let code = match value {
+        Value::Int(code) if Some(code) == fill => return Ok(None),
+        Value::Int(code) => u32::try_from(code).ok(),
+        Value::UInt(code) => u32::try_from(code).ok(),
+        _ => None,
+    };
+    let code = code.filter(|code| *code < categories);
+    code.map(Some).ok_or(Fault::Range)
+}

@@ -1,0 +1,62 @@
+//! Finished columns as predicates see them.
+
+use zvf_format::numeric::Kind;
+
+use super::cell_of;
+use crate::{
+    predicate::{Cell, Scope, Values as ColumnValues},
+    resolve::filter::ColumnView,
+    result::{Column, Values},
+};
+
+/// A finished column, row by row or through a list of rows.
+pub(crate) struct FinishedView<'a> {
+    pub(crate) scope: Scope,
+    pub(crate) column: &'a Column,
+    /// For each row of the predicate, the row of the column; `None` for all in
+    /// order.
+    pub(crate) rows: Option<&'a [Option<usize>]>,
+}
+
+impl ColumnView for FinishedView<'_> {
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn name(&self) -> &str {
+        &self.column.name
+    }
+
+    fn channels(&self) -> Option<u32> {
+        match &self.column.values {
+            Values::Numbers(rows) => Some(rows.columns),
+            Values::Words { .. } => Some(1),
+        }
+    }
+
+    fn values(&self) -> ColumnValues<'_> {
+        match &self.column.values {
+            Values::Numbers(rows) if rows.kind == Kind::Bool => ColumnValues::Bool,
+            Values::Numbers(_) => ColumnValues::Numbers,
+            Values::Words { words, .. } => {
+                ColumnValues::Words(words.iter().map(String::as_str).collect())
+            }
+        }
+    }
+
+    fn value(&self, row: usize, channel: u32) -> Cell {
+        let row = match self.rows {
+            Some(rows) => rows.get(row).copied().flatten(),
+            None => Some(row),
+        };
+        let Some(row) = row.filter(|row| !self.column.is_missing(*row)) else {
+            return Cell::Missing;
+        };
+        match &self.column.values {
+            Values::Numbers(rows) => cell_of(rows.view().and_then(|rows| rows.value(row, channel))),
+            Values::Words { codes, .. } => codes
+                .get(row)
+                .map_or(Cell::Missing, |code| Cell::Category(*code)),
+        }
+    }
+}

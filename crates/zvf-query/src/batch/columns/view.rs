@@ -1,0 +1,165 @@
+//! Attributes of a chunk as predicates see them.
+
+use std::sync::Arc;
+
+use zvf_format::numeric::{Element, Kind, NumericRows};
+use zvf_model::array::CellAttribute;
+
+use super::{cell_of, code_of, words};
+use crate::{
+    exec::chunk::CellRows,
+    predicate::{Cell, Scope, Values as ColumnValues},
+    resolve::filter::ColumnView,
+};
+
+/// An attribute of a chunk, by the places of its rows.
+pub(crate) struct CellView<'a> {
+    pub(crate) scope: Scope,
+    pub(crate) name: &'a str,
+    pub(crate) metadata: &'a CellAttribute,
+    pub(crate) words: Option<Arc<[String]>>,
+    pub(crate) cell: Option<&'a CellRows>,
+    pub(crate) places: Places<'a>,
+}
+
+/// For each row of a predicate, the row of a cell.
+#[derive(Clone, Copy)]
+pub(crate) enum Places<'a> {
+    /// So many that follow each other.
+    Run { first: usize, len: usize },
+    /// One by one, if it has any.
+    Each(&'a [Option<usize>]),
+}
+
+impl Places<'_> {
+    fn get(self, row: usize) -> Option<usize> {
+        match self {
+            Self::Run { first, len } => (row < len).then(|| first.checked_add(row))?,
+            Self::Each(places) => places.get(row).copied().flatten(),
+        }
+    }
+
+    /// Of the first rows alone.
+    fn first(self, rows: usize) -> Option<Self> {
+        match self {
+            Self::Run { first, len } => (rows <= len).then_some(Self::Run { first, len: rows }),
+            Self::Each(places) => Some(Self::Each(places.get(..rows)?)),
+        }
+    }
+}
+
+impl<'a> CellView<'a> {
+    pub(crate) fn new(
+        scope: Scope,
+        name: &'a str,
+        metadata: &'a CellAttribute,
+        cell: Option<&'a CellRows>,
+        places: Places<'a>,
+    ) -> Self {
+        let dictionary = metadata.dictionary.as_ref();
+        Self {
+            scope,
+            name,
+            metadata,
+            words: dictionary.map(|dictionary| words(&dictionary.categories)),
+            cell,
+            places,
+        }
+    }
+}
+
+impl ColumnView for CellView<'_> {
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn channels(&self) -> Option<u32> {
+        let CellAttribute {
+            row_shape,
+            channel_names,
+            ..
+        } = self.metadata;
+        let is_declared = row_shape.is_some() || channel_names.is_some();
+        let declared = || self.metadata.declared_columns().unwrap_or(1);
+        match (self.cell, &self.words) {
+            (_, Some(_)) => Some(1),
+            (Some(cell), None) => Some(cell.columns),
+            (None, None) if is_declared => Some(u32::try_from(declared()).unwrap_or(1)),
+            (None, None) => None,
+        }
+    }
+
+    fn values(&self) -> ColumnValues<'_> {
+        match (&self.words, self.metadata.dtype.kind()) {
+            (Some(words), _) => ColumnValues::Words(words.iter().map(String::as_str).collect()),
+            (None, Kind::Bool) => ColumnValues::Bool,
+            (None, _) => ColumnValues::Numbers,
+        }
+    }
+
+    fn value(&self, row: usize, channel: u32) -> Cell {
+        let place = self.places.get(row);
+        let (Some(cell), Some(place)) = (self.cell, place) else {
+            return Cell::Missing;
+        };
+        let Ok(columns) = cell.columns.try_into() else {
+            return Cell::Missing;
+        };
+        let Ok(rows) = NumericRows::parse(&cell.bytes, self.metadata.dtype, columns) else {
+            return Cell::Missing;
+        };
+        let value = rows.value(place, channel);
+        let Some(words) = &self.words else {
+            return cell_of(value);
+        };
+        let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
+        let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
+        let code = value.and_then(|value| code_of(value, fill, count).ok().flatten());
+        code.map_or(Cell::Missing, Cell::Category)
+    }
+
+    fn exact_floats(&self, channel: u32, rows: usize) -> Option<Vec<f64>> {
+        let cell = self.cell.filter(|_| self.words.is_none())?;
+        let channel = (channel < cell.columns).then_some(channel)?;
+        let channel = usize::try_from(channel).ok()?;
+        let places = self.places.first(rows)?;
+        let (dtype, columns) = (self.metadata.dtype, cell.columns.try_into().ok()?);
+        let rows = NumericRows::parse(&cell.bytes, dtype, columns).ok()?;
+        match dtype.kind() {
+            Kind::Float32 => floats::<f32>(rows, channel, places),
+            Kind::Float64 => floats::<f64>(rows, channel, places),
+            Kind::Int8 => floats::<i8>(rows, channel, places),
+            Kind::Int16 => floats::<i16>(rows, channel, places),
+            Kind::Int32 => floats::<i32>(rows, channel, places),
+            Kind::UInt8 => floats::<u8>(rows, channel, places),
+            Kind::UInt16 => floats::<u16>(rows, channel, places),
+            Kind::UInt32 => floats::<u32>(rows, channel, places),
+            _ => None,
+        }
+    }
+}
+
+/// A channel of rows at `places` as floats; `None` when one has no value.
+fn floats<T: Element>(rows: NumericRows<'_>, channel: usize, places: Places<'_>) -> Option<Vec<f64>>
+where
+    f64: From<T>,
+{
+    let columns = usize::try_from(rows.columns().get()).ok()?;
+    match places {
+        Places::Run { first, len } => {
+            let rows = rows.slice(first..first.checked_add(len)?)?;
+            let channel = rows.elements::<T>()?.iter().skip(channel).step_by(columns);
+            Some(channel.map(f64::from).collect())
+        }
+        Places::Each(places) => {
+            let elements = rows.elements::<T>()?;
+            let at = |place: usize| place.checked_mul(columns)?.checked_add(channel);
+            let value = |place: &Option<usize>| elements.get(at((*place)?)?).map(f64::from);
+            places.iter().map(value).collect()
+        }
+    }
+}

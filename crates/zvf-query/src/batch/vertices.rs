@@ -1,0 +1,535 @@
+//! Vertices on their way from chunks into an answer.
+
+mod bulk;
+
+use core::ops::Range;
+
+use zvf_model::grid::ChunkCoord;
+
+use crate::{
+    batch::columns::{ColumnBuilder, bytes_of, gather, push_runs},
+    catalog::fragments::FragmentRows,
+    catalog::objects::Objects,
+    catalog::schema::{Names, Schema},
+    diagnostics::Ledger,
+    error::{Damage, QueryError},
+    exec::chunk::Chunk,
+    exec::paths::Loaded,
+    result::{Answer, NO_OBJECT, Rows as AnswerRows, SEVERAL_OBJECTS},
+};
+
+pub(crate) use bulk::{Copying, Room};
+
+/// A vertex of a chunk, as one of its fragments names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Row of the chunk's buffer.
+    pub(crate) row: u64,
+    /// Where in the chunk's memory it is.
+    pub(crate) place: usize,
+    pub(crate) fragment: u32,
+}
+
+/// Vertices of a chunk that follow each other: its rows from `row` on, which are in
+/// memory from `place` on, as one of its fragments names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) row: u64,
+    pub(crate) place: usize,
+    pub(crate) len: usize,
+    pub(crate) fragment: u32,
+}
+
+impl Run {
+    /// Its vertices, one by one.
+    pub(crate) fn entries(self) -> impl Iterator<Item = Entry> {
+        let rows = (self.row..).zip(self.places());
+        rows.map(move |(row, place)| Entry {
+            row,
+            place,
+            fragment: self.fragment,
+        })
+    }
+
+    /// Where they are in memory.
+    pub(crate) fn places(self) -> Range<usize> {
+        self.place..self.place.saturating_add(self.len)
+    }
+}
+
+impl From<Entry> for Run {
+    fn from(entry: Entry) -> Self {
+        Self {
+            row: entry.row,
+            place: entry.place,
+            len: 1,
+            fragment: entry.fragment,
+        }
+    }
+}
+
+/// Vertices of a chunk in an order, as runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Runs {
+    runs: Vec<Run>,
+    len: usize,
+}
+
+impl Runs {
+    /// Number of vertices.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Where in memory they are, those that follow each other there as one.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut runs = self.runs.iter().map(|run| run.places()).peekable();
+        core::iter::from_fn(move || {
+            let mut span = runs.next()?;
+            while let Some(next) = runs.next_if(|next| next.start == span.end) {
+                span.end = next.end;
+            }
+            Some(span)
+        })
+    }
+
+    /// The vertices one by one.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.runs.iter().flat_map(|run| run.entries())
+    }
+
+    /// Appends a run, as part of the last one where it goes on.
+    pub(crate) fn push(&mut self, run: Run) {
+        if run.len == 0 {
+            return;
+        }
+        self.len = self.len.saturating_add(run.len);
+        if let Some(last) = self.runs.last_mut() {
+            let length = u64::try_from(last.len).unwrap_or(u64::MAX);
+            let goes_on = last.fragment == run.fragment
+                && last.row.checked_add(length) == Some(run.row)
+                && last.place.checked_add(last.len) == Some(run.place);
+            if goes_on {
+                last.len = last.len.saturating_add(run.len);
+                return;
+            }
+        }
+        self.runs.push(run);
+    }
+
+    /// Keeps the first so many vertices.
+    pub(crate) fn truncate(&mut self, most: usize) {
+        if self.len <= most {
+            return;
+        }
+        let mut left = most;
+        self.runs.retain_mut(|run| {
+            run.len = run.len.min(left);
+            left = left.saturating_sub(run.len);
+            run.len > 0
+        });
+        self.len = most;
+    }
+
+    /// Keeps the vertices at places in memory that `inside` has.
+    pub(crate) fn keep_places(&mut self, inside: &[bool]) {
+        self.keep(|run, _| inside.get(run.places()).unwrap_or_default());
+    }
+
+    /// Keeps the vertices for which `holds` is true, in the order they are in.
+    pub(crate) fn keep_those(&mut self, holds: &[bool]) {
+        self.keep(|run, before| {
+            let own = holds.get(before..before.saturating_add(run.len));
+            own.unwrap_or_default()
+        });
+    }
+
+    /// Keeps what is true; of each run are given the flags that are its own, by how
+    /// many vertices are before it.
+    fn keep<'f>(&mut self, flags: impl Fn(&Run, usize) -> &'f [bool]) {
+        let mut kept = Self::default();
+        let mut before = 0_usize;
+        for run in &self.runs {
+            let (mut row, mut place) = (run.row, run.place);
+            for same in flags(run, before).chunk_by(|a, b| a == b) {
+                if same.first() == Some(&true) {
+                    let (len, fragment) = (same.len(), run.fragment);
+                    kept.push(Run {
+                        row,
+                        place,
+                        len,
+                        fragment,
+                    });
+                }
+                row = row.saturating_add(u64::try_from(same.len()).unwrap_or(u64::MAX));
+                place = place.saturating_add(same.len());
+            }
+            before = before.saturating_add(run.len);
+        }
+        *self = kept;
+    }
+}
+
+impl FromIterator<Entry> for Runs {
+    fn from_iter<T: IntoIterator<Item = Entry>>(entries: T) -> Self {
+        let mut runs = Self::default();
+        entries
+            .into_iter()
+            .for_each(|entry| runs.push(entry.into()));
+        runs
+    }
+}
+
+impl Chunk {
+    /// Its vertices, by fragment, then as the fragment has them; only those in
+    /// memory, and of the fragments that were asked for.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.runs().entries().collect()
+    }
+
+    /// The same as runs.
+    pub(crate) fn runs(&self) -> Runs {
+        let mut runs = Runs::default();
+        let mut push = |fragment| self.push_fragment(fragment, |run| runs.push(run));
+        match &self.bins {
+            Some(bins) => bins.iter().copied().for_each(&mut push),
+            None => (0..self.fragments.len()).for_each(&mut push),
+        }
+        runs
+    }
+
+    /// The vertices of one fragment that are in memory.
+    pub(crate) fn push_fragment(&self, fragment: u32, mut push: impl FnMut(Run)) {
+        let run = |(rows, place): (Range<u64>, usize)| Run {
+            row: rows.start,
+            place,
+            len: usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX),
+            fragment,
+        };
+        match self.fragments.rows(fragment) {
+            None => {}
+            Some(FragmentRows::Range(rows)) => self.held.within(rows).map(run).for_each(push),
+            Some(FragmentRows::List(rows)) => {
+                for row in rows {
+                    if let Some(place) = self.held.place(*row) {
+                        push(run((*row..row.saturating_add(1), place)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The objects of a chunk's fragments, by fragment: rows of the object index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Owners {
+    by_fragment: Vec<Owner>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Owner {
+    #[default]
+    None,
+    /// The row of the only one.
+    One(usize),
+    Several,
+}
+
+impl Owners {
+    pub(crate) fn new(pairs: impl IntoIterator<Item = (u32, usize)>) -> Self {
+        let mut by_fragment: Vec<Owner> = Vec::new();
+        for (fragment, row) in pairs {
+            let Ok(fragment) = usize::try_from(fragment) else {
+                continue;
+            };
+            if by_fragment.len() <= fragment {
+                by_fragment.resize(fragment.saturating_add(1), Owner::None);
+            }
+            if let Some(owner) = by_fragment.get_mut(fragment) {
+                *owner = match *owner {
+                    Owner::None => Owner::One(row),
+                    Owner::One(same) if same == row => Owner::One(row),
+                    _ => Owner::Several,
+                };
+            }
+        }
+        Self { by_fragment }
+    }
+
+    pub(crate) fn of(&self, fragment: u32) -> Owner {
+        let fragment = usize::try_from(fragment).ok();
+        let owner = fragment.and_then(|fragment| self.by_fragment.get(fragment));
+        owner.copied().unwrap_or_default()
+    }
+
+    /// The id to give for a fragment, [`NO_OBJECT`] where objects are not known.
+    pub(crate) fn id(&self, fragment: u32, objects: Option<&Objects>) -> i64 {
+        match self.of(fragment) {
+            Owner::None => NO_OBJECT,
+            Owner::One(place) => objects
+                .and_then(|objects| objects.id(place))
+                .unwrap_or(NO_OBJECT),
+            Owner::Several => SEVERAL_OBJECTS,
+        }
+    }
+}
+
+/// Vertices put together.
+#[derive(Debug)]
+pub(crate) struct VertexBuilder {
+    positions: AnswerRows,
+    vertex: Vec<(usize, ColumnBuilder)>,
+    fragment: Vec<(usize, ColumnBuilder)>,
+    pub(crate) object_ids: Option<Vec<i64>>,
+    /// Chunk and row of each, when somebody follows links from there.
+    origins: Option<Vec<(ChunkCoord, u64)>>,
+    rows: usize,
+    /// Whether columns have more rows, which are room for others.
+    has_room: bool,
+}
+
+impl VertexBuilder {
+    /// For what of `schema` an answer shows.
+    pub(crate) fn new(schema: &Schema, shown: &Names, objects: bool) -> Self {
+        let axes = u32::try_from(schema.axes).unwrap_or(1);
+        let builders = |attributes: &[crate::catalog::schema::Attribute], names: &[String]| {
+            let attributes = attributes.iter().enumerate();
+            let shown = attributes.filter(|(_, attribute)| names.contains(&attribute.name));
+            let builder = |(at, attribute): (usize, &crate::catalog::schema::Attribute)| {
+                let builder = ColumnBuilder::new(&attribute.name, &attribute.metadata);
+                (at, builder)
+            };
+            shown.map(builder).collect()
+        };
+        Self {
+            positions: AnswerRows::new(schema.dtype.kind(), axes),
+            vertex: builders(&schema.vertex, &shown.vertex),
+            fragment: builders(&schema.fragment, &shown.fragment),
+            object_ids: objects.then(Vec::new),
+            origins: None,
+            rows: 0,
+            has_room: false,
+        }
+    }
+
+    /// Keeps in mind where vertices came from.
+    pub(crate) fn with_origins(mut self) -> Self {
+        self.origins = Some(Vec::new());
+        self
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes put together so far, roughly.
+    pub(crate) fn size(&self) -> u64 {
+        let columns = self.vertex.iter().chain(&self.fragment);
+        let columns = columns.map(|(_, column)| column.size());
+        let ids = self.object_ids.as_ref().map_or(0, Vec::len);
+        let ids = ids.saturating_mul(size_of::<i64>());
+        let positions = self.rows.saturating_mul(self.positions.row_size());
+        let rows = positions.saturating_add(ids);
+        u64::try_from(columns.fold(rows, usize::saturating_add)).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of a vertex in all columns, as they are declared.
+    pub(crate) fn row_size(&self) -> u64 {
+        let columns = self.vertex.iter().chain(&self.fragment);
+        let columns = columns.map(|(_, column)| column.declared_size());
+        let id = self.object_ids.as_ref().map_or(0, |_| size_of::<i64>());
+        let row = self.positions.row_size().saturating_add(id);
+        u64::try_from(columns.fold(row, usize::saturating_add)).unwrap_or(u64::MAX)
+    }
+
+    /// Makes room for so many vertices in all.
+    pub(crate) fn reserve(&mut self, vertices: usize) {
+        self.settle();
+        let more = vertices.saturating_sub(self.rows);
+        let row = self.positions.row_size();
+        self.positions.bytes.reserve(more.saturating_mul(row));
+        zvf_pages::prefer_large(&mut self.positions.bytes);
+        for (_, builder) in &mut self.vertex {
+            builder.reserve(more.saturating_mul(builder.declared_size()));
+        }
+    }
+
+    /// Appends vertices of a chunk.
+    pub(crate) fn push(
+        &mut self,
+        schema: &Schema,
+        chunk: &Chunk,
+        vertices: &Runs,
+        object: impl Fn(u32) -> i64,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        self.settle();
+        let rows = self.rows.saturating_add(vertices.len());
+        push_runs(
+            &mut self.positions.bytes,
+            &chunk.positions,
+            schema.dtype,
+            self.positions.columns,
+            vertices,
+        );
+        for (at, builder) in &mut self.vertex {
+            let cell = chunk.vertex.get(*at).and_then(Option::as_ref);
+            if let Some(attribute) = schema.vertex.get(*at)
+                && let Err(fault) = builder.push_runs(cell, vertices)
+            {
+                let key = &attribute.family.node;
+                ledger.missing(Damage::in_chunk(key, &chunk.chunk, fault))?;
+                builder.skip_to(rows);
+            }
+        }
+        if !self.fragment.is_empty() {
+            let places = vertices.runs().iter().flat_map(|run| {
+                let place = usize::try_from(run.fragment).ok();
+                core::iter::repeat_n(place, run.len)
+            });
+            let places: Vec<_> = places.collect();
+            for (at, builder) in &mut self.fragment {
+                let cell = chunk.fragment.get(*at).and_then(Option::as_ref);
+                if let Some(attribute) = schema.fragment.get(*at)
+                    && let Err(fault) = builder.push_places(cell, &places)
+                {
+                    let key = &attribute.family.node;
+                    ledger.missing(Damage::in_chunk(key, &chunk.chunk, fault))?;
+                    builder.skip_to(rows);
+                }
+            }
+        }
+        if let Some(origins) = &mut self.origins {
+            let entries = vertices.entries();
+            origins.extend(entries.map(|entry| (chunk.chunk.clone(), entry.row)));
+        }
+        if let Some(ids) = &mut self.object_ids {
+            for run in vertices.runs() {
+                ids.extend(core::iter::repeat_n(object(run.fragment), run.len));
+            }
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Takes runs of loaded chunks, each with the number of its chunk, when there is
+    /// nothing yet: numbers on all cores.
+    pub(crate) fn take(
+        &mut self,
+        schema: &Schema,
+        runs: &[(u32, Run)],
+        loaded: &Loaded,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        let rows = runs
+            .iter()
+            .fold(0, |rows: usize, (_, run)| rows.saturating_add(run.len));
+        let is_simple = self.fragment.is_empty()
+            && self.object_ids.is_none()
+            && self.origins.is_none()
+            && self.rows == 0;
+        let mut widths = Vec::with_capacity(self.vertex.len());
+        for (at, builder) in &self.vertex {
+            let cells = loaded.all().map(|chunk| chunk.vertex.get(*at)?.as_ref());
+            widths.push(builder.width_of(cells));
+        }
+        if !is_simple || widths.contains(&None) {
+            for same in runs.chunk_by(|(a, _), (b, _)| a == b) {
+                let mut own = Runs::default();
+                for (_, run) in same {
+                    own.push(*run);
+                }
+                let chunk = same.first().and_then(|(number, _)| loaded.get(*number));
+                if let Some(chunk) = chunk {
+                    self.push(schema, chunk, &own, |_| NO_OBJECT, ledger)?;
+                }
+            }
+            return Ok(());
+        }
+        let positions = |chunk| loaded.get(chunk).map(|chunk| &*chunk.positions);
+        let columns = self.positions.columns;
+        self.positions.bytes = gather(runs, schema.dtype, columns, &positions);
+        for ((at, builder), width) in self.vertex.iter_mut().zip(widths) {
+            let cells = |chunk| Some(&*loaded.get(chunk)?.vertex.get(*at)?.as_ref()?.bytes);
+            builder.take(runs, width.unwrap_or(1), rows, &cells);
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Appends a vertex between others, which are rows put in before.
+    pub(crate) fn blend(&mut self, position: &[f64], rows: &[(usize, f64)]) {
+        self.settle();
+        let kind = self.positions.kind;
+        let bytes = position.iter().flat_map(|value| match kind {
+            zvf_format::numeric::Kind::Float32 | zvf_format::numeric::Kind::Float64 => {
+                bytes_of(*value, kind)
+            }
+            _ => vec![0; kind.size()],
+        });
+        self.positions.bytes.extend(bytes);
+        for (_, builder) in self.vertex.iter_mut().chain(&mut self.fragment) {
+            builder.blend(rows);
+        }
+        let heaviest = rows
+            .iter()
+            .copied()
+            .reduce(|best, row| match row.1 > best.1 {
+                true => row,
+                false => best,
+            });
+        if let (Some(ids), Some((row, _))) = (&mut self.object_ids, heaviest) {
+            ids.push(ids.get(row).copied().unwrap_or(NO_OBJECT));
+        }
+        if let (Some(origins), Some((row, _))) = (&mut self.origins, heaviest)
+            && let Some(origin) = origins.get(row).cloned()
+        {
+            origins.push(origin);
+        }
+        self.rows = self.rows.saturating_add(1);
+    }
+
+    /// Keeps these rows, in this order.
+    pub(crate) fn gather(&mut self, rows: &[usize]) {
+        self.settle();
+        let mut bytes = Vec::new();
+        let size = self.positions.row_size();
+        bytes.reserve(rows.len().saturating_mul(size));
+        for row in rows {
+            let from = row.saturating_mul(size);
+            let row = self.positions.bytes.get(from..from.saturating_add(size));
+            bytes.extend_from_slice(row.unwrap_or_default());
+        }
+        self.positions.bytes = bytes;
+        for (_, builder) in self.vertex.iter_mut().chain(&mut self.fragment) {
+            builder.gather(rows);
+        }
+        if let Some(ids) = &mut self.object_ids {
+            *ids = rows
+                .iter()
+                .filter_map(|row| ids.get(*row).copied())
+                .collect();
+        }
+        if let Some(origins) = &mut self.origins {
+            *origins = rows
+                .iter()
+                .filter_map(|row| origins.get(*row).cloned())
+                .collect();
+        }
+        self.rows = rows.len();
+    }
+
+    /// Puts the columns into an answer.
+    pub(crate) fn finish(mut self, answer: &mut Answer) {
+        self.settle();
+        answer.positions = self.positions;
+        answer.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();
+        answer.fragment = self.fragment.into_iter().map(|(_, b)| b.finish()).collect();
+        answer.object_ids = self.object_ids;
+        answer.origins = self.origins.unwrap_or_default();
+    }
+}

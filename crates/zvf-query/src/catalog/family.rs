@@ -1,0 +1,340 @@
+//! Parts of a level that have a cell for each chunk, however they are stored.
+
+use core::ops::Range;
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures_util::future::try_join;
+use zvf_model::{
+    array::{Padded, Presence, SHARD_PREFIX, ShardIndex},
+    fetch::{AnyArray, CellOf, Port, Wanted},
+    grid::ChunkCoord,
+    key::Key,
+    layout::ChunkForm,
+    metadata::Attributes,
+    zarr::{Array, DataType, Node},
+};
+
+use crate::{
+    catalog::fragments::KeptTables,
+    error::{Damage, Fault, QueryError},
+};
+
+/// A part of a level that has a cell for each chunk.
+#[derive(Debug)]
+pub(crate) struct Family {
+    /// The node that describes it.
+    pub(crate) node: Key,
+    pub(crate) attributes: Attributes,
+    /// Names of children that are no chunk of it.
+    pub(crate) strays: Vec<String>,
+    /// Of fragments of vertices, what was read.
+    pub(crate) tables: KeptTables,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    /// One array of byte strings.
+    Cells { array: AnyArray, presence: Presence },
+    /// One array of numbers. Which chunks it has, only others know.
+    Padded { array: AnyArray, padded: Padded },
+    /// An array for each chunk, or a part of a shard.
+    Children(BTreeMap<ChunkCoord, Child>),
+    /// A node without cells.
+    Bare(Box<Node>),
+}
+
+#[derive(Debug)]
+enum Child {
+    Own(Key),
+    Span(AnyArray, Range<u64>),
+}
+
+impl Family {
+    /// The array that has all cells, where one has.
+    pub(crate) fn array(&self) -> Option<&AnyArray> {
+        match &self.form {
+            Form::Cells { array, .. } | Form::Padded { array, .. } => Some(array),
+            Form::Children(_) | Form::Bare(_) => None,
+        }
+    }
+
+    /// Opens the part that `key` describes: its node, unless it was `read`
+    /// already, and the names of its children where chunks may be children; one
+    /// round trip more where there are shards up to 0.8.0. `None` when there is
+    /// nothing at `key`.
+    pub(crate) async fn open(
+        fetch: Port<'_>,
+        key: &Key,
+        read: Option<Node>,
+        form: Option<ChunkForm>,
+        arity: usize,
+    ) -> Result<Option<Self>, QueryError> {
+        let node = async {
+            match read {
+                Some(node) => Ok(Some(node)),
+                None => {
+                    let nodes = fetch.nodes(core::slice::from_ref(key)).await?;
+                    Ok(nodes.into_iter().next().flatten())
+                }
+            }
+        };
+        let names = async {
+            match form {
+                Some(ChunkForm::Child) => fetch.children(key).await,
+                _ => Ok(Vec::new()),
+            }
+        };
+        let (node, mut names) = try_join(node, names).await?;
+        let mut strays = Vec::new();
+        let (attributes, form) = match (node, form) {
+            (None, _) if names.is_empty() => return Ok(None),
+            (None, _) => return Err(Damage::new(key, Fault::Missing).into()),
+            (Some(Node::Array(array)), Some(ChunkForm::Padded)) => {
+                let padded = Padded::parse(key, &array, arity)?;
+                let attributes = array.attributes.clone();
+                let array = fetch.array(key, Arc::new(array))?;
+                (attributes, Form::Padded { array, padded })
+            }
+            (Some(Node::Array(array)), Some(_)) => {
+                if !one_string_a_chunk(&array) {
+                    return Err(Damage::new(key, Fault::Kind).into());
+                }
+                // Without the list there would seem to be nothing.
+                let presence = Presence::parse(key, &array, arity)?;
+                if !presence.notes.is_empty() {
+                    return Err(Damage::new(key, Fault::Unlisted).into());
+                }
+                let presence = presence.value;
+                let attributes = array.attributes.clone();
+                let array = fetch.array(key, Arc::new(array))?;
+                (attributes, Form::Cells { array, presence })
+            }
+            (Some(Node::Group(group)), Some(form)) => {
+                if form != ChunkForm::Child {
+                    names = fetch.children(key).await?;
+                }
+                let children = children(fetch, key, &names, arity).await?;
+                names.retain(|name| !is_chunk(name, arity));
+                strays = names;
+                (group.attributes, Form::Children(children))
+            }
+            (Some(node), None) => (node.attributes().clone(), Form::Bare(Box::new(node))),
+        };
+        Ok(Some(Self {
+            node: key.clone(),
+            attributes,
+            strays,
+            tables: KeptTables::default(),
+            form,
+        }))
+    }
+
+    /// A part whose cells are children, of which node and names are known. Keys
+    /// of `arity` numbers are cells; other names are left out. One round trip
+    /// where there are shards.
+    pub(crate) async fn of_children(
+        fetch: Port<'_>,
+        key: &Key,
+        attributes: Attributes,
+        names: &[String],
+        arity: usize,
+    ) -> Result<Self, QueryError> {
+        Ok(Self {
+            node: key.clone(),
+            attributes,
+            strays: Vec::new(),
+            tables: KeptTables::default(),
+            form: Form::Children(children(fetch, key, names, arity).await?),
+        })
+    }
+
+    /// Chunks that have a cell, ascending; `None` when this part cannot say.
+    pub(crate) fn chunks(&self) -> Option<Vec<ChunkCoord>> {
+        self.chunks_where(|_| true)
+    }
+
+    /// Those of them for which `is_wanted` holds.
+    pub(crate) fn chunks_where(
+        &self,
+        is_wanted: impl Fn(&ChunkCoord) -> bool,
+    ) -> Option<Vec<ChunkCoord>> {
+        let is_wanted = |chunk: &&ChunkCoord| is_wanted(chunk);
+        match &self.form {
+            Form::Cells { presence, .. } => Some(
+                presence
+                    .chunks()
+                    .iter()
+                    .filter(is_wanted)
+                    .cloned()
+                    .collect(),
+            ),
+            Form::Children(children) => Some(children.keys().filter(is_wanted).cloned().collect()),
+            Form::Padded { .. } => None,
+            Form::Bare(_) => Some(Vec::new()),
+        }
+    }
+
+    /// How many that are; `None` when this part cannot say.
+    pub(crate) fn count(&self) -> Option<usize> {
+        match &self.form {
+            Form::Cells { presence, .. } => Some(presence.chunks().len()),
+            Form::Children(children) => Some(children.len()),
+            Form::Padded { .. } => None,
+            Form::Bare(_) => Some(0),
+        }
+    }
+
+    /// Whether `chunk` has a cell. A padded array has one wherever its grid
+    /// reaches.
+    pub(crate) fn has(&self, chunk: &ChunkCoord) -> bool {
+        match &self.form {
+            Form::Cells { presence, .. } => presence.contains(chunk),
+            Form::Children(children) => children.contains_key(chunk),
+            Form::Padded { padded, .. } => padded.grid.cell_of(chunk.coords()).is_ok(),
+            Form::Bare(_) => false,
+        }
+    }
+
+    /// How to ask for the cell of `chunk`, or a part of its payload; `None` when
+    /// it has none.
+    pub(crate) fn wanted(
+        &self,
+        chunk: &ChunkCoord,
+        part: Option<Range<u64>>,
+    ) -> Option<Wanted<AnyArray>> {
+        match &self.form {
+            Form::Cells { array, presence } => {
+                let cell = presence.grid().cell_of(chunk.coords()).ok()?;
+                let cell = presence
+                    .contains(chunk)
+                    .then(|| CellOf::Element(array.clone(), cell))?;
+                Some(Wanted { cell, part })
+            }
+            Form::Padded { array, padded } => {
+                let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
+                cell.resize(array.metadata().rank(), 0);
+                let cell = CellOf::Element(array.clone(), cell);
+                Some(Wanted { cell, part })
+            }
+            Form::Children(children) => match children.get(chunk)? {
+                Child::Own(key) => Some(Wanted {
+                    cell: CellOf::Child(key.clone()),
+                    part,
+                }),
+                Child::Span(shard, span) => {
+                    let part = match part {
+                        None => span.clone(),
+                        Some(part) => {
+                            let end = span.start.saturating_add(part.end).min(span.end);
+                            span.start.saturating_add(part.start).min(end)..end
+                        }
+                    };
+                    Some(Wanted {
+                        cell: CellOf::Element(shard.clone(), vec![0]),
+                        part: Some(part),
+                    })
+                }
+            },
+            Form::Bare(_) => None,
+        }
+    }
+
+    /// Whether parts of cells can be read without the rest, and their size
+    /// comes with them.
+    pub(crate) fn is_plain(&self) -> bool {
+        match &self.form {
+            Form::Cells { array, .. } | Form::Padded { array, .. } => array.is_plain(),
+            Form::Children(_) | Form::Bare(_) => false,
+        }
+    }
+
+    /// The size of the payload of `chunk`, of which a store gave `size` for the
+    /// cell that holds it.
+    pub(crate) fn payload_size(&self, chunk: &ChunkCoord, size: u64) -> u64 {
+        match &self.form {
+            Form::Children(children) => match children.get(chunk) {
+                Some(Child::Span(_, span)) => span.end.saturating_sub(span.start),
+                _ => size,
+            },
+            _ => size,
+        }
+    }
+
+    /// The padded array, if it is one.
+    pub(crate) fn padded(&self) -> Option<&Padded> {
+        match &self.form {
+            Form::Padded { padded, .. } => Some(padded),
+            _ => None,
+        }
+    }
+
+    /// The node, of parts without cells.
+    pub(crate) fn bare(&self) -> Option<&Node> {
+        match &self.form {
+            Form::Bare(node) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+/// The object that holds an element of an array: its chunk or shard.
+pub(crate) fn object_of(array: &AnyArray, element: &[u64]) -> Option<Key> {
+    let metadata = array.metadata();
+    let chunk = metadata.chunk_of(element).ok()?;
+    metadata.chunk_key(array.node(), &chunk).ok()
+}
+
+fn one_string_a_chunk(array: &Array) -> bool {
+    let strings = matches!(array.data_type, DataType::VariableBytes);
+    strings && array.decoded_shape().iter().all(|extent| *extent == 1)
+}
+
+/// Whether a child is a chunk, or holds some.
+fn is_chunk(name: &str, arity: usize) -> bool {
+    name.starts_with(SHARD_PREFIX) || ChunkCoord::parse(name, arity).is_ok()
+}
+
+/// The chunks among the children of a group.
+async fn children(
+    fetch: Port<'_>,
+    key: &Key,
+    names: &[String],
+    arity: usize,
+) -> Result<BTreeMap<ChunkCoord, Child>, QueryError> {
+    let mut children = BTreeMap::new();
+    let mut shards = Vec::new();
+    for name in names {
+        if name.starts_with(SHARD_PREFIX) {
+            shards.push(child(key, name)?);
+        } else if let Ok(chunk) = ChunkCoord::parse(name, arity) {
+            children.insert(chunk, Child::Own(child(key, name)?));
+        }
+    }
+    let nodes = match shards.is_empty() {
+        true => Vec::new(),
+        false => fetch.nodes(&shards).await?,
+    };
+    for (key, node) in shards.iter().zip(nodes) {
+        let Some(Node::Array(array)) = node else {
+            return Err(Damage::new(key, Fault::Kind).into());
+        };
+        let index = ShardIndex::parse(key, &array.attributes, arity, array.elements())?;
+        let array = fetch.array(key, Arc::new(array))?;
+        for span in index.spans() {
+            let range = span.offset..span.offset.saturating_add(span.len);
+            // A chunk of its own is newer than what was packed before.
+            let at = children.entry(span.chunk.clone());
+            at.or_insert_with(|| Child::Span(array.clone(), range));
+        }
+    }
+    Ok(children)
+}
+
+/// A child's key, from a name that the store gave.
+pub(crate) fn child(key: &Key, name: &str) -> Result<Key, QueryError> {
+    key.join(name).map_err(|source| QueryError::Name {
+        name: name.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,146 @@
+//! The fragments of one chunk, decoded for many lookups.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use zvf_format::fragment::{FragmentIndex, FragmentIndexError, Rows};
+use zvf_model::grid::ChunkCoord;
+
+use crate::catalog::level::lock;
+
+/// Tables of chunks that were read, kept for the queries to come: which rows objects
+/// and bins have is asked for again and again.
+#[derive(Debug, Default)]
+pub(crate) struct KeptTables(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    tables: HashMap<ChunkCoord, Arc<FragmentTable>>,
+    bytes: usize,
+}
+
+/// Tables kept, in bytes; all are dropped at once when there are more.
+const MOST: usize = 64 << 20;
+
+impl KeptTables {
+    pub(crate) fn get(&self, chunk: &ChunkCoord) -> Option<Arc<FragmentTable>> {
+        lock(&self.0).tables.get(chunk).cloned()
+    }
+
+    pub(crate) fn keep(&self, chunk: &ChunkCoord, table: FragmentTable) -> Arc<FragmentTable> {
+        let table = Arc::new(table);
+        let mut kept = lock(&self.0);
+        let size = table.size().saturating_add(size_of::<FragmentTable>());
+        if kept.bytes.saturating_add(size) > MOST {
+            *kept = Kept::default();
+        }
+        kept.bytes = kept.bytes.saturating_add(size);
+        kept.tables.insert(chunk.clone(), Arc::clone(&table));
+        table
+    }
+}
+
+/// Which rows each fragment of a chunk has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FragmentTable {
+    entries: Vec<Entry>,
+    pool: Vec<u64>,
+    extent: u64,
+    total: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Range { start: u64, end: u64 },
+    List { start: usize, end: usize },
+}
+
+impl FragmentTable {
+    pub(crate) fn parse(blob: &[u8]) -> Result<Self, FragmentIndexError> {
+        let index = FragmentIndex::parse(blob)?;
+        let mut table = Self {
+            extent: index.extent(),
+            ..Self::default()
+        };
+        table.entries.reserve(index.iter().len());
+        for rows in &index {
+            table.total = table.total.saturating_add(rows.len());
+            table.entries.push(match rows {
+                Rows::Range(rows) => Entry::Range {
+                    start: rows.start,
+                    end: rows.end,
+                },
+                Rows::List(list) => {
+                    let start = table.pool.len();
+                    table.pool.extend(list.iter());
+                    let end = table.pool.len();
+                    Entry::List { start, end }
+                }
+            });
+        }
+        Ok(table)
+    }
+
+    /// One fragment of all rows: what a chunk without an index is.
+    pub(crate) fn whole(rows: u64) -> Self {
+        let entry = Entry::Range {
+            start: 0,
+            end: rows,
+        };
+        Self {
+            entries: vec![entry],
+            pool: Vec::new(),
+            extent: rows,
+            total: rows,
+        }
+    }
+
+    /// Bytes held, but for itself.
+    fn size(&self) -> usize {
+        let pool = size_of_val(self.pool.as_slice());
+        size_of_val(self.entries.as_slice()).saturating_add(pool)
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Rows of all fragments; one that several have counts for each.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// One more than the highest row any fragment names.
+    pub(crate) fn extent(&self) -> u64 {
+        self.extent
+    }
+
+    /// The rows of a fragment; `None` past the last.
+    pub(crate) fn rows(&self, fragment: u32) -> Option<FragmentRows<'_>> {
+        let entry = self.entries.get(usize::try_from(fragment).ok()?)?;
+        Some(match *entry {
+            Entry::Range { start, end } => FragmentRows::Range(start..end),
+            Entry::List { start, end } => {
+                FragmentRows::List(self.pool.get(start..end).unwrap_or_default())
+            }
+        })
+    }
+}
+
+/// The rows of a fragment, in its order.
+#[derive(Clone, Debug)]
+pub(crate) enum FragmentRows<'a> {
+    Range(core::ops::Range<u64>),
+    List(&'a [u64]),
+}
+
+impl FragmentRows<'_> {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Range(rows) => rows.end.saturating_sub(rows.start),
+            Self::List(rows) => u64::try_from(rows.len()).unwrap_or(u64::MAX),
+        }
+    }
+}

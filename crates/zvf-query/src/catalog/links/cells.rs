@@ -1,0 +1,303 @@
+//! Cells of links, one by one, for whoever writes them elsewhere.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use zvf_format::{
+    links::{LinkWidth, RowForm},
+    numeric::{ByteOrder, Dtype, Kind},
+    path::Delta,
+};
+use zvf_model::{
+    array::CellAttribute, grid::ChunkCoord, key::Key, layout::LinkForm, level::LevelId,
+};
+
+use super::{CellForm, Cells, LinkSet, View, read::want};
+use crate::{
+    catalog::level::{Level, Session},
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+};
+
+/// All cells of links of one delta, of which none was read, with all attributes.
+#[derive(Debug)]
+pub struct LinkCells {
+    level: Arc<Level>,
+    set: LinkSet,
+}
+
+/// The links of a cell as they are stored, each end in the place it was given
+/// when it was written.
+#[derive(Clone, Debug)]
+pub struct CellLinks {
+    /// Ends of a link.
+    pub width: LinkWidth,
+    /// Chunks that ends are in.
+    pub chunks: Vec<ChunkCoord>,
+    /// For each end a number in `chunks` and a row.
+    pub ends: Vec<(u32, u64)>,
+    /// For each attribute the values of all links, as they are stored; `None`
+    /// where there are none.
+    pub values: Vec<Option<Bytes>>,
+}
+
+/// The payloads of a cell: of the links, and of each attribute, where there is one.
+#[derive(Clone, Debug)]
+pub struct LinkBlobs {
+    /// Of the links.
+    pub links: Bytes,
+    /// Of each attribute.
+    pub values: Vec<Option<Bytes>>,
+}
+
+impl LinkCells {
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.set.cells.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.set.cells.is_empty()
+    }
+
+    /// The chunks of a cell's ends, in stored order; `None` for a table, whose
+    /// records name their chunks.
+    pub fn chunks(&self, cell: usize) -> Option<&[ChunkCoord]> {
+        self.set.cells.get(cell)?.chunks.as_deref()
+    }
+
+    /// Ends of a cell's links.
+    pub fn width(&self, cell: usize) -> Option<LinkWidth> {
+        let source = self.set.cells.get(cell)?.source;
+        Some(self.set.sources.get(source)?.width)
+    }
+
+    /// The node that describes the family of a cell.
+    pub fn family(&self, cell: usize) -> Option<&Key> {
+        let source = self.set.cells.get(cell)?.source;
+        Some(&self.set.sources.get(source)?.family_node)
+    }
+
+    /// Whether the payload of a cell has its rows with nothing else: as int64, in
+    /// the order their ends were given, in groups unless they are inside a chunk.
+    pub fn is_plain(&self, cell: usize) -> bool {
+        let int64 = Dtype::new(Kind::Int64, ByteOrder::Little);
+        let source = self.set.cells.get(cell).map(|cell| cell.source);
+        let form = source.and_then(|source| self.set.sources.get(source));
+        match form.map(|source| &source.form) {
+            Some(CellForm::Flat(dtype) | CellForm::Groups(dtype, RowForm::Plain)) => {
+                *dtype == int64
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a cell is one for each chunk: all ends of its links are in chunks of
+    /// the same coordinates, and nothing else is filed by more than those.
+    pub fn is_aligned(&self, cell: usize) -> bool {
+        let Some(cell) = self.set.cells.get(cell) else {
+            return false;
+        };
+        let source = self.set.sources.get(cell.source);
+        let keyed = source
+            .is_some_and(|source| !matches!(source.form, CellForm::Records | CellForm::Table(_)));
+        let chunks = cell.chunks.as_deref().unwrap_or_default();
+        let mut pairs = chunks.iter().zip(chunks.iter().skip(1));
+        keyed && !chunks.is_empty() && pairs.all(|(one, next)| one == next)
+    }
+
+    /// Whether there is a place for links inside chunks, be there any or not.
+    pub fn has_inside(&self) -> bool {
+        let sources = self.set.sources.iter();
+        let mut forms = sources.map(|source| &source.form);
+        self.set.delta == Delta::INTRA
+            && forms.any(|form| matches!(form, CellForm::Flat(_) | CellForm::Padded(_)))
+    }
+
+    /// The nodes that describe all links, and how many ends those have: one node
+    /// from 0.9 on, one for links inside chunks and one for others before.
+    pub fn families(&self) -> Vec<(Key, LinkWidth)> {
+        let sources = self.set.sources.iter();
+        let all = sources.map(|source| (source.family_node.clone(), source.width));
+        let mut families: Vec<(Key, LinkWidth)> = all.collect();
+        families.dedup();
+        families
+    }
+
+    /// Names of the attributes, and what they are where links have values.
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, Option<&CellAttribute>)> {
+        let attributes = self.set.attributes.iter();
+        attributes.map(|attribute| (attribute.name.as_str(), attribute.metadata.as_deref()))
+    }
+
+    /// The nodes of an attribute, each of which describes the values of some cells.
+    pub fn attribute_nodes(&self, attribute: usize) -> Vec<Key> {
+        let sources = self.set.sources.iter();
+        let values = sources.filter_map(|source| source.attributes.get(attribute)?.as_ref());
+        let nodes = values.map(|values| match &values.cells {
+            Cells::Each(family) => family.node.clone(),
+            Cells::Table(key, _) => key.parent().unwrap_or_else(Key::root),
+        });
+        nodes.collect()
+    }
+
+    /// Whether rows in links between chunks are those of vertices.
+    pub fn rows_are_known(&self) -> bool {
+        self.set.rows_are_known
+    }
+
+    /// Whether rows of links may be wrong where a chunk has several fragments.
+    pub fn may_be_shuffled(&self) -> bool {
+        self.set.may_be_shuffled
+    }
+
+    /// Names below the nodes of links inside chunks that are no chunk.
+    pub fn strays(&self) -> Vec<Key> {
+        let sources = self.set.sources.iter();
+        let families = sources.filter_map(|source| match &source.cells {
+            Cells::Each(family) => Some(family),
+            Cells::Table(..) => None,
+        });
+        let strays = families.flat_map(|family| {
+            let strays = family.strays.iter();
+            strays.filter_map(|name| family.node.join(name).ok())
+        });
+        strays.collect()
+    }
+}
+
+impl Session<'_> {
+    /// Where all links of a level are to the one `delta` levels on, with all
+    /// attributes; `None` when it has none. Four round trips at most.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when something of it is damaged.
+    pub fn all_link_cells(
+        &self,
+        level: LevelId,
+        delta: Delta,
+    ) -> BoxFuture<'_, Result<Option<LinkCells>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            // Only links of 0.9 need the other level, to tell its chunks.
+            let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
+            let target = if is_needed {
+                // Links to a level that is not there are stored all the same.
+                match level.id().offset(delta.levels()) {
+                    None => None,
+                    Some(number) => match self.level(number).await {
+                        Err(QueryError::NoLevel { .. }) => None,
+                        target => Some(target?),
+                    },
+                }
+            } else {
+                None
+            };
+            let names = self.link_attribute_names(&level, delta).await?;
+            let (ledger, view) = (Ledger::new(false), View::Stored);
+            let target = target.as_deref();
+            let set = self.links(&level, target, delta, &names, view, &ledger);
+            let set = set.await?;
+            Ok(set.map(|set| LinkCells { level, set }))
+        })
+    }
+
+    /// The links of these cells, in this order: one round trip.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when one is damaged, or they take more than may be held.
+    pub fn read_links<'f>(
+        &'f self,
+        links: &'f LinkCells,
+        cells: &'f [usize],
+    ) -> BoxFuture<'f, Result<Vec<CellLinks>, QueryError>> {
+        Box::pin(async move {
+            let ledger = Ledger::new(false);
+            let read = self.link_cells(&links.level, &links.set, cells, &ledger);
+            let mut found = Vec::with_capacity(cells.len());
+            for (records, cell) in read.await?.into_iter().zip(cells) {
+                let width = links.width(*cell);
+                let values = records.attributes.into_iter();
+                found.push(CellLinks {
+                    width: width.ok_or_else(|| Damage::new(&records.node, Fault::NoWidth))?,
+                    chunks: records.chunks,
+                    ends: records.ends,
+                    values: values.map(|values| values.map(|rows| rows.bytes)).collect(),
+                });
+            }
+            Ok(found)
+        })
+    }
+
+    /// The payloads of these cells and their attributes, in this order: one round
+    /// trip. Each fails alone.
+    pub fn read_link_blobs<'f>(
+        &'f self,
+        links: &'f LinkCells,
+        cells: &'f [usize],
+    ) -> BoxFuture<'f, Vec<Result<LinkBlobs, Damage>>> {
+        Box::pin(async move {
+            let mut wanted = Vec::new();
+            let mut asked = Vec::with_capacity(cells.len());
+            for cell in cells {
+                let Some(cell) = links.set.cells.get(*cell) else {
+                    continue;
+                };
+                let Some(source) = links.set.sources.get(cell.source) else {
+                    continue;
+                };
+                let mut ask = |cells| {
+                    wanted.push(want(cells, &cell.at)?);
+                    Some(wanted.len().saturating_sub(1))
+                };
+                let own = ask(&source.cells);
+                let values = source.attributes.iter();
+                let values =
+                    values.map(|values| values.as_ref().and_then(|values| ask(&values.cells)));
+                let values: Vec<Option<usize>> = values.collect();
+                asked.push((cell, source, own, values));
+            }
+            let mut answers = match wanted.is_empty() {
+                true => Vec::new(),
+                false => self.fetch.cells(&wanted).await,
+            };
+            let mut take = |slot: Option<usize>, node: &Key, at: &ChunkCoord| {
+                let answer = slot.and_then(|slot| answers.get_mut(slot));
+                let answer = answer.map(|answer| core::mem::replace(answer, Ok(None)));
+                let fault = match answer {
+                    Some(Ok(Some(cell))) => return Ok(cell.bytes),
+                    Some(Ok(None)) | None => Fault::MissingCell,
+                    Some(Err(error)) => Fault::Fetch(error),
+                };
+                Err(Damage::in_chunk(node, at, fault))
+            };
+            let mut read = Vec::with_capacity(asked.len());
+            for (cell, source, own, values) in asked {
+                let own = take(own, &source.node, &cell.at);
+                let each = source.attributes.iter().zip(values);
+                let values = each.map(|(attribute, slot)| {
+                    let (Some(attribute), Some(_)) = (attribute, slot) else {
+                        return Ok(None);
+                    };
+                    let node = match &attribute.cells {
+                        Cells::Each(family) => &family.node,
+                        Cells::Table(key, _) => key,
+                    };
+                    take(slot, node, &cell.at).map(Some)
+                });
+                let values: Result<Vec<Option<Bytes>>, Damage> = values.collect();
+                read.push(own.and_then(|links| {
+                    Ok(LinkBlobs {
+                        links,
+                        values: values?,
+                    })
+                }));
+            }
+            read
+        })
+    }
+}

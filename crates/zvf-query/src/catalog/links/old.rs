@@ -1,0 +1,318 @@
+//! Links up to 0.8.1: those inside chunks, and those between them elsewhere.
+
+use std::sync::Arc;
+
+use futures_util::future::{try_join, try_join_all};
+use zvf_format::{
+    links::RowForm,
+    numeric::{ByteOrder, Dtype, Kind},
+    path::Delta,
+};
+use zvf_model::{
+    array::{CellAttribute, LinkFamily, LinkStore, SHARD_PREFIX},
+    grid::ChunkCoord,
+    key::Key,
+    layout::{CrossChunkForm, LinkOffsets, Part},
+    metadata::Attributes,
+};
+
+use super::{CellForm, Cells, LinkCell, Opened, Source, Values, View, open::declared};
+use crate::{
+    catalog::family::{Family, child},
+    catalog::level::{Level, Session},
+    error::{Damage, Fault, QueryError},
+};
+
+/// Rows of links, but for those of padded arrays.
+const INT64: (Kind, ByteOrder) = (Kind::Int64, ByteOrder::Little);
+
+impl Session<'_> {
+    /// Opens the links of a delta inside chunks and between them.
+    pub(super) async fn old_links(
+        &self,
+        level: &Level,
+        delta: Delta,
+        attributes: &[String],
+        view: View,
+    ) -> Result<Opened, QueryError> {
+        let inside = self.links_inside(level, delta, attributes);
+        let between = self.links_between(level, delta, attributes, view);
+        let (inside, between) = try_join(inside, between).await?;
+        let mut opened = Opened::default();
+        for (source, mut cells) in inside.into_iter().chain(between) {
+            for cell in &mut cells {
+                cell.source = opened.sources.len();
+            }
+            opened.cells.append(&mut cells);
+            opened.sources.push(source);
+        }
+        Ok(opened)
+    }
+
+    /// Links whose ends are all in chunks of the same coordinates.
+    async fn links_inside(
+        &self,
+        level: &Level,
+        delta: Delta,
+        attributes: &[String],
+    ) -> Result<Option<(Source, Vec<LinkCell>)>, QueryError> {
+        // Neither width nor arity count in the path of such links.
+        let offsets = LinkOffsets::Segment("self");
+        let part = Part::Links(delta, offsets);
+        let values = self.array_values(level, delta, offsets, attributes);
+        let (cells, values) = try_join(self.family(level, &part), values).await?;
+        let Some(cells) = cells else {
+            return Ok(None);
+        };
+        let family = LinkFamily::parse_intra(&cells.node, delta, &cells.attributes)?.value;
+        let Some(family) = family else {
+            return match cells.chunks() {
+                Some(chunks) if chunks.is_empty() => Ok(None),
+                _ => Err(Damage::new(&cells.node, Fault::NoWidth).into()),
+            };
+        };
+        let (kind, order) = INT64;
+        let dtype = Dtype::new(kind, order);
+        let form = match cells.padded() {
+            Some(padded) => {
+                let expected = family.width.get();
+                let found = usize::try_from(padded.columns).unwrap_or(usize::MAX);
+                if found != expected {
+                    let fault = Fault::Width { found, expected };
+                    return Err(Damage::new(&cells.node, fault).into());
+                }
+                CellForm::Padded(padded.kind)
+            }
+            None if delta == Delta::INTRA => CellForm::Flat(dtype),
+            None => CellForm::Groups(dtype, RowForm::Plain),
+        };
+        let chunks = match cells.chunks() {
+            Some(chunks) => chunks,
+            None => self.padded_chunks(level, &cells).await?,
+        };
+        let ends = family.width.get();
+        let cell = |chunk: ChunkCoord| LinkCell {
+            chunks: Some(vec![chunk.clone(); ends]),
+            is_inside: delta == Delta::INTRA,
+            source: 0,
+            at: chunk,
+        };
+        let found = chunks.into_iter().map(cell).collect();
+        let source = Source {
+            node: cells.node.clone(),
+            family_node: cells.node.clone(),
+            cells: Cells::Each(cells),
+            form,
+            width: family.width,
+            directed: family.directed,
+            is_turned: false,
+            family: 0,
+            records: family.physical_records(),
+            attributes: values,
+        };
+        Ok(Some((source, found)))
+    }
+
+    /// Chunks that a padded array may have links of: those with vertices.
+    async fn padded_chunks(
+        &self,
+        level: &Level,
+        cells: &Family,
+    ) -> Result<Vec<ChunkCoord>, QueryError> {
+        let fragments = self.family(level, &Part::VertexFragments).await?;
+        let chunks = fragments.and_then(|fragments| fragments.chunks());
+        let chunks = chunks.unwrap_or_default().into_iter();
+        Ok(chunks.filter(|chunk| cells.has(chunk)).collect())
+    }
+
+    /// Links between any chunks.
+    async fn links_between(
+        &self,
+        level: &Level,
+        delta: Delta,
+        attributes: &[String],
+        view: View,
+    ) -> Result<Option<(Source, Vec<LinkCell>)>, QueryError> {
+        let part = Part::CrossChunkLinks(delta);
+        let key = self.link_node(level, &part)?;
+        let is_table = self.layout.cross_chunk == CrossChunkForm::Table;
+        let values = attributes
+            .iter()
+            .map(|name| self.value_node(level, name, delta, is_table));
+        let node = self.cell_node(level, &part, &key, is_table);
+        let (node, values) = try_join(node, try_join_all(values)).await?;
+        let Some((node, names)) = node else {
+            return Ok(None);
+        };
+        let family = LinkFamily::parse_cross_chunk(&key, delta, &node)?.value;
+        let Some(family) = family else {
+            if names.is_empty() {
+                return Ok(None);
+            }
+            return Err(Damage::new(&key, Fault::NoWidth).into());
+        };
+        let expected = self.arity(level);
+        let arity = family.sid_ndim.unwrap_or(expected);
+        if arity != expected {
+            let found = arity;
+            return Err(Damage::new(&key, Fault::Arity { found, expected }).into());
+        }
+        let (cells, form, found) = if is_table {
+            let cell = LinkCell {
+                chunks: None,
+                is_inside: false,
+                source: 0,
+                at: ChunkCoord::new([]),
+            };
+            let table = Cells::Table(child(&key, "data")?, family.num_links == Some(0));
+            (table, CellForm::Table(arity), vec![cell])
+        } else {
+            let ends = family.width.get();
+            let cells = self.keyed_cells(&key, node, &names, ends.saturating_mul(arity));
+            let cells = cells.await?;
+            let found = keyed(&cells, &family, arity, view);
+            (Cells::Each(Arc::new(cells)), CellForm::Records, found)
+        };
+        let numbers = family.width.get().saturating_mul(arity);
+        let values = values
+            .into_iter()
+            .map(|values| self.values_between(values, is_table, numbers));
+        let source = Source {
+            node: key.clone(),
+            family_node: key,
+            cells,
+            form,
+            width: family.width,
+            directed: family.directed,
+            is_turned: false,
+            family: 1,
+            records: declared(&family, view),
+            attributes: try_join_all(values).await?,
+        };
+        Ok(Some((source, found)))
+    }
+
+    /// Attributes of the node of cells, and the names of the cells.
+    async fn cell_node(
+        &self,
+        level: &Level,
+        part: &Part<'_>,
+        key: &Key,
+        is_table: bool,
+    ) -> Result<Option<(Attributes, Arc<Vec<String>>)>, QueryError> {
+        let names = async {
+            if is_table {
+                return Ok(Arc::default());
+            }
+            self.children(level, key).await
+        };
+        let (node, names) = try_join(self.family(level, part), names).await?;
+        match node {
+            None if is_table => {
+                let data = self.fetch.nodes(&[child(key, "data")?]).await?;
+                match data.into_iter().any(|node| node.is_some()) {
+                    true => Err(Damage::new(key, Fault::Missing).into()),
+                    false => Ok(None),
+                }
+            }
+            None if names.is_empty() => Ok(None),
+            None => Err(Damage::new(key, Fault::Missing).into()),
+            Some(node) if node.bare().is_some_and(|node| node.as_array().is_some()) => {
+                Err(Damage::new(key, Fault::Kind).into())
+            }
+            Some(node) => Ok(Some((node.attributes.clone(), names))),
+        }
+    }
+
+    /// The same of an attribute, with its node.
+    async fn value_node(
+        &self,
+        level: &Level,
+        name: &str,
+        delta: Delta,
+        is_table: bool,
+    ) -> Result<Option<ValueNode>, QueryError> {
+        let part = Part::CrossChunkLinkAttribute(name, delta);
+        let key = self.link_node(level, &part)?;
+        let node = self.cell_node(level, &part, &key, is_table).await?;
+        Ok(node.map(|(attributes, names)| ValueNode {
+            key,
+            attributes,
+            names,
+        }))
+    }
+
+    async fn values_between(
+        &self,
+        node: Option<ValueNode>,
+        is_table: bool,
+        numbers: usize,
+    ) -> Result<Option<Values>, QueryError> {
+        let Some(node) = node else {
+            return Ok(None);
+        };
+        let metadata = CellAttribute::parse(&node.key, &node.attributes)?.value;
+        let cells = if is_table {
+            Cells::Table(child(&node.key, "data")?, metadata.num_links == Some(0))
+        } else {
+            let cells = self.keyed_cells(&node.key, node.attributes, &node.names, numbers);
+            Cells::Each(Arc::new(cells.await?))
+        };
+        Ok(Some(Values {
+            metadata: Arc::new(metadata),
+            cells,
+        }))
+    }
+
+    /// Cells whose keys have so many numbers. Any other name is an error: other
+    /// layouts that called themselves 0.8 have such.
+    async fn keyed_cells(
+        &self,
+        key: &Key,
+        attributes: Attributes,
+        names: &[String],
+        numbers: usize,
+    ) -> Result<Family, QueryError> {
+        for name in names {
+            let known = name.starts_with(SHARD_PREFIX) || ChunkCoord::parse(name, numbers).is_ok();
+            if !known {
+                return Err(Damage::new(&child(key, name)?, Fault::LinkCell).into());
+            }
+        }
+        Family::of_children(self.fetch, key, attributes, names, numbers).await
+    }
+}
+
+/// The node of an attribute of links between chunks.
+struct ValueNode {
+    key: Key,
+    attributes: Attributes,
+    names: Arc<Vec<String>>,
+}
+
+/// The cells of links between chunks, by their keys as text.
+fn keyed(cells: &Family, family: &LinkFamily, arity: usize, view: View) -> Vec<LinkCell> {
+    let mut keys = cells.chunks().unwrap_or_default();
+    keys.sort_by_cached_key(ToString::to_string);
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        let chunks = key.coords().chunks(arity.max(1)).map(ChunkCoord::new);
+        let chunks: Vec<ChunkCoord> = chunks.collect();
+        let leads = chunks.first().is_some_and(|first| {
+            let mut others = chunks.iter();
+            others.all(|other| other >= first)
+        });
+        // Of the copies of a link the one led by its least chunk stands for all.
+        if family.store == LinkStore::Duplicate && view == View::Logical && !leads {
+            continue;
+        }
+        let mut pairs = chunks.iter().zip(chunks.iter().skip(1));
+        found.push(LinkCell {
+            is_inside: family.delta == Delta::INTRA && pairs.all(|(one, next)| one == next),
+            chunks: Some(chunks),
+            source: 0,
+            at: key,
+        });
+    }
+    found
+}

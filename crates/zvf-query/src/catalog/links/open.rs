@@ -1,0 +1,264 @@
+//! Link arrays of 0.9: one for each offsets between chunks.
+
+use std::sync::Arc;
+
+use futures_util::future::{try_join, try_join_all};
+use zvf_format::{
+    links::AxisScales,
+    path::{Delta, Offsets},
+};
+use zvf_model::{
+    array::{CellAttribute, LinkArray, LinkFamily, LinkStore},
+    generation::Generation,
+    grid::ChunkCoord,
+    key::Key,
+    layout::{LinkOffsets, Part},
+    root::LinksConvention,
+};
+
+use super::{CellForm, Cells, LinkCell, Opened, Source, Values, View, unlisted};
+use crate::{
+    catalog::family::Family,
+    catalog::level::{Level, Session},
+    error::{Damage, Fault, QueryError},
+};
+
+impl Session<'_> {
+    /// Opens all link arrays of a delta.
+    pub(super) async fn link_arrays(
+        &self,
+        level: &Level,
+        target: Option<&Level>,
+        delta: Delta,
+        attributes: &[String],
+        view: View,
+    ) -> Result<Opened, QueryError> {
+        let part = Part::LinkFamily(delta);
+        let key = self.link_node(level, &part)?;
+        let node = self.family(level, &part);
+        let segments = async {
+            match self.children(level, &key).await {
+                Ok(names) => Ok(Some(names)),
+                Err(error) if unlisted::is_unlistable(&error) => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        let (node, listed) = try_join(node, segments).await?;
+        let Some(node) = node else {
+            return match listed {
+                Some(names) if !names.is_empty() => Err(Damage::new(&key, Fault::Missing).into()),
+                _ => Ok(Opened::default()),
+            };
+        };
+        let family = LinkFamily::parse(&key, delta, &node.attributes)?.value;
+        let Some(family) = family else {
+            return match listed {
+                Some(names) if !names.is_empty() => Err(Damage::new(&key, Fault::NoWidth).into()),
+                _ => Ok(Opened::default()),
+            };
+        };
+        let expected = self.arity(level);
+        let found = family.sid_ndim.unwrap_or(expected);
+        if found != expected {
+            return Err(Damage::new(&key, Fault::Arity { found, expected }).into());
+        }
+        let scales = match (target, view) {
+            // Whoever wrote them took them for as large as those of the root.
+            (None, View::Stored) if delta != Delta::INTRA => {
+                vec![AxisScales::EQUAL; self.arity(level)]
+            }
+            _ => self.link_scales(level, target, delta)?,
+        };
+        let segments = if let Some(names) = listed {
+            names
+        } else {
+            Arc::new(self.tried_segments(level, delta, &family, &scales).await?)
+        };
+        self.open_arrays(level, &family, &scales, &segments, attributes, view)
+            .await
+    }
+
+    /// Opens the arrays of these segments, in one round trip.
+    pub(super) async fn open_arrays(
+        &self,
+        level: &Level,
+        family: &LinkFamily,
+        scales: &[AxisScales],
+        segments: &[String],
+        attributes: &[String],
+        view: View,
+    ) -> Result<Opened, QueryError> {
+        let mut segments: Vec<&String> = segments.iter().collect();
+        segments.sort_unstable();
+        let arrays = segments.iter().map(|segment| {
+            let offsets = LinkOffsets::Segment(segment);
+            let array = self.link_array(level, family, segment);
+            let values = self.array_values(level, family.delta, offsets, attributes);
+            try_join(array, values)
+        });
+        let family_node = self.link_node(level, &Part::LinkFamily(family.delta))?;
+        let mut opened = Opened::default();
+        for (segment, (array, values)) in segments.iter().zip(try_join_all(arrays).await?) {
+            let (array, cells) = array;
+            let is_inside = family.delta == Delta::INTRA && is_zero(segment);
+            let form = if is_inside {
+                CellForm::Flat(array.dtype)
+            } else {
+                CellForm::Groups(array.dtype, array.row_form)
+            };
+            let number = opened.sources.len();
+            let arity = scales.len();
+            let offsets = offsets(segment, family, arity, &cells.node)?;
+            let mut found = cells.chunks().unwrap_or_default();
+            found.sort_by_cached_key(ToString::to_string);
+            for chunk in found {
+                let Some(chunks) = ends(&chunk, &offsets, scales) else {
+                    return Err(Damage::in_chunk(&cells.node, &chunk, Fault::Range).into());
+                };
+                // Of the copies of a link the one in its least chunk stands for all.
+                let is_copy = family.store == LinkStore::Duplicate
+                    && family.delta == Delta::INTRA
+                    && chunks.iter().any(|other| *other < chunk);
+                if is_copy && view == View::Logical {
+                    continue;
+                }
+                opened.cells.push(LinkCell {
+                    chunks: Some(chunks),
+                    is_inside,
+                    source: number,
+                    at: chunk,
+                });
+            }
+            let is_turned = view == View::Logical && !is_inside && self.names_parents_first(family);
+            opened.sources.push(Source {
+                node: cells.node.clone(),
+                family_node: family_node.clone(),
+                cells: Cells::Each(cells),
+                form,
+                width: family.width,
+                directed: family.directed,
+                is_turned,
+                family: 0,
+                records: declared(family, view),
+                attributes: values,
+            });
+        }
+        Ok(opened)
+    }
+
+    async fn link_array(
+        &self,
+        level: &Level,
+        family: &LinkFamily,
+        segment: &str,
+    ) -> Result<(LinkArray, Arc<Family>), QueryError> {
+        let part = Part::Links(family.delta, LinkOffsets::Segment(segment));
+        let key = self.link_node(level, &part)?;
+        let Some(cells) = self.family(level, &part).await? else {
+            return Err(Damage::new(&key, Fault::Missing).into());
+        };
+        let array = LinkArray::parse(&cells.node, segment, &cells.attributes, family)?;
+        Ok((array.value, cells))
+    }
+
+    /// Values of attributes beside a link array, `None` where there are none.
+    pub(super) async fn array_values(
+        &self,
+        level: &Level,
+        delta: Delta,
+        offsets: LinkOffsets<'_>,
+        names: &[String],
+    ) -> Result<Vec<Option<Values>>, QueryError> {
+        let values = names.iter().map(|name| async move {
+            let part = Part::LinkAttribute(name, delta, offsets);
+            let Some(cells) = self.family(level, &part).await? else {
+                return Ok::<_, QueryError>(None);
+            };
+            let metadata = CellAttribute::parse(&cells.node, &cells.attributes)?.value;
+            Ok(Some(Values {
+                metadata: Arc::new(metadata),
+                cells: Cells::Each(cells),
+            }))
+        });
+        try_join_all(values).await
+    }
+
+    /// The node that describes a part.
+    pub(super) fn link_node(&self, level: &Level, part: &Part<'_>) -> Result<Key, QueryError> {
+        let name = |source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        };
+        let key = self.layout.described_at(level.id(), part).map_err(name)?;
+        // Every part that is asked for here has a node in its layout.
+        key.map_or_else(|| Self::node_of(level), Ok)
+    }
+
+    pub(super) fn link_scales(
+        &self,
+        level: &Level,
+        target: Option<&Level>,
+        delta: Delta,
+    ) -> Result<Vec<AxisScales>, QueryError> {
+        if delta == Delta::INTRA {
+            return Ok(vec![AxisScales::EQUAL; self.arity(level)]);
+        }
+        let Some(target) = target else {
+            let number = level.id().offset(delta.levels()).unwrap_or(level.id());
+            return Err(self.no_level(number));
+        };
+        let scales = level.metadata.link_scales(&target.metadata, self.root);
+        let node = Self::node_of(level)?;
+        scales.map_err(|error| Damage::new(&node, error).into())
+    }
+
+    /// Skeletons that were streamed name the child first inside chunks and the
+    /// parent first between them.
+    fn names_parents_first(&self, family: &LinkFamily) -> bool {
+        self.layout.generation == Generation::V0_9
+            && self.root.links_convention == Some(LinksConvention::ImplicitWithBranches)
+            && family.delta == Delta::INTRA
+            && family.directed
+            && family.width.get() == 2
+    }
+}
+
+/// How many records a family says it has.
+pub(super) fn declared(family: &LinkFamily, view: View) -> Option<u64> {
+    if family.store == LinkStore::Duplicate && view == View::Logical {
+        return family.num_links;
+    }
+    family.physical_records()
+}
+
+/// Whether all ends are in the source chunk.
+fn is_zero(segment: &str) -> bool {
+    segment == "self" || segment.split(['.', '_']).all(|number| number == "0")
+}
+
+/// The offsets of a segment that was found to fit the family.
+fn offsets(
+    segment: &str,
+    family: &LinkFamily,
+    arity: usize,
+    node: &Key,
+) -> Result<Vec<Vec<i64>>, QueryError> {
+    let offsets = Offsets::parse(segment, family.width, arity);
+    let offsets = offsets.map_err(|_| Damage::new(node, Fault::LinkCell))?;
+    Ok(offsets.iter().map(Iterator::collect).collect())
+}
+
+/// The chunks of all ends of the links in `chunk`.
+fn ends(
+    chunk: &ChunkCoord,
+    offsets: &[Vec<i64>],
+    scales: &[AxisScales],
+) -> Option<Vec<ChunkCoord>> {
+    let mut chunks = vec![chunk.clone()];
+    for offset in offsets {
+        let axes = chunk.coords().iter().zip(offset).zip(scales);
+        let coords = axes.map(|((source, offset), scale)| scale.resolve(*source, *offset));
+        chunks.push(ChunkCoord::new(coords.collect::<Option<Vec<i64>>>()?));
+    }
+    Some(chunks)
+}

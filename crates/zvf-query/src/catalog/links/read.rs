@@ -1,0 +1,314 @@
+//! Reading cells of links.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use zvf_format::path::Delta;
+use zvf_model::{
+    fetch::{AnyArray, CellOf, FetchError, FetchProblem, Fetched, Wanted},
+    grid::ChunkCoord,
+    key::Key,
+    layout::Part,
+};
+
+use super::{CellForm, Cells, LinkCell, LinkRecords, LinkSet, Source, decode};
+use crate::{
+    catalog::family::Family,
+    catalog::fragments::FragmentTable,
+    catalog::level::{Level, Session, lock},
+    cores::on_cores,
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+    exec::chunk::{CellRows, value_rows},
+};
+
+/// Cells of which the records are there at a time.
+const CELLS_AT_A_TIME: usize = 16;
+
+type Answer = Result<Option<Fetched>, FetchError>;
+
+/// Where the answers for a cell are.
+struct Asked<'a> {
+    cell: &'a LinkCell,
+    source: &'a Source,
+    links: Option<usize>,
+    fragments: Option<usize>,
+    values: Vec<Option<usize>>,
+}
+
+/// Cells that were read, and are not decoded yet.
+pub(crate) struct FetchedLinks<'s> {
+    asked: Vec<Asked<'s>>,
+    fragments: Option<Arc<Family>>,
+    answers: Vec<Mutex<Answer>>,
+}
+
+impl FetchedLinks<'_> {
+    /// Bytes of payloads of links.
+    pub(crate) fn bytes(&self) -> usize {
+        let links = self.asked.iter().filter_map(|asked| asked.links);
+        let bytes = links.map(|slot| match self.answers.get(slot) {
+            Some(answer) => lock(answer).as_ref().map_or(0, |answer| {
+                answer.as_ref().map_or(0, |fetched| fetched.bytes.len())
+            }),
+            None => 0,
+        });
+        bytes.sum()
+    }
+
+    /// Whether some did not fit into memory.
+    pub(crate) fn is_over_budget(&self) -> bool {
+        let over = |answer: &Mutex<Answer>| match &*lock(answer) {
+            Err(error) => error.problem == FetchProblem::OverBudget,
+            Ok(_) => false,
+        };
+        self.answers.iter().any(over)
+    }
+
+    /// Decodes all cells on all cores, does `work` with each there, and gives what
+    /// comes of it in order. Of few cells the records are there at a time.
+    pub(crate) fn each<T: Send>(
+        self,
+        ledger: &Ledger,
+        work: impl Fn(LinkRecords) -> Result<T, QueryError> + Sync,
+        mut give: impl FnMut(T) -> Result<(), QueryError>,
+    ) -> Result<(), QueryError> {
+        let fragments = self.fragments.as_deref();
+        let bytes = self.bytes();
+        for some in self.asked.chunks(CELLS_AT_A_TIME) {
+            let done = on_cores(some.iter().collect(), bytes, |asked| {
+                work(finish(asked, fragments, &self.answers, ledger)?)
+            });
+            for done in done {
+                give(done?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Session<'_> {
+    /// Reads these cells, in this order: one round trip. A damaged one has no
+    /// records and damaged attributes no values, if the ledger lets them pass.
+    pub(crate) async fn link_cells(
+        &self,
+        level: &Level,
+        set: &LinkSet,
+        cells: &[usize],
+        ledger: &Ledger,
+    ) -> Result<Vec<LinkRecords>, QueryError> {
+        let fetched = self.fetch_links(level, set, cells).await?;
+        let budget = self.fetch.budget();
+        let mut bytes = 0_u64;
+        let mut read = Vec::with_capacity(cells.len());
+        fetched.each(ledger, Ok, |records: LinkRecords| {
+            bytes = bytes.saturating_add(records.size());
+            if bytes > budget {
+                return Err(QueryError::OverBudget {
+                    what: "links",
+                    bytes,
+                    budget,
+                });
+            }
+            read.push(records);
+            Ok(())
+        })?;
+        Ok(read)
+    }
+
+    /// The same, without decoding them.
+    ///
+    /// Links of padded arrays take the level, whose fragments of links say how
+    /// many rows are used.
+    pub(crate) async fn fetch_links<'s>(
+        &self,
+        level: &Level,
+        set: &'s LinkSet,
+        cells: &[usize],
+    ) -> Result<FetchedLinks<'s>, QueryError> {
+        let padded = set.sources.iter();
+        let padded = padded
+            .clone()
+            .any(|source| matches!(source.form, CellForm::Padded(_)));
+        let fragments = if padded && set.delta == Delta::INTRA {
+            self.family(level, &Part::LinkFragments).await?
+        } else {
+            None
+        };
+        let mut wanted = Vec::new();
+        let mut asked = Vec::with_capacity(cells.len());
+        for cell in cells.iter().filter_map(|cell| set.cells.get(*cell)) {
+            let Some(source) = set.sources.get(cell.source) else {
+                continue;
+            };
+            let mut ask = |want: Option<Wanted<AnyArray>>| {
+                wanted.push(want?);
+                Some(wanted.len().saturating_sub(1))
+            };
+            let links = ask(want(&source.cells, &cell.at));
+            let fragments = match (&source.form, &fragments) {
+                (CellForm::Padded(_), Some(family)) => ask(family.wanted(&cell.at, None)),
+                _ => None,
+            };
+            let mut values = Vec::with_capacity(source.attributes.len());
+            for attribute in &source.attributes {
+                values.push(match attribute {
+                    Some(attribute) => ask(want(&attribute.cells, &cell.at)),
+                    None => None,
+                });
+            }
+            asked.push(Asked {
+                cell,
+                source,
+                links,
+                fragments,
+                values,
+            });
+        }
+        let answers = if wanted.is_empty() {
+            Vec::new()
+        } else {
+            self.fetch.cells(&wanted).await
+        };
+        Ok(FetchedLinks {
+            asked,
+            fragments,
+            answers: answers.into_iter().map(Mutex::new).collect(),
+        })
+    }
+}
+
+pub(super) fn want(cells: &Cells, at: &ChunkCoord) -> Option<Wanted<AnyArray>> {
+    match cells {
+        Cells::Each(family) => family.wanted(at, None),
+        Cells::Table(key, _) => Some(Wanted {
+            cell: CellOf::Child(key.clone()),
+            part: None,
+        }),
+    }
+}
+
+/// Takes one cell out of the answers.
+fn finish(
+    asked: &Asked<'_>,
+    fragments: Option<&Family>,
+    answers: &[Mutex<Answer>],
+    ledger: &Ledger,
+) -> Result<LinkRecords, QueryError> {
+    let (source, cell) = (asked.source, asked.cell);
+    let records = links(asked, fragments, answers);
+    let mut records = match records {
+        Ok(records) => records,
+        Err(damage) => {
+            ledger.missing(damage)?;
+            let mut lost = decode::empty(source.width);
+            lost.chunks = cell.chunks.clone().unwrap_or_default();
+            lost.is_lost = true;
+            lost
+        }
+    };
+    records.node = node_of(&source.cells).clone();
+    let rows = u64::try_from(records.len()).unwrap_or(u64::MAX);
+    for (attribute, slot) in source.attributes.iter().zip(&asked.values) {
+        let (Some(attribute), Some(slot)) = (attribute, slot) else {
+            records.attributes.push(None);
+            continue;
+        };
+        let node = node_of(&attribute.cells);
+        let payload = take(
+            answers,
+            *slot,
+            node,
+            &cell.at,
+            may_be_missing(&attribute.cells),
+        );
+        let values = payload.and_then(|payload| match payload {
+            Some(bytes) => value_rows(&attribute.metadata, node, &cell.at, bytes, rows).map(Some),
+            None => Ok(None::<CellRows>),
+        });
+        records.attributes.push(match values {
+            Ok(values) => values,
+            Err(damage) => {
+                ledger.missing(damage)?;
+                None
+            }
+        });
+    }
+    Ok(records)
+}
+
+fn links(
+    asked: &Asked<'_>,
+    fragments: Option<&Family>,
+    answers: &[Mutex<Answer>],
+) -> Result<LinkRecords, Damage> {
+    let (source, cell) = (asked.source, asked.cell);
+    let node = node_of(&source.cells);
+    let damage = |fault| match &source.cells {
+        Cells::Each(_) => Damage::in_chunk(node, &cell.at, fault),
+        Cells::Table(..) => Damage::new(node, fault),
+    };
+    let slot = asked.links.ok_or_else(|| damage(Fault::MissingCell))?;
+    // An absent chunk of a padded array is fill.
+    let is_padded = matches!(source.form, CellForm::Padded(_));
+    let optional = is_padded || may_be_missing(&source.cells);
+    let used = match (fragments, asked.fragments) {
+        (Some(family), Some(slot)) => {
+            let blob = take(answers, slot, &family.node, &cell.at, false)?.unwrap_or_default();
+            let table = FragmentTable::parse(&blob);
+            let table = table.map_err(|error| Damage::in_chunk(&family.node, &cell.at, error))?;
+            Some(table.extent())
+        }
+        _ => None,
+    };
+    let payload = take(answers, slot, node, &cell.at, optional)?;
+    let Some(payload) = payload else {
+        return match used {
+            None | Some(0) => Ok(decode::empty(source.width)),
+            Some(_) => Err(damage(Fault::MissingCell)),
+        };
+    };
+    let records = decode::records(source, cell, &payload, used).map_err(damage)?;
+    if let (Cells::Table(..), Some(expected)) = (&source.cells, source.records) {
+        let found = u64::try_from(records.len()).unwrap_or(u64::MAX);
+        if found != expected {
+            return Err(damage(Fault::Count { found, expected }));
+        }
+    }
+    Ok(records)
+}
+
+/// The answer of a slot; `None` for what may be and is absent.
+fn take(
+    answers: &[Mutex<Answer>],
+    slot: usize,
+    key: &Key,
+    at: &ChunkCoord,
+    optional: bool,
+) -> Result<Option<Bytes>, Damage> {
+    // Each slot is taken once.
+    let answer = answers
+        .get(slot)
+        .map(|answer| core::mem::replace(&mut *lock(answer), Ok(None)));
+    let fault = match answer {
+        Some(Ok(Some(fetched))) => return Ok(Some(fetched.bytes)),
+        Some(Ok(None)) if optional => return Ok(None),
+        Some(Ok(None)) | None => Fault::MissingCell,
+        Some(Err(error)) => Fault::Fetch(error),
+    };
+    match at.coords() {
+        [] => Err(Damage::new(key, fault)),
+        _ => Err(Damage::in_chunk(key, at, fault)),
+    }
+}
+
+fn node_of(cells: &Cells) -> &Key {
+    match cells {
+        Cells::Each(family) => &family.node,
+        Cells::Table(key, _) => key,
+    }
+}
+
+fn may_be_missing(cells: &Cells) -> bool {
+    matches!(cells, Cells::Table(_, true))
+}

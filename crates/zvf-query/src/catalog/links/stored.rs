@@ -1,0 +1,319 @@
+//! Links of a level as they are stored.
+
+use std::collections::HashMap;
+
+use futures_util::future::BoxFuture;
+use zvf_format::{numeric::ByteOrder, path::Delta};
+use zvf_model::{
+    array::CellAttribute,
+    grid::ChunkCoord,
+    key::Key,
+    layout::{CrossChunkForm, LinkForm},
+    level::LevelId,
+};
+
+use super::{LinkRecords, LinkSet, Source, View};
+use crate::{
+    catalog::family::child,
+    catalog::level::{Level, Session},
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+    exec::chunk::CellRows,
+    predicate::Scope,
+    query::Selection,
+    result::{Column, Missing, Rows, Values},
+};
+
+/// All links of a delta as they are stored: by chunk and row of their ends,
+/// every copy of a link that is kept more than once, defects of writers included.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoredLinks {
+    /// One family from 0.9 on; up to 0.8.1 the links inside chunks, and those
+    /// between chunks, of which each may be absent.
+    pub families: Vec<StoredLinkFamily>,
+    /// Whether rows in links between chunks are those of vertices. Writers of
+    /// lines, and of all paths up to 0.7, left others.
+    pub rows_are_known: bool,
+    /// What could not be read. Empty unless asked to go on without.
+    pub missing: Vec<Missing>,
+    /// Known defects of the store.
+    pub notes: Vec<String>,
+}
+
+/// Links that are described in one place, in the order in which the format
+/// enumerates them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoredLinkFamily {
+    /// Ends of a link.
+    pub width: u32,
+    /// Whether the order of ends is data.
+    pub directed: bool,
+    /// Chunks that ends are in.
+    pub chunks: Vec<ChunkCoord>,
+    /// For each end a number in `chunks` and a row, in the order the ends were
+    /// given when they were written. For a delta that is not 0, the first end of
+    /// a link is in a chunk of the level, the others are in chunks of the other.
+    pub ends: Vec<(u32, u64)>,
+    /// Attributes: as many rows as links. Those of a dictionary are its codes.
+    pub attributes: Vec<Column>,
+}
+
+impl StoredLinkFamily {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        let width = usize::try_from(self.width).unwrap_or(usize::MAX);
+        self.ends.len().checked_div(width).unwrap_or(0)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The ends of a link: chunk and row.
+    pub fn ends_of(&self, link: usize) -> impl Iterator<Item = (&ChunkCoord, u64)> {
+        let width = usize::try_from(self.width).unwrap_or(usize::MAX);
+        let start = link.saturating_mul(width);
+        let ends = self.ends.get(start..start.saturating_add(width));
+        ends.unwrap_or_default().iter().filter_map(|(chunk, row)| {
+            let chunk = self.chunks.get(usize::try_from(*chunk).ok()?)?;
+            Some((chunk, *row))
+        })
+    }
+}
+
+impl Session<'_> {
+    /// Which links a level has: deltas to other levels, 0 for those inside it.
+    /// One round trip.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when the level is not there or cannot be looked at.
+    pub fn stored_link_deltas(
+        &self,
+        level: LevelId,
+    ) -> BoxFuture<'_, Result<Vec<Delta>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            self.link_deltas(&level).await
+        })
+    }
+
+    /// All links of a level to the one `delta` levels on, with these attributes;
+    /// `None` when it has none. Three round trips, up to three more to find all
+    /// attributes; everything is held at once.
+    ///
+    /// With `keep_going`, what is damaged is left out and listed.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when something is damaged or cannot be read.
+    pub fn stored_links<'f>(
+        &'f self,
+        level: LevelId,
+        delta: Delta,
+        columns: &'f Selection,
+        keep_going: bool,
+    ) -> BoxFuture<'f, Result<Option<StoredLinks>, QueryError>> {
+        Box::pin(async move {
+            let level = self.level(level).await?;
+            // Only links of 0.9 need the other level, to tell its chunks.
+            let is_needed = self.layout.links == LinkForm::PerOffsets && delta != Delta::INTRA;
+            let target = if is_needed {
+                let number = level.id().offset(delta.levels());
+                let number = number.ok_or_else(|| self.no_level(level.id()))?;
+                Some(self.level(number).await?)
+            } else {
+                None
+            };
+            let names = match columns {
+                Selection::All => self.link_attribute_names(&level, delta).await?,
+                Selection::Named(names) => {
+                    let of_links = |(scope, _): &&(Option<Scope>, String)| {
+                        matches!(scope, None | Some(Scope::Link))
+                    };
+                    let names = names.iter().filter(of_links);
+                    names.map(|(_, name)| name.clone()).collect()
+                }
+            };
+            let ledger = Ledger::new(keep_going);
+            let set = self.links(
+                &level,
+                target.as_deref(),
+                delta,
+                &names,
+                View::Stored,
+                &ledger,
+            );
+            let Some(set) = set.await? else {
+                return Ok(None);
+            };
+            let mut absent = set.attributes.iter();
+            if let Some(absent) = absent.find(|attribute| attribute.metadata.is_none())
+                && *columns != Selection::All
+            {
+                return Err(QueryError::NoAttribute {
+                    scope: Some(Scope::Link),
+                    name: absent.name.clone(),
+                    there: Vec::new(),
+                });
+            }
+            let cells: Vec<usize> = (0..set.cells.len()).collect();
+            let read = self.link_cells(&level, &set, &cells, &ledger).await?;
+            set.note_counts(&read, &ledger);
+            let families = families(&set, &read)?;
+            let (missing, notes) = ledger.finish();
+            Ok(Some(StoredLinks {
+                families,
+                rows_are_known: set.rows_are_known,
+                missing,
+                notes,
+            }))
+        })
+    }
+
+    /// Names of the attributes of links of a delta, ascending. Two round trips:
+    /// a listing of all attributes, and which are of this delta.
+    pub(crate) async fn link_attribute_names(
+        &self,
+        level: &Level,
+        delta: Delta,
+    ) -> Result<Vec<String>, QueryError> {
+        let node = Self::node_of(level)?;
+        let mut names = Vec::new();
+        let mut keys: Vec<Key> = Vec::new();
+        let folder = child(&node, "link_attributes")?;
+        let inside = self.children(level, &folder).await?;
+        for name in inside.iter() {
+            names.push(name.clone());
+            keys.push(child(&child(&folder, name)?, &delta.to_string())?);
+        }
+        if self.layout.cross_chunk != CrossChunkForm::Links {
+            let folder = child(&node, "cross_chunk_link_attributes")?;
+            let between = self.children(level, &folder).await?;
+            for name in between.iter() {
+                names.push(name.clone());
+                keys.push(child(&child(&folder, name)?, &delta.to_string())?);
+            }
+        }
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let nodes = self.fetch.nodes(&keys).await?;
+        let found = names.into_iter().zip(nodes);
+        let mut names: Vec<String> = found
+            .filter_map(|(name, node)| node.map(|_| name))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+}
+
+/// The records of all cells of a set, by family.
+fn families(set: &LinkSet, read: &[LinkRecords]) -> Result<Vec<StoredLinkFamily>, QueryError> {
+    let mut families = Vec::new();
+    let mut numbers: Vec<usize> = set.sources.iter().map(|source| source.family).collect();
+    numbers.dedup();
+    for number in numbers {
+        let of_family = |source: &&Source| source.family == number;
+        let Some(source) = set.sources.iter().find(of_family) else {
+            continue;
+        };
+        let cells = set.cells.iter().zip(read).filter(|(cell, _)| {
+            let source = set.sources.get(cell.source);
+            source.is_some_and(|source| source.family == number)
+        });
+        let records: Vec<&LinkRecords> = cells.map(|(_, records)| records).collect();
+        let mut family = StoredLinkFamily {
+            width: u32::try_from(source.width.get()).unwrap_or(u32::MAX),
+            directed: source.directed,
+            chunks: Vec::new(),
+            ends: Vec::new(),
+            attributes: Vec::new(),
+        };
+        join(&mut family, &records)?;
+        for (at, attribute) in set.attributes.iter().enumerate() {
+            let Some(metadata) = &attribute.metadata else {
+                continue;
+            };
+            let cells = records.iter().map(|records| {
+                let values = records.attributes.get(at).and_then(Option::as_ref);
+                (records.len(), values)
+            });
+            let column = column(&source.node, &attribute.name, metadata, cells)?;
+            family.attributes.push(column);
+        }
+        families.push(family);
+    }
+    Ok(families)
+}
+
+/// Records of several cells with one list of chunks.
+fn join(family: &mut StoredLinkFamily, records: &[&LinkRecords]) -> Result<(), QueryError> {
+    let mut numbers = HashMap::new();
+    for cell in records {
+        let mut renumbered = Vec::with_capacity(cell.chunks.len());
+        for chunk in &cell.chunks {
+            let next = numbers.len();
+            let number = *numbers.entry(chunk.clone()).or_insert(next);
+            if number == next {
+                family.chunks.push(chunk.clone());
+            }
+            renumbered.push(number);
+        }
+        for (chunk, row) in &cell.ends {
+            let chunk = usize::try_from(*chunk).ok();
+            let number = chunk.and_then(|chunk| renumbered.get(chunk));
+            let number = number.and_then(|number| u32::try_from(*number).ok());
+            // There are fewer chunks than bytes in memory, and every number is one.
+            let number = number.ok_or(QueryError::Unsupported("that many chunks of links"))?;
+            family.ends.push((number, *row));
+        }
+    }
+    Ok(())
+}
+
+/// The values of an attribute in several cells; without any, none is present.
+fn column<'a>(
+    node: &Key,
+    name: &str,
+    metadata: &CellAttribute,
+    cells: impl Iterator<Item = (usize, Option<&'a CellRows>)> + Clone,
+) -> Result<Column, QueryError> {
+    let mut widths = cells.clone();
+    let widths = widths.find_map(|(rows, values)| Some(values.filter(|_| rows > 0)?.columns));
+    let mut rows = Rows::new(metadata.dtype.kind(), widths.unwrap_or(1));
+    let mut missing = Vec::new();
+    for (count, values) in cells {
+        missing.resize(missing.len().saturating_add(count), values.is_none());
+        let size = count.saturating_mul(rows.row_size());
+        match values {
+            None => rows.bytes.resize(rows.bytes.len().saturating_add(size), 0),
+            Some(values) if values.bytes.len() != size => {
+                let bytes = u64::try_from(values.bytes.len()).unwrap_or(u64::MAX);
+                let rows = u64::try_from(count).unwrap_or(u64::MAX);
+                return Err(Damage::new(node, Fault::Uneven { bytes, rows }).into());
+            }
+            Some(values) => rows.bytes.extend_from_slice(&values.bytes),
+        }
+    }
+    if metadata.dtype.order() == ByteOrder::Big {
+        // Numbers of two parts are two numbers.
+        let kind = metadata.dtype.kind();
+        let parts = if kind.name().starts_with("complex") {
+            2
+        } else {
+            1
+        };
+        let size = kind.size().checked_div(parts).unwrap_or(1).max(1);
+        rows.bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    Ok(Column {
+        name: name.to_owned(),
+        values: Values::Numbers(rows),
+        missing: missing.contains(&true).then_some(missing),
+    })
+}

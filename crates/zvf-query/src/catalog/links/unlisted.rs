@@ -1,0 +1,197 @@
+//! Links in stores that cannot list: names are tried, and what is found is
+//! counted.
+
+use std::collections::BTreeSet;
+
+use zvf_format::{
+    links::{AxisScales, LinkWidth},
+    path::{Delta, OffsetCoords, Offsets},
+};
+use zvf_model::{
+    array::{LinkFamily, LinkStore},
+    fetch::{FetchError, FetchProblem},
+    key::Key,
+    layout::{LinkOffsets, Part},
+};
+
+use super::{CellForm, Cells, Opened, View, decode};
+use crate::{
+    catalog::family::child,
+    catalog::level::{Level, Session},
+    error::{Damage, Fault, QueryError},
+};
+
+/// Most arrays that a family is tried for: enough for faces of four axes.
+const MOST_TRIED: usize = 1 << 13;
+
+/// Whether a store cannot list.
+pub(super) fn is_unlistable(error: &QueryError) -> bool {
+    matches!(error, QueryError::Fetch(error) if error.problem == FetchProblem::Unlistable)
+}
+
+/// Nothing may be lost: what cannot be found to be all is an error.
+fn unlistable(key: &Key, why: &'static str) -> QueryError {
+    QueryError::Fetch(FetchError {
+        key: key.clone(),
+        problem: FetchProblem::Unlistable,
+        source: why.into(),
+    })
+}
+
+impl Session<'_> {
+    /// Deltas that have a node, among those to all levels the root names. One
+    /// round trip.
+    pub(super) async fn tried_deltas(
+        &self,
+        level: &Level,
+        old: bool,
+    ) -> Result<Vec<Delta>, QueryError> {
+        let levels = self.root.datasets.iter().map(|dataset| dataset.level);
+        let this = i64::from(level.id().number());
+        let deltas = levels.map(|other| i64::from(other.number()).saturating_sub(this));
+        let deltas = deltas.filter_map(|delta| i32::try_from(delta).ok());
+        let deltas: BTreeSet<Delta> = deltas.chain([0]).map(Delta::new).collect();
+        let node = Self::node_of(level)?;
+        let mut folders = vec![child(&node, "links")?];
+        if old {
+            folders.push(child(&node, "cross_chunk_links")?);
+        }
+        let mut keys = Vec::new();
+        for folder in &folders {
+            for delta in &deltas {
+                keys.push(child(folder, &delta.to_string())?);
+            }
+        }
+        let nodes = self.fetch.nodes(&keys).await?;
+        let all = deltas.iter().cycle().zip(nodes);
+        let found = all.filter_map(|(delta, node)| node.is_some().then_some(*delta));
+        let found: BTreeSet<Delta> = found.collect();
+        Ok(found.into_iter().collect())
+    }
+
+    /// The arrays of a family of 0.9 among those of neighbouring chunks. Three
+    /// round trips: the nodes that there may be, those that there are, and the
+    /// sizes of all cells, which must hold as many records as the family says.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchProblem::Unlistable`] when there are others, or that cannot be told.
+    pub(super) async fn tried_segments(
+        &self,
+        level: &Level,
+        delta: Delta,
+        family: &LinkFamily,
+        scales: &[AxisScales],
+    ) -> Result<Vec<String>, QueryError> {
+        let key = self.link_node(level, &Part::LinkFamily(delta))?;
+        let Some(expected) = family.physical_records() else {
+            return Err(unlistable(&key, "nothing says how many links there are"));
+        };
+        let tried = neighbours(family, scales.len());
+        let Some(tried) = tried else {
+            return Err(unlistable(&key, "there may be too many arrays to look for"));
+        };
+        let mut keys = Vec::with_capacity(tried.len());
+        for segment in &tried {
+            let part = Part::Links(delta, LinkOffsets::Segment(segment));
+            keys.push(self.link_node(level, &part)?);
+        }
+        let nodes = self.fetch.nodes(&keys).await?;
+        let found = tried.into_iter().zip(nodes);
+        let mut found: Vec<String> = found
+            .filter_map(|(segment, node)| node.map(|_| segment))
+            .collect();
+        found.sort_unstable();
+        let opened = self.open_arrays(level, family, scales, &found, &[], View::Stored);
+        let held = self.count_records(&opened.await?).await?;
+        if held != expected {
+            return Err(unlistable(&key, "there are links that were not found"));
+        }
+        Self::remember_children(level, key, found.clone());
+        Ok(found)
+    }
+
+    /// Records of all cells, by the beginnings of their payloads.
+    async fn count_records(&self, opened: &Opened) -> Result<u64, QueryError> {
+        let mut wanted = Vec::with_capacity(opened.cells.len());
+        let mut of = Vec::with_capacity(opened.cells.len());
+        for cell in &opened.cells {
+            let Some(source) = opened.sources.get(cell.source) else {
+                continue;
+            };
+            let Cells::Each(family) = &source.cells else {
+                continue;
+            };
+            // A row has at least a byte, a blob of groups begins with their count.
+            let part = match source.form {
+                CellForm::Flat(_) => 0..1,
+                _ => 0..8,
+            };
+            if let Some(want) = family.wanted(&cell.at, Some(part)) {
+                wanted.push(want);
+                of.push((cell, source, family));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(0);
+        }
+        let answers = self.fetch.cells(&wanted).await;
+        let mut records = 0_u64;
+        for ((cell, source, family), answer) in of.into_iter().zip(answers) {
+            let damage = |fault| Damage::in_chunk(&family.node, &cell.at, fault);
+            let begin = answer.map_err(|error| damage(Fault::Fetch(error)))?;
+            let begin = begin.ok_or_else(|| damage(Fault::MissingCell))?;
+            let size = family.payload_size(&cell.at, begin.size);
+            let (bytes, row) = match &source.form {
+                CellForm::Groups(dtype, form) => {
+                    let groups = begin.bytes.first_chunk::<8>().copied();
+                    let groups = groups.map_or(0, u64::from_le_bytes);
+                    let header = groups.saturating_add(1).saturating_mul(8);
+                    let columns = decode::row_columns(source.width, *form);
+                    (
+                        size.saturating_sub(header),
+                        columns.saturating_mul(dtype.size()),
+                    )
+                }
+                CellForm::Flat(dtype) => (size, source.width.get().saturating_mul(dtype.size())),
+                _ => (size, 1),
+            };
+            let row = u64::try_from(row).unwrap_or(u64::MAX);
+            records = records.saturating_add(bytes.checked_div(row).unwrap_or(0));
+        }
+        Ok(records)
+    }
+}
+
+/// Segments of arrays whose chunks are neighbours: all of them, or those that a
+/// link is filed under when it is stored once and its direction is no data.
+fn neighbours(family: &LinkFamily, arity: usize) -> Option<Vec<String>> {
+    let others = family.width.get().saturating_sub(1);
+    let numbers = others.checked_mul(arity)?;
+    let count = 3_usize.checked_pow(u32::try_from(numbers).ok()?)?;
+    if count > MOST_TRIED {
+        return None;
+    }
+    let sorted =
+        family.store == LinkStore::Canonical && !family.directed && family.delta == Delta::INTRA;
+    let mut found = Vec::new();
+    for number in 0..count {
+        let mut rest = number;
+        let mut digits = Vec::with_capacity(numbers);
+        for _ in 0..numbers {
+            let digit = i64::try_from(rest.checked_rem(3)?).ok()?;
+            digits.push(digit.checked_sub(1)?);
+            rest = rest.checked_div(3)?;
+        }
+        let offsets: Vec<&[i64]> = digits.chunks(arity.max(1)).collect();
+        let segment = OffsetCoords(&offsets).to_string();
+        if !sorted || is_canonical(&segment, family.width, arity) {
+            found.push(segment);
+        }
+    }
+    Some(found)
+}
+
+fn is_canonical(segment: &str, width: LinkWidth, arity: usize) -> bool {
+    Offsets::parse(segment, width, arity).is_ok_and(|offsets| offsets.is_canonical())
+}

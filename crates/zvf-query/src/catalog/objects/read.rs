@@ -1,0 +1,316 @@
+//! Reading all objects of a level.
+
+use std::sync::Arc;
+
+use zvf_format::{int64s::Int64s, open_rows::OpenRows};
+use zvf_model::{
+    fetch::{AnyArray, FetchError, FetchProblem, Fetched, Wanted},
+    key::Key,
+};
+
+use super::{
+    Ids, ObjectTable, Objects,
+    builder::{ManifestFault, ObjectsBuilder},
+    table::Manifests,
+};
+use crate::{
+    catalog::level::{Level, Session, lock},
+    catalog::tables::{ItemArray, RowArray, RowRequest},
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+};
+
+/// Manifests asked for at once, in rows: some ten megabytes of usual ones.
+const BATCH_ROWS: u64 = 1 << 18;
+
+/// Damaged manifests of a cell that are told one by one.
+const MOST_ROWS_TOLD: u64 = 8;
+
+pub(super) type Answer = Result<Option<Fetched>, FetchError>;
+
+impl Session<'_> {
+    /// All objects of a level; `None` when it has no object index. One round trip
+    /// after [`object_index`](Self::object_index), or one for every quarter of a
+    /// million objects; none once they were read. What is damaged is left out if
+    /// the ledger lets it pass: a manifest alone, or all in its cell.
+    pub(crate) async fn objects(
+        &self,
+        level: &Level,
+        ledger: &Ledger,
+    ) -> Result<Option<Arc<Objects>>, QueryError> {
+        let Some(table) = self.object_index(level).await? else {
+            return Ok(None);
+        };
+        table.note(ledger);
+        let known = lock(&level.objects).clone();
+        if let Some(objects) = known {
+            return Ok(objects);
+        }
+        let known = lock(&level.object_ids).clone();
+        let objects = match &table.manifests {
+            Manifests::None => ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget())
+                .finish(Ids::default()),
+            Manifests::Open { data, offsets } => {
+                self.open_objects(&table, data, offsets, ledger).await?
+            }
+            Manifests::Items(manifests) => {
+                let manifests = (manifests, known.as_deref());
+                self.item_objects(level, &table, manifests, ledger).await?
+            }
+        };
+        let objects = Arc::new(objects);
+        // Damage that was passed over must stop the next query that is strict.
+        if !objects.is_incomplete() {
+            *lock(&level.objects) = Some(Some(Arc::clone(&objects)));
+        }
+        Ok(Some(objects))
+    }
+
+    /// Objects whose manifests are items.
+    async fn item_objects(
+        &self,
+        level: &Level,
+        table: &ObjectTable,
+        (manifests, known): (&ItemArray, Option<&Ids>),
+        ledger: &Ledger,
+    ) -> Result<Objects, QueryError> {
+        let mut asked = match (&table.ids, known) {
+            (Some(ids), None) => Some((ids, self.id_request(ids)?)),
+            _ => None,
+        };
+        let cells = manifests.cells();
+        let mut batch = BATCH_ROWS.div_euclid(manifests.per_cell).max(1);
+        let mut builder = None;
+        let mut ids = match known {
+            Some(ids) => Some(ids.clone()),
+            None if table.ids.is_none() => Some(Ids::Rows(table.len()?)),
+            None => None,
+        };
+        let (mut next, mut stored, mut lost_ids) = (0_u64, false, false);
+        while next < cells || asked.is_some() {
+            let end = next.saturating_add(batch).min(cells);
+            let mut wanted: Vec<Wanted<AnyArray>> = Vec::new();
+            if let Some((_, request)) = &asked {
+                wanted.extend(request.wanted.iter().cloned());
+            }
+            wanted.extend((next..end).map(|cell| manifests.wanted(cell)));
+            let mut answers = self.fetch.once().cells(&wanted).await;
+            if answers.iter().any(is_over_budget) && end.saturating_sub(next) > 1 {
+                batch = end.saturating_sub(next).div_euclid(2);
+                continue;
+            }
+            if let Some((array, request)) = asked.take() {
+                let rest = answers.split_off(request.wanted.len().min(answers.len()));
+                let answers = core::mem::replace(&mut answers, rest);
+                match read_ids(array, &request, answers, table.index.ids_sorted) {
+                    Ok(read) => {
+                        *lock(&level.object_ids) = Some(Arc::new(read.clone()));
+                        ids = Some(read);
+                    }
+                    Err(damage) => {
+                        ledger.missing(damage)?;
+                        lost_ids = true;
+                    }
+                }
+            }
+            let held = ids.as_ref().map_or(0, Ids::size);
+            let sid_ndim = table.index.sid_ndim;
+            let builder = builder
+                .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, held, self.fetch.budget()));
+            for (cell, answer) in (next..end).zip(answers) {
+                stored |= !matches!(answer, Ok(None));
+                push_cell(builder, manifests, cell, answer, ledger)?;
+            }
+            next = end;
+        }
+        let mut builder = builder
+            .unwrap_or_else(|| ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget()));
+        // That all manifests are filling, only the index can say.
+        if !stored && table.rows() > 0 && table.index.num_present != Some(0) {
+            ledger.missing(manifests.damage(0, Fault::MissingCell))?;
+            builder.incomplete();
+        }
+        if lost_ids {
+            // Nobody can tell which objects the manifests are of.
+            let mut none = ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget());
+            none.incomplete();
+            return Ok(none.finish(Ids::default()));
+        }
+        Ok(builder.finish(ids.unwrap_or_default()))
+    }
+
+    /// Objects whose manifests lie back to back.
+    async fn open_objects(
+        &self,
+        table: &ObjectTable,
+        data: &RowArray,
+        offsets: &RowArray,
+        ledger: &Ledger,
+    ) -> Result<Objects, QueryError> {
+        let bytes = data.size(None).saturating_add(offsets.size(None));
+        self.check_budget(bytes)?;
+        let (of_data, of_offsets) = (data.request(None), offsets.request(None));
+        let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
+        let wanted: Vec<Wanted<AnyArray>> = wanted.cloned().collect();
+        let mut answers = self.fetch.once().cells(&wanted).await;
+        let after = answers.split_off(of_data.wanted.len().min(answers.len()));
+        let data_read = data.finish(&of_data, answers);
+        let offsets_read = offsets.finish(&of_offsets, after);
+        let lost = data_read.lost.into_iter().chain(offsets_read.lost);
+        let mut damage = lost.map(|(_, damage)| damage).next();
+        let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget());
+        if damage.is_none() {
+            match OpenRows::parse(&data_read.bytes, &offsets_read.bytes) {
+                Ok(rows) => {
+                    let mut lost = 0_u64;
+                    for (row, manifest) in (0_u64..).zip(rows.iter()) {
+                        let damaged = |fault| Damage::new(data.node(), fault);
+                        if !push(&mut builder, row, manifest, (lost, ledger), damaged)? {
+                            lost = lost.saturating_add(1);
+                        }
+                    }
+                    if let Some(more @ 1..) = lost.checked_sub(MOST_ROWS_TOLD) {
+                        ledger.missing(Damage::new(data.node(), Fault::MoreRows(more)))?;
+                    }
+                    return Ok(builder.finish(Ids::Rows(table.len()?)));
+                }
+                Err(error) => damage = Some(Damage::new(offsets.node(), error)),
+            }
+        }
+        if let Some(damage) = damage {
+            ledger.missing(damage)?;
+        }
+        for row in 0..table.rows() {
+            push_lost(&mut builder, row, data.node())?;
+        }
+        Ok(builder.finish(Ids::Rows(table.len()?)))
+    }
+
+    /// How to ask for all ids.
+    pub(super) fn id_request(&self, ids: &RowArray) -> Result<RowRequest, QueryError> {
+        self.check_budget(ids.size(None))?;
+        Ok(ids.request(None))
+    }
+
+    pub(super) fn check_budget(&self, bytes: u64) -> Result<(), QueryError> {
+        let budget = self.fetch.budget();
+        if bytes <= budget {
+            return Ok(());
+        }
+        let what = "the objects of the level";
+        Err(QueryError::OverBudget {
+            what,
+            bytes,
+            budget,
+        })
+    }
+}
+
+impl ObjectTable {
+    pub(super) fn note(&self, ledger: &Ledger) {
+        for note in &self.notes {
+            ledger.note(note.clone());
+        }
+    }
+
+    pub(super) fn len(&self) -> Result<usize, Damage> {
+        usize::try_from(self.rows()).map_err(|_| Damage::new(&self.node, Fault::Range))
+    }
+}
+
+fn is_over_budget(answer: &Answer) -> bool {
+    matches!(answer, Err(error) if error.problem == FetchProblem::OverBudget)
+}
+
+/// The ids out of their cells.
+pub(super) fn read_ids(
+    array: &RowArray,
+    request: &RowRequest,
+    answers: Vec<Answer>,
+    sorted: bool,
+) -> Result<Ids, Damage> {
+    let read = array.finish(request, answers);
+    if let Some((_, damage)) = read.lost.into_iter().next() {
+        return Err(damage);
+    }
+    let ids = Int64s::parse(&read.bytes);
+    let ids = ids.map_err(|error| Damage::new(array.node(), error))?;
+    let ids = Ids::new(ids.iter().collect(), sorted);
+    ids.map_err(|fault| Damage::new(array.node(), fault))
+}
+
+/// Adds the manifests of a cell.
+pub(super) fn push_cell(
+    builder: &mut ObjectsBuilder,
+    manifests: &ItemArray,
+    cell: u64,
+    answer: Answer,
+    ledger: &Ledger,
+) -> Result<(), QueryError> {
+    let (first, rows) = manifests.rows_of(cell);
+    let mut damaged_rows = 0_u64;
+    let mut push_each = |items: &mut dyn Iterator<Item = Option<&[u8]>>| {
+        for (row, item) in (first..first.saturating_add(rows)).zip(items) {
+            match item {
+                Some(item) => {
+                    let damaged = |fault| manifests.damage(cell, fault);
+                    if !push(builder, row, item, (damaged_rows, ledger), damaged)? {
+                        damaged_rows = damaged_rows.saturating_add(1);
+                    }
+                }
+                None => push_lost(builder, row, manifests.node())?,
+            }
+        }
+        match damaged_rows.checked_sub(MOST_ROWS_TOLD) {
+            None | Some(0) => Ok(()),
+            Some(more) => ledger.missing(manifests.damage(cell, Fault::MoreRows(more))),
+        }
+    };
+    let damage = match answer {
+        // A cell that is not there holds empty manifests.
+        Ok(None) => return push_each(&mut core::iter::repeat(Some(&[][..]))),
+        Ok(Some(payload)) => match manifests.items(cell, &payload.bytes) {
+            Ok(items) => return push_each(&mut items.map(Some)),
+            Err(damage) => damage,
+        },
+        Err(error) => manifests.damage(cell, Fault::Fetch(error)),
+    };
+    push_each(&mut core::iter::repeat(None))?;
+    ledger.missing(damage)
+}
+
+/// Adds a manifest; a damaged one stops, or is left out. Says whether it was
+/// added. So many were left out before: the first few are told one by one.
+pub(super) fn push(
+    builder: &mut ObjectsBuilder,
+    row: u64,
+    manifest: &[u8],
+    (before, ledger): (u64, &Ledger),
+    damaged: impl Fn(Fault) -> Damage,
+) -> Result<bool, QueryError> {
+    match builder.push(row, manifest) {
+        Ok(()) => Ok(true),
+        Err(ManifestFault::OverBudget(bytes)) => Err(builder.over_budget(bytes)),
+        Err(ManifestFault::Fault(fault)) => {
+            let damage = damaged(fault);
+            let key = damage.key.clone();
+            if before < MOST_ROWS_TOLD {
+                ledger.missing(damage)?;
+            }
+            push_lost(builder, row, &key)?;
+            Ok(false)
+        }
+    }
+}
+
+/// Adds a row whose manifest could not be read.
+pub(super) fn push_lost(
+    builder: &mut ObjectsBuilder,
+    row: u64,
+    key: &Key,
+) -> Result<(), QueryError> {
+    builder.push_lost(row).map_err(|fault| match fault {
+        ManifestFault::OverBudget(bytes) => builder.over_budget(bytes),
+        ManifestFault::Fault(fault) => Damage::new(key, fault).into(),
+    })
+}

@@ -1,0 +1,168 @@
+//! Manifests as they are stored.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use zvf_format::open_rows::OpenRows;
+use zvf_model::{array::ObjectIndex, key::Key, level::LevelId};
+
+use super::{Ids, ObjectTable, read::read_ids, table::Manifests};
+use crate::{
+    catalog::level::Session,
+    error::{Damage, Fault, QueryError},
+};
+
+/// The object index of a level, opened for reading its manifests row by row.
+#[derive(Debug)]
+pub struct StoredManifests {
+    table: Arc<ObjectTable>,
+    ids: Ids,
+    /// All manifests and where each ends, where they lie back to back.
+    open: Option<(Bytes, Vec<Range<usize>>)>,
+}
+
+impl StoredManifests {
+    /// The node of the index.
+    pub fn node(&self) -> &Key {
+        &self.table.node
+    }
+
+    /// What it says.
+    pub fn index(&self) -> &ObjectIndex {
+        &self.table.index
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        self.table.index.num_objects
+    }
+
+    /// The id of a row.
+    pub fn id(&self, row: u64) -> Option<i64> {
+        self.ids.id(usize::try_from(row).ok()?)
+    }
+
+    /// The row of an id. O(log n).
+    pub fn find(&self, id: i64) -> Option<u64> {
+        u64::try_from(self.ids.find(id)?).ok()
+    }
+}
+
+impl Session<'_> {
+    /// Opens the manifests of a level with all ids; `None` when it has no object
+    /// index. Three round trips. Manifests that lie back to back are all read.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when something of it is damaged.
+    pub fn stored_manifests(
+        &self,
+        level: LevelId,
+    ) -> BoxFuture<'_, Result<Option<StoredManifests>, QueryError>> {
+        Box::pin(self.open_manifests(level))
+    }
+
+    async fn open_manifests(&self, level: LevelId) -> Result<Option<StoredManifests>, QueryError> {
+        let level = self.level(level).await?;
+        let Some(table) = self.object_index(&level).await? else {
+            return Ok(None);
+        };
+        let ids = match &table.ids {
+            None => Ids::Rows(table.len()?),
+            Some(array) => {
+                let request = self.id_request(array)?;
+                let answers = self.fetch.cells(&request.wanted).await;
+                read_ids(array, &request, answers, table.index.ids_sorted)?
+            }
+        };
+        let open = match &table.manifests {
+            Manifests::Open { data, offsets } => {
+                self.check_budget(data.size(None).saturating_add(offsets.size(None)))?;
+                let (of_data, of_offsets) = (data.request(None), offsets.request(None));
+                let wanted = of_data.wanted.iter().chain(&of_offsets.wanted);
+                let wanted: Vec<_> = wanted.cloned().collect();
+                let mut answers = self.fetch.cells(&wanted).await;
+                let after = answers.split_off(of_data.wanted.len().min(answers.len()));
+                let read = data.finish(&of_data, answers);
+                let starts = offsets.finish(&of_offsets, after);
+                if let Some((_, damage)) = read.lost.into_iter().chain(starts.lost).next() {
+                    return Err(damage.into());
+                }
+                let rows = OpenRows::parse(&read.bytes, &starts.bytes);
+                let rows = rows.map_err(|error| Damage::new(offsets.node(), error))?;
+                let mut spans = Vec::with_capacity(rows.len());
+                let mut end = 0_usize;
+                for row in rows.iter() {
+                    let start = end;
+                    end = end.saturating_add(row.len());
+                    spans.push(start..end);
+                }
+                Some((Bytes::from(read.bytes), spans))
+            }
+            Manifests::None | Manifests::Items(_) => None,
+        };
+        Ok(Some(StoredManifests { table, ids, open }))
+    }
+
+    /// The manifests of these rows, as they are stored: one round trip. One that
+    /// was never written has no bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`] when a cell of them is damaged.
+    pub fn manifest_rows<'f>(
+        &'f self,
+        manifests: &'f StoredManifests,
+        rows: Range<u64>,
+    ) -> BoxFuture<'f, Result<Vec<Bytes>, QueryError>> {
+        Box::pin(self.read_manifests(manifests, rows))
+    }
+
+    async fn read_manifests(
+        &self,
+        manifests: &StoredManifests,
+        rows: Range<u64>,
+    ) -> Result<Vec<Bytes>, QueryError> {
+        let rows = rows.start..rows.end.min(manifests.rows());
+        if let Some((data, spans)) = &manifests.open {
+            let place = |row: u64| usize::try_from(row).unwrap_or(usize::MAX);
+            let spans = spans.get(place(rows.start)..place(rows.end));
+            let blobs = spans.unwrap_or_default().iter();
+            return Ok(blobs.map(|span| data.slice(span.clone())).collect());
+        }
+        let Manifests::Items(items) = &manifests.table.manifests else {
+            return Ok(Vec::new());
+        };
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cells = items.cell_of(rows.start)..=items.cell_of(rows.end.saturating_sub(1));
+        let wanted: Vec<_> = cells.clone().map(|cell| items.wanted(cell)).collect();
+        let answers = self.fetch.cells(&wanted).await;
+        let mut read = Vec::new();
+        for (cell, answer) in cells.zip(answers) {
+            let (first, count) = items.rows_of(cell);
+            let numbers = first..first.saturating_add(count);
+            let payload = match answer {
+                Ok(payload) => payload.map(|payload| payload.bytes),
+                Err(error) => return Err(items.damage(cell, Fault::Fetch(error)).into()),
+            };
+            let Some(payload) = payload else {
+                read.extend(
+                    numbers
+                        .filter(|row| rows.contains(row))
+                        .map(|_| Bytes::new()),
+                );
+                continue;
+            };
+            for (row, item) in numbers.zip(items.items(cell, &payload)?) {
+                if rows.contains(&row) {
+                    read.push(payload.slice_ref(item));
+                }
+            }
+        }
+        Ok(read)
+    }
+}

@@ -1,0 +1,215 @@
+//! The object index of a level, opened.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use zvf_format::numeric::Kind;
+use zvf_model::{
+    array::{ObjectIndex, ObjectIndexLayout},
+    fetch::AnyArray,
+    key::Key,
+    layout::{ObjectIndexForm, Part},
+    zarr::Node,
+};
+
+use crate::{
+    catalog::family::child,
+    catalog::level::{Level, Session, lock},
+    catalog::tables::{ItemArray, RowArray},
+    error::{Damage, Fault, QueryError},
+};
+
+/// As levels name it.
+const OBJECT_INDEX: &str = "object_index";
+
+/// What the object index of a level says, and the arrays in it.
+#[derive(Debug)]
+pub(crate) struct ObjectTable {
+    pub(crate) node: Key,
+    pub(crate) index: ObjectIndex,
+    pub(super) manifests: Manifests,
+    /// `None` when rows are ids.
+    pub(super) ids: Option<RowArray>,
+    /// Defects that were got around.
+    pub(super) notes: Vec<String>,
+}
+
+/// How manifests are stored.
+#[derive(Debug)]
+pub(super) enum Manifests {
+    /// There are no objects.
+    None,
+    /// One byte string each.
+    Items(ItemArray),
+    /// Back to back.
+    Open { data: RowArray, offsets: RowArray },
+}
+
+impl Session<'_> {
+    /// The object index of a level; `None` when it has none. One round trip when
+    /// it is asked for first, two when the level does not name it.
+    pub(crate) async fn object_index(
+        &self,
+        level: &Level,
+    ) -> Result<Option<Arc<ObjectTable>>, QueryError> {
+        let known = lock(&level.object_table).clone();
+        if let Some(table) = known {
+            return Ok(table);
+        }
+        let table = self.open_object_index(level).await?.map(Arc::new);
+        let mut known = lock(&level.object_table);
+        Ok(known.get_or_insert(table).clone())
+    }
+
+    async fn open_object_index(&self, level: &Level) -> Result<Option<ObjectTable>, QueryError> {
+        let key = self.layout.described_at(level.id(), &Part::Manifests);
+        let key = key.map_err(|source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        })?;
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        // As the store is laid out elsewhere; the level itself has the last word.
+        let guess = names(match self.layout.object_index {
+            ObjectIndexForm::Open => ObjectIndexLayout::Open,
+            ObjectIndexForm::Manifests => ObjectIndexLayout::Manifests,
+            ObjectIndexForm::ManifestsWithIds => ObjectIndexLayout::ManifestsWithIds,
+        });
+        // Where the level does not name it there hardly is one: one request tells.
+        let guess = match level.declares(OBJECT_INDEX) {
+            true => guess,
+            false => &[],
+        };
+        let mut keys = vec![key.clone()];
+        for name in guess {
+            keys.push(child(&key, name)?);
+        }
+        let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
+        let Some(node) = nodes.next().flatten() else {
+            return match level.declares(OBJECT_INDEX) {
+                true => Err(Damage::new(&key, Fault::Missing).into()),
+                false => Ok(None),
+            };
+        };
+        let index = ObjectIndex::parse(&key, node.attributes())?.value;
+        let (found, expected) = (index.sid_ndim, self.arity(level));
+        if found != expected {
+            let [found, expected] = [found, expected].map(|n| u64::try_from(n).unwrap_or(u64::MAX));
+            return Err(Damage::new(&key, Fault::Count { found, expected }).into());
+        }
+        let names = names(index.layout);
+        // What was guessed right is not read again.
+        let mut known: BTreeMap<&str, Option<Node>> = guess.iter().copied().zip(nodes).collect();
+        let more = names.iter().copied();
+        let more: Vec<&str> = more.filter(|name| !known.contains_key(name)).collect();
+        if !more.is_empty() {
+            let keys = more.iter().map(|name| child(&key, name));
+            let keys = keys.collect::<Result<Vec<_>, _>>()?;
+            known.extend(more.into_iter().zip(self.fetch.nodes(&keys).await?));
+        }
+        let mut nodes = names.iter().map(|name| known.remove(name).flatten());
+        let first = self.array_of(&key, names, 0, nodes.next().flatten())?;
+        let second = self.array_of(&key, names, 1, nodes.next().flatten())?;
+        object_table(key, index, first, second).map(Some)
+    }
+
+    fn array_of(
+        &self,
+        key: &Key,
+        names: &[&str],
+        at: usize,
+        node: Option<Node>,
+    ) -> Result<Option<AnyArray>, QueryError> {
+        let (Some(name), Some(node)) = (names.get(at), node) else {
+            return Ok(None);
+        };
+        let key = child(key, name)?;
+        match node {
+            Node::Array(array) => Ok(Some(self.fetch.array(&key, Arc::new(array))?)),
+            Node::Group(_) => Err(Damage::new(&key, Fault::Kind).into()),
+        }
+    }
+}
+
+impl ObjectTable {
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> u64 {
+        self.index.num_objects
+    }
+}
+
+/// The arrays of an object index, which have to have a row for each object.
+fn object_table(
+    key: Key,
+    index: ObjectIndex,
+    first: Option<AnyArray>,
+    second: Option<AnyArray>,
+) -> Result<ObjectTable, QueryError> {
+    let objects = index.num_objects;
+    let mut table = ObjectTable {
+        node: key,
+        index,
+        manifests: Manifests::None,
+        ids: None,
+        notes: Vec::new(),
+    };
+    let names = names(table.index.layout);
+    let Some(first) = first else {
+        // Writers make no array for no object.
+        let name = names.first().copied().unwrap_or_default();
+        return match objects {
+            0 => Ok(table),
+            _ => Err(Damage::new(&child(&table.node, name)?, Fault::Missing).into()),
+        };
+    };
+    if table.index.layout == ObjectIndexLayout::Open {
+        let Some(second) = second else {
+            let key = child(&table.node, "offsets")?;
+            return Err(Damage::new(&key, Fault::Missing).into());
+        };
+        let (data, offsets) = (RowArray::new(first)?, RowArray::new(second)?);
+        check_count(
+            offsets.node(),
+            offsets.size(None),
+            objects.saturating_mul(8),
+        )?;
+        table.manifests = Manifests::Open { data, offsets };
+        return Ok(table);
+    }
+    let manifests = ItemArray::new(first)?;
+    check_count(manifests.node(), manifests.rows, objects)?;
+    table.manifests = Manifests::Items(manifests);
+    match second {
+        Some(ids) => {
+            let ids = RowArray::new(ids)?;
+            if ids.kind() != Some(Kind::Int64) || ids.columns != 1 {
+                return Err(Damage::new(ids.node(), Fault::Kind).into());
+            }
+            check_count(ids.node(), ids.rows, objects)?;
+            table.ids = Some(ids);
+        }
+        None if table.index.layout == ObjectIndexLayout::ManifestsWithIds => {
+            // The reference writer's own readers take rows for ids then.
+            let note = format!("{}/object_ids: is missing; rows are ids", table.node);
+            table.notes.push(note);
+        }
+        None => {}
+    }
+    Ok(table)
+}
+
+/// The arrays of a layout, that of manifests first.
+fn names(layout: ObjectIndexLayout) -> &'static [&'static str] {
+    match layout {
+        ObjectIndexLayout::Open => &["data", "offsets"],
+        ObjectIndexLayout::Manifests => &["manifests"],
+        ObjectIndexLayout::ManifestsWithIds => &["manifests", "object_ids"],
+    }
+}
+
+fn check_count(key: &Key, found: u64, expected: u64) -> Result<(), Damage> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Damage::new(key, Fault::Count { found, expected }))
+}

@@ -1,0 +1,211 @@
+//! What is asked for to find objects, and what of damaged ones is left.
+
+use serde_json::json;
+use zvf_format::{manifest::ObjectManifestBuilder, vlen};
+use zvf_model::level::LevelId;
+
+use super::Objects;
+use crate::{
+    diagnostics::Ledger,
+    error::{Fault, QueryError},
+    memory::{Memory, now},
+};
+
+const LEVEL: LevelId = LevelId::new(0);
+
+/// The manifest of the fragment of this number of the chunk of this number.
+fn manifest(number: i64) -> Vec<u8> {
+    let mut builder = ObjectManifestBuilder::new(1);
+    builder.push_range(&[number], 7..8).unwrap();
+    builder.finish()
+}
+
+/// Twelve objects in six cells of two, whose manifests name their rows.
+fn store(ids: &[i64], sorted: bool) -> Memory {
+    let mut memory = Memory::of_objects();
+    memory.group(
+        "0/object_index",
+        json!({"num_objects": 12, "num_present": 12, "sid_ndim": 1,
+            "layout": "vlen_manifests_v2", "object_ids_sorted": sorted}),
+    );
+    let strings = json!({"data_type": "variable_length_bytes", "fill_value": "",
+        "codecs": ["vlen-bytes"]});
+    memory.array("0/object_index/manifests", &[12], &[2], &strings);
+    for cell in 0..6 {
+        let items = [manifest(2 * cell), manifest(2 * cell + 1)];
+        let frame = vlen::encode(&items).unwrap();
+        memory.put(&format!("0/object_index/manifests/c/{cell}"), &frame);
+    }
+    memory.array("0/object_index/object_ids", &[12], &[12], &json!({}));
+    let ids: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    memory.put("0/object_index/object_ids/c/0", &ids);
+    memory
+}
+
+fn numbered() -> Vec<i64> {
+    (0..12).collect()
+}
+
+fn row(objects: &Objects, place: usize) -> Vec<i64> {
+    let chunks = objects.pieces(place).iter();
+    let chunks = chunks.map(|piece| objects.chunk(piece.chunk).unwrap().coords()[0]);
+    chunks.collect()
+}
+
+#[test]
+fn a_numbered_object_takes_eight_bytes_and_a_cell() {
+    let memory = store(&numbered(), true);
+    let session = memory.session();
+    let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
+    assert_eq!(row(&some.objects, some.places[0].unwrap()), [7]);
+    let rounds = memory.rounds();
+    assert_eq!(rounds.len(), 3, "{rounds:?}");
+    let ids = "0/object_index/object_ids/c/0 56..64";
+    assert_eq!(rounds[2], [ids, "0/object_index/manifests/c/3"]);
+    // All of them, and then nothing more is asked.
+    let all = now(session.object_list(LEVEL)).unwrap().unwrap();
+    assert_eq!((all.len(), row(&all, 11)), (12, vec![11]));
+    assert_eq!(memory.rounds().len(), 1);
+    now(session.object_list_of(LEVEL, &[3])).unwrap();
+    assert!(memory.rounds().is_empty());
+}
+
+#[test]
+fn other_ids_are_looked_up() {
+    // Row 7 has id 14, and id 7 is none.
+    let ids: Vec<i64> = (0..12).map(|id| 2 * id).collect();
+    let memory = store(&ids, true);
+    let session = memory.session();
+    let some = now(session.object_list_of(LEVEL, &[6])).unwrap();
+    let place = some.places[0].unwrap();
+    assert_eq!(
+        (row(&some.objects, place), some.objects.row(place)),
+        (vec![3], Some(3))
+    );
+    let rounds = memory.rounds();
+    let ids = "0/object_index/object_ids/c/0";
+    assert_eq!(
+        rounds[3..],
+        [vec![ids], vec!["0/object_index/manifests/c/1"]]
+    );
+    // The ids stay.
+    let some = now(session.object_list_of(LEVEL, &[7])).unwrap();
+    assert_eq!(some.places, [None]);
+    assert!(memory.rounds().is_empty());
+}
+
+#[test]
+fn ids_may_be_in_any_order_but_only_once() {
+    let mut ids = numbered();
+    ids.swap(2, 9);
+    let memory = store(&ids, false);
+    let some = now(memory.session().object_list_of(LEVEL, &[9])).unwrap();
+    assert_eq!(row(&some.objects, some.places[0].unwrap()), [2]);
+    let fault = |ids: &[i64], sorted| {
+        let memory = store(ids, sorted);
+        match now(memory.session().object_list(LEVEL)) {
+            Err(QueryError::Damaged(damage)) => {
+                assert_eq!(damage.key.as_str(), "0/object_index/object_ids");
+                damage.fault
+            }
+            other => unreachable!("{other:?}"),
+        }
+    };
+    assert!(matches!(fault(&ids, true), Fault::Order));
+    ids[9] = 5;
+    assert!(matches!(fault(&ids, false), Fault::Twice(5)));
+    // Nothing written is twelve times id 0.
+    assert!(matches!(fault(&[0; 12], true), Fault::Twice(0)));
+}
+
+#[test]
+fn damage_is_left_out_when_going_on() {
+    let mut memory = store(&numbered(), true);
+    let frame = vlen::encode(&[b"no manifest".to_vec(), manifest(3)]).unwrap();
+    memory.put("0/object_index/manifests/c/1", &frame);
+    memory.put("0/object_index/manifests/c/4", b"broken");
+    let session = memory.session();
+    let level = now(session.level(LEVEL)).unwrap();
+    let strict = now(session.objects(&level, &Ledger::new(false)));
+    assert!(matches!(strict, Err(QueryError::Damaged(damage))
+        if damage.key.as_str() == "0/object_index/manifests/c/1"));
+    let ledger = Ledger::new(true);
+    let objects = now(session.objects(&level, &ledger)).unwrap().unwrap();
+    assert!(objects.is_incomplete());
+    let rows: Vec<Vec<i64>> = (0..12).map(|place| row(&objects, place)).collect();
+    let lost = [2, 8, 9];
+    for (place, found) in (0..).zip(&rows) {
+        let expected = if lost.contains(&place) {
+            vec![]
+        } else {
+            vec![place]
+        };
+        assert_eq!(found, &expected);
+    }
+    let keys = ledger
+        .finish()
+        .0
+        .into_iter()
+        .map(|missing| missing.key.to_string());
+    let expected = [1, 4].map(|cell| format!("0/object_index/manifests/c/{cell}"));
+    assert_eq!(keys.collect::<Vec<_>>(), expected);
+    // What was passed over is no answer for who is strict; others are not hurt.
+    assert!(now(session.objects(&level, &Ledger::new(false))).is_err());
+    assert!(now(session.object_list_of(LEVEL, &[3])).is_ok());
+    assert!(now(session.object_list_of(LEVEL, &[2])).is_err());
+    assert!(now(session.object_list_of(LEVEL, &[8])).is_err());
+}
+
+#[test]
+fn a_manifest_cannot_take_more_than_the_budget() {
+    let mut memory = store(&numbered(), true);
+    let mut builder = ObjectManifestBuilder::new(1);
+    builder.push_range(&[0], 0..u32::MAX).unwrap();
+    let frame = vlen::encode(&[builder.finish(), manifest(1)]).unwrap();
+    memory.put("0/object_index/manifests/c/0", &frame);
+    let session = memory.session();
+    let level = now(session.level(LEVEL)).unwrap();
+    for keep_going in [false, true] {
+        let objects = now(session.objects(&level, &Ledger::new(keep_going)));
+        assert!(matches!(objects, Err(QueryError::OverBudget { .. })));
+    }
+}
+
+#[test]
+fn what_does_not_fit_the_index_is_refused() {
+    let check = |change: &dyn Fn(&mut Memory), key: &str| {
+        let mut memory = store(&numbered(), true);
+        change(&mut memory);
+        match now(memory.session().object_list(LEVEL)) {
+            Err(QueryError::Damaged(damage)) => assert_eq!(damage.key.as_str(), key),
+            other => unreachable!("{key}: {other:?}"),
+        }
+    };
+    let manifests = "0/object_index/manifests";
+    let strings = json!({"data_type": "variable_length_bytes", "fill_value": "",
+        "codecs": ["vlen-bytes"]});
+    check(
+        &|memory| memory.array(manifests, &[11], &[2], &strings),
+        manifests,
+    );
+    check(
+        &|memory| memory.array(manifests, &[12], &[2], &json!({})),
+        manifests,
+    );
+    check(
+        &|memory| memory.array(manifests, &[12], &[4], &strings),
+        "0/object_index/manifests/c/0",
+    );
+    check(&|memory| memory.group(manifests, json!({})), manifests);
+    let ids = "0/object_index/object_ids";
+    check(&|memory| memory.array(ids, &[13], &[13], &json!({})), ids);
+    let cut = "0/object_index/object_ids/c/0";
+    check(&|memory| memory.put(cut, &[0; 88]), cut);
+    let unsigned = json!({"data_type": "uint64"});
+    check(&|memory| memory.array(ids, &[12], &[12], &unsigned), ids);
+    let index = json!({"num_objects": 12, "sid_ndim": 3, "layout": "vlen_manifests_v2"});
+    check(
+        &|memory| memory.group("0/object_index", index.clone()),
+        "0/object_index",
+    );
+}

@@ -1,0 +1,293 @@
+//! What is read of each chunk: positions, fragments, attributes.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures_util::future::{try_join, try_join_all};
+use zvf_format::numeric::Dtype;
+use zvf_model::{
+    array::{CellAttribute, Fragments, VertexEncoding, Vertices},
+    fetch::FetchProblem,
+    layout::{CrossChunkForm, Part},
+};
+
+use crate::{
+    catalog::coordinates::Coordinates,
+    catalog::family::{Family, child},
+    catalog::level::{Level, Session},
+    error::{Damage, Fault, QueryError},
+    exec::chunk::Chunk,
+    predicate::Scope,
+    query::Selection,
+};
+
+/// What is read of each chunk.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(crate) vertices: Arc<Family>,
+    pub(crate) dtype: Dtype,
+    pub(crate) axes: usize,
+    /// `None` where a chunk is one fragment.
+    pub(crate) fragments: Option<Arc<Family>>,
+    pub(crate) vertex: Vec<Attribute>,
+    pub(crate) fragment: Vec<Attribute>,
+}
+
+/// An attribute whose values lie in cells.
+#[derive(Clone, Debug)]
+pub(crate) struct Attribute {
+    pub(crate) name: String,
+    pub(crate) family: Arc<Family>,
+    pub(crate) metadata: Arc<CellAttribute>,
+}
+
+impl Schema {
+    /// The positions of a chunk as numbers.
+    pub(crate) fn coordinates(&self, chunk: &Chunk) -> Coordinates {
+        Coordinates::of(&chunk.positions, self.dtype, self.axes)
+    }
+
+    /// Bytes of a position.
+    pub(crate) fn row(&self) -> u64 {
+        let row = self.dtype.size().saturating_mul(self.axes);
+        u64::try_from(row).unwrap_or(u64::MAX).max(1)
+    }
+}
+
+/// Names of attributes, of each scope that lies in cells of vertices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub(crate) vertex: Vec<String>,
+    pub(crate) fragment: Vec<String>,
+    pub(crate) link: Vec<String>,
+    pub(crate) object: Vec<String>,
+    pub(crate) group: Vec<String>,
+}
+
+impl Names {
+    pub(crate) fn of_mut(&mut self, scope: Scope) -> &mut Vec<String> {
+        match scope {
+            Scope::Vertex => &mut self.vertex,
+            Scope::Fragment => &mut self.fragment,
+            Scope::Link => &mut self.link,
+            Scope::Object => &mut self.object,
+            Scope::Group => &mut self.group,
+        }
+    }
+
+    pub(crate) fn of(&self, scope: Scope) -> &[String] {
+        match scope {
+            Scope::Vertex => &self.vertex,
+            Scope::Fragment => &self.fragment,
+            Scope::Link => &self.link,
+            Scope::Object => &self.object,
+            Scope::Group => &self.group,
+        }
+    }
+
+    pub(crate) fn add(&mut self, scope: Scope, name: &str) {
+        let names = self.of_mut(scope);
+        if !names.iter().any(|other| other == name) {
+            names.push(name.to_owned());
+        }
+    }
+}
+
+fn folder(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Vertex => "vertex_attributes",
+        Scope::Fragment => "fragment_attributes",
+        Scope::Link => "link_attributes",
+        Scope::Object => "object_attributes",
+        Scope::Group => "group_attributes",
+    }
+}
+
+impl Session<'_> {
+    /// Names of the attributes of a scope, ascending. Takes a listing, and one
+    /// more where links between chunks have attributes of their own.
+    pub(crate) async fn attribute_names(
+        &self,
+        level: &Level,
+        scope: Scope,
+    ) -> Result<Arc<Vec<String>>, QueryError> {
+        let node = Self::node_of(level)?;
+        let names = child(&node, folder(scope))?;
+        if scope != Scope::Link || self.layout.cross_chunk == CrossChunkForm::Links {
+            return self.children(level, &names).await;
+        }
+        let between = child(&node, "cross_chunk_link_attributes")?;
+        let (inside, between) =
+            try_join(self.children(level, &names), self.children(level, &between)).await?;
+        let names: BTreeSet<&String> = inside.iter().chain(between.iter()).collect();
+        Ok(Arc::new(names.into_iter().cloned().collect()))
+    }
+
+    /// The names a selection means, among `scopes`. A scope that is named is
+    /// not looked at: opening the attribute tells whether it is there.
+    pub(crate) async fn names(
+        &self,
+        level: &Level,
+        selection: &Selection,
+        scopes: &[Scope],
+    ) -> Result<Names, QueryError> {
+        let mut names = Names::default();
+        let named = match selection {
+            Selection::All => None,
+            Selection::Named(named) => Some(named),
+        };
+        let bare = named.is_none_or(|named| named.iter().any(|(scope, _)| scope.is_none()));
+        if bare {
+            let found = scopes.iter().map(|scope| async move {
+                let found = self.attribute_names(level, *scope).await;
+                Ok::<_, QueryError>((*scope, found.map_err(nameless)?))
+            });
+            let found = try_join_all(found).await?;
+            match named {
+                None => {
+                    for (scope, found) in found {
+                        names.of_mut(scope).extend(found.iter().cloned());
+                    }
+                    return Ok(names);
+                }
+                Some(named) => {
+                    for (_, name) in named.iter().filter(|(scope, _)| scope.is_none()) {
+                        let mut having = found.iter().filter(|(_, found)| found.contains(name));
+                        let mut any = false;
+                        for (scope, _) in having.by_ref() {
+                            names.add(*scope, name);
+                            any = true;
+                        }
+                        if !any {
+                            let there = found.iter().flat_map(|(_, names)| names.iter());
+                            return Err(QueryError::NoAttribute {
+                                scope: None,
+                                name: name.clone(),
+                                there: there.cloned().collect(),
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        for (scope, name) in named.into_iter().flatten() {
+            if let Some(scope) = scope {
+                names.add(*scope, name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens what is read of each chunk; `None` when the level has no vertices.
+    /// One round trip when nothing of it is open yet.
+    pub(crate) async fn schema(
+        &self,
+        level: &Level,
+        names: &Names,
+        with_fragments: bool,
+    ) -> Result<Option<Schema>, QueryError> {
+        let fragments = async {
+            if !with_fragments {
+                return Ok(None);
+            }
+            let family = self.family(level, &Part::VertexFragments).await?;
+            if let Some(family) = &family {
+                Fragments::parse(&family.node, &family.attributes)?;
+            }
+            Ok(family)
+        };
+        let vertices = try_join(self.family(level, &Part::Vertices), fragments);
+        let vertex = self.attributes(level, Scope::Vertex, &names.vertex);
+        let fragment = self.attributes(level, Scope::Fragment, &names.fragment);
+        let ((vertices, fragments), (vertex, fragment)) =
+            try_join(vertices, try_join(vertex, fragment)).await?;
+        let Some(vertices) = vertices else {
+            let count = level.metadata.vertex_count.unwrap_or(0);
+            return match count > 0 || level.declares("vertices") {
+                true => Err(self.absent_part(level, &Part::Vertices)?),
+                false => Ok(None),
+            };
+        };
+        let has_chunks = || vertices.chunks().is_none_or(|chunks| !chunks.is_empty());
+        if with_fragments && fragments.is_none() && has_chunks() {
+            return Err(self.absent_part(level, &Part::VertexFragments)?);
+        }
+        let metadata = Vertices::parse(&vertices.node, &vertices.attributes)?.value;
+        if metadata.encoding != VertexEncoding::Raw {
+            return Err(QueryError::Draco(vertices.node.clone()));
+        }
+        Ok(Some(Schema {
+            dtype: metadata.dtype,
+            axes: self.root.axes.len(),
+            vertices,
+            fragments,
+            vertex,
+            fragment,
+        }))
+    }
+
+    /// The error for a part that every level with vertices has.
+    fn absent_part(&self, level: &Level, part: &Part<'_>) -> Result<QueryError, QueryError> {
+        let key = self.layout.described_at(level.id(), part);
+        let key = key.map_err(|source| QueryError::Name {
+            name: level.id().to_string(),
+            source,
+        })?;
+        Ok(match key {
+            Some(key) => Damage::new(&key, Fault::Missing).into(),
+            None => self.no_level(level.id()),
+        })
+    }
+
+    /// The error for an attribute that is not there. One that is listed lacks its
+    /// metadata.
+    pub(crate) fn absent_attribute(
+        level: &Level,
+        scope: Scope,
+        name: &str,
+    ) -> Result<QueryError, QueryError> {
+        let folder = child(&Self::node_of(level)?, folder(scope))?;
+        Ok(match level.lists(&folder, name) {
+            true => Damage::new(&child(&folder, name)?, Fault::Missing).into(),
+            false => QueryError::NoAttribute {
+                scope: Some(scope),
+                name: name.to_owned(),
+                there: Vec::new(),
+            },
+        })
+    }
+
+    /// Opens attributes of vertices or fragments.
+    async fn attributes(
+        &self,
+        level: &Level,
+        scope: Scope,
+        names: &[String],
+    ) -> Result<Vec<Attribute>, QueryError> {
+        let opened = names.iter().map(|name| async move {
+            let part = match scope {
+                Scope::Fragment => Part::FragmentAttribute(name),
+                _ => Part::VertexAttribute(name),
+            };
+            let Some(family) = self.family(level, &part).await? else {
+                return Err(Self::absent_attribute(level, scope, name)?);
+            };
+            let metadata = CellAttribute::parse(&family.node, &family.attributes)?.value;
+            Ok(Attribute {
+                name: name.clone(),
+                family,
+                metadata: Arc::new(metadata),
+            })
+        });
+        try_join_all(opened).await
+    }
+}
+
+/// That a store cannot list, as it concerns who did not name attributes.
+pub(crate) fn nameless(error: QueryError) -> QueryError {
+    match error {
+        QueryError::Fetch(error) if error.problem == FetchProblem::Unlistable => {
+            QueryError::Nameless(error)
+        }
+        other => other,
+    }
+}

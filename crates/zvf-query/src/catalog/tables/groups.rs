@@ -1,0 +1,301 @@
+//! Groups of objects.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use zvf_format::{
+    groups::GroupMembers,
+    int64s::{Int64s, Int64sError},
+    open_rows::OpenRows,
+};
+use zvf_model::{
+    array::{GroupRange, Groups},
+    fetch::{FetchError, Fetched},
+    key::Key,
+    layout::TableForm,
+    zarr::Node,
+};
+
+use super::{ItemArray, RowArray};
+use crate::{
+    catalog::family::child,
+    catalog::level::Session,
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+    result::Group,
+};
+
+/// Groups of objects, by number from 0.
+#[derive(Clone, Debug, Default)]
+pub struct GroupList {
+    /// Members that are listed.
+    listed: Vec<u8>,
+    /// Where those of each group start, in bytes; one more than there are.
+    starts: Vec<usize>,
+    ranges: BTreeMap<u64, GroupRange>,
+    notes: Vec<String>,
+    /// Whether some could not be read.
+    incomplete: bool,
+}
+
+impl GroupList {
+    /// Number of groups. One that was never given out is a group without members.
+    pub fn len(&self) -> u64 {
+        let listed = self.starts.len().saturating_sub(1);
+        let ranges = self.ranges.keys().next_back();
+        let ranges = ranges.map_or(0, |group| group.saturating_add(1));
+        u64::try_from(listed).unwrap_or(u64::MAX).max(ranges)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The members of a group in the order stored; `None` past the last group.
+    /// May be more than fit in memory: a group can be a range of ids.
+    pub fn members(&self, group: u64) -> Option<GroupMembers<'_>> {
+        if let Some(range) = self.ranges.get(&group) {
+            return GroupMembers::from_range(range.start, range.stop).ok();
+        }
+        let place = usize::try_from(group).ok();
+        let range = place.and_then(|place| {
+            let end = self.starts.get(place.checked_add(1)?)?;
+            Some(*self.starts.get(place)?..*end)
+        });
+        let listed = range.and_then(|range| self.listed.get(range));
+        match listed {
+            Some(listed) => GroupMembers::parse_list(listed).ok(),
+            None => (group < self.len()).then(|| GroupMembers::parse_list(&[]).ok())?,
+        }
+    }
+
+    /// A group with its members.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::OverBudget`] when they take more than `budget` bytes. `None`
+    /// is a group that is not there.
+    pub(crate) fn group(&self, group: u64, budget: u64) -> Result<Option<Group>, QueryError> {
+        let Some(members) = self.members(group) else {
+            return Ok(None);
+        };
+        let bytes = members.len().saturating_mul(8);
+        if bytes > budget {
+            return Err(over_budget(bytes, budget));
+        }
+        let (id, members) = (group, members.iter().collect());
+        Ok(Some(Group { id, members }))
+    }
+
+    /// Whether some could not be read and are empty here.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete
+    }
+
+    /// Defects that were got around.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+/// The arrays of groups, opened.
+enum Stored {
+    Items(ItemArray),
+    Open(RowArray, RowArray),
+}
+
+impl Session<'_> {
+    /// Groups that the node at `key` describes; `None` when there is no such node.
+    /// Two round trips. A damaged group is left empty, if the ledger lets it pass.
+    pub(crate) async fn groups_at(
+        &self,
+        key: &Key,
+        form: TableForm,
+        ledger: &Ledger,
+    ) -> Result<Option<GroupList>, QueryError> {
+        let (data, offsets) = (child(key, "data")?, child(key, "offsets")?);
+        let keys = match form {
+            TableForm::Array => vec![key.clone()],
+            TableForm::Child => vec![key.clone(), data.clone(), offsets.clone()],
+        };
+        let mut nodes = self.fetch.nodes(&keys).await?.into_iter();
+        let Some(node) = nodes.next().flatten() else {
+            return Ok(None);
+        };
+        let groups = Groups::parse(key, node.attributes())?.value;
+        let stored = match node {
+            Node::Array(array) => {
+                Stored::Items(ItemArray::new(self.fetch.array(key, Arc::new(array))?)?)
+            }
+            Node::Group(_) => {
+                let nodes: Vec<Option<Node>> = match form {
+                    TableForm::Child => nodes.collect(),
+                    TableForm::Array => self.fetch.nodes(&[data.clone(), offsets.clone()]).await?,
+                };
+                let mut nodes = nodes.into_iter();
+                match (nodes.next().flatten(), nodes.next().flatten()) {
+                    // Made, and never filled.
+                    (None, None) if groups.num_groups.is_none_or(|groups| groups == 0) => {
+                        return Ok(Some(GroupList::default()));
+                    }
+                    (Some(Node::Array(first)), Some(Node::Array(second))) => {
+                        let first = self.fetch.array(&data, Arc::new(first))?;
+                        let second = self.fetch.array(&offsets, Arc::new(second))?;
+                        Stored::Open(RowArray::new(first)?, RowArray::new(second)?)
+                    }
+                    (None, _) => return Err(Damage::new(&data, Fault::Missing).into()),
+                    (_, None) => return Err(Damage::new(&offsets, Fault::Missing).into()),
+                    _ => return Err(Damage::new(key, Fault::Kind).into()),
+                }
+            }
+        };
+        let mut list = match stored {
+            Stored::Items(items) => self.item_groups(&items, ledger).await?,
+            Stored::Open(data, offsets) => {
+                let bytes = data.size(None).saturating_add(offsets.size(None));
+                self.check_groups(bytes)?;
+                let (of_data, of_offsets) = (data.request(None), offsets.request(None));
+                let mut wanted = of_data.wanted.clone();
+                wanted.extend(of_offsets.wanted.iter().cloned());
+                let mut answers = self.fetch.cells(&wanted).await;
+                let after = answers.split_off(of_data.wanted.len().min(answers.len()));
+                let read = data.finish(&of_data, answers);
+                let starts = offsets.finish(&of_offsets, after);
+                let lost = read.lost.into_iter().chain(starts.lost).next();
+                let opened = match lost {
+                    Some((_, damage)) => Err(damage),
+                    None => open_groups(offsets.node(), read.bytes, &starts.bytes, &groups),
+                };
+                match opened {
+                    Ok(groups) => groups,
+                    Err(damage) => {
+                        ledger.missing(damage)?;
+                        GroupList {
+                            incomplete: true,
+                            ..GroupList::default()
+                        }
+                    }
+                }
+            }
+        };
+        list.ranges = groups.ranges;
+        if let Some(declared) = groups.num_groups
+            && declared != list.len()
+            && !list.incomplete
+        {
+            let found = list.len();
+            let defect = format!("{key}: declares {declared} groups, and has {found}");
+            list.notes.push(defect);
+        }
+        for note in &list.notes {
+            ledger.note(note.clone());
+        }
+        Ok(Some(list))
+    }
+
+    async fn item_groups(
+        &self,
+        items: &ItemArray,
+        ledger: &Ledger,
+    ) -> Result<GroupList, QueryError> {
+        let wanted: Vec<_> = (0..items.cells()).map(|cell| items.wanted(cell)).collect();
+        let answers = self.fetch.cells(&wanted).await;
+        let mut list = GroupList::default();
+        list.starts.push(0);
+        for (cell, answer) in (0..).zip(answers) {
+            let (first, rows) = items.rows_of(cell);
+            let held = u64::try_from(list.listed.len()).unwrap_or(u64::MAX);
+            self.check_groups(held.saturating_add(first.saturating_add(rows).saturating_mul(8)))?;
+            if let Err(damage) = list.push_cell(items, cell, answer, ledger)? {
+                ledger.missing(damage)?;
+                list.incomplete = true;
+            }
+            // Those that could not be read are empty.
+            let end = usize::try_from(first.saturating_add(rows)).unwrap_or(usize::MAX);
+            list.starts.resize(end.saturating_add(1), list.listed.len());
+        }
+        Ok(list)
+    }
+
+    fn check_groups(&self, bytes: u64) -> Result<(), QueryError> {
+        let budget = self.fetch.budget();
+        if bytes <= budget {
+            return Ok(());
+        }
+        Err(over_budget(bytes, budget))
+    }
+}
+
+impl GroupList {
+    /// Adds the groups of a cell, or says what is wrong with it.
+    fn push_cell(
+        &mut self,
+        items: &ItemArray,
+        cell: u64,
+        answer: Result<Option<Fetched>, FetchError>,
+        ledger: &Ledger,
+    ) -> Result<Result<(), Damage>, QueryError> {
+        let payload = match answer {
+            // Groups that are all empty, or ranges, need no cell.
+            Ok(None) => return Ok(Ok(())),
+            Ok(Some(fetched)) => fetched.bytes,
+            Err(error) => return Ok(Err(items.damage(cell, Fault::Fetch(error)))),
+        };
+        let each = match items.items(cell, &payload) {
+            Ok(each) => each,
+            Err(damage) => return Ok(Err(damage)),
+        };
+        for (row, item) in (items.rows_of(cell).0..).zip(each) {
+            match Int64s::parse(item) {
+                Ok(_) => self.listed.extend_from_slice(item),
+                Err(error) => {
+                    ledger.missing(items.damage(cell, in_row(row, error)))?;
+                    self.incomplete = true;
+                }
+            }
+            self.starts.push(self.listed.len());
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Groups whose members lie back to back.
+fn open_groups(
+    key: &Key,
+    listed: Vec<u8>,
+    offsets: &[u8],
+    groups: &Groups,
+) -> Result<GroupList, Damage> {
+    let rows = OpenRows::parse(&listed, offsets).map_err(|error| Damage::new(key, error))?;
+    let found = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    // Nothing else tells starts that were lost.
+    if let Some(expected) = groups.num_groups.filter(|expected| *expected != found) {
+        return Err(Damage::new(key, Fault::Count { found, expected }));
+    }
+    let mut starts = vec![0];
+    let mut end = 0_usize;
+    for (row, members) in (0_u64..).zip(rows.iter()) {
+        Int64s::parse(members).map_err(|error| Damage::new(key, in_row(row, error)))?;
+        end = end.saturating_add(members.len());
+        starts.push(end);
+    }
+    Ok(GroupList {
+        listed,
+        starts,
+        ..GroupList::default()
+    })
+}
+
+fn in_row(row: u64, error: Int64sError) -> Fault {
+    let source = Box::new(Fault::from(error));
+    Fault::Row { row, source }
+}
+
+fn over_budget(bytes: u64, budget: u64) -> QueryError {
+    let what = "the members of groups";
+    QueryError::OverBudget {
+        what,
+        bytes,
+        budget,
+    }
+}

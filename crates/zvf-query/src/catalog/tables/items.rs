@@ -1,0 +1,134 @@
+//! Arrays of byte strings with a row for each object, group or name.
+
+mod walked;
+
+use core::iter::Take;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use zvf_format::vlen::{Items, VlenFrame};
+use zvf_model::{
+    fetch::{AnyArray, CellOf, Wanted},
+    key::Key,
+    zarr::DataType,
+};
+
+use self::walked::Walked;
+use super::MOST_CELLS;
+use crate::{
+    catalog::family::object_of,
+    catalog::level::lock,
+    error::{Damage, Fault},
+};
+
+pub(crate) use self::walked::Places;
+
+/// An array of byte strings of one dimension.
+#[derive(Clone, Debug)]
+pub(crate) struct ItemArray {
+    array: AnyArray,
+    pub(crate) rows: u64,
+    /// Rows of a cell.
+    pub(crate) per_cell: u64,
+    walked: Arc<Mutex<Walked>>,
+}
+
+impl ItemArray {
+    pub(crate) fn new(array: AnyArray) -> Result<Self, Damage> {
+        let metadata = array.metadata();
+        let strings = matches!(
+            metadata.data_type,
+            DataType::VariableBytes | DataType::VariableText
+        );
+        let (&[rows], &[per_cell], true) = (&*metadata.shape, metadata.decoded_shape(), strings)
+        else {
+            return Err(Damage::new(array.node(), Fault::Kind));
+        };
+        let per_cell = per_cell.max(1);
+        if rows.div_ceil(per_cell) > MOST_CELLS {
+            return Err(Damage::new(array.node(), Fault::Range));
+        }
+        Ok(Self {
+            array,
+            rows,
+            per_cell,
+            walked: Arc::default(),
+        })
+    }
+
+    pub(crate) fn node(&self) -> &Key {
+        self.array.node()
+    }
+
+    pub(crate) fn cells(&self) -> u64 {
+        self.rows.div_ceil(self.per_cell)
+    }
+
+    /// The cell of a row.
+    pub(crate) fn cell_of(&self, row: u64) -> u64 {
+        row.checked_div(self.per_cell).unwrap_or(0)
+    }
+
+    /// The first row of a cell, and how many it has.
+    pub(crate) fn rows_of(&self, cell: u64) -> (u64, u64) {
+        let first = cell.saturating_mul(self.per_cell).min(self.rows);
+        (first, self.rows.saturating_sub(first).min(self.per_cell))
+    }
+
+    pub(crate) fn wanted(&self, cell: u64) -> Wanted<AnyArray> {
+        Wanted {
+            cell: CellOf::Element(self.array.clone(), vec![cell]),
+            part: None,
+        }
+    }
+
+    /// What is wrong with a cell.
+    pub(crate) fn damage(&self, cell: u64, fault: impl Into<Fault>) -> Damage {
+        let key = object_of(&self.array, &[self.rows_of(cell).0]);
+        Damage::new(key.as_ref().unwrap_or(self.node()), fault)
+    }
+
+    /// The items of a cell: as many as it has rows. In an edge cell those past
+    /// the last row are dropped, they are filling.
+    pub(crate) fn items<'a>(&self, cell: u64, payload: &'a [u8]) -> Result<CellItems<'a>, Damage> {
+        let (_, rows) = self.rows_of(cell);
+        if self.per_cell == 1 {
+            return Ok(CellItems::One(Some(payload)));
+        }
+        let frame = VlenFrame::parse(payload).map_err(|error| self.damage(cell, error))?;
+        let (found, expected) = (u64::from(frame.len()), self.per_cell);
+        if found != expected {
+            return Err(self.damage(cell, Fault::Count { found, expected }));
+        }
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        Ok(CellItems::Many(frame.iter().take(rows)))
+    }
+
+    /// Where the items of a cell are: of one that was gone through lately that is known.
+    pub(crate) fn places(&self, cell: u64, payload: &Bytes) -> Result<Places, Damage> {
+        if let Some(places) = lock(&self.walked).get(cell, payload) {
+            return Ok(places);
+        }
+        let places = Places::of(payload, self.items(cell, payload)?);
+        lock(&self.walked).put(cell, payload.clone(), places.clone());
+        Ok(places)
+    }
+}
+
+/// Items of one cell.
+#[derive(Clone, Debug)]
+pub(crate) enum CellItems<'a> {
+    One(Option<&'a [u8]>),
+    Many(Take<Items<'a>>),
+}
+
+impl<'a> Iterator for CellItems<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        match self {
+            Self::One(item) => item.take(),
+            Self::Many(items) => items.next(),
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Arrays of elements of one size with a row for each object, group or byte.
+
+use core::ops::Range;
+
+use bytes::Bytes;
+use zvf_format::numeric::{ByteOrder, Dtype, Kind};
+use zvf_model::{
+    fetch::{AnyArray, CellOf, FetchError, Fetched, Wanted},
+    key::Key,
+    zarr::{Array, Codec, DataType},
+};
+
+use super::{MOST_CELLS, fill};
+use crate::{
+    catalog::family::object_of,
+    error::{Damage, Fault},
+};
+
+/// Runs of rows of a cell that are asked for one by one. Beyond that the whole
+/// stretch is, which is not much more then.
+const MOST_RUNS: usize = 1 << 10;
+
+/// An array whose cells hold whole rows, the first axis.
+#[derive(Clone, Debug)]
+pub(crate) struct RowArray {
+    array: AnyArray,
+    pub(crate) element: Element,
+    pub(crate) rows: u64,
+    /// Elements of a row, at least one.
+    pub(crate) columns: u64,
+    /// Rows of a cell.
+    per_cell: u64,
+    /// Bytes of a cell.
+    cell: u64,
+    order: ByteOrder,
+    /// One element that was never written, the least significant byte first.
+    pub(crate) fill: Vec<u8>,
+}
+
+/// What an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    Number(Kind),
+    /// UTF-32 of so many bytes.
+    Text(u64),
+}
+
+impl Element {
+    fn size(self) -> u64 {
+        match self {
+            Self::Number(kind) => u64::try_from(kind.size()).unwrap_or(u64::MAX),
+            Self::Text(bytes) => bytes,
+        }
+    }
+
+    /// Bytes that byte order is about.
+    fn unit(self) -> usize {
+        match self {
+            Self::Number(kind @ (Kind::Complex64 | Kind::Complex128)) => kind.size().div_euclid(2),
+            Self::Number(kind) => kind.size(),
+            Self::Text(_) => 4,
+        }
+    }
+}
+
+/// Rows on their way.
+#[derive(Debug)]
+pub(crate) struct RowRequest {
+    pub(crate) wanted: Vec<Wanted<AnyArray>>,
+    /// What each answer will be, in ascending order.
+    parts: Vec<Part>,
+    /// Which rows, and in which order; `None` for all.
+    rows: Option<Vec<u64>>,
+}
+
+/// Some rows of a cell, which the answer starts with.
+#[derive(Clone, Debug)]
+struct Part {
+    cell: u64,
+    rows: Range<u64>,
+    /// Bytes the answer has to have.
+    size: u64,
+}
+
+/// Rows that were read, the least significant byte of each number first.
+#[derive(Debug)]
+pub(crate) struct RowsRead {
+    pub(crate) bytes: Vec<u8>,
+    /// What could not be read, by its rows. The bytes there are fill.
+    pub(crate) lost: Vec<(Range<u64>, Damage)>,
+}
+
+impl RowArray {
+    /// An array as its own metadata describe it.
+    pub(crate) fn new(array: AnyArray) -> Result<Self, Damage> {
+        let metadata = array.metadata();
+        let fault = |fault| Damage::new(array.node(), fault);
+        let element = match &metadata.data_type {
+            DataType::Number(kind) => Element::Number(*kind),
+            DataType::FixedText { bytes } => Element::Text(*bytes),
+            _ => return Err(fault(Fault::Kind)),
+        };
+        let shape = metadata.shape.split_first();
+        let cell = metadata.decoded_shape().split_first();
+        let (Some((&rows, row)), Some((&per_cell, tail))) = (shape, cell) else {
+            return Err(fault(Fault::Kind));
+        };
+        if row != tail {
+            return Err(fault(Fault::Kind));
+        }
+        let mut extents = row.iter();
+        let columns = extents.try_fold(1_u64, |n, &extent| n.checked_mul(extent));
+        let row = columns.and_then(|columns| columns.checked_mul(element.size()));
+        let cell = row.and_then(|row| row.checked_mul(per_cell));
+        let (Some(columns @ 1..), Some(cell)) = (columns, cell) else {
+            return Err(fault(Fault::Range));
+        };
+        let fill = match element {
+            Element::Number(kind) => fill::bytes(&metadata.fill_value, kind),
+            Element::Text(bytes) => fill::text(&metadata.fill_value, bytes),
+        };
+        let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
+        let order = byte_order(metadata);
+        Self::checked(
+            array,
+            element,
+            (rows, columns),
+            (per_cell, cell),
+            order,
+            fill,
+        )
+    }
+
+    /// An array of bytes that hold numbers, as the group above it describes them.
+    pub(crate) fn blob(array: AnyArray, dtype: Dtype, columns: u64) -> Result<Self, Damage> {
+        let metadata = array.metadata();
+        let fault = |fault| Damage::new(array.node(), fault);
+        let bytes = DataType::Number(Kind::UInt8);
+        let (&[size], &[cell], true) = (
+            &*metadata.shape,
+            metadata.decoded_shape(),
+            metadata.data_type == bytes,
+        ) else {
+            return Err(fault(Fault::Kind));
+        };
+        let element = Element::Number(dtype.kind());
+        let row = columns.checked_mul(element.size()).filter(|row| *row > 0);
+        let row = row.ok_or_else(|| fault(Fault::Range))?;
+        let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
+            return Err(fault(Fault::Rows { bytes: size, row }));
+        };
+        let per_cell = match cell.checked_rem(row) {
+            // A row must not be in two cells.
+            Some(1..) if cell < size => return Err(fault(Fault::Kind)),
+            _ => cell.div_euclid(row),
+        };
+        let fill = fill::bytes(&metadata.fill_value, Kind::UInt8);
+        let fill = fill.ok_or_else(|| fault(Fault::Fill))?;
+        let fill = fill.repeat(dtype.kind().size());
+        let order = dtype.order();
+        Self::checked(
+            array,
+            element,
+            (rows, columns),
+            (per_cell, cell),
+            order,
+            fill,
+        )
+    }
+
+    fn checked(
+        array: AnyArray,
+        element: Element,
+        (rows, columns): (u64, u64),
+        (per_cell, cell): (u64, u64),
+        order: ByteOrder,
+        fill: Vec<u8>,
+    ) -> Result<Self, Damage> {
+        let per_cell = per_cell.max(1);
+        if rows.div_ceil(per_cell) > MOST_CELLS {
+            return Err(Damage::new(array.node(), Fault::Range));
+        }
+        Ok(Self {
+            array,
+            element,
+            rows,
+            columns,
+            per_cell,
+            cell,
+            order,
+            fill,
+        })
+    }
+
+    pub(crate) fn node(&self) -> &Key {
+        self.array.node()
+    }
+
+    /// What its numbers are; `None` for text.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        match self.element {
+            Element::Number(kind) => Some(kind),
+            Element::Text(_) => None,
+        }
+    }
+
+    /// Bytes of a row.
+    pub(crate) fn row(&self) -> u64 {
+        self.columns.saturating_mul(self.element.size())
+    }
+
+    /// Whether all rows are in one cell of which parts can be read.
+    pub(crate) fn is_plain_cell(&self) -> bool {
+        self.array.is_plain() && self.rows <= self.per_cell
+    }
+
+    /// Bytes that so many rows take, all when `None`.
+    pub(crate) fn size(&self, rows: Option<usize>) -> u64 {
+        let rows = rows.map_or(self.rows, |rows| u64::try_from(rows).unwrap_or(u64::MAX));
+        rows.saturating_mul(self.row())
+    }
+
+    /// How to ask for rows, all when `None`. Those past the last are no rows and
+    /// are not asked for. Cells of which parts can be read are not read further
+    /// than the last row that is wanted, as the rest of an edge cell is filling.
+    pub(crate) fn request(&self, rows: Option<&[u64]>) -> RowRequest {
+        let mut parts = Vec::new();
+        match rows {
+            None => {
+                let cells = self.rows.div_ceil(self.per_cell);
+                parts.extend((0..cells).map(|cell| self.part(cell, self.rows_of(cell))));
+            }
+            Some(rows) => {
+                let mut rows: Vec<u64> = rows.to_vec();
+                rows.retain(|row| *row < self.rows);
+                rows.sort_unstable();
+                rows.dedup();
+                let cell_of = |row: &u64| row.checked_div(self.per_cell).unwrap_or(0);
+                for rows in rows.chunk_by(|a, b| cell_of(a) == cell_of(b)) {
+                    self.parts_of(rows, rows.first().map_or(0, cell_of), &mut parts);
+                }
+            }
+        }
+        let wanted = parts.iter().map(|part| self.wanted(part)).collect();
+        let rows = rows.map(<[u64]>::to_vec);
+        RowRequest {
+            wanted,
+            parts,
+            rows,
+        }
+    }
+
+    /// Parts for ascending rows of one cell.
+    fn parts_of(&self, rows: &[u64], cell: u64, parts: &mut Vec<Part>) {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return;
+        };
+        let runs = rows.chunk_by(|a, b| a.saturating_add(1) == *b);
+        if !self.array.is_plain() || runs.clone().count() > MOST_RUNS {
+            parts.push(self.part(cell, *first..last.saturating_add(1)));
+            return;
+        }
+        let runs = runs.filter_map(|run| Some(*run.first()?..run.last()?.saturating_add(1)));
+        parts.extend(runs.map(|run| self.part(cell, run)));
+    }
+
+    /// The rows of a cell.
+    fn rows_of(&self, cell: u64) -> Range<u64> {
+        let start = cell.saturating_mul(self.per_cell).min(self.rows);
+        start..start.saturating_add(self.per_cell).min(self.rows)
+    }
+
+    /// Rows of a cell, or all of it where it cannot be read in parts.
+    fn part(&self, cell: u64, rows: Range<u64>) -> Part {
+        let (rows, size) = if self.array.is_plain() {
+            let count = rows.end.saturating_sub(rows.start);
+            (rows, count.saturating_mul(self.row()))
+        } else {
+            (self.rows_of(cell), self.cell)
+        };
+        Part { cell, rows, size }
+    }
+
+    fn wanted(&self, part: &Part) -> Wanted<AnyArray> {
+        let mut cell = vec![part.cell];
+        cell.resize(self.array.metadata().rank(), 0);
+        let start = part.cell.saturating_mul(self.per_cell);
+        let start = part.rows.start.saturating_sub(start);
+        let start = start.saturating_mul(self.row());
+        Wanted {
+            cell: CellOf::Element(self.array.clone(), cell),
+            part: (part.size != self.cell).then(|| start..start.saturating_add(part.size)),
+        }
+    }
+
+    /// What is wrong with a cell.
+    fn damage(&self, cell: u64, fault: impl Into<Fault>) -> Damage {
+        let extent = self.array.metadata().decoded_shape().first();
+        let mut element = vec![cell.saturating_mul(extent.copied().unwrap_or(1))];
+        element.resize(self.array.metadata().rank(), 0);
+        let key = object_of(&self.array, &element);
+        Damage::new(key.as_ref().unwrap_or(self.node()), fault)
+    }
+
+    /// The rows out of the answers to a request, in the order asked for; fill for
+    /// those that are not there and those past the last.
+    pub(crate) fn finish(
+        &self,
+        request: &RowRequest,
+        answers: impl IntoIterator<Item = Result<Option<Fetched>, FetchError>>,
+    ) -> RowsRead {
+        let mut lost = Vec::new();
+        let mut found: Vec<(Range<u64>, Option<Bytes>)> = Vec::new();
+        let mut answers = answers.into_iter();
+        for part in &request.parts {
+            let rows = part.rows.clone();
+            match self.payload(part, answers.next()) {
+                Ok(bytes) => found.push((rows, bytes)),
+                Err(fault) => {
+                    lost.push((rows.clone(), self.damage(part.cell, fault)));
+                    found.push((rows, None));
+                }
+            }
+        }
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let row = size(self.row());
+        let fill = self.fill.repeat(size(self.columns));
+        let mut bytes = Vec::new();
+        let Some(wanted) = &request.rows else {
+            for (rows, payload) in &found {
+                let len = size(rows.end.saturating_sub(rows.start)).saturating_mul(row);
+                match payload.as_ref().and_then(|payload| payload.get(..len)) {
+                    Some(payload) => self.extend(&mut bytes, payload),
+                    None => bytes.extend(fill.iter().cycle().take(len)),
+                }
+            }
+            return RowsRead { bytes, lost };
+        };
+        for at in wanted {
+            let after = found.partition_point(|(rows, _)| rows.start <= *at);
+            let part = after.checked_sub(1).and_then(|part| found.get(part));
+            let place = part.and_then(|(rows, bytes)| {
+                let bytes = bytes.as_ref().filter(|_| rows.contains(at))?;
+                let start = usize::try_from(at.checked_sub(rows.start)?).ok()?;
+                let start = start.checked_mul(row)?;
+                bytes.get(start..start.checked_add(row)?)
+            });
+            match place {
+                Some(place) => self.extend(&mut bytes, place),
+                None => bytes.extend_from_slice(&fill),
+            }
+        }
+        RowsRead { bytes, lost }
+    }
+
+    /// The bytes of a part; `None` when its cell was never written.
+    fn payload(
+        &self,
+        part: &Part,
+        answer: Option<Result<Option<Fetched>, FetchError>>,
+    ) -> Result<Option<Bytes>, Fault> {
+        let fetched = answer.ok_or(Fault::MissingCell)?.map_err(Fault::Fetch)?;
+        let Some(fetched) = fetched else {
+            return Ok(None);
+        };
+        let bytes = u64::try_from(fetched.bytes.len()).unwrap_or(u64::MAX);
+        if bytes == part.size {
+            return Ok(Some(fetched.bytes));
+        }
+        let rows = part.size.checked_div(self.row()).unwrap_or(0);
+        Err(Fault::Uneven { bytes, rows })
+    }
+
+    /// Adds elements, turned around where they were stored the other way.
+    fn extend(&self, bytes: &mut Vec<u8>, row: &[u8]) {
+        if self.order == ByteOrder::Little {
+            bytes.extend_from_slice(row);
+            return;
+        }
+        for number in row.chunks(self.element.unit().max(1)) {
+            bytes.extend(number.iter().rev());
+        }
+    }
+}
+
+/// The order of the bytes of a number once compressions are undone.
+fn byte_order(array: &Array) -> ByteOrder {
+    let codecs = array
+        .sharding()
+        .map_or(&array.codecs, |sharding| &sharding.codecs);
+    codecs
+        .iter()
+        .find_map(Codec::byte_order)
+        .unwrap_or(ByteOrder::Little)
+}

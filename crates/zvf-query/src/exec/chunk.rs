@@ -1,0 +1,466 @@
+//! Reading chunks: fragment indexes first where rows depend on them, then rows.
+
+mod rows;
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use zvf_model::{
+    fetch::{AnyArray, FetchError, Fetched, Port, Wanted},
+    grid::ChunkCoord,
+    key::Key,
+};
+
+use crate::{
+    batch::vertices::Entry,
+    catalog::family::Family,
+    catalog::fragments::FragmentTable,
+    catalog::level::Session,
+    catalog::schema::{Attribute, Schema},
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+    selection::Held,
+};
+
+pub(crate) use rows::value_rows;
+use rows::{AttributeRows, attribute_rows, positions, whole_rows};
+
+/// What is wanted of a chunk.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) chunk: ChunkCoord,
+    /// Whether the fragments are wanted even where rows do not depend on them.
+    pub(crate) fragments: bool,
+    pub(crate) rows: Rows,
+}
+
+/// Which rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    All,
+    /// Those of these fragments.
+    Fragments(Vec<u32>),
+    /// Those of these fragments if there are `of` of them, and all otherwise: the
+    /// fragments are bins then.
+    Bins {
+        bins: Vec<u32>,
+        of: u64,
+    },
+    /// These.
+    These(Vec<u64>),
+}
+
+/// What was read of a chunk.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "a chunk is named by its coordinates"
+)]
+pub(crate) struct Chunk {
+    pub(crate) chunk: ChunkCoord,
+    pub(crate) fragments: Arc<FragmentTable>,
+    /// Rows of the chunk's buffer.
+    pub(crate) rows: u64,
+    /// Those that are in memory.
+    pub(crate) held: Held,
+    /// Fragments that were asked for as bins; `None` when all are.
+    pub(crate) bins: Option<Vec<u32>>,
+    pub(crate) positions: Bytes,
+    /// As in the schema; `None` where the chunk has no values.
+    pub(crate) vertex: Vec<Option<CellRows>>,
+    /// The same, a row for each fragment.
+    pub(crate) fragment: Vec<Option<CellRows>>,
+}
+
+/// Rows of an attribute in memory, as they were stored.
+#[derive(Clone, Debug)]
+pub(crate) struct CellRows {
+    pub(crate) bytes: Bytes,
+    pub(crate) columns: u32,
+}
+
+type Answers = Vec<Option<Result<Option<Fetched>, FetchError>>>;
+
+/// Requests of one round and whose they are.
+struct Round {
+    wanted: Vec<Wanted<AnyArray>>,
+}
+
+/// Where the answer to a request will be.
+type Slot = usize;
+
+impl Round {
+    fn new() -> Self {
+        Self { wanted: Vec::new() }
+    }
+
+    /// Asks for the cell of a chunk; `None` when it has none.
+    fn ask(
+        &mut self,
+        family: &Family,
+        chunk: &ChunkCoord,
+        part: Option<Range<u64>>,
+    ) -> Option<Slot> {
+        self.wanted.push(family.wanted(chunk, part)?);
+        Some(self.wanted.len().saturating_sub(1))
+    }
+
+    async fn fetch(self, fetch: Port<'_>) -> Answers {
+        if self.wanted.is_empty() {
+            return Vec::new();
+        }
+        let answers = fetch.cells(&self.wanted).await;
+        answers.into_iter().map(Some).collect()
+    }
+}
+
+/// The answer of a slot, with what failed as damage of a chunk. A cell that was
+/// listed and is not there is damage too.
+fn take(
+    answers: &mut Answers,
+    slot: Slot,
+    key: &Key,
+    chunk: &ChunkCoord,
+) -> Result<Fetched, Damage> {
+    let answer = answers.get_mut(slot).and_then(Option::take);
+    match answer {
+        Some(Ok(Some(fetched))) => Ok(fetched),
+        Some(Ok(None)) | None => Err(Damage::in_chunk(key, chunk, Fault::MissingCell)),
+        Some(Err(error)) => Err(Damage::in_chunk(key, chunk, Fault::Fetch(error))),
+    }
+}
+
+/// A chunk on its way.
+struct Open {
+    wish: Wish,
+    index: Option<Slot>,
+    positions: Pieces,
+    vertex: Vec<Pieces>,
+    fragment: Vec<Option<Slot>>,
+    table: Option<Arc<FragmentTable>>,
+    /// What came of asking for the rows that the table names, when it was known before.
+    named: Option<Result<(), Damage>>,
+    held: Option<Held>,
+    bins: Option<Vec<u32>>,
+}
+
+/// How the rows of a family were asked for.
+#[derive(Clone, Debug)]
+enum Pieces {
+    /// Not at all: the chunk has none.
+    Absent,
+    /// Not yet.
+    Later,
+    Whole(Slot),
+    /// A slot for each run of rows of this many bytes.
+    Runs(Vec<Slot>, u64),
+}
+
+impl Session<'_> {
+    /// Reads chunks, in the order asked for; `None` for one that is damaged, if
+    /// the ledger lets it pass. At most two round trips: what is read whole comes
+    /// with the fragment indexes, what is read in part after them. A third where
+    /// an attribute turns out to be wider than it says.
+    pub(crate) async fn chunks(
+        &self,
+        schema: &Schema,
+        wishes: Vec<Wish>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Option<Chunk>>, QueryError> {
+        let mut round = Round::new();
+        let first = |wish: Wish| Self::first(schema, wish, &mut round);
+        let mut open: Vec<Open> = wishes.into_iter().map(first).collect();
+        let mut answers = round.fetch(self.fetch).await;
+        let mut round = Round::new();
+        let mut alive: Vec<bool> = Vec::with_capacity(open.len());
+        let offset = answers.len();
+        for chunk in &mut open {
+            let done = second(schema, chunk, &mut answers, offset, &mut round);
+            alive.push(keep(done, ledger)?.is_some());
+        }
+        answers.extend(round.fetch(self.fetch).await);
+        let mut chunks = Vec::with_capacity(open.len());
+        for (chunk, alive) in open.into_iter().zip(alive) {
+            chunks.push(match alive {
+                true => self.finish(schema, chunk, &mut answers, ledger).await?,
+                false => None,
+            });
+        }
+        Ok(chunks)
+    }
+
+    /// Asks for what is known to be needed.
+    fn first(schema: &Schema, wish: Wish, round: &mut Round) -> Open {
+        let padded = schema.vertices.padded().is_some();
+        let by_index = matches!(wish.rows, Rows::Fragments(_) | Rows::Bins { .. });
+        let needed = schema.fragments.as_ref();
+        let needed = needed.filter(|_| wish.fragments || by_index || padded);
+        let table = needed.and_then(|fragments| fragments.tables.get(&wish.chunk));
+        let index = match (needed, &table) {
+            (Some(fragments), None) => round.ask(fragments, &wish.chunk, None),
+            _ => None,
+        };
+        let chunk = &wish.chunk;
+        // What is only there as a whole is read as a whole, and at once.
+        let mut pieces = |family: &Family| {
+            if !family.has(chunk) {
+                return Pieces::Absent;
+            }
+            if wish.rows == Rows::All || !family.is_plain() {
+                let slot = round.ask(family, chunk, None);
+                return slot.map_or(Pieces::Absent, Pieces::Whole);
+            }
+            Pieces::Later
+        };
+        let positions = pieces(&schema.vertices);
+        let vertex = schema.vertex.iter();
+        let vertex = vertex.map(|attribute| pieces(&attribute.family)).collect();
+        let fragment = schema.fragment.iter();
+        let fragment = fragment.map(|attribute| round.ask(&attribute.family, chunk, None));
+        let fragment = fragment.collect();
+        let mut open = Open {
+            wish,
+            index,
+            positions,
+            vertex,
+            fragment,
+            named: None,
+            table,
+            held: None,
+            bins: None,
+        };
+        if let Rows::These(rows) = &open.wish.rows {
+            let runs = rows.iter().map(|row| *row..row.saturating_add(1));
+            open.held = Some(runs.collect());
+            parts(schema, &mut open, 0, round);
+        }
+        if let (Some(fragments), Some(table)) = (needed, open.table.clone()) {
+            open.named = Some(ask_named(schema, fragments, &table, &mut open, 0, round));
+        }
+        open
+    }
+
+    /// Rows that many fragments share are many vertices of few bytes.
+    fn check_shared(&self, fragments: &FragmentTable, rows: u64) -> Result<(), QueryError> {
+        let (budget, total) = (self.fetch.budget(), fragments.total());
+        let entry = u64::try_from(size_of::<Entry>()).unwrap_or(u64::MAX);
+        let bytes = total.saturating_mul(entry);
+        if total <= rows || bytes <= budget {
+            return Ok(());
+        }
+        let what = "vertices that fragments share";
+        Err(QueryError::OverBudget {
+            what,
+            bytes,
+            budget,
+        })
+    }
+
+    /// Takes the rows out of the answers.
+    async fn finish(
+        &self,
+        schema: &Schema,
+        open: Open,
+        answers: &mut Answers,
+        ledger: &Ledger,
+    ) -> Result<Option<Chunk>, QueryError> {
+        let chunk = &open.wish.chunk;
+        let positions = positions(schema, &open, answers);
+        let Some((rows, held, positions)) = keep(positions, ledger)? else {
+            return Ok(None);
+        };
+        let fragments = match open.table {
+            Some(table) => table,
+            None => Arc::new(FragmentTable::whole(rows)),
+        };
+        self.check_shared(&fragments, rows)?;
+        let mut vertex = Vec::with_capacity(schema.vertex.len());
+        for (attribute, pieces) in schema.vertex.iter().zip(&open.vertex) {
+            let cell = attribute_rows(attribute, chunk, pieces, rows, &held, answers);
+            let cell = match cell {
+                Ok(AttributeRows::Wider) => {
+                    let mut round = Round::new();
+                    let slot = round.ask(&attribute.family, chunk, None);
+                    let mut answers = round.fetch(self.fetch).await;
+                    let whole = slot.map_or(Pieces::Absent, Pieces::Whole);
+                    attribute_rows(attribute, chunk, &whole, rows, &held, &mut answers)
+                }
+                other => other,
+            };
+            vertex.push(match keep(cell, ledger)? {
+                Some(AttributeRows::Rows(cell)) if cell.columns > 0 => Some(cell),
+                _ => None,
+            });
+        }
+        let mut fragment = Vec::with_capacity(schema.fragment.len());
+        for (attribute, slot) in schema.fragment.iter().zip(&open.fragment) {
+            let Some(slot) = slot else {
+                fragment.push(None);
+                continue;
+            };
+            let key = &attribute.family.node;
+            let cell = take(answers, *slot, key, chunk)
+                .and_then(|cell| whole_rows(attribute, chunk, cell.bytes, fragments.len().into()));
+            fragment.push(keep(cell, ledger)?);
+        }
+        Ok(Some(Chunk {
+            chunk: open.wish.chunk,
+            fragments,
+            rows,
+            held,
+            bins: open.bins,
+            positions,
+            vertex,
+            fragment,
+        }))
+    }
+}
+
+/// What is damaged stops the query or is left out.
+fn keep<T>(result: Result<T, Damage>, ledger: &Ledger) -> Result<Option<T>, QueryError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(damage) => ledger.missing(damage).map(|()| None),
+    }
+}
+
+/// Takes the fragment index out of the answers and asks for the rows that it
+/// names.
+fn second(
+    schema: &Schema,
+    open: &mut Open,
+    answers: &mut Answers,
+    offset: usize,
+    round: &mut Round,
+) -> Result<(), Damage> {
+    let Some(family) = &schema.fragments else {
+        return match open.wish.rows {
+            Rows::All | Rows::These(_) => Ok(()),
+            // Without an index a chunk is one fragment.
+            _ => {
+                let unneeded = Rows::All;
+                open.wish.rows = unneeded;
+                if matches!(open.positions, Pieces::Later) {
+                    whole(schema, open, offset, round);
+                }
+                Ok(())
+            }
+        };
+    };
+    let wanted = open.wish.fragments
+        || matches!(open.wish.rows, Rows::Fragments(_) | Rows::Bins { .. })
+        || schema.vertices.padded().is_some();
+    if !wanted {
+        return Ok(());
+    }
+    if let Some(named) = open.named.take() {
+        return named;
+    }
+    let chunk = &open.wish.chunk;
+    let Some(slot) = open.index else {
+        return Err(Damage::in_chunk(&family.node, chunk, Fault::Missing));
+    };
+    let blob = take(answers, slot, &family.node, chunk)?;
+    let table = FragmentTable::parse(&blob.bytes)
+        .map_err(|error| Damage::in_chunk(&family.node, chunk, error))?;
+    let table = family.tables.keep(chunk, table);
+    ask_named(schema, family, &table, open, offset, round)?;
+    open.table = Some(table);
+    Ok(())
+}
+
+/// Asks for the rows that the fragments of a chunk name.
+fn ask_named(
+    schema: &Schema,
+    family: &Family,
+    table: &FragmentTable,
+    open: &mut Open,
+    offset: usize,
+    round: &mut Round,
+) -> Result<(), Damage> {
+    let chunk = &open.wish.chunk;
+    let fragments = match &open.wish.rows {
+        Rows::Fragments(fragments) => Some(fragments.clone()),
+        Rows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
+        Rows::All | Rows::These(_) | Rows::Bins { .. } => None,
+    };
+    if let Some(fragments) = fragments {
+        let mut runs = Vec::with_capacity(fragments.len());
+        for fragment in &fragments {
+            let Some(rows) = table.rows(*fragment) else {
+                let (fragment, fragments) = (*fragment, table.len());
+                let fault = Fault::NoFragment {
+                    fragment,
+                    fragments,
+                };
+                return Err(Damage::in_chunk(&family.node, chunk, fault));
+            };
+            match rows {
+                crate::catalog::fragments::FragmentRows::Range(rows) => runs.push(rows),
+                crate::catalog::fragments::FragmentRows::List(rows) => {
+                    runs.extend(rows.iter().map(|row| *row..row.saturating_add(1)));
+                }
+            }
+        }
+        open.held = Some(runs.into_iter().collect());
+        if matches!(open.wish.rows, Rows::Bins { .. }) {
+            open.bins = Some(fragments);
+        }
+        parts(schema, open, offset, round);
+    } else if matches!(open.wish.rows, Rows::Bins { .. }) {
+        whole(schema, open, offset, round);
+    }
+    Ok(())
+}
+
+/// Asks for all rows of what was put off.
+fn whole(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
+    let chunk = &open.wish.chunk;
+    let families = schema.vertex.iter().map(|attribute| &attribute.family);
+    let families = core::iter::once(&schema.vertices).chain(families);
+    let pieces = core::iter::once(&mut open.positions).chain(&mut open.vertex);
+    for (family, pieces) in families.zip(pieces) {
+        if matches!(pieces, Pieces::Later) {
+            let slot = round.ask(family, chunk, None);
+            let slot = slot.map(|slot| slot.saturating_add(offset));
+            *pieces = slot.map_or(Pieces::Absent, Pieces::Whole);
+        }
+    }
+}
+
+/// Asks for the held rows of what was put off.
+fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
+    let Some(held) = &open.held else {
+        return;
+    };
+    let chunk = &open.wish.chunk;
+    let mut ask = |family: &Family, row: u64| {
+        let mut slots = Vec::new();
+        for run in held.runs() {
+            let part = run.start.saturating_mul(row)..run.end.saturating_mul(row);
+            if let Some(slot) = round.ask(family, chunk, Some(part)) {
+                slots.push(slot.saturating_add(offset));
+            }
+        }
+        Pieces::Runs(slots, row)
+    };
+    if matches!(open.positions, Pieces::Later) {
+        open.positions = ask(&schema.vertices, schema.row());
+    }
+    for (attribute, pieces) in schema.vertex.iter().zip(&mut open.vertex) {
+        if matches!(pieces, Pieces::Later) {
+            *pieces = ask(&attribute.family, declared_row(attribute));
+        }
+    }
+}
+
+/// Bytes of a row as the attribute declares it.
+fn declared_row(attribute: &Attribute) -> u64 {
+    let columns = match attribute.family.padded() {
+        Some(padded) => padded.columns,
+        None => attribute.metadata.declared_columns().unwrap_or(1),
+    };
+    let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
+    columns.saturating_mul(size).max(1)
+}

@@ -1,0 +1,221 @@
+//! Rows of a chunk out of what was answered.
+
+use bytes::{Bytes, BytesMut};
+use zvf_format::numeric::{NumericRows, columns_of};
+use zvf_model::{array::CellAttribute, grid::ChunkCoord, key::Key};
+
+use super::{Answers, CellRows, Open, Pieces, declared_row, take};
+use crate::{
+    catalog::schema::{Attribute, Schema},
+    error::{Damage, Fault},
+    selection::Held,
+};
+
+/// How many rows the chunk has, which are held, and their positions.
+pub(super) fn positions(
+    schema: &Schema,
+    open: &Open,
+    answers: &mut Answers,
+) -> Result<(u64, Held, Bytes), Damage> {
+    let (key, chunk) = (&schema.vertices.node, &open.wish.chunk);
+    let row = schema.row();
+    let extent = open.table.as_ref().map_or(0, |table| table.extent());
+    let count = |size: u64| {
+        if let Some(padded) = schema.vertices.padded() {
+            // How many rows are in use, only the fragments say.
+            return match extent <= padded.rows {
+                true => Ok(extent),
+                false => Err(no_row(schema, chunk, extent, padded.rows)),
+            };
+        }
+        match size.checked_rem(row) {
+            Some(0) => Ok(size.checked_div(row).unwrap_or(0)),
+            _ => Err(Damage::in_chunk(
+                key,
+                chunk,
+                Fault::Rows { bytes: size, row },
+            )),
+        }
+    };
+    let (rows, held, bytes) = match &open.positions {
+        Pieces::Absent | Pieces::Later => {
+            return Err(Damage::in_chunk(key, chunk, Fault::MissingCell));
+        }
+        Pieces::Whole(slot) => {
+            let cell = take(answers, *slot, key, chunk)?;
+            let rows = count(u64::try_from(cell.bytes.len()).unwrap_or(u64::MAX))?;
+            let used = rows.saturating_mul(row);
+            let used = usize::try_from(used).unwrap_or(usize::MAX);
+            let bytes = cell.bytes.slice(..used.min(cell.bytes.len()));
+            match &open.held {
+                None => (rows, Held::all(rows), bytes),
+                Some(held) => {
+                    let bytes = cut(&bytes, held, row);
+                    (rows, held.clone(), bytes)
+                }
+            }
+        }
+        Pieces::Runs(slots, _) => {
+            let held = open.held.clone().unwrap_or_default();
+            let mut size = None;
+            let mut parts = Vec::with_capacity(slots.len());
+            for slot in slots {
+                let part = take(answers, *slot, key, chunk)?;
+                size = Some(schema.vertices.payload_size(chunk, part.size));
+                parts.push(part.bytes);
+            }
+            // Without a row nothing was asked, and nothing is known but that.
+            let rows = size.map_or(Ok(extent), count)?;
+            (rows, held, join(parts))
+        }
+    };
+    let end = extent.max(held.end());
+    if end > rows {
+        return Err(no_row(schema, chunk, end, rows));
+    }
+    Ok((rows, held, bytes))
+}
+
+fn no_row(schema: &Schema, chunk: &ChunkCoord, end: u64, rows: u64) -> Damage {
+    let family = schema.fragments.as_ref().unwrap_or(&schema.vertices);
+    let row = end.saturating_sub(1);
+    Damage::in_chunk(&family.node, chunk, Fault::NoRow { row, rows })
+}
+
+/// One piece of memory out of several.
+fn join(mut parts: Vec<Bytes>) -> Bytes {
+    if parts.len() == 1 {
+        return parts.pop().unwrap_or_default();
+    }
+    let size = parts.iter().map(Bytes::len).sum();
+    let mut all = BytesMut::with_capacity(size);
+    for part in parts {
+        all.extend_from_slice(&part);
+    }
+    all.freeze()
+}
+
+/// The held rows out of all.
+fn cut(bytes: &Bytes, held: &Held, row: u64) -> Bytes {
+    let place = |at: u64| usize::try_from(at.saturating_mul(row)).unwrap_or(usize::MAX);
+    let parts = held.runs().map(|run| {
+        let (start, end) = (place(run.start), place(run.end).min(bytes.len()));
+        bytes.slice(start.min(end)..end)
+    });
+    join(parts.collect())
+}
+
+pub(super) enum AttributeRows {
+    Rows(CellRows),
+    /// What was read does not fit the declared width.
+    Wider,
+}
+
+/// The held rows of an attribute; an error for a chunk that has none but should.
+pub(super) fn attribute_rows(
+    attribute: &Attribute,
+    chunk: &ChunkCoord,
+    pieces: &Pieces,
+    rows: u64,
+    held: &Held,
+    answers: &mut Answers,
+) -> Result<AttributeRows, Damage> {
+    let key = &attribute.family.node;
+    match pieces {
+        Pieces::Absent | Pieces::Later => Ok(AttributeRows::Rows(CellRows {
+            bytes: Bytes::new(),
+            columns: 0,
+        })),
+        Pieces::Whole(slot) => {
+            let cell = take(answers, *slot, key, chunk)?;
+            let all = whole_rows(attribute, chunk, cell.bytes, rows)?;
+            let row = u64::from(all.columns);
+            let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
+            let bytes = match held.rows() == rows {
+                true => all.bytes,
+                false => cut(&all.bytes, held, row.saturating_mul(size)),
+            };
+            let columns = all.columns;
+            Ok(AttributeRows::Rows(CellRows { bytes, columns }))
+        }
+        Pieces::Runs(slots, row) => {
+            let mut parts = Vec::with_capacity(slots.len());
+            for slot in slots {
+                let answer = answers.get_mut(*slot).and_then(Option::take);
+                let part = match answer {
+                    Some(Ok(Some(part))) => part,
+                    Some(Ok(None)) | None => {
+                        return Err(Damage::in_chunk(key, chunk, Fault::MissingCell));
+                    }
+                    // A cell that is narrower than declared ends too early.
+                    Some(Err(error))
+                        if error.problem == zvf_model::fetch::FetchProblem::Damaged =>
+                    {
+                        return Ok(AttributeRows::Wider);
+                    }
+                    Some(Err(error)) => {
+                        return Err(Damage::in_chunk(key, chunk, Fault::Fetch(error)));
+                    }
+                };
+                let size = attribute.family.payload_size(chunk, part.size);
+                let padded = attribute.family.padded().is_some();
+                if !padded && size != rows.saturating_mul(*row) {
+                    return Ok(AttributeRows::Wider);
+                }
+                parts.push(part.bytes);
+            }
+            let size = u64::try_from(attribute.metadata.dtype.size()).unwrap_or(1);
+            let columns = u32::try_from(row.checked_div(size).unwrap_or(1)).unwrap_or(1);
+            let bytes = join(parts);
+            Ok(AttributeRows::Rows(CellRows { bytes, columns }))
+        }
+    }
+}
+
+/// All rows of a cell of an attribute, as wide as the cell says: declared widths
+/// are often wrong.
+pub(super) fn whole_rows(
+    attribute: &Attribute,
+    chunk: &ChunkCoord,
+    bytes: Bytes,
+    rows: u64,
+) -> Result<CellRows, Damage> {
+    let key = &attribute.family.node;
+    if let Some(padded) = attribute.family.padded() {
+        let columns = u32::try_from(padded.columns).unwrap_or(1);
+        let used = rows.saturating_mul(declared_row(attribute));
+        let used = usize::try_from(used).unwrap_or(usize::MAX);
+        let bytes = bytes.slice(..used.min(bytes.len()));
+        return Ok(CellRows { bytes, columns });
+    }
+    value_rows(&attribute.metadata, key, chunk, bytes, rows)
+}
+
+/// All rows of a payload of an attribute, as wide as it is.
+pub(crate) fn value_rows(
+    metadata: &CellAttribute,
+    key: &Key,
+    chunk: &ChunkCoord,
+    bytes: Bytes,
+    rows: u64,
+) -> Result<CellRows, Damage> {
+    let dtype = metadata.dtype;
+    let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    if rows == 0 && size == 0 {
+        let columns = metadata.declared_columns().unwrap_or(1);
+        let columns = u32::try_from(columns).unwrap_or(1);
+        return Ok(CellRows { bytes, columns });
+    }
+    let columns = columns_of(bytes.len(), dtype, rows);
+    let columns = columns.ok_or_else(|| {
+        let fault = Fault::Uneven { bytes: size, rows };
+        Damage::in_chunk(key, chunk, fault)
+    })?;
+    // Proven here, so that nobody has to look again.
+    NumericRows::parse(&bytes, dtype, columns).map_err(|_| {
+        let fault = Fault::Uneven { bytes: size, rows };
+        Damage::in_chunk(key, chunk, fault)
+    })?;
+    let columns = columns.get();
+    Ok(CellRows { bytes, columns })
+}

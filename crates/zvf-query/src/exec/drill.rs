@@ -1,0 +1,247 @@
+//! From vertices of a level to those of another that they are linked to.
+
+use core::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf_format::path::Delta;
+use zvf_model::grid::ChunkCoord;
+
+use crate::{
+    batch::vertices::Runs,
+    catalog::level::Level,
+    catalog::links::View,
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+    exec::chunk::{Rows, Wish},
+    query::Query,
+    resolve::query::{Emit, Plan},
+    result::{Answer, NO_OBJECT, SEVERAL_OBJECTS},
+};
+
+/// Rows of chunks.
+type RowsOf = BTreeMap<ChunkCoord, BTreeSet<u64>>;
+
+impl Plan<'_> {
+    /// The vertices `levels` on that those selected here are linked to, by chunk
+    /// and row.
+    ///
+    /// Takes the links stored at this level, those of the other turned round where
+    /// only these are stored, and otherwise goes level by level.
+    pub(crate) async fn drill(
+        &self,
+        levels: i32,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let mut rows = RowsOf::new();
+        let mut take = |batch: Answer| {
+            for (chunk, row) in batch.origins {
+                rows.entry(chunk).or_default().insert(row);
+            }
+            ControlFlow::Continue(())
+        };
+        // The limit is that of the answer, not of where it starts.
+        let start = Query {
+            limit: None,
+            ..self.query.clone()
+        };
+        let start = self.session.plan(&start).await?;
+        match &self.query.nearest {
+            Some(nearest) => start.nearest(nearest, ledger, &mut take).await?,
+            None => start.select(ledger, &mut take).await?,
+        }
+        let from = self.level.id();
+        let target = from.offset(levels).ok_or(QueryError::NoScale)?;
+        let target = self.session.level(target).await?;
+        let direct = self
+            .hop(&self.level, &target, &rows, levels, ledger)
+            .await?;
+        let reached = match direct {
+            Some(reached) => reached,
+            None => {
+                let step = levels.signum();
+                let mut level = std::sync::Arc::clone(&self.level);
+                for _ in 0..levels.unsigned_abs() {
+                    let next = level.id().offset(step).ok_or(QueryError::NoScale)?;
+                    let next = self.session.level(next).await?;
+                    let reached = self.hop(&level, &next, &rows, step, ledger).await?;
+                    rows = reached.ok_or(QueryError::Unsupported(
+                        "no links between these levels are stored",
+                    ))?;
+                    level = next;
+                }
+                rows
+            }
+        };
+        let query = Query {
+            level: crate::query::LevelChoice::Number(target.id()),
+            columns: self.query.columns.clone(),
+            without_objects: self.query.without_objects,
+            limit: self.query.limit,
+            shape: Some(crate::query::Shape::Points),
+            ..Query::default()
+        };
+        self.session
+            .plan(&query)
+            .await?
+            .these(&reached, ledger, emit)
+            .await
+    }
+
+    /// Where links lead; `None` when none are stored.
+    async fn hop(
+        &self,
+        from: &Level,
+        target: &Level,
+        rows: &RowsOf,
+        levels: i32,
+        ledger: &Ledger,
+    ) -> Result<Option<RowsOf>, QueryError> {
+        if levels == 0 {
+            return Ok(Some(rows.clone()));
+        }
+        let (there, back) = (Delta::new(levels), Delta::new(levels.saturating_neg()));
+        let session = &self.session;
+        let is_there = session.link_deltas(from).await?.contains(&there);
+        if is_there {
+            let set = session.links(from, Some(target), there, &[], View::Logical, ledger);
+            if let Some(set) = set.await? {
+                let ends = |ends: &[(u32, u64)]| {
+                    let (first, rest) = ends.split_first()?;
+                    Some((vec![*first], rest.to_vec()))
+                };
+                return self.follow(from, &set, rows, &ends, ledger).await.map(Some);
+            }
+        }
+        let is_back = session.link_deltas(target).await?.contains(&back);
+        if is_back {
+            let set = session.links(target, Some(from), back, &[], View::Logical, ledger);
+            if let Some(set) = set.await? {
+                let ends = |ends: &[(u32, u64)]| {
+                    let (first, rest) = ends.split_first()?;
+                    Some((rest.to_vec(), vec![*first]))
+                };
+                return self
+                    .follow(target, &set, rows, &ends, ledger)
+                    .await
+                    .map(Some);
+            }
+        }
+        // A family without arrays says that nothing is linked.
+        Ok((is_there || is_back).then(RowsOf::new))
+    }
+
+    /// The ends of links that start at `rows`; `ends` says which ends are the
+    /// start.
+    async fn follow(
+        &self,
+        owner: &Level,
+        set: &crate::catalog::links::LinkSet,
+        rows: &RowsOf,
+        ends: &(impl Fn(&[(u32, u64)]) -> Option<(Vec<(u32, u64)>, Vec<(u32, u64)>)> + Sync),
+        ledger: &Ledger,
+    ) -> Result<RowsOf, QueryError> {
+        let cells: Vec<usize> = (0..set.cells.len())
+            .filter(|at| {
+                let chunks = set.cells.get(*at).and_then(|cell| cell.chunks.as_ref());
+                chunks.is_none_or(|chunks| chunks.iter().any(|c| rows.contains_key(c)))
+            })
+            .collect();
+        let mut reached = RowsOf::new();
+        for records in self.session.link_cells(owner, set, &cells, ledger).await? {
+            for link in records.ends.chunks(records.width.max(1)) {
+                let Some((starts, targets)) = ends(link) else {
+                    continue;
+                };
+                let is_start = |end: &(u32, u64)| {
+                    let chunk = records.chunk_of(*end);
+                    let rows = chunk.and_then(|chunk| rows.get(chunk));
+                    rows.is_some_and(|rows| rows.contains(&end.1))
+                };
+                if !starts.iter().any(is_start) {
+                    continue;
+                }
+                for end in targets {
+                    if let Some(chunk) = records.chunk_of(end) {
+                        reached.entry(chunk.clone()).or_default().insert(end.1);
+                    }
+                }
+            }
+        }
+        Ok(reached)
+    }
+
+    /// These vertices, by chunk and row.
+    async fn these(
+        &self,
+        rows: &RowsOf,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let index = self.session.object_index(&self.level).await?;
+        let shows_objects = self.shows_objects() && index.is_some();
+        let with_fragments = shows_objects || !self.read.fragment.is_empty();
+        let Some(schema) = self.schema(with_fragments).await? else {
+            return self.no_vertices(emit).await;
+        };
+        let objects = self.objects_if(shows_objects, ledger).await?;
+        let mut wishes = Vec::with_capacity(rows.len());
+        for (chunk, rows) in rows {
+            if !schema.vertices.has(chunk) {
+                let fault = Fault::NoChunk(chunk.clone());
+                ledger.missing(Damage::new(&schema.vertices.node, fault))?;
+                continue;
+            }
+            wishes.push(Wish {
+                chunk: chunk.clone(),
+                fragments: with_fragments,
+                rows: Rows::These(rows.iter().copied().collect()),
+            });
+        }
+        let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
+        let mut vertices = self.vertices(&schema, shows_objects);
+        for chunk in self
+            .session
+            .chunks(&schema, wishes, ledger)
+            .await?
+            .into_iter()
+            .flatten()
+        {
+            let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
+            // Each once, however many fragments name it.
+            let mut entries = chunk.entries();
+            entries.sort_by_key(|entry| entry.row);
+            let object = |fragment| owners.id(fragment, objects.as_deref());
+            // The objects of all of them have it.
+            let same_row = entries.chunk_by(|a, b| a.row == b.row);
+            let ids: Vec<i64> = same_row
+                .map(|entries| {
+                    let ids = entries.iter().map(|entry| object(entry.fragment));
+                    let mut ids = ids.filter(|id| *id != NO_OBJECT);
+                    match ids.next() {
+                        None => NO_OBJECT,
+                        Some(first) if ids.all(|id| id == first) => first,
+                        Some(_) => SEVERAL_OBJECTS,
+                    }
+                })
+                .collect();
+            entries.dedup_by_key(|entry| entry.row);
+            entries.truncate(left);
+            left = left.saturating_sub(entries.len());
+            let selected: Runs = entries.iter().copied().collect();
+            vertices.push(&schema, &chunk, &selected, object, ledger)?;
+            if let Some(given) = &mut vertices.object_ids {
+                let first = given.len().saturating_sub(entries.len());
+                let new = given.get_mut(first..).unwrap_or_default();
+                new.iter_mut().zip(ids).for_each(|(given, id)| *given = id);
+            }
+        }
+        let mut answer = self.empty_answer();
+        vertices.finish(&mut answer);
+        let ids = answer.objects_met().collect();
+        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+            .await?;
+        let _ = emit(answer);
+        Ok(())
+    }
+}

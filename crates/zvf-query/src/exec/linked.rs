@@ -1,0 +1,309 @@
+//! Vertices with their links: graphs, skeletons, meshes.
+
+mod builder;
+mod graph;
+mod lost;
+mod numbered;
+mod put;
+mod region;
+mod row_map;
+mod select;
+
+use core::ops::ControlFlow;
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures_util::future::try_join;
+use zvf_format::path::Delta;
+use zvf_model::{grid::ChunkCoord, root::LinksConvention};
+
+use crate::{
+    catalog::level::lock,
+    catalog::links::{LinkCell, LinkRecords, LinkSet, View},
+    catalog::schema::Schema,
+    diagnostics::Ledger,
+    error::QueryError,
+    exec::chunk::{Rows, Wish},
+    exec::points::{Groups, portions},
+    resolve::query::{Emit, Plan},
+    result::Links,
+};
+
+use builder::LinkBuilder;
+use lost::Lost;
+use numbered::Numbering;
+use row_map::RowMap;
+
+/// Cells of links read at once.
+const CELLS_AT_ONCE: usize = 256;
+
+impl Plan<'_> {
+    /// Vertices and links that the region and filter select. Two round trips
+    /// after metadata: chunks of the region with the links that can come into it;
+    /// then the other ends of those that may.
+    pub(crate) async fn linked(
+        &self,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let index = self.session.object_index(&self.level);
+        let (index, set) = try_join(index, self.link_set(ledger)).await?;
+        let needs_objects = index.is_some() && self.needs_objects();
+        let implied = self.convention == LinksConvention::ImplicitWithBranches;
+        // Objects have fragments, also where they are only selected and not shown.
+        let with_fragments = needs_objects
+            || self.selects_objects()
+            || implied
+            || !self.tiles()
+            || !self.read.fragment.is_empty();
+        let Some(schema) = self.schema(with_fragments).await? else {
+            let mut answer = self.without_vertices().await?;
+            answer.links = Some(no_links(set.as_deref()));
+            let _ = emit(answer);
+            return Ok(());
+        };
+        if set.as_ref().is_some_and(|set| !set.rows_are_known) {
+            ledger.note(
+                "links between chunks are left out: writers of paths did not store the rows of \
+                 their ends; read the store as paths",
+            );
+        }
+        let work = LinkWork {
+            schema,
+            set,
+            implied,
+            with_fragments,
+            needs_objects,
+            shows_objects: self.shows_objects() && index.is_some(),
+        };
+        match self.is_everything() {
+            true => self.all_links(&work, ledger, emit).await,
+            false => self.some_links(&work, ledger, emit).await,
+        }
+    }
+
+    /// The links of the level. To name all their cells takes longer than a small query: they
+    /// stay with the level, unless each query is to be told something about them.
+    async fn link_set(&self, ledger: &Ledger) -> Result<Option<Arc<LinkSet>>, QueryError> {
+        let attributes = &self.read.link;
+        let known = lock(&self.level.links).clone();
+        if let Some((_, set)) = known.filter(|(of, _)| of == attributes) {
+            return Ok(set);
+        }
+        let (level, told) = (&*self.level, Ledger::new(ledger.keeps_going()));
+        let session = self.session;
+        let view = View::Logical;
+        let set = session.links(level, Some(level), Delta::INTRA, attributes, view, &told);
+        let set = set.await?.map(Arc::new);
+        if told.is_empty() {
+            *lock(&self.level.links) = Some((attributes.clone(), set.clone()));
+        }
+        ledger.absorb(&told);
+        Ok(set)
+    }
+
+    /// Whether the whole level is asked for, which then comes piece by piece.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.area.is_none()
+            && self.query.filter.is_none()
+            && self.query.limit.is_none()
+            && self.query.nearest.is_none()
+            && !self.selects_objects()
+    }
+
+    fn wish(work: &LinkWork, chunk: &ChunkCoord, rows: Rows) -> Wish {
+        Wish {
+            chunk: chunk.clone(),
+            fragments: work.with_fragments,
+            rows,
+        }
+    }
+
+    /// The whole level: vertices chunk by chunk, then links cell by cell. Of a
+    /// chunk only where its rows went is kept.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "two loops that hand on what they count"
+    )]
+    async fn all_links(
+        &self,
+        work: &LinkWork,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let schema = &work.schema;
+        let chunks = self.chunks(schema)?;
+        let allowed = self.allowed()?;
+        let wish = |chunk: &ChunkCoord| Self::wish(work, chunk, Rows::All);
+        let at_once = self.session.fetch.at_once();
+        let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len(), at_once));
+        let first = groups.read(self, schema, &wish, ledger);
+        let (objects, mut group) =
+            try_join(self.objects_if(work.needs_objects, ledger), first).await?;
+        self.check_chunks(schema, objects.as_ref(), ledger)?;
+        let builder = || self.vertices(schema, work.shows_objects);
+        let mut map = RowMap::default();
+        let mut vertices = builder();
+        let mut most = self.batch_size();
+        let mut ids = BTreeSet::new();
+        loop {
+            for portion in portions(&group, vertices.row_size(), most) {
+                for chunk in portion.iter().flatten() {
+                    if let Some(set) = &work.set {
+                        set.note_fragments(&chunk.chunk, chunk.fragments.len(), ledger);
+                    }
+                    map.add(chunk, &chunk.runs(), work.implied);
+                }
+                let expected = self.expected(schema, portion, chunks.len());
+                if !vertices.push_chunks(schema, portion, expected) {
+                    vertices.reserve(expected);
+                    for chunk in portion.iter().flatten() {
+                        let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+                        let object = |fragment| owners.id(fragment, objects.as_deref());
+                        vertices.push(schema, chunk, &chunk.runs(), object, ledger)?;
+                    }
+                }
+                if vertices.size() >= most {
+                    let done = core::mem::replace(&mut vertices, builder());
+                    let mut answer = self.empty_answer();
+                    done.finish(&mut answer);
+                    ids.extend(answer.objects_met());
+                    answer.links = Some(no_links(work.set.as_deref()));
+                    if emit(answer) == ControlFlow::Break(()) {
+                        return Ok(());
+                    }
+                }
+            }
+            if groups.is_done() {
+                let done = core::mem::replace(&mut vertices, builder());
+                let mut answer = self.empty_answer();
+                done.finish(&mut answer);
+                ids.extend(answer.objects_met());
+                self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                    .await?;
+                answer.links = Some(no_links(work.set.as_deref()));
+                // What is in one piece is within the budget together.
+                if self.in_one {
+                    most = most.saturating_sub(answer.size());
+                }
+                if emit(answer) == ControlFlow::Break(()) {
+                    return Ok(());
+                }
+                break;
+            }
+            group = groups.read(self, schema, &wish, ledger).await?;
+        }
+        let cells: Vec<usize> = match &work.set {
+            None => Vec::new(),
+            Some(set) => (0..set.cells.len())
+                .filter(|at| {
+                    let chunks = set.cells.get(*at).and_then(|cell| cell.chunks.as_ref());
+                    let trusted = set.cells.get(*at).is_some_and(|cell| work.trusts(cell));
+                    trusted
+                        && chunks
+                            .is_none_or(|chunks| work.may_matter(chunks, |c| allowed.allows(c)))
+                })
+                .collect(),
+        };
+        let mut links = LinkBuilder::new(work.set.as_deref(), &self.shown.link);
+        let mut children = Vec::new();
+        let mut lost = Lost::default();
+        let numbering = Numbering {
+            map: &map,
+            allowed: &allowed,
+            chunks: &chunks,
+            implied: work.implied,
+            ledger,
+        };
+        let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
+        while let Some(set) = work.set.as_ref().filter(|_| !cells.is_empty()) {
+            let (now, rest) = cells.split_at(at_once.min(cells.len()));
+            let read = self.session.fetch_links(&self.level, set, now).await?;
+            // What does not fit is read in halves.
+            if now.len() > 1 && read.is_over_budget() {
+                at_once = now.len().div_ceil(2);
+                continue;
+            }
+            // A row of links has a number for each end.
+            links.reserve(read.bytes() / size_of::<u64>());
+            let number = |records: LinkRecords| {
+                let numbered = numbering.number(&records)?;
+                Ok((records, numbered))
+            };
+            read.each(ledger, number, |(records, numbered)| {
+                lost.add(&records);
+                children.extend_from_slice(&numbered.children);
+                links.push_cell(&records, &numbered)
+            })?;
+            cells = rest;
+            if !work.implied && links.size() >= most {
+                let done = core::mem::replace(
+                    &mut links,
+                    LinkBuilder::new(work.set.as_deref(), &self.shown.link),
+                );
+                let mut answer = self.empty_answer();
+                answer.positions = crate::result::Rows::new(
+                    schema.dtype.kind(),
+                    u32::try_from(schema.axes).unwrap_or(1),
+                );
+                done.finish(&mut answer);
+                if emit(answer) == ControlFlow::Break(()) {
+                    return Ok(());
+                }
+            }
+        }
+        if work.implied {
+            children.sort_unstable();
+            let lost = lost.rows(&map);
+            let mut stored = children.iter().peekable();
+            let implied = map.implied().filter(|(child, _)| {
+                let is_lost = lost.iter().any(|rows| rows.contains(child));
+                while stored.next_if(|other| *other < child).is_some() {}
+                !is_lost && stored.peek() != Some(&child)
+            });
+            links.weave(implied);
+        }
+        let mut last = self.empty_answer();
+        self.vertices(schema, work.shows_objects).finish(&mut last);
+        links.finish(&mut last);
+        let _ = emit(last);
+        Ok(())
+    }
+}
+
+/// What all steps of a query on links work with.
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
+struct LinkWork {
+    schema: Schema,
+    set: Option<Arc<LinkSet>>,
+    /// Whether rows of a fragment that follow each other are linked.
+    implied: bool,
+    with_fragments: bool,
+    needs_objects: bool,
+    shows_objects: bool,
+}
+
+impl LinkWork {
+    /// Whether the rows of a cell are those of vertices: writers of paths left
+    /// others in links between chunks.
+    fn trusts(&self, cell: &LinkCell) -> bool {
+        cell.is_inside || self.set.as_ref().is_some_and(|set| set.rows_are_known)
+    }
+
+    /// Whether records between `chunks` can change the answer. Those that leave
+    /// what is looked at are not in it, but in a skeleton they still say that a
+    /// vertex has another parent than the vertex before it.
+    fn may_matter(&self, chunks: &[ChunkCoord], looked_at: impl Fn(&ChunkCoord) -> bool) -> bool {
+        match self.implied {
+            true => chunks.iter().any(looked_at),
+            false => chunks.iter().all(looked_at),
+        }
+    }
+}
+
+fn no_links(set: Option<&LinkSet>) -> Links {
+    let width = set.and_then(|set| set.width().ok().flatten());
+    Links {
+        width: width.map_or(2, |width| u32::try_from(width.get()).unwrap_or(2)),
+        ends: Vec::new(),
+    }
+}

@@ -1,0 +1,184 @@
+//! Links on their way into an answer.
+
+use zvf_format::links::LinkWidth;
+
+use crate::{
+    batch::columns::ColumnBuilder,
+    catalog::links::{LinkRecords, LinkSet},
+    error::{Damage, QueryError},
+    exec::chunk::CellRows,
+    result::{Answer, Links},
+};
+
+use super::numbered::Numbered;
+
+/// Links on their way into an answer.
+pub(super) struct LinkBuilder {
+    pub(super) width: usize,
+    ends: Vec<u64>,
+    columns: Vec<(usize, ColumnBuilder)>,
+    /// Rows of attributes that wait for the end of their cell.
+    waiting: Vec<(Option<usize>, Option<usize>)>,
+}
+
+impl LinkBuilder {
+    pub(super) fn new(set: Option<&LinkSet>, shown: &[String]) -> Self {
+        let attributes = set
+            .map_or(&[][..], |set| &set.attributes)
+            .iter()
+            .enumerate();
+        let shown = attributes.filter(|(_, attribute)| shown.contains(&attribute.name));
+        let columns = shown.filter_map(|(at, attribute)| {
+            let metadata = attribute.metadata.as_ref()?;
+            Some((at, ColumnBuilder::new(&attribute.name, metadata)))
+        });
+        let width = set.and_then(|set| set.width().ok().flatten());
+        Self {
+            width: width.map_or(2, LinkWidth::get),
+            ends: Vec::new(),
+            columns: columns.collect(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Bytes of its ends and their attributes.
+    pub(super) fn size(&self) -> u64 {
+        let columns = self.columns.iter().map(|(_, column)| column.size());
+        let ends = self.ends.len().saturating_mul(size_of::<u64>());
+        u64::try_from(columns.fold(ends, usize::saturating_add)).unwrap_or(u64::MAX)
+    }
+
+    /// Makes room, as growing copies all there is.
+    pub(super) fn reserve(&mut self, ends: usize) {
+        self.ends.reserve(ends);
+        zvf_pages::prefer_large(&mut self.ends);
+    }
+
+    /// Appends links of a cell, and their attributes.
+    pub(super) fn push_cell(
+        &mut self,
+        records: &LinkRecords,
+        links: &Numbered,
+    ) -> Result<(), QueryError> {
+        self.ends.extend_from_slice(&links.ends);
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        let places: Vec<Option<usize>> = match &links.records {
+            Some(some) => some.iter().copied().map(Some).collect(),
+            None => (0..records.len()).map(Some).collect(),
+        };
+        for (number, column) in &mut self.columns {
+            let cell: Option<&CellRows> = records.attributes.get(*number).and_then(Option::as_ref);
+            let pushed = column.push_places(cell, &places);
+            pushed.map_err(|fault| Damage::new(&records.node, fault))?;
+        }
+        Ok(())
+    }
+
+    /// Appends a link of record `at` of a cell; its attributes come with
+    /// [`end_cells`](Self::end_cells).
+    pub(super) fn push_rows(&mut self, rows: &[usize], record: Option<(usize, usize)>) {
+        let rows = rows
+            .iter()
+            .map(|row| u64::try_from(*row).unwrap_or(u64::MAX));
+        self.ends.extend(rows);
+        if !self.columns.is_empty() {
+            self.waiting.push(record.unzip());
+        }
+    }
+
+    /// The attributes of links of many cells.
+    pub(super) fn end_cells(&mut self, records: &[LinkRecords]) -> Result<(), QueryError> {
+        let waiting = core::mem::take(&mut self.waiting);
+        for same in waiting.chunk_by(|a, b| a.0 == b.0) {
+            let cell = same.first().and_then(|(cell, _)| records.get((*cell)?));
+            let places: Vec<Option<usize>> = same.iter().map(|(_, at)| *at).collect();
+            for (number, column) in &mut self.columns {
+                let Some(records) = cell else {
+                    column.skip(places.len());
+                    continue;
+                };
+                let rows = records.attributes.get(*number).and_then(Option::as_ref);
+                let pushed = column.push_places(rows, &places);
+                pushed.map_err(|fault| Damage::new(&records.node, fault))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn renumber(&mut self, place: &[u64]) {
+        for end in &mut self.ends {
+            let old = usize::try_from(*end).ok();
+            *end = old.and_then(|old| place.get(old)).copied().unwrap_or(*end);
+        }
+    }
+
+    /// Links by their first end, those of one end as they came.
+    pub(super) fn sort_by_child(&mut self) {
+        let links = self.ends.chunks_exact(self.width.max(1));
+        if links.is_sorted_by_key(|ends| ends.first().copied()) {
+            return;
+        }
+        if self.columns.is_empty() && self.width == 2 {
+            let (links, _) = self.ends.as_chunks_mut::<2>();
+            links.sort_by_key(|[child, _]| *child);
+        } else {
+            self.weave(core::iter::empty());
+        }
+    }
+
+    /// Links by their first end, those of one end as they came, among others of two
+    /// ends that have that order.
+    pub(super) fn weave(&mut self, others: impl Iterator<Item = (u64, u64)>) {
+        let width = self.width.max(1);
+        let own = core::mem::take(&mut self.ends);
+        let mut links: Vec<(usize, &[u64])> = own.chunks_exact(width).enumerate().collect();
+        let child = |(_, ends): &(usize, &[u64])| ends.first().copied();
+        if !links.is_sorted_by_key(child) {
+            links.sort_by_key(child);
+        }
+        let mut others = others.peekable();
+        let most = others.size_hint().1.unwrap_or(0).saturating_mul(2);
+        self.ends.reserve_exact(own.len().saturating_add(most));
+        zvf_pages::prefer_large(&mut self.ends);
+        // Where the links of the answer are, those after the own are others.
+        let mut places = Vec::new();
+        let (has_columns, first_other) = (!self.columns.is_empty(), links.len());
+        let mut next_other = first_other;
+        let mut links = links.into_iter().peekable();
+        loop {
+            let before = links.peek().and_then(child);
+            let is_next = |other: &(u64, u64)| before.is_none_or(|child| other.0 < child);
+            let place = if let Some((child, parent)) = others.next_if(is_next) {
+                self.ends.extend([child, parent]);
+                next_other = next_other.saturating_add(1);
+                next_other.saturating_sub(1)
+            } else if let Some((link, ends)) = links.next() {
+                self.ends.extend_from_slice(ends);
+                link
+            } else {
+                break;
+            };
+            if has_columns {
+                places.push(place);
+            }
+        }
+        for (_, column) in &mut self.columns {
+            column.skip(next_other.saturating_sub(first_other));
+            column.gather(&places);
+        }
+    }
+
+    pub(super) fn finish(self, answer: &mut Answer) {
+        answer.links = Some(Links {
+            width: u32::try_from(self.width).unwrap_or(u32::MAX),
+            ends: self.ends,
+        });
+        answer.link = self
+            .columns
+            .into_iter()
+            .map(|(_, column)| column.finish())
+            .collect();
+    }
+}

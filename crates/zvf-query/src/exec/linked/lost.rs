@@ -1,0 +1,39 @@
+//! Chunks of which stored links could not be read.
+
+use core::ops::Range;
+use std::collections::BTreeSet;
+
+use zvf_model::grid::ChunkCoord;
+
+use super::row_map::RowMap;
+use crate::catalog::links::LinkRecords;
+
+/// Chunks of which stored links could not be read. Which links are implied in
+/// them is not known, as stored ones go before those.
+#[derive(Default)]
+pub(super) struct Lost {
+    chunks: BTreeSet<ChunkCoord>,
+    anywhere: bool,
+}
+
+impl Lost {
+    pub(super) fn add(&mut self, records: &LinkRecords) {
+        if records.is_lost {
+            self.anywhere |= records.chunks.is_empty();
+            self.chunks.extend(records.chunks.iter().cloned());
+        }
+    }
+
+    pub(super) fn has(&self, chunk: &ChunkCoord) -> bool {
+        self.anywhere || self.chunks.contains(chunk)
+    }
+
+    /// Rows of the answer that are of these chunks.
+    pub(super) fn rows(&self, map: &RowMap) -> Vec<Range<u64>> {
+        if self.anywhere {
+            return core::iter::once(0..u64::MAX).collect();
+        }
+        let chunks = self.chunks.iter();
+        chunks.filter_map(|chunk| map.of_chunk(chunk)).collect()
+    }
+}

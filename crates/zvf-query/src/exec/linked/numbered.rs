@@ -1,0 +1,87 @@
+//! Links of a cell, by the rows of the answer that their ends went to.
+
+use zvf_model::grid::ChunkCoord;
+
+use super::row_map::{Found, RowMap};
+use crate::{
+    catalog::links::LinkRecords,
+    diagnostics::Ledger,
+    error::{Damage, QueryError},
+    resolve::query::Allowed,
+};
+
+/// How links are numbered.
+pub(super) struct Numbering<'a> {
+    pub(super) map: &'a RowMap,
+    pub(super) allowed: &'a Allowed,
+    /// Those of the level, in order.
+    pub(super) chunks: &'a [ChunkCoord],
+    /// Whether first ends are told of all links.
+    pub(super) implied: bool,
+    pub(super) ledger: &'a Ledger,
+}
+
+/// Links of a cell all of whose ends are in the answer.
+pub(super) struct Numbered {
+    /// Row by row.
+    pub(super) ends: Vec<u64>,
+    /// Which records they are; all when `None`.
+    pub(super) records: Option<Vec<usize>>,
+    /// First ends, also of links that are not in the answer.
+    pub(super) children: Vec<u64>,
+}
+
+impl Numbering<'_> {
+    pub(super) fn number(&self, records: &LinkRecords) -> Result<Numbered, QueryError> {
+        let of_cell = self.map.chunks_of(records);
+        let is_out = |chunk: &ChunkCoord| !self.allowed.allows(chunk);
+        let is_out: Vec<bool> = records.chunks.iter().map(is_out).collect();
+        let width = records.width.max(1);
+        let mut numbered = Numbered {
+            ends: Vec::with_capacity(records.ends.len()),
+            records: None,
+            children: Vec::new(),
+        };
+        for (at, ends) in records.ends.chunks(width).enumerate() {
+            if self.implied
+                && let Some(child) = ends.first()
+                && let Found::Row(row) = RowMap::find(&of_cell, records, *child)
+            {
+                numbered.children.push(row);
+            }
+            let before = numbered.ends.len();
+            for end in ends {
+                let number = usize::try_from(end.0).unwrap_or(usize::MAX);
+                if is_out.get(number) == Some(&true) {
+                    break;
+                }
+                match RowMap::find(&of_cell, records, *end) {
+                    Found::Row(row) => numbered.ends.push(row),
+                    Found::Excluded => break,
+                    Found::Absent(fault) => {
+                        // What a damaged chunk took with it was said already.
+                        let is_damaged = |chunk: &ChunkCoord| {
+                            !self.map.has(chunk) && self.chunks.binary_search(chunk).is_ok()
+                        };
+                        let chunk = records.chunk_of(*end);
+                        if !(self.ledger.keeps_going() && chunk.is_some_and(is_damaged)) {
+                            let damage = Damage::new(&records.node, fault);
+                            self.ledger.missing(damage)?;
+                        }
+                        break;
+                    }
+                }
+            }
+            let is_whole = numbered.ends.len().saturating_sub(before) == records.width;
+            match &mut numbered.records {
+                Some(kept) if is_whole => kept.push(at),
+                None if is_whole => {}
+                kept => {
+                    numbered.ends.truncate(before);
+                    kept.get_or_insert_with(|| (0..at).collect());
+                }
+            }
+        }
+        Ok(numbered)
+    }
+}

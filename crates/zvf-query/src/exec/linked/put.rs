@@ -1,0 +1,244 @@
+//! The answer, put together out of what is selected.
+
+use std::sync::Arc;
+
+use zvf_format::links::LinkWidth;
+
+use super::{
+    LinkWork,
+    builder::LinkBuilder,
+    graph::{End, Graph, Links, Node},
+};
+use crate::{
+    batch::vertices::{Owners, Runs, VertexBuilder},
+    catalog::links::LinkRecords,
+    catalog::objects::Objects,
+    catalog::schema::Schema,
+    diagnostics::Ledger,
+    error::QueryError,
+    geometry::{Bbox, Mode, Primitive},
+    query::Cut,
+    resolve::query::{Emit, Plan},
+};
+
+impl Plan<'_> {
+    /// Numbers the vertices and puts the answer together.
+    #[expect(
+        clippy::too_many_arguments,
+        clippy::too_many_lines,
+        reason = "the last step of all that was read"
+    )]
+    pub(super) async fn put_together(
+        &self,
+        work: &LinkWork,
+        records: &[LinkRecords],
+        graph: Graph,
+        mut links: Links,
+        objects: Option<Arc<Objects>>,
+        owners: &[Owners],
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let schema = &work.schema;
+        let cuts = self.area_mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let bbox = match (&self.area, cuts) {
+            (Some(area), true) => {
+                Self::check_cuttable(schema)?;
+                Some(*area.bbox().ok_or(QueryError::Unsupported(
+                    "a sphere does not cut: clip by a box, or drop what crosses the border",
+                ))?)
+            }
+            _ => None,
+        };
+        // Links limit an answer where there are any.
+        let has_links = !links.is_empty();
+        let limit = self
+            .query
+            .limit
+            .and_then(|limit| usize::try_from(limit).ok());
+        let by_links = self.filter.link.is_some() || limit.is_some() && has_links;
+        if let Some(limit) = limit.filter(|_| has_links) {
+            if work.implied {
+                // By child, as they will be in the answer.
+                links.sort_by_first_end(|(number, place)| {
+                    let entries = graph.node(*number).map(|node| node.entries.iter());
+                    let at = entries.and_then(|mut all| all.position(|e| e.place == *place));
+                    (*number, at)
+                });
+            }
+            links.truncate(limit);
+        }
+        // By the number of a chunk and a place there: whether a link ends there, then
+        // which row of the answer it is.
+        let places = |node: Option<&Node>| node.map_or(0, |node| node.there.len());
+        let nodes = graph.chunks.iter().map(|(_, node)| node.as_ref());
+        let mut is_end: Vec<Vec<bool>> = nodes.map(|node| vec![false; places(node)]).collect();
+        for (number, place) in links.iter().flat_map(|(ends, _)| ends) {
+            let flags = is_end.get_mut(*number);
+            if let Some(flag) = flags.and_then(|flags| flags.get_mut(*place)) {
+                *flag = true;
+            }
+        }
+        let mut vertices = self.vertices(schema, work.shows_objects);
+        let mut rows: Vec<Vec<usize>> = Vec::with_capacity(graph.chunks.len());
+        let mut keep: Vec<usize> = Vec::new();
+        let mut left = match has_links {
+            true => usize::MAX,
+            false => limit.unwrap_or(usize::MAX),
+        };
+        let none = Owners::default();
+        for (number, is_end) in is_end.iter().enumerate() {
+            let mut of_node = vec![usize::MAX; is_end.len()];
+            if let Some(node) = graph.node(number) {
+                let is_end = |place: usize| is_end.get(place) == Some(&true);
+                let given = node.entries.iter().copied().filter(|entry| {
+                    is_end(entry.place) || !by_links && node.is_selected(entry.place)
+                });
+                let given: Runs = given.take(left).collect();
+                left = left.saturating_sub(given.len());
+                for (row, entry) in (vertices.rows()..).zip(given.entries()) {
+                    let known = of_node.get_mut(entry.place);
+                    if let Some(known) = known.filter(|known| **known == usize::MAX) {
+                        *known = row;
+                    }
+                    // Ends outside are there to cut links at.
+                    if bbox.is_some() && node.is_selected(entry.place) {
+                        keep.push(row);
+                    }
+                }
+                let owners = owners.get(number).unwrap_or(&none);
+                let object = |fragment| owners.id(fragment, objects.as_deref());
+                vertices.push(schema, &node.chunk, &given, object, ledger)?;
+            }
+            rows.push(of_node);
+        }
+        let width = work.set.as_ref().and_then(|set| set.width().ok().flatten());
+        let width = width.map_or(2, LinkWidth::get);
+        let faces = bbox.is_some() && width > 2;
+        let out_width = if faces { 3 } else { width };
+        let mut builder = LinkBuilder::new(work.set.as_deref(), &self.shown.link);
+        builder.width = out_width;
+        builder.reserve(links.ends());
+        let row = |(number, place): &End| {
+            let row = rows.get(*number)?.get(*place).copied()?;
+            (row != usize::MAX).then_some(row)
+        };
+        let mut corners = Vec::new();
+        for (ends, record) in links.iter() {
+            corners.clear();
+            corners.extend(ends.iter().filter_map(row));
+            let Some(bbox) = &bbox else {
+                builder.push_rows(&corners, record);
+                continue;
+            };
+            let at = |(number, place): &End| Some(graph.node(*number)?.coordinates.at(*place));
+            let positions: Vec<&[f64]> = ends.iter().filter_map(at).collect();
+            if is_untouched(bbox, &positions) {
+                builder.push_rows(&corners, record);
+                continue;
+            }
+            for part in cut(bbox, &corners, &positions, schema, &mut vertices, &mut keep) {
+                builder.push_rows(&part, record);
+            }
+        }
+        builder.end_cells(records)?;
+        if bbox.is_some() {
+            let mut place = vec![0_u64; vertices.rows()];
+            for (new, old) in (0_u64..).zip(&keep) {
+                if let Some(place) = place.get_mut(*old) {
+                    *place = new;
+                }
+            }
+            builder.renumber(&place);
+            vertices.gather(&keep);
+        }
+        if work.implied {
+            builder.sort_by_child();
+        }
+        let mut answer = self.empty_answer();
+        vertices.finish(&mut answer);
+        let ids = answer.objects_met().collect();
+        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+            .await?;
+        builder.finish(&mut answer);
+        let _ = emit(answer);
+        Ok(())
+    }
+}
+
+/// Whether cutting leaves a segment or triangle as it is: it is in the box, and no two
+/// of its corners are one.
+fn is_untouched(bbox: &Bbox, corners: &[&[f64]]) -> bool {
+    let are_apart = match corners {
+        [a, b] => a != b,
+        [a, b, c] => a != b && b != c && c != a,
+        _ => false,
+    };
+    are_apart && bbox.contains(Primitive::Polygon(corners))
+}
+
+/// A link cut at a box: rows of the builder for each part of it.
+fn cut(
+    bbox: &Bbox,
+    corners: &[usize],
+    positions: &[&[f64]],
+    schema: &Schema,
+    vertices: &mut VertexBuilder,
+    keep: &mut Vec<usize>,
+) -> Vec<Vec<usize>> {
+    let kind = schema.dtype.kind();
+    let mut new = |position: &[f64], weights: &[(usize, f64)]| {
+        // A corner itself is no new vertex.
+        if let [(row, _)] = weights
+            .iter()
+            .filter(|(_, w)| *w != 0.0)
+            .collect::<Vec<_>>()[..]
+        {
+            return *row;
+        }
+        let row = vertices.rows();
+        vertices.blend(&crate::exec::cut::rounded(bbox, position, kind), weights);
+        keep.push(row);
+        row
+    };
+    match (corners, positions) {
+        ([corner], _) => vec![vec![*corner]],
+        ([a, b], [at_a, at_b]) => {
+            let Some(part) = bbox.clip_segment([at_a, at_b]) else {
+                return Vec::new();
+            };
+            let start = new(&part.start, &[(*a, 1.0 - part.t0), (*b, part.t0)]);
+            let end = new(&part.end, &[(*a, 1.0 - part.t1), (*b, part.t1)]);
+            vec![vec![start, end]]
+        }
+        _ => {
+            let mut parts = Vec::new();
+            for triangle in bbox.clip_polygon(positions) {
+                let rows: Vec<usize> = triangle
+                    .vertices
+                    .iter()
+                    .map(|vertex| {
+                        let weights = triangle.corners.iter().zip(vertex.weights);
+                        let weights = weights
+                            .filter_map(|(at, weight)| Some((*corners.get(*at)?, weight)))
+                            .collect::<Vec<_>>();
+                        new(&vertex.position, &weights)
+                    })
+                    .collect();
+                // A fan; what is a point or segment repeats a corner.
+                match rows.as_slice() {
+                    [] => {}
+                    [one] => parts.push(vec![*one; 3]),
+                    [one, two] => parts.push(vec![*one, *two, *two]),
+                    [first, rest @ ..] => {
+                        for pair in rest.windows(2) {
+                            let [second, third] = pair else { continue };
+                            parts.push(vec![*first, *second, *third]);
+                        }
+                    }
+                }
+            }
+            parts
+        }
+    }
+}

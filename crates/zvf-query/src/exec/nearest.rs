@@ -1,0 +1,395 @@
+//! The nearest to a place.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use zvf_format::numeric::{ByteOrder, Dtype};
+
+use crate::{
+    batch::vertices::{Entry, Runs},
+    catalog::coordinates::Coordinates,
+    diagnostics::Ledger,
+    error::QueryError,
+    exec::chunk::{Chunk, Rows, Wish},
+    geometry::{Mode, Nearest, Sphere, squared_to_point, squared_to_segment, squared_to_triangle},
+    plan::run::Whole,
+    query::{NearestTo, Query, Shape},
+    resolve::query::{Emit, Kept, Plan},
+    result::{Answer, Parts},
+};
+
+impl Plan<'_> {
+    /// The nearest vertices, paths or links, the nearest first. Chunks are read
+    /// from the nearest on until none that is left can hold anything nearer.
+    pub(crate) async fn nearest(
+        &self,
+        nearest: &NearestTo,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        if self.selects_objects() {
+            return Err(QueryError::Unsupported(
+                "the nearest of selected objects are not looked for: ask for one or the other",
+            ));
+        }
+        match self.shape {
+            Shape::Points => self.nearest_points(nearest, ledger, emit).await,
+            Shape::Paths | Shape::Links if self.area.is_some() => Err(QueryError::Unsupported(
+                "the nearest paths and links in a region are not looked for: \
+                 ask for one or the other",
+            )),
+            Shape::Paths | Shape::Links => self.nearest_things(nearest, ledger, emit).await,
+        }
+    }
+
+    /// Paths or links: what comes into a sphere that reaches the so many nearest
+    /// vertices, and into larger ones until there is enough in it.
+    async fn nearest_things(
+        &self,
+        nearest: &NearestTo,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let count = nearest
+            .count
+            .min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
+        let kept = Arc::new(Kept::default());
+        let Some((mut radius, furthest)) = self.first_radius(nearest, &kept, ledger).await? else {
+            let query = Query {
+                nearest: None,
+                limit: Some(0),
+                ..self.query.clone()
+            };
+            return Box::pin(self.session.plan(&query).await?.select(ledger, emit)).await;
+        };
+        loop {
+            let sphere = Sphere::new(&nearest.place, radius);
+            let query = Query {
+                region: sphere.ok().map(Into::into),
+                nearest: None,
+                limit: None,
+                ..self.query.clone()
+            };
+            let mut plan = self.session.plan(&query).await?;
+            plan.kept = Some(Arc::clone(&kept));
+            plan.area_mode = Mode::Touch;
+            let mut whole = Whole::default();
+            let mut take = |batch: Answer| whole.take(batch, u64::MAX);
+            Box::pin(plan.select(ledger, &mut take)).await?;
+            let mut answer = whole.finish()?.unwrap_or_else(|| self.empty_answer());
+            let distances = distances(&answer, &nearest.place);
+            let mut best = Nearest::new(count);
+            for (at, squared) in distances.into_iter().enumerate() {
+                best.push(squared, at);
+            }
+            if best.len() < count && radius < furthest {
+                radius = (radius * 2.0).min(furthest);
+                continue;
+            }
+            let chosen: Vec<usize> = best.into_sorted().into_iter().map(|(_, at)| at).collect();
+            match answer.parts.is_some() {
+                true => keep_parts(&mut answer, &chosen),
+                false => keep_links(&mut answer, &chosen),
+            }
+            let _ = emit(answer);
+            return Ok(());
+        }
+    }
+
+    /// How far it is to the so many nearest vertices, of so many objects for
+    /// paths; and to the furthest corner of the furthest chunk. `None` when there
+    /// is no vertex.
+    async fn first_radius(
+        &self,
+        nearest: &NearestTo,
+        kept: &Arc<Kept>,
+        ledger: &Ledger,
+    ) -> Result<Option<(f64, f64)>, QueryError> {
+        let Some(schema) = self.schema(true).await? else {
+            return Ok(None);
+        };
+        let chunks = self.chunks(&schema)?;
+        let mut order: Vec<(f64, usize)> = (0..)
+            .zip(&chunks)
+            .map(|(at, chunk)| (self.space.squared_distance(&nearest.place, [chunk]), at))
+            .collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let Some(hull) = self.space.hull(&chunks) else {
+            return Ok(None);
+        };
+        let furthest = nearest.place.iter().zip(hull.lo().iter().zip(hull.hi()));
+        let furthest = furthest.map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
+        let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
+        let by_object = self.shape == Shape::Paths;
+        let objects = self.objects_if(by_object, ledger).await?;
+        let mut reading = self.session.plan(self.query).await?;
+        reading.kept = Some(Arc::clone(kept));
+        // The nearest vertex of each object, or all vertices.
+        let mut of_objects: HashMap<usize, f64> = HashMap::new();
+        let mut of_vertices: Nearest<(usize, usize)> = Nearest::new(nearest.count.max(1));
+        let (mut next, mut at_once) = (0_usize, 1_usize);
+        loop {
+            let bound = match &objects {
+                Some(_) => kth(&of_objects, nearest.count.max(1)),
+                None => (of_vertices.len() >= nearest.count.max(1))
+                    .then(|| of_vertices.clone().into_sorted().last().map(|(d, _)| *d))
+                    .flatten(),
+            };
+            let left = order.get(next..).unwrap_or_default();
+            let wanted = match bound {
+                None => left.len().min(at_once),
+                Some(bound) => left
+                    .iter()
+                    .take_while(|(squared, _)| *squared <= bound)
+                    .count(),
+            };
+            if wanted == 0 {
+                // Rounded up, so that what the radius comes from is inside.
+                let radius = bound.map_or(furthest, |squared| squared.sqrt() * (1.0 + 1e-12));
+                return Ok(Some((radius.max(f64::MIN_POSITIVE), furthest)));
+            }
+            at_once = at_once.saturating_mul(4);
+            next = next.saturating_add(wanted);
+            let now = left.get(..wanted).unwrap_or_default();
+            let wishes = now.iter().filter_map(|(_, at)| {
+                Some(Wish {
+                    chunk: chunks.get(*at)?.clone(),
+                    fragments: true,
+                    rows: Rows::All,
+                })
+            });
+            let read = reading
+                .read_chunks(&schema, wishes.collect(), ledger)
+                .await?;
+            for ((_, number), chunk) in now.iter().zip(read) {
+                let Some(chunk) = chunk else { continue };
+                let coordinates = schema.coordinates(&chunk);
+                let owners = objects.as_ref().map(|o| o.owners_of(&chunk.chunk));
+                for (at, entry) in chunk.entries().iter().enumerate() {
+                    let squared = squared_to_point(&nearest.place, coordinates.at(entry.place));
+                    match &owners {
+                        None => of_vertices.push(squared, (*number, at)),
+                        Some(owners) => {
+                            for place in owners.places(entry.fragment) {
+                                let best = of_objects.entry(place).or_insert(f64::INFINITY);
+                                *best = best.min(squared);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn nearest_points(
+        &self,
+        nearest: &NearestTo,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        let index = self.session.object_index(&self.level).await?;
+        let needs_objects = index.is_some() && self.needs_objects();
+        let with_fragments = needs_objects || !self.tiles() || !self.read.fragment.is_empty();
+        let Some(schema) = self.schema(with_fragments).await? else {
+            return self.no_vertices(emit).await;
+        };
+        let objects = self.objects_if(needs_objects, ledger).await?;
+        let filter = self.vertex_filter(None, ledger).await?;
+        let chunks = self.chunks(&schema)?;
+        let mut order: Vec<(f64, usize)> = chunks
+            .iter()
+            .enumerate()
+            .filter(|(_, chunk)| self.area.as_ref().is_none_or(|area| area.reaches(chunk)))
+            .map(|(at, chunk)| (self.space.squared_distance(&nearest.place, [chunk]), at))
+            .collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let count = nearest
+            .count
+            .min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
+        if self.filter.is_never || count == 0 {
+            order.clear();
+        }
+        let mut best: Nearest<(usize, usize)> = Nearest::new(count);
+        let mut read: HashMap<usize, (Chunk, Vec<Entry>)> = HashMap::new();
+        let mut next = 0_usize;
+        let mut at_once = 1_usize;
+        loop {
+            // All that could hold one of the nearest, once there are enough.
+            let left = order.get(next..).unwrap_or_default();
+            let near = left.iter().take_while(|(squared, _)| best.admits(*squared));
+            let wanted = match best.len() < count {
+                true => left.len().min(at_once),
+                false => near.count(),
+            };
+            if wanted == 0 {
+                break;
+            }
+            at_once = at_once.saturating_mul(4);
+            let now = left.get(..wanted).unwrap_or_default();
+            next = next.saturating_add(wanted);
+            let wishes = now.iter().filter_map(|(_, at)| {
+                Some(Wish {
+                    chunk: chunks.get(*at)?.clone(),
+                    fragments: with_fragments,
+                    rows: Rows::All,
+                })
+            });
+            let found = self
+                .session
+                .chunks(&schema, wishes.collect(), ledger)
+                .await?;
+            for ((_, number), chunk) in now.iter().zip(found) {
+                let Some(chunk) = chunk else { continue };
+                let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
+                let mut selected = chunk.runs();
+                self.retain_selected(&schema, &chunk, &mut selected, &filter, &owners)?;
+                let entries: Vec<Entry> = selected.entries().collect();
+                let coordinates = schema.coordinates(&chunk);
+                for (at, entry) in entries.iter().enumerate() {
+                    let squared = squared_to_point(&nearest.place, coordinates.at(entry.place));
+                    best.push(squared, (*number, at));
+                }
+                read.insert(*number, (chunk, entries));
+            }
+        }
+        let shows_objects = self.shows_objects() && index.is_some();
+        let mut vertices = self.vertices(&schema, shows_objects);
+        for (_, (number, at)) in best.into_sorted() {
+            let Some((chunk, entries)) = read.get(&number) else {
+                continue;
+            };
+            let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+            let object = |fragment| owners.id(fragment, objects.as_deref());
+            let entry: Runs = entries.get(at).copied().into_iter().collect();
+            vertices.push(&schema, chunk, &entry, object, ledger)?;
+        }
+        let mut answer = self.empty_answer();
+        vertices.finish(&mut answer);
+        let ids = answer.objects_met().collect();
+        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+            .await?;
+        let _ = emit(answer);
+        Ok(())
+    }
+}
+
+/// The `count`th least; `None` when there are fewer.
+fn kth(distances: &HashMap<usize, f64>, count: usize) -> Option<f64> {
+    let mut all: Vec<f64> = distances.values().copied().collect();
+    all.sort_by(f64::total_cmp);
+    all.get(count.checked_sub(1)?).copied()
+}
+
+/// The squared distance of each path or link.
+fn distances(answer: &Answer, place: &[f64]) -> Vec<f64> {
+    let dtype = Dtype::new(answer.positions.kind, ByteOrder::Little);
+    let axes = usize::try_from(answer.positions.columns).unwrap_or(1);
+    let positions = Coordinates::of(&answer.positions.bytes, dtype, axes);
+    let at = |row: &u64| positions.at(usize::try_from(*row).unwrap_or(usize::MAX));
+    if let Some(parts) = &answer.parts {
+        let part = |ends: &[u64]| {
+            let [start, end] = ends else {
+                return f64::NAN;
+            };
+            let rows: Vec<u64> = (*start..*end).collect();
+            match rows.as_slice() {
+                [only] => squared_to_point(place, at(only)),
+                rows => rows
+                    .windows(2)
+                    .map(|pair| match pair {
+                        [a, b] => squared_to_segment(place, [at(a), at(b)]),
+                        _ => f64::NAN,
+                    })
+                    .fold(f64::INFINITY, f64::min),
+            }
+        };
+        return parts.offsets.windows(2).map(part).collect();
+    }
+    let Some(links) = &answer.links else {
+        return Vec::new();
+    };
+    let width = usize::try_from(links.width).unwrap_or(1).max(1);
+    let link = |ends: &[u64]| match ends {
+        [] => f64::NAN,
+        [one] => squared_to_point(place, at(one)),
+        [a, b] => squared_to_segment(place, [at(a), at(b)]),
+        [a, rest @ ..] => rest
+            .windows(2)
+            .map(|pair| match pair {
+                [b, c] => squared_to_triangle(place, [at(a), at(b), at(c)]),
+                _ => f64::NAN,
+            })
+            .fold(f64::INFINITY, f64::min),
+    };
+    links.ends.chunks(width).map(link).collect()
+}
+
+/// Keeps these paths, in this order.
+fn keep_parts(answer: &mut Answer, chosen: &[usize]) {
+    let Some(parts) = answer.parts.take() else {
+        return;
+    };
+    let mut kept = Parts {
+        offsets: vec![0],
+        objects: Vec::new(),
+    };
+    let mut rows = Vec::new();
+    for at in chosen {
+        let ends = parts.offsets.get(*at..).and_then(<[u64]>::first_chunk);
+        let (Some([start, end]), Some(object)) = (ends, parts.objects.get(*at)) else {
+            continue;
+        };
+        rows.extend((*start..*end).filter_map(|row| usize::try_from(row).ok()));
+        kept.offsets
+            .push(u64::try_from(rows.len()).unwrap_or(u64::MAX));
+        kept.objects.push(*object);
+    }
+    answer.keep_vertices(&rows);
+    let mut objects: Vec<usize> = Vec::new();
+    for id in &kept.objects {
+        let place = answer.objects.iter().position(|other| other == id);
+        objects.extend(place.filter(|place| !objects.contains(place)));
+    }
+    answer.keep_objects(&objects);
+    answer.parts = Some(kept);
+}
+
+/// Keeps these links, in this order, and the vertices at their ends.
+fn keep_links(answer: &mut Answer, chosen: &[usize]) {
+    let Some(mut links) = answer.links.take() else {
+        return;
+    };
+    let width = usize::try_from(links.width).unwrap_or(1).max(1);
+    let ends = chosen.iter().filter_map(|at| {
+        let start = at.checked_mul(width)?;
+        links.ends.get(start..start.checked_add(width)?)
+    });
+    let ends: Vec<u64> = ends.flatten().copied().collect();
+    let rows: BTreeSet<u64> = ends.iter().copied().collect();
+    let place: HashMap<u64, u64> = rows.iter().copied().zip(0..).collect();
+    links.ends = ends
+        .iter()
+        .filter_map(|end| place.get(end).copied())
+        .collect();
+    answer
+        .link
+        .iter_mut()
+        .for_each(|column| column.gather(chosen));
+    let rows: Vec<usize> = rows
+        .iter()
+        .filter_map(|row| usize::try_from(*row).ok())
+        .collect();
+    answer.keep_vertices(&rows);
+    if let Some(ids) = &answer.object_ids {
+        let there: BTreeSet<i64> = ids.iter().copied().collect();
+        let objects = answer.objects.iter().enumerate();
+        let objects = objects
+            .filter(|(_, id)| there.contains(id))
+            .map(|(at, _)| at);
+        let objects: Vec<usize> = objects.collect();
+        answer.keep_objects(&objects);
+    }
+    answer.links = Some(links);
+}

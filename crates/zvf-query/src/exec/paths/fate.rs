@@ -1,0 +1,156 @@
+//! Whether a region may select a path that is read in part.
+
+use zvf_model::grid::ChunkCoord;
+
+use super::{Path, Work, loaded::Loaded};
+use crate::{
+    catalog::coordinates::Coordinates,
+    catalog::objects::Piece,
+    geometry::{Mode, Position, Primitive},
+    resolve::area::Area,
+};
+
+/// What is known of a path before all of it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Nothing of it is selected.
+    Out,
+    /// It may be.
+    Maybe,
+    /// One of its segments comes into the region.
+    Met,
+}
+
+/// A piece as far as it is known.
+enum Known<'l> {
+    /// In memory: its positions.
+    Read(Coordinates),
+    /// Outside the region's chunks.
+    Elsewhere(&'l ChunkCoord),
+}
+
+fn known<'l>(piece: Piece, work: &'l Work<'_>, loaded: &Loaded) -> Known<'l> {
+    match work.objects.chunk(piece.chunk) {
+        Some(chunk) if !loaded.knows(piece.chunk) => Known::Elsewhere(chunk),
+        _ => {
+            let runs = loaded.piece(piece).runs;
+            Known::Read(loaded.positions(runs, work.schema))
+        }
+    }
+}
+
+/// Whether a region may select a path. A piece that is not read is taken to have
+/// a vertex.
+pub(super) fn fate(
+    path: &Path<'_>,
+    work: &Work<'_>,
+    loaded: &Loaded,
+    area: &Area,
+    mode: Mode,
+) -> Fate {
+    let pieces = path.pieces.iter().map(|piece| known(*piece, work, loaded));
+    if mode == Mode::Within {
+        let mut any = false;
+        for piece in pieces {
+            if let Known::Read(positions) = piece {
+                any |= positions.len() > 0;
+                let inside = |position| area.contains(Primitive::Point(position));
+                if !positions.iter().all(inside) {
+                    return Fate::Out;
+                }
+            }
+        }
+        // Vertices elsewhere are outside; only a piece without any may be there.
+        return if any { Fate::Maybe } else { Fate::Out };
+    }
+    let mut last: Option<Last<'_>> = None;
+    for piece in pieces {
+        let may_touch = match &piece {
+            Known::Read(positions) => {
+                if touches(positions, area) {
+                    return Fate::Met;
+                }
+                match (&last, positions.iter().next()) {
+                    (_, None) => continue,
+                    (None, Some(first)) => area.touches(Primitive::Point(first)),
+                    (Some(Last::At(before)), Some(first)) => {
+                        if area.touches(Primitive::Segment([before, first])) {
+                            return Fate::Met;
+                        }
+                        false
+                    }
+                    (Some(Last::In(chunk)), Some(first)) => area.may_meet(&[first], &[*chunk]),
+                }
+            }
+            Known::Elsewhere(chunk) => match &last {
+                None => false,
+                Some(Last::At(before)) => area.may_meet(&[before], &[*chunk]),
+                Some(Last::In(before)) => area.may_meet(&[], &[before, *chunk]),
+            },
+        };
+        if may_touch {
+            return Fate::Maybe;
+        }
+        last = match piece {
+            Known::Read(positions) => {
+                let end = positions.len().checked_sub(1);
+                end.and_then(|end| Position::new(positions.at(end)).ok())
+                    .map(Last::At)
+            }
+            Known::Elsewhere(chunk) => Some(Last::In(chunk)),
+        };
+    }
+    Fate::Out
+}
+
+/// Whether the segments of a piece come into the region.
+fn touches(positions: &Coordinates, area: &Area) -> bool {
+    let is_near = positions.extent().is_some_and(|extent| area.meets(&extent));
+    let mut pairs = positions.iter().zip(positions.iter().skip(1));
+    is_near && pairs.any(|(a, b)| area.touches(Primitive::Segment([a, b])))
+}
+
+/// What comes before.
+enum Last<'l> {
+    At(Position),
+    In(&'l ChunkCoord),
+}
+
+/// Whether a segment between piece `at`, which is elsewhere, and the one before
+/// or after it may come into the region.
+pub(super) fn may_cross(
+    path: &Path<'_>,
+    at: usize,
+    work: &Work<'_>,
+    loaded: &Loaded,
+    area: &Area,
+) -> bool {
+    let objects = work.objects;
+    let Some(here) = path
+        .pieces
+        .get(at)
+        .and_then(|piece| objects.chunk(piece.chunk))
+    else {
+        return false;
+    };
+    let meets = |piece: &Piece, from_end: bool| match known(*piece, work, loaded) {
+        Known::Elsewhere(chunk) => Some(area.may_meet(&[], &[here, chunk])),
+        Known::Read(positions) => {
+            let end = match from_end {
+                true => positions.iter().next_back(),
+                false => positions.iter().next(),
+            };
+            end.map(|end| area.may_meet(&[end], &[here]))
+        }
+    };
+    let before = path.pieces.get(..at).unwrap_or_default().iter().rev();
+    let after = path
+        .pieces
+        .get(at.saturating_add(1)..)
+        .unwrap_or_default()
+        .iter();
+    // Past pieces without a vertex.
+    let before = before.clone().find_map(|piece| meets(piece, true));
+    let after = after.clone().find_map(|piece| meets(piece, false));
+    before.unwrap_or(false) || after.unwrap_or(false)
+}

@@ -1,0 +1,96 @@
+//! Reading the chunks that paths go through.
+
+use super::{
+    Path, Work,
+    fate::{Fate, fate, may_cross},
+    loaded::Loaded,
+};
+use crate::{
+    catalog::objects::Piece,
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+    exec::chunk::{Rows, Wish},
+    geometry::Mode,
+    resolve::area::Area,
+    resolve::query::Plan,
+};
+
+impl Plan<'_> {
+    /// Reads what is needed of paths near a region, and leaves those that it may
+    /// select.
+    pub(super) async fn load_region(
+        &self,
+        work: &Work<'_>,
+        area: &Area,
+        paths: &mut Vec<Path<'_>>,
+        loaded: &mut Loaded,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        let mut more = Vec::new();
+        let mode = self.area_mode;
+        loaded.check_shared(paths, self.session.fetch.budget())?;
+        paths.retain_mut(|path| {
+            let fate = fate(path, work, loaded, area, mode);
+            if fate == Fate::Out {
+                return false;
+            }
+            path.is_met = fate == Fate::Met;
+            let clip = mode == Mode::Clip;
+            for (at, piece) in path.pieces.iter().enumerate() {
+                let wanted = !loaded.knows(piece.chunk)
+                    && (!clip || may_cross(path, at, work, loaded, area));
+                if wanted {
+                    more.push(*piece);
+                }
+            }
+            true
+        });
+        self.load(work, of_fragments(&more), loaded, ledger).await
+    }
+
+    /// Reads chunks by their numbers, each as far as it is wanted.
+    pub(super) async fn load(
+        &self,
+        work: &Work<'_>,
+        wanted: impl IntoIterator<Item = (u32, Rows)>,
+        loaded: &mut Loaded,
+        ledger: &Ledger,
+    ) -> Result<(), QueryError> {
+        let (mut numbers, mut wishes) = (Vec::new(), Vec::new());
+        for (number, rows) in wanted {
+            let Some(chunk) = work.objects.chunk(number) else {
+                continue;
+            };
+            if !work.schema.vertices.has(chunk) {
+                let fault = Fault::NoChunk(chunk.clone());
+                ledger.missing(Damage::new(&work.manifests, fault))?;
+                loaded.add(number, None);
+                continue;
+            }
+            numbers.push(number);
+            wishes.push(Wish {
+                chunk: chunk.clone(),
+                fragments: true,
+                rows,
+            });
+        }
+        let chunks = self.read_chunks(work.schema, wishes, ledger).await?;
+        for (number, chunk) in numbers.into_iter().zip(chunks) {
+            loaded.add(number, chunk);
+        }
+        Ok(())
+    }
+}
+
+/// The fragments of pieces, by chunk.
+pub(super) fn of_fragments<'p>(pieces: impl IntoIterator<Item = &'p Piece>) -> Vec<(u32, Rows)> {
+    let mut pieces: Vec<Piece> = pieces.into_iter().copied().collect();
+    pieces.sort_unstable();
+    pieces.dedup();
+    let chunks = pieces.chunk_by(|a, b| a.chunk == b.chunk);
+    let wanted = chunks.filter_map(|pieces| {
+        let fragments = pieces.iter().map(|piece| piece.fragment);
+        Some((pieces.first()?.chunk, Rows::Fragments(fragments.collect())))
+    });
+    wanted.collect()
+}

@@ -1,0 +1,191 @@
+//! As fine as so many vertices can be.
+
+mod count;
+mod refine;
+mod regions;
+
+use std::collections::BTreeMap;
+
+use futures_util::future::try_join_all;
+use zvf_model::level::LevelId;
+
+use crate::{
+    catalog::level::Session,
+    diagnostics::Ledger,
+    error::QueryError,
+    query::{Budget, Query, Shape},
+    resolve::area::{Area, Space},
+    resolve::choice::{Chosen, Drawing, Part, passed_over},
+    resolve::query::shape_of,
+};
+
+pub(crate) use count::Counts;
+
+/// What was counted of each level.
+pub(crate) type Counted = BTreeMap<LevelId, Counts>;
+
+impl Session<'_> {
+    /// What is given of a budget. A round trip for each level that is counted after
+    /// its metadata, one more for manifests where there are objects to look at.
+    pub(crate) async fn within(
+        &self,
+        query: &Query,
+        budget: &Budget,
+        ledger: &Ledger,
+    ) -> Result<Chosen, QueryError> {
+        self.check_goes_with(query, budget)?;
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let candidates = self.candidates(query, ledger).await?;
+        let mut counted = Counted::new();
+        // The finest that fits, and the next, which does not.
+        let (mut fitting, mut over) = (None, None);
+        let mut at = self.first_guess(query, budget, &candidates).await?;
+        while let Some(levels) = candidates.get(at) {
+            for level in levels {
+                if !counted.contains_key(level) {
+                    let counts = self.counts(query, *level, ledger).await?;
+                    counted.insert(*level, counts);
+                }
+            }
+            let next = if total(levels, &counted, Counts::share) <= budget.vertices {
+                fitting = Some(at);
+                at.checked_add(1).filter(|_| over.is_none())
+            } else {
+                over = Some(levels);
+                at.checked_sub(1).filter(|_| fitting.is_none())
+            };
+            let Some(next) = next else {
+                break;
+            };
+            at = next;
+        }
+        let mut drawings: Vec<Drawing> = Vec::new();
+        let whole = |levels: &Vec<LevelId>| levels.iter().map(|id| part(*id, &counted)).collect();
+        let coarser = fitting.map_or(&[][..], |at| candidates.get(..=at).unwrap_or_default());
+        if let (Some(coarse), Some(fine), Shape::Points) = (coarser.last(), &over, shape) {
+            let regions = self.regions(coarse, fine, &counted).await?;
+            drawings.extend(regions.and_then(|regions| regions.drawing(budget, self.root)));
+        }
+        drawings.extend(coarser.iter().rev().map(whole));
+        let is_hope = drawings.is_empty();
+        if is_hope {
+            let levels = over.ok_or_else(|| self.no_level(LevelId::FULL))?;
+            if query.region.is_none() && !query.keep_going {
+                return Err(QueryError::OverVertices {
+                    level: levels.last().copied().unwrap_or_default(),
+                    vertices: total(levels, &counted, Counts::all),
+                    budget: budget.vertices,
+                });
+            }
+            // Less of it may be in the region than its share, and what cannot be counted
+            // is not given.
+            drawings.push(whole(levels));
+        }
+        // More than is counted comes with paths and links that leave a region.
+        let is_exact = query.region.is_none()
+            || shape == Shape::Points && counted.values().all(Counts::is_exact);
+        Ok(Chosen {
+            drawings,
+            most: (is_hope || !is_exact).then_some(budget.vertices),
+            is_exact,
+            is_told: true,
+        })
+    }
+
+    /// Levels that may be given, each with those it is drawn with, the coarsest first.
+    async fn candidates(
+        &self,
+        query: &Query,
+        ledger: &Ledger,
+    ) -> Result<Vec<Vec<LevelId>>, QueryError> {
+        let stale = self.stale();
+        let (stale_ids, fresh): (Vec<_>, Vec<_>) = self
+            .level_ids()
+            .into_iter()
+            .partition(|id| stale.contains(id));
+        for id in stale_ids {
+            ledger.note(passed_over(id));
+        }
+        // One round trip for all of them.
+        try_join_all(fresh.iter().map(|id| self.level(*id))).await?;
+        let mut candidates = Vec::with_capacity(fresh.len());
+        for id in fresh {
+            let levels = self.drawn_with(query, id).await?;
+            if !levels.iter().any(|level| stale.contains(level)) {
+                candidates.push(levels);
+            }
+        }
+        Ok(candidates)
+    }
+
+    /// Where to begin to count: at the finest of which no more should be selected than
+    /// may be, by what levels declare and how large a part of the store the region is.
+    /// That spares counting coarser ones; it decides nothing.
+    async fn first_guess(
+        &self,
+        query: &Query,
+        budget: &Budget,
+        candidates: &[Vec<LevelId>],
+    ) -> Result<usize, QueryError> {
+        let by_object = query.objects.is_some() || query.groups.is_some();
+        if by_object || query.filter.is_some() {
+            return Ok(0);
+        }
+        let mut guess = 0;
+        for (at, levels) in candidates.iter().enumerate() {
+            let mut declared = 0_u64;
+            for id in levels {
+                let level = self.level(*id).await?;
+                let Some(count) = level.metadata.vertex_count else {
+                    return Ok(guess);
+                };
+                let area = query.region.as_ref();
+                let space = Space::of(&level.metadata, self.root);
+                let area = area.map(|region| Area::new(region, &space)).transpose()?;
+                let share = area
+                    .zip(self.root.bounds.as_ref())
+                    .map_or(1.0, |(area, bounds)| {
+                        area.share_between(bounds.lower(), bounds.upper())
+                    });
+                declared = declared.saturating_add(count::share_of(share, count));
+            }
+            if declared <= budget.vertices {
+                guess = at;
+            }
+        }
+        Ok(guess)
+    }
+
+    /// What a budget goes with.
+    fn check_goes_with(&self, query: &Query, budget: &Budget) -> Result<(), QueryError> {
+        if query.drill.is_some() || query.nearest.is_some() || query.geometry.is_some() {
+            return Err(QueryError::Unsupported(
+                "a budget goes with no drill, nearest or further geometry: name a level",
+            ));
+        }
+        if query.chunks.is_some() {
+            return Err(QueryError::Unsupported(
+                "chunks are those of one level: name it, or give a region with the budget",
+            ));
+        }
+        let (expected, focus) = (self.root.axes.len(), budget.focus);
+        match focus.map(|place| place.len()).filter(|n| *n != expected) {
+            Some(found) => Err(QueryError::Axes { expected, found }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All of a level that was counted.
+fn part(level: LevelId, counted: &Counted) -> Part {
+    let counted = counted.get(&level).map(Counts::by_chunk);
+    Part {
+        counted: counted.unwrap_or_default(),
+        ..Part::whole(level)
+    }
+}
+
+fn total(levels: &[LevelId], counted: &Counted, of: impl Fn(&Counts) -> u64) -> u64 {
+    let counts = levels.iter().filter_map(|level| counted.get(level));
+    counts.map(of).fold(0, u64::saturating_add)
+}

@@ -1,0 +1,239 @@
+//! How many vertices the chunks of a level have, by their fragment indexes.
+
+use std::collections::BTreeMap;
+
+use zvf_model::{fetch::Fetched, grid::ChunkCoord, level::LevelId};
+
+use crate::{
+    catalog::family::Family,
+    catalog::fragments::{FragmentRows, FragmentTable},
+    catalog::level::{Session, lock},
+    catalog::schema::Names,
+    diagnostics::Ledger,
+    error::{Damage, Fault, QueryError},
+    geometry::Mode,
+    query::{LevelChoice, Query, Selection, Shape},
+    resolve::query::Plan,
+};
+
+/// Fragment indexes read at once.
+const AT_ONCE: usize = 4096;
+
+/// Vertices of a chunk that cannot be counted: it is not chosen where another can be.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Vertices of the chunks of a level that a query looks at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub(super) chunks: BTreeMap<ChunkCoord, Count>,
+}
+
+/// Vertices of a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) all: u64,
+    /// About so many of them are in the region.
+    pub(super) share: u64,
+}
+
+/// Fragments of a chunk that are looked at; `None` is all.
+type Wanted = BTreeMap<ChunkCoord, Option<Vec<u32>>>;
+
+impl Counts {
+    /// All vertices of the chunks.
+    pub(crate) fn all(&self) -> u64 {
+        let counts = self.chunks.values().map(|count| count.all);
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// About so many are in the region.
+    pub(crate) fn share(&self) -> u64 {
+        let counts = self.chunks.values().map(|count| count.share);
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// Whether no chunk is cut by the region.
+    pub(crate) fn is_exact(&self) -> bool {
+        let mut counts = self.chunks.values();
+        counts.all(|count| count.all == count.share)
+    }
+
+    pub(crate) fn by_chunk(&self) -> Vec<(ChunkCoord, u64)> {
+        let chunks = self.chunks.iter();
+        chunks
+            .map(|(chunk, count)| (chunk.clone(), count.share))
+            .collect()
+    }
+}
+
+impl Session<'_> {
+    /// Counts what a query looks at in a level. One round trip for the indexes of
+    /// chunks that were not counted before, and what manifests take.
+    pub(super) async fn counts(
+        &self,
+        query: &Query,
+        level: LevelId,
+        ledger: &Ledger,
+    ) -> Result<Counts, QueryError> {
+        let query = Query {
+            level: LevelChoice::Number(level),
+            columns: Selection::none(),
+            ..query.clone()
+        };
+        let plan = self.plan(&query).await?;
+        let schema = self.schema(&plan.level, &Names::default(), true).await?;
+        let Some(schema) = schema else {
+            return Ok(Counts::default());
+        };
+        let Some(family) = &schema.fragments else {
+            return Ok(Counts::default());
+        };
+        let by_object = plan.shape == Shape::Paths || plan.selects_objects();
+        let wanted: Wanted = match by_object {
+            true => plan.pieces_by_chunk(ledger).await?,
+            false => {
+                let mut chunks = plan.chunks(&schema)?;
+                chunks.retain(|chunk| plan.area.as_ref().is_none_or(|area| area.reaches(chunk)));
+                chunks.into_iter().map(|chunk| (chunk, None)).collect()
+            }
+        };
+        let mut counts = Counts::default();
+        let mut put = |chunk: &ChunkCoord, all: u64| {
+            let share = plan.share(chunk, all);
+            counts.chunks.insert(chunk.clone(), Count { all, share });
+        };
+        let mut wanted: Vec<_> = wanted.into_iter().collect();
+        let known = lock(&plan.level.counted).clone();
+        wanted.retain(|(chunk, fragments)| {
+            let known = known.get(chunk).filter(|_| fragments.is_none());
+            known.inspect(|all| put(chunk, **all)).is_none()
+        });
+        for wanted in wanted.chunks(AT_ONCE) {
+            let (mut asked, mut of) = (Vec::new(), Vec::new());
+            for (chunk, fragments) in wanted {
+                let Some(cell) = family.wanted(chunk, None) else {
+                    ledger.missing(Damage::in_chunk(&family.node, chunk, Fault::Missing))?;
+                    put(chunk, UNKNOWN);
+                    continue;
+                };
+                asked.push(cell);
+                of.push((chunk, fragments.as_deref()));
+            }
+            let answers = self.fetch.cells(&asked).await;
+            for ((chunk, fragments), answer) in of.into_iter().zip(answers) {
+                let all = match rows(family, chunk, fragments, answer) {
+                    Ok(all) => all,
+                    Err(damage) => {
+                        ledger.missing(damage)?;
+                        put(chunk, UNKNOWN);
+                        continue;
+                    }
+                };
+                if fragments.is_none() {
+                    lock(&plan.level.counted).insert(chunk.clone(), all);
+                }
+                put(chunk, all);
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// Rows of fragments of a chunk, as often as they are named.
+fn rows(
+    family: &Family,
+    chunk: &ChunkCoord,
+    fragments: Option<&[u32]>,
+    answer: Result<Option<Fetched>, zvf_model::fetch::FetchError>,
+) -> Result<u64, Damage> {
+    let damage = |fault: Fault| Damage::in_chunk(&family.node, chunk, fault);
+    let cell = match answer {
+        Ok(Some(cell)) => cell,
+        Ok(None) => return Err(damage(Fault::MissingCell)),
+        Err(error) => return Err(damage(Fault::Fetch(error))),
+    };
+    let table = FragmentTable::parse(&cell.bytes).map_err(|error| damage(error.into()))?;
+    let Some(fragments) = fragments else {
+        return Ok(table.total());
+    };
+    let lens = fragments.iter().map(|fragment| {
+        let rows = table.rows(*fragment).as_ref().map(FragmentRows::len);
+        rows.ok_or_else(|| {
+            damage(Fault::NoFragment {
+                fragment: *fragment,
+                fragments: table.len(),
+            })
+        })
+    });
+    lens.sum()
+}
+
+impl Plan<'_> {
+    /// Pieces of the objects that are selected, where the region may take something
+    /// of them.
+    async fn pieces_by_chunk(&self, ledger: &Ledger) -> Result<Wanted, QueryError> {
+        let mut wanted = Wanted::new();
+        let Some(selected) = self.selected_objects(ledger).await? else {
+            return Ok(wanted);
+        };
+        let allowed = self.allowed()?;
+        let is_path = self.shape == Shape::Paths;
+        let objects = &selected.objects;
+        for place in selected.places {
+            let holds = selected.holds.as_ref();
+            if holds.is_some_and(|holds| holds.get(place) != Some(&true)) {
+                continue;
+            }
+            let pieces = objects.pieces(place).iter();
+            let pieces = pieces.filter_map(|piece| {
+                let chunk = objects.chunk(piece.chunk).filter(|c| allowed.allows(c))?;
+                let reached = self.area.as_ref().is_none_or(|area| area.reaches(chunk));
+                Some((chunk, piece.fragment, reached))
+            });
+            let pieces: Vec<_> = pieces.collect();
+            let any = pieces.iter().any(|(.., reached)| *reached);
+            let all = pieces.iter().all(|(.., reached)| *reached);
+            for (chunk, fragment, reached) in pieces {
+                let is_taken = match (is_path, self.area_mode) {
+                    (true, Mode::Touch) => any,
+                    (true, Mode::Within) => all,
+                    _ => reached,
+                };
+                if is_taken {
+                    let of_chunk = wanted.entry(chunk.clone());
+                    let fragments = of_chunk.or_insert_with(|| Some(Vec::new()));
+                    fragments.get_or_insert_default().push(fragment);
+                }
+            }
+        }
+        if self.shape == Shape::Links {
+            // Vertices of links are given once, whoever has them.
+            for fragments in wanted.values_mut().flatten() {
+                fragments.sort_unstable();
+                fragments.dedup();
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// About how many of so many vertices of a chunk are given.
+    fn share(&self, chunk: &ChunkCoord, all: u64) -> u64 {
+        let whole = self.shape == Shape::Paths && self.area_mode == Mode::Touch;
+        match &self.area {
+            Some(area) if !whole => share_of(area.share_of(chunk), all),
+            _ => all,
+        }
+    }
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "an estimate between 1 and what it is a part of"
+)]
+/// So much of so many, at least one of some.
+pub(super) fn share_of(share: f64, all: u64) -> u64 {
+    ((all as f64 * share).ceil() as u64).clamp(all.min(1), all)
+}

@@ -1,0 +1,183 @@
+//! Regions that are given of one level or the next finer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use zvf_model::{grid::ChunkCoord, level::LevelId, root::RootMetadata};
+
+use super::{
+    Counted,
+    count::Count,
+    refine::{Region, refine},
+};
+use crate::{
+    catalog::level::Session,
+    error::QueryError,
+    geometry::{Bbox, squared_to_bbox},
+    query::Budget,
+    resolve::choice::{Drawing, Part},
+};
+
+/// Two ways to give what is selected, cut into regions.
+pub(super) struct Regions<'c> {
+    /// Levels given together, the coarsest first.
+    coarse: BTreeSet<LevelId>,
+    fine: BTreeSet<LevelId>,
+    /// Chunks of the root along each axis of a region.
+    extent: Vec<u64>,
+    /// The same of a chunk of a level.
+    scales: BTreeMap<LevelId, Vec<u64>>,
+    counted: &'c Counted,
+}
+
+impl Session<'_> {
+    /// The least regions that chunks of all these levels fill; `None` where there are
+    /// none, as the chunks of a level are no multiple of the root's.
+    pub(super) async fn regions<'c>(
+        &self,
+        coarse: &[LevelId],
+        fine: &[LevelId],
+        counted: &'c Counted,
+    ) -> Result<Option<Regions<'c>>, QueryError> {
+        let mut extent = vec![1_u64; self.root.axes.len()];
+        let mut scales = BTreeMap::new();
+        for id in coarse.iter().chain(fine) {
+            let level = self.level(*id).await?;
+            let Ok(scale) = level.metadata.scale(self.root) else {
+                return Ok(None);
+            };
+            let scale: Vec<u64> = scale.into_iter().map(|n| u64::from(n.get())).collect();
+            for (extent, scale) in extent.iter_mut().zip(&scale) {
+                let Some(both) = multiple(*extent, *scale) else {
+                    return Ok(None);
+                };
+                *extent = both;
+            }
+            scales.insert(*id, scale);
+        }
+        Ok(Some(Regions {
+            coarse: coarse.iter().copied().collect(),
+            fine: fine.iter().copied().collect(),
+            extent,
+            scales,
+            counted,
+        }))
+    }
+}
+
+impl Regions<'_> {
+    /// Finer where there is room for it; `None` when there is nowhere.
+    pub(super) fn drawing(&self, budget: &Budget, root: &RootMetadata) -> Option<Drawing> {
+        let mut regions: BTreeMap<Vec<i64>, [u64; 2]> = BTreeMap::new();
+        for level in self.coarse.union(&self.fine) {
+            for (chunk, count) in self.chunks(*level) {
+                let sums = regions.entry(self.region_of(*level, chunk)?).or_default();
+                for (sum, levels) in sums.iter_mut().zip([&self.coarse, &self.fine]) {
+                    if levels.contains(level) {
+                        *sum = sum.saturating_add(count.share);
+                    }
+                }
+            }
+        }
+        let regions = regions.into_iter().map(|(cell, [coarse, fine])| Region {
+            distance: self.distance(&cell, budget, root),
+            cell,
+            coarse,
+            fine,
+        });
+        let regions: Vec<Region> = regions.collect();
+        let refined = refine(&regions, budget.vertices);
+        let both = regions.into_iter().zip(refined);
+        let refined = both.filter_map(|(region, refined)| refined.then_some(region.cell));
+        let refined: BTreeSet<Vec<i64>> = refined.collect();
+        if refined.is_empty() {
+            return None;
+        }
+        let levels: BTreeSet<&LevelId> = self.coarse.union(&self.fine).collect();
+        let levels = levels.into_iter().rev();
+        let parts = levels.map(|level| self.part(*level, &refined));
+        let parts: Option<Drawing> = parts.collect();
+        // One part at least, so that there is an answer.
+        let mut parts = parts?;
+        parts.retain(|part| part.chunks.as_ref().is_none_or(|chunks| !chunks.is_empty()));
+        (!parts.is_empty()).then_some(parts)
+    }
+
+    /// What is given of a level.
+    fn part(&self, level: LevelId, refined: &BTreeSet<Vec<i64>>) -> Option<Part> {
+        let mut counted = Vec::new();
+        for (chunk, count) in self.chunks(level) {
+            let is_refined = refined.contains(&self.region_of(level, chunk)?);
+            let levels = match is_refined {
+                true => &self.fine,
+                false => &self.coarse,
+            };
+            if levels.contains(&level) {
+                counted.push((chunk.clone(), count.share));
+            }
+        }
+        let chunks = counted.iter().map(|(chunk, _)| chunk.clone());
+        Some(Part {
+            level,
+            chunks: Some(chunks.collect()),
+            counted,
+        })
+    }
+
+    fn chunks(&self, level: LevelId) -> impl Iterator<Item = (&ChunkCoord, &Count)> {
+        let counts = self.counted.get(&level).into_iter();
+        counts.flat_map(|counts| &counts.chunks)
+    }
+
+    /// The region a chunk is in.
+    fn region_of(&self, level: LevelId, chunk: &ChunkCoord) -> Option<Vec<i64>> {
+        let coords = chunk.spatial(self.extent.len())?.iter();
+        let scales = self.scales.get(&level)?.iter().zip(&self.extent);
+        let axes = coords.zip(scales).map(|(coord, (scale, extent))| {
+            let chunks = i64::try_from(extent.checked_div(*scale)?).ok()?;
+            coord.checked_div_euclid(chunks)
+        });
+        axes.collect()
+    }
+
+    /// Squared, from the focus to a region.
+    fn distance(&self, cell: &[i64], budget: &Budget, root: &RootMetadata) -> f64 {
+        let Some(focus) = &budget.focus else {
+            return 0.0;
+        };
+        let sides = self.extent.iter().zip(root.chunk_shape.extents());
+        let sides = sides.map(|(chunks, extent)| float(*chunks) * extent);
+        let corners = cell.iter().zip(sides).map(|(cell, side)| {
+            let lo = signed(*cell) * side;
+            (lo, lo + side)
+        });
+        let (lo, hi): (Vec<f64>, Vec<f64>) = corners.unzip();
+        Bbox::new(&lo, &hi).map_or(0.0, |bbox| squared_to_bbox(focus, &bbox))
+    }
+}
+
+/// The least number that both divide.
+fn multiple(a: u64, b: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor.checked_rem(rest)?);
+    }
+    a.checked_div(divisor)?.checked_mul(b)
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "distances only order regions"
+)]
+fn float(value: u64) -> f64 {
+    value as f64
+}
+
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    reason = "distances only order regions"
+)]
+fn signed(value: i64) -> f64 {
+    value as f64
+}

@@ -1,0 +1,415 @@
+//! Asking a store.
+
+use core::ops::ControlFlow;
+use std::collections::BTreeSet;
+
+use futures_util::future::BoxFuture;
+use zvf_model::level::LevelId;
+
+use crate::{
+    catalog::level::Session,
+    diagnostics::Ledger,
+    error::QueryError,
+    query::{Query, Shape},
+    resolve::choice::{Drawing, Part},
+    resolve::query::{Emit, Plan},
+    result::{Answer, Group, LevelUse, Missing},
+};
+
+/// How much a query selects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// The level; the finest where there are several.
+    pub level: LevelId,
+    /// What each level gives, as in [`Answer::levels`].
+    pub levels: Vec<LevelUse>,
+    /// Vertices, new ones included.
+    pub vertices: u64,
+    /// Paths; `None` for other geometry.
+    pub parts: Option<u64>,
+    /// Objects that have some of it; `None` when nothing is known about objects.
+    pub objects: Option<u64>,
+    /// Links; `None` for points and paths.
+    pub links: Option<u64>,
+    /// What could not be read.
+    pub missing: Vec<Missing>,
+    /// Known defects of the store that were got around, and levels that are behind.
+    pub notes: Vec<String>,
+}
+
+/// What batches have left unsaid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// What each level gave, as in [`Answer::levels`].
+    pub levels: Vec<LevelUse>,
+    /// What could not be read.
+    pub missing: Vec<Missing>,
+    /// Known defects of the store that were got around, and levels that are behind.
+    pub notes: Vec<String>,
+}
+
+impl Session<'_> {
+    /// All that a query selects, in memory at once.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`], also when the answer takes more memory than the store's
+    /// budget: then ask for [`batches`](Self::batches).
+    pub fn query<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<Answer, QueryError>> {
+        Box::pin(async move {
+            let budget = self.fetch.budget();
+            let mut whole = Whole::default();
+            let mut take = |batch| whole.take(batch, budget);
+            let outcome = self.give(query, true, &mut take).await?;
+            let mut answer = whole.finish()?.unwrap_or_default();
+            answer.level = finest(&outcome.levels).unwrap_or(answer.level);
+            answer.levels = outcome.levels;
+            answer.missing = outcome.missing;
+            answer.notes = outcome.notes;
+            Ok(answer)
+        })
+    }
+
+    /// Gives what a query selects piece by piece, so that little of it is in
+    /// memory at a time; a break ends the query.
+    ///
+    /// Pieces in order are the answer: vertices first, then links. Their
+    /// numbers of rows count from the start of the answer, see
+    /// [`Answer::first_row`]. With a region, what paths and links select is one
+    /// piece, and so is what each level gives of a budget that may not do. Objects and
+    /// their attributes come with the last piece that has some of them. A piece is of
+    /// one level, and has its columns.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`]; pieces given before it are right, but not all.
+    pub async fn batches(
+        &self,
+        query: &Query,
+        mut each: impl FnMut(Answer) -> ControlFlow<()> + Send,
+    ) -> Result<Outcome, QueryError> {
+        self.give(query, false, &mut each).await
+    }
+
+    /// What a query selects, in one piece where nothing else is against it.
+    fn give<'f>(
+        &'f self,
+        query: &'f Query,
+        in_one: bool,
+        each: &'f mut Emit<'_>,
+    ) -> BoxFuture<'f, Result<Outcome, QueryError>> {
+        Box::pin(async move {
+            let outcome = self.ask(query, in_one, each).await;
+            match outcome {
+                Err(error) => Err(self.advised(query, error).await),
+                outcome => outcome,
+            }
+        })
+    }
+
+    /// The error with what would have been there.
+    async fn advised(&self, query: &Query, mut error: QueryError) -> QueryError {
+        let QueryError::NoAttribute { scope, there, .. } = &mut error else {
+            return error;
+        };
+        if let (Some(scope), true) = (*scope, there.is_empty())
+            && let Ok(id) = self.chosen_level(query).await
+            && let Ok(level) = self.level(id).await
+            && let Ok(names) = self.attribute_names(&level, scope).await
+        {
+            there.extend(names.iter().map(|name| format!("{}.{name}", scope.name())));
+        }
+        error
+    }
+
+    async fn ask(
+        &self,
+        query: &Query,
+        in_one: bool,
+        each: &mut Emit<'_>,
+    ) -> Result<Outcome, QueryError> {
+        let ledger = Ledger::new(query.keep_going);
+        let chosen = self.choose(query, &ledger).await?;
+        let levels = match chosen.most {
+            None => {
+                let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
+                self.draw(query, in_one, drawing, &ledger, each).await?
+            }
+            Some(most) => {
+                let (kept, levels) = self
+                    .try_each(query, &chosen.drawings, most, &ledger)
+                    .await?;
+                for batch in kept {
+                    if each(batch).is_break() {
+                        break;
+                    }
+                }
+                levels
+            }
+        };
+        let (missing, notes) = ledger.finish();
+        Ok(Outcome {
+            levels: if chosen.is_told { levels } else { Vec::new() },
+            missing,
+            notes,
+        })
+    }
+
+    /// Gives what is asked for of each level, one after the other.
+    async fn draw(
+        &self,
+        query: &Query,
+        in_one: bool,
+        drawing: &[Part],
+        ledger: &Ledger,
+        each: &mut Emit<'_>,
+    ) -> Result<Vec<LevelUse>, QueryError> {
+        let mut levels = Vec::with_capacity(drawing.len());
+        let (mut first_row, mut left) = (0_u64, query.limit);
+        let mut known = BTreeSet::new();
+        for (at, part) in drawing.iter().enumerate() {
+            let mut query = part.query(query);
+            query.limit = left;
+            let before = first_row;
+            let (mut groups, mut is_over) = (None, false);
+            let mut plan = self.plan(&query).await?;
+            plan.in_one = in_one;
+            if let (Some(ids), 0) = (&query.groups, at) {
+                groups = Some(plan.asked_groups(ids, ledger).await?);
+            }
+            let mut emit = |mut batch: Answer| {
+                batch.first_row = first_row;
+                batch.groups = groups.take().unwrap_or_default();
+                if let Some(parts) = &mut batch.parts {
+                    parts
+                        .offsets
+                        .iter_mut()
+                        .for_each(|at| *at = at.saturating_add(first_row));
+                }
+                if drawing.len() > 1 {
+                    batch.keep_new_objects(&mut known);
+                }
+                let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
+                first_row = first_row.saturating_add(rows);
+                let flow = each(batch);
+                is_over = flow.is_break();
+                flow
+            };
+            // Plans are large; who asks should not have to carry them.
+            Box::pin(plan.run(ledger, &mut emit)).await?;
+            let vertices = first_row.saturating_sub(before);
+            levels.push(LevelUse {
+                level: part.level,
+                vertices,
+                chunks: part.counted.clone(),
+            });
+            left = left.map(|left| left.saturating_sub(vertices));
+            if is_over || left == Some(0) {
+                break;
+            }
+        }
+        Ok(levels)
+    }
+
+    /// The first drawing that has no more vertices than may be given. A limit does not
+    /// make it finer: with one, what is selected is read twice, first without.
+    async fn try_each(
+        &self,
+        query: &Query,
+        drawings: &[Drawing],
+        most: u64,
+        ledger: &Ledger,
+    ) -> Result<(Vec<Answer>, Vec<LevelUse>), QueryError> {
+        let budget = self.fetch.budget();
+        let is_limited = query.limit.is_some();
+        let unlimited = query.clone().columns(crate::query::Selection::none());
+        let asked = match is_limited {
+            true => &Query {
+                limit: None,
+                ..unlimited
+            },
+            false => query,
+        };
+        let mut over = None;
+        for drawing in drawings {
+            let own = Ledger::new(query.keep_going);
+            let (mut kept, mut vertices, mut bytes) = (Vec::new(), 0_u64, 0_u64);
+            let mut keep = |batch: Answer| {
+                let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
+                vertices = vertices.saturating_add(rows);
+                if is_limited || vertices > most {
+                    // How many there are in all is still worth knowing.
+                    kept.clear();
+                    return ControlFlow::Continue(());
+                }
+                bytes = bytes.saturating_add(batch.size());
+                kept.push(batch);
+                match bytes > budget {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            };
+            let mut levels = self.draw(asked, false, drawing, &own, &mut keep).await?;
+            if vertices <= most && is_limited {
+                let mut keep = |batch: Answer| {
+                    bytes = bytes.saturating_add(batch.size());
+                    kept.push(batch);
+                    match bytes > budget {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                };
+                levels = self.draw(query, false, drawing, &own, &mut keep).await?;
+            }
+            if bytes > budget {
+                return Err(over_budget(bytes, budget));
+            }
+            if vertices <= most {
+                ledger.absorb(&own);
+                return Ok((kept, levels));
+            }
+            over = levels.first().map(|first| (first.level, vertices));
+        }
+        let (level, vertices) = over.unwrap_or_default();
+        Err(QueryError::OverVertices {
+            level,
+            vertices,
+            budget: most,
+        })
+    }
+
+    /// How much a query selects. Reads what selecting takes, and no attribute
+    /// that only an answer would show.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError`].
+    pub fn count<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<Counts, QueryError>> {
+        Box::pin(async move {
+            let mut counts = Counts::default();
+            let query = query.clone().columns(crate::query::Selection::none());
+            let mut objects = BTreeSet::new();
+            let mut any_objects = false;
+            let outcome = self.batches(&query, |batch| {
+                counts.level = batch.level;
+                let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+                let add = |sum: &mut u64, n: usize| *sum = sum.saturating_add(count(n));
+                add(&mut counts.vertices, batch.positions.len());
+                if let Some(parts) = &batch.parts {
+                    add(counts.parts.get_or_insert(0), parts.objects.len());
+                }
+                if let Some(links) = &batch.links {
+                    add(counts.links.get_or_insert(0), links.len());
+                }
+                any_objects |= batch.object_ids.is_some() || batch.parts.is_some();
+                objects.extend(batch.objects);
+                ControlFlow::Continue(())
+            });
+            let outcome = outcome.await?;
+            counts.objects = any_objects.then(|| u64::try_from(objects.len()).unwrap_or(u64::MAX));
+            counts.level = finest(&outcome.levels).unwrap_or(counts.level);
+            counts.levels = outcome.levels;
+            counts.missing = outcome.missing;
+            counts.notes = outcome.notes;
+            Ok(counts)
+        })
+    }
+}
+
+/// An answer in memory at once.
+#[derive(Default)]
+pub(crate) struct Whole {
+    answer: Option<Answer>,
+    error: Option<QueryError>,
+}
+
+impl Whole {
+    pub(crate) fn take(&mut self, batch: Answer, budget: u64) -> ControlFlow<()> {
+        let appended = match &mut self.answer {
+            None => {
+                self.answer = Some(batch);
+                Ok(())
+            }
+            Some(whole) => whole.append(batch),
+        };
+        let bytes = self.answer.as_ref().map_or(0, Answer::size);
+        self.error = match appended {
+            Err(error) => Some(error),
+            Ok(()) if bytes > budget => Some(over_budget(bytes, budget)),
+            Ok(()) => return ControlFlow::Continue(()),
+        };
+        ControlFlow::Break(())
+    }
+
+    pub(crate) fn finish(self) -> Result<Option<Answer>, QueryError> {
+        self.error.map_or(Ok(self.answer), Err)
+    }
+}
+
+fn over_budget(bytes: u64, budget: u64) -> QueryError {
+    let what = "what is selected would";
+    QueryError::OverBudget {
+        what,
+        bytes,
+        budget,
+    }
+}
+
+/// The finest of the levels that gave something to an answer.
+fn finest(levels: &[LevelUse]) -> Option<LevelId> {
+    levels.iter().map(|level| level.level).min()
+}
+
+impl Plan<'_> {
+    pub(crate) async fn run(&self, ledger: &Ledger, emit: &mut Emit<'_>) -> Result<(), QueryError> {
+        if let Some(name) = &self.query.geometry {
+            return self.further_geometry(name, ledger, emit).await;
+        }
+        if let Some(levels) = self.query.drill {
+            return self.drill(levels, ledger, emit).await;
+        }
+        if let Some(nearest) = &self.query.nearest {
+            return self.nearest(nearest, ledger, emit).await;
+        }
+        self.select(ledger, emit).await
+    }
+
+    /// What region, objects and filter select.
+    pub(crate) async fn select(
+        &self,
+        ledger: &Ledger,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
+        match self.shape {
+            Shape::Links => self.linked(ledger, emit).await,
+            Shape::Paths => self.paths(ledger, emit).await,
+            Shape::Points if self.selects_objects() => self.paths(ledger, emit).await,
+            Shape::Points => self.points(ledger, emit).await,
+        }
+    }
+
+    /// The groups of these numbers.
+    pub(crate) async fn asked_groups(
+        &self,
+        ids: &[u64],
+        ledger: &Ledger,
+    ) -> Result<Vec<Group>, QueryError> {
+        let groups = self.session.groups(&self.level, ledger).await?;
+        let mut asked = Vec::with_capacity(ids.len());
+        for id in ids {
+            let budget = self.session.fetch.budget();
+            let group = groups.as_ref().map(|groups| groups.group(*id, budget));
+            match group.transpose()?.flatten() {
+                Some(group) => asked.push(group),
+                None => {
+                    let (id, level) = (*id, self.level.id());
+                    let node = Session::node_of(&self.level)?;
+                    ledger.absent(&node, QueryError::NoGroup { id, level })?;
+                }
+            }
+        }
+        Ok(asked)
+    }
+}

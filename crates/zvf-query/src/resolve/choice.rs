@@ -1,0 +1,180 @@
+//! Which levels a query reads.
+
+use std::collections::BTreeSet;
+
+use zvf_model::{grid::ChunkCoord, level::LevelId};
+
+use crate::{
+    catalog::level::Session,
+    diagnostics::Ledger,
+    error::QueryError,
+    query::{LevelChoice, Query, Shape},
+    resolve::query::shape_of,
+};
+
+/// A level, or some chunks of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) level: LevelId,
+    /// `None` is all that the query allows.
+    pub(crate) chunks: Option<Vec<ChunkCoord>>,
+    /// Vertices that were counted, by chunk.
+    pub(crate) counted: Vec<(ChunkCoord, u64)>,
+}
+
+impl Part {
+    pub(crate) fn whole(level: LevelId) -> Self {
+        Self {
+            level,
+            chunks: None,
+            counted: Vec::new(),
+        }
+    }
+
+    /// What a query asks of it.
+    pub(crate) fn query(&self, query: &Query) -> Query {
+        let mut query = query.clone();
+        query.level = LevelChoice::Number(self.level);
+        if let Some(chunks) = &self.chunks {
+            query.chunks = Some(chunks.clone());
+        }
+        query
+    }
+}
+
+/// What is given together: one level, or parts of several, the coarsest first.
+pub(crate) type Drawing = Vec<Part>;
+
+/// What a query means, before anything is read for it.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// The first is tried first, each other when the one before has too many
+    /// vertices. At least one.
+    pub(crate) drawings: Vec<Drawing>,
+    /// How many vertices are too many; `None` where nothing needs to be looked at.
+    pub(crate) most: Option<u64>,
+    /// Whether what was counted is what is given, but for filters and limits.
+    pub(crate) is_exact: bool,
+    /// Whether somebody wants to know what each level gives.
+    pub(crate) is_told: bool,
+}
+
+impl Session<'_> {
+    /// Levels that a query reads. With a budget, reads what counting takes.
+    pub(crate) async fn choose(
+        &self,
+        query: &Query,
+        ledger: &Ledger,
+    ) -> Result<Chosen, QueryError> {
+        if let LevelChoice::Budget(budget) = query.level {
+            return Box::pin(self.within(query, &budget, ledger)).await;
+        }
+        let id = self.chosen_level(query).await?;
+        let stale = self.stale();
+        let drawn = self.drawn_with(query, id).await?;
+        for level in drawn.iter().filter(|level| stale.contains(level)) {
+            ledger.note(format!(
+                "level {level} is behind: what was changed since it was made is not in it"
+            ));
+        }
+        if !stale.is_empty() {
+            let regardless = self.level_of(query, &BTreeSet::new()).await;
+            if let Some(other) = regardless.ok().filter(|other| *other != id) {
+                ledger.note(passed_over(other));
+            }
+        }
+        let is_told = drawn.len() > 1;
+        if is_told && (query.drill.is_some() || query.nearest.is_some()) {
+            return Err(QueryError::Unsupported(
+                "points of an additive level are on all coarser ones as well: \
+                 ask level 0 for the nearest and for what is linked",
+            ));
+        }
+        Ok(Chosen {
+            drawings: vec![drawn.into_iter().map(Part::whole).collect()],
+            most: None,
+            is_exact: false,
+            is_told,
+        })
+    }
+
+    /// The level that is given for a choice of one.
+    pub(crate) async fn chosen_level(&self, query: &Query) -> Result<LevelId, QueryError> {
+        self.level_of(query, &self.stale()).await
+    }
+
+    /// The same, passing over some levels unless they are named.
+    async fn level_of(
+        &self,
+        query: &Query,
+        without: &BTreeSet<LevelId>,
+    ) -> Result<LevelId, QueryError> {
+        let mut datasets: Vec<_> = self.root.datasets.iter().collect();
+        datasets.retain(|dataset| !without.contains(&dataset.level));
+        datasets.sort_by_key(|dataset| dataset.level);
+        match &query.level {
+            LevelChoice::Number(id) => Ok(*id),
+            LevelChoice::Scale(most) => {
+                let fits = |dataset: &&&zvf_model::root::Dataset| {
+                    let scale = dataset.scale.as_deref().unwrap_or_default();
+                    scale.iter().all(|scale| scale <= most)
+                };
+                let coarsest = datasets.iter().rev().find(fits);
+                let coarsest = coarsest.map(|dataset| dataset.level);
+                coarsest.ok_or(QueryError::NoScale)
+            }
+            LevelChoice::Vertices(most) => {
+                let mut last = LevelId::FULL;
+                for dataset in datasets {
+                    last = dataset.level;
+                    let mut declared = Some(0_u64);
+                    for level in self.drawn_with(query, last).await? {
+                        let count = self.level(level).await?.metadata.vertex_count;
+                        declared = declared.zip(count).map(|(a, b)| a.saturating_add(b));
+                    }
+                    if declared.is_some_and(|count| count <= *most) {
+                        break;
+                    }
+                }
+                Ok(last)
+            }
+            LevelChoice::Budget(_) => Err(QueryError::Unsupported(
+                "a budget chooses no single level here: name one",
+            )),
+        }
+    }
+
+    /// Levels that a finer one has changed under.
+    pub(crate) fn stale(&self) -> BTreeSet<LevelId> {
+        self.root.stale_levels().collect()
+    }
+
+    /// The levels that are given together for this one, the coarsest first.
+    pub(crate) async fn drawn_with(
+        &self,
+        query: &Query,
+        id: LevelId,
+    ) -> Result<Vec<LevelId>, QueryError> {
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let alone = shape != Shape::Points || query.geometry.is_some();
+        if alone || id == LevelId::FULL || !self.level(id).await?.metadata.is_additive() {
+            return Ok(vec![id]);
+        }
+        let mut levels: Vec<LevelId> = self.level_ids();
+        levels.retain(|other| *other > id);
+        levels.push(id);
+        Ok(levels)
+    }
+
+    /// The levels that the root names, the coarsest first; level 0 is always there.
+    pub(crate) fn level_ids(&self) -> Vec<LevelId> {
+        let ids = self.root.datasets.iter().map(|dataset| dataset.level);
+        let ids: BTreeSet<LevelId> = ids.chain([LevelId::FULL]).collect();
+        ids.into_iter().rev().collect()
+    }
+}
+
+/// That a level was not read.
+pub(crate) fn passed_over(level: LevelId) -> String {
+    format!("level {level} is behind what was changed since it was made, and was passed over")
+}

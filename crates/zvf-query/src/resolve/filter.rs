@@ -1,0 +1,229 @@
+//! Predicates taken apart by what their rows are.
+
+use crate::{
+    batch::columns::FinishedView,
+    catalog::schema::Names,
+    error::QueryError,
+    predicate::{Cell, Column, Columns, FindError, Found, Operand, Predicate, Scope},
+    result::Column as AnswerColumn,
+};
+
+/// A predicate as parts that must all hold, each about rows of one kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filter {
+    /// About vertices, the fragments and objects they belong to.
+    pub(crate) vertex: Option<Predicate>,
+    /// About links alone.
+    pub(crate) link: Option<Predicate>,
+    /// About objects alone.
+    pub(crate) object: Option<Predicate>,
+    /// About groups alone, each for itself: `a` and `b` need not hold of one
+    /// group.
+    pub(crate) group: Vec<Predicate>,
+    /// What is false of every row.
+    pub(crate) is_never: bool,
+    /// All columns it looks at.
+    pub(crate) names: Names,
+}
+
+impl Filter {
+    /// Takes `predicate` apart. Its columns must have scopes.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::Scopes`] when a part compares rows of different kinds.
+    pub(crate) fn new(predicate: &Predicate) -> Result<Self, QueryError> {
+        let mut filter = Self::default();
+        let parts = match predicate.clone().folded() {
+            Predicate::And(parts) => parts,
+            part => vec![part],
+        };
+        let (mut vertex, mut link, mut object) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            let mut scopes: Vec<Scope> = Vec::new();
+            for column in part.columns() {
+                let scope = column.scope.unwrap_or(Scope::Vertex);
+                filter.names.add(scope, &column.name);
+                if !scopes.contains(&scope) {
+                    scopes.push(scope);
+                }
+            }
+            scopes.sort_unstable();
+            match scopes.as_slice() {
+                [] => {
+                    // A constant that is left is not true.
+                    let is_true = Predicate::Constant(crate::predicate::Truth::True);
+                    filter.is_never |= part != is_true;
+                }
+                [Scope::Link] => link.push(part),
+                [Scope::Object] => object.push(part),
+                [Scope::Group] => filter.group.push(part),
+                several => {
+                    let alone = several.iter();
+                    let mut alone = alone.filter(|s| matches!(s, Scope::Link | Scope::Group));
+                    let Some(right) = alone.next() else {
+                        vertex.push(part);
+                        continue;
+                    };
+                    let left = several.iter().find(|scope| *scope != right);
+                    return Err(QueryError::Scopes {
+                        part: part.to_string(),
+                        left: *left.unwrap_or(right),
+                        right: *right,
+                    });
+                }
+            }
+        }
+        filter.vertex = join(vertex);
+        filter.link = join(link);
+        filter.object = join(object);
+        Ok(filter)
+    }
+
+    /// Whether vertices must be looked at one by one.
+    pub(crate) fn looks_at_vertices(&self) -> bool {
+        self.vertex.is_some()
+    }
+
+    /// Whether the vertex part needs objects.
+    pub(crate) fn vertex_needs_objects(&self) -> bool {
+        let columns = self.vertex.iter().flat_map(Predicate::columns);
+        columns
+            .into_iter()
+            .any(|column| column.scope == Some(Scope::Object))
+    }
+
+    /// Whether objects must be looked at one by one.
+    pub(crate) fn looks_at_objects(&self) -> bool {
+        self.object.is_some() || !self.group.is_empty()
+    }
+}
+
+fn join(mut parts: Vec<Predicate>) -> Option<Predicate> {
+    match parts.len() {
+        0 | 1 => parts.pop(),
+        _ => Some(Predicate::And(parts)),
+    }
+}
+
+/// Gives every column of a predicate its scope.
+pub(crate) fn with_scopes<E>(
+    predicate: Predicate,
+    find: &impl Fn(&Column) -> Result<Scope, E>,
+) -> Result<Predicate, E> {
+    let column = |mut column: Column| {
+        if column.scope.is_none() {
+            column.scope = Some(find(&column)?);
+        }
+        Ok(column)
+    };
+    let operand = |operand: Operand| {
+        Ok(match operand {
+            Operand::Column(name) => Operand::Column(column(name)?),
+            literal @ Operand::Literal(_) => literal,
+        })
+    };
+    let all = |parts: Vec<Predicate>| {
+        let parts = parts.into_iter().map(|part| with_scopes(part, find));
+        parts.collect::<Result<Vec<_>, E>>()
+    };
+    Ok(match predicate {
+        Predicate::Constant(truth) => Predicate::Constant(truth),
+        Predicate::Is(name) => Predicate::Is(column(name)?),
+        Predicate::Compare {
+            left,
+            comparison,
+            right,
+        } => Predicate::Compare {
+            left: operand(left)?,
+            comparison,
+            right: operand(right)?,
+        },
+        Predicate::Between {
+            operand: value,
+            low,
+            high,
+        } => Predicate::Between {
+            operand: operand(value)?,
+            low: operand(low)?,
+            high: operand(high)?,
+        },
+        Predicate::In {
+            operand: value,
+            list,
+        } => Predicate::In {
+            operand: operand(value)?,
+            list,
+        },
+        Predicate::IsNull(value) => Predicate::IsNull(operand(value)?),
+        Predicate::Not(inner) => Predicate::Not(Box::new(with_scopes(*inner, find)?)),
+        Predicate::And(parts) => Predicate::And(all(parts)?),
+        Predicate::Or(parts) => Predicate::Or(all(parts)?),
+    })
+}
+
+/// A column as predicates see it.
+pub(crate) trait ColumnView {
+    fn scope(&self) -> Scope;
+    fn name(&self) -> &str;
+    /// `None` when nothing tells: older stores do not declare them, and without a
+    /// cell there is nothing to count.
+    fn channels(&self) -> Option<u32>;
+    fn values(&self) -> crate::predicate::Values<'_>;
+    fn value(&self, row: usize, channel: u32) -> Cell;
+    /// As [`Columns::exact_floats`].
+    fn exact_floats(&self, _channel: u32, _rows: usize) -> Option<Vec<f64>> {
+        None
+    }
+}
+
+/// Columns of any kind.
+pub(crate) struct Views<'a>(pub(crate) Vec<Box<dyn ColumnView + 'a>>);
+
+impl<'a> Views<'a> {
+    /// Finished columns of one scope, row by row.
+    pub(crate) fn of(scope: Scope, columns: &'a [AnswerColumn]) -> Self {
+        let mut views: Vec<Box<dyn ColumnView + 'a>> = Vec::new();
+        for column in columns {
+            let rows = None;
+            views.push(Box::new(FinishedView {
+                scope,
+                column,
+                rows,
+            }));
+        }
+        Self(views)
+    }
+}
+
+impl Columns for Views<'_> {
+    fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+        let mut found = self.0.iter().enumerate().filter(|(_, view)| {
+            column.scope.is_none_or(|scope| scope == view.scope()) && view.name() == column.name
+        });
+        let (id, view) = found.next().ok_or(FindError::Absent)?;
+        if found.next().is_some() {
+            return Err(FindError::Ambiguous);
+        }
+        // What has no value has every channel.
+        let named = || {
+            column
+                .channel
+                .map_or(1, |channel| channel.saturating_add(1))
+        };
+        Ok(Found {
+            id,
+            channels: view.channels().unwrap_or_else(named),
+            values: view.values(),
+        })
+    }
+
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+        let view = self.0.get(id);
+        view.map_or(Cell::Missing, |view| view.value(row, channel))
+    }
+
+    fn exact_floats(&self, id: usize, channel: u32, rows: usize) -> Option<Vec<f64>> {
+        self.0.get(id)?.exact_floats(channel, rows)
+    }
+}

@@ -1,0 +1,576 @@
+//! What a query means on the store it is asked of.
+
+use core::ops::{ControlFlow, Range};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use zvf_model::{
+    array::Vertices,
+    grid::ChunkCoord,
+    layout::Part,
+    root::{GeometryKind, LinksConvention, RootMetadata},
+};
+
+use crate::{
+    batch::columns::{CellView, FinishedView, Places},
+    batch::vertices::{Entry, Owner, Owners, VertexBuilder},
+    catalog::level::{Level, Session, lock},
+    catalog::links::{LinkRecords, LinkSet},
+    catalog::objects::Objects,
+    catalog::schema::{Names, Schema, nameless},
+    diagnostics::Ledger,
+    error::QueryError,
+    exec::chunk::{Chunk, Rows, Wish},
+    geometry::Mode,
+    predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
+    query::{Query, Shape},
+    resolve::area::{Area, Space},
+    resolve::filter::{ColumnView, Filter, Views, with_scopes},
+    result::{Answer, Column},
+};
+
+/// A query on a level.
+pub(crate) struct Plan<'s> {
+    pub(crate) session: Session<'s>,
+    pub(crate) query: &'s Query,
+    pub(crate) level: Arc<Level>,
+    pub(crate) shape: Shape,
+    pub(crate) convention: LinksConvention,
+    pub(crate) space: Space,
+    pub(crate) area: Option<Area>,
+    /// How the region selects; the filter selects as the query says.
+    pub(crate) area_mode: Mode,
+    pub(crate) filter: Filter,
+    /// Attributes the answer shows.
+    pub(crate) shown: Names,
+    /// Those, and what the filter looks at.
+    pub(crate) read: Names,
+    /// What was read, for who looks further and further.
+    pub(crate) kept: Option<Arc<Kept>>,
+    /// Whether the answer is wanted in one piece.
+    pub(crate) in_one: bool,
+}
+
+/// Chunks and links that were read already.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    chunks: Mutex<HashMap<ChunkCoord, Chunk>>,
+    links: Mutex<HashMap<usize, LinkRecords>>,
+}
+
+/// How what is stored is to be read, when the root does not say otherwise.
+pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
+    match root.geometry_kinds.first() {
+        Some(GeometryKind::PointCloud) => Shape::Points,
+        Some(GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline) => {
+            Shape::Paths
+        }
+        Some(GeometryKind::Skeleton | GeometryKind::Graph | GeometryKind::Mesh) => Shape::Links,
+        _ => match root.links_convention {
+            Some(LinksConvention::Explicit | LinksConvention::ImplicitWithBranches) => Shape::Links,
+            _ => Shape::Points,
+        },
+    }
+}
+
+impl<'s> Session<'s> {
+    /// Understands a query. Reads the level's metadata, and names of attributes
+    /// where they are not given.
+    pub(crate) async fn plan(&self, query: &'s Query) -> Result<Plan<'s>, QueryError> {
+        let id = self.chosen_level(query).await?;
+        let level = self.level(id).await?;
+        let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
+        let space = Space::of(&level.metadata, self.root);
+        let area = query.region.as_ref();
+        let area = area.map(|region| Area::new(region, &space)).transpose()?;
+        if let Some(nearest) = &query.nearest
+            && nearest.place.len() != space.axes()
+        {
+            return Err(QueryError::Axes {
+                expected: space.axes(),
+                found: nearest.place.len(),
+            });
+        }
+        let scopes: &[Scope] = match shape {
+            Shape::Links => &[Scope::Vertex, Scope::Fragment, Scope::Link, Scope::Object],
+            _ => &[Scope::Vertex, Scope::Fragment, Scope::Object],
+        };
+        let shown = self.names(&level, &query.columns, scopes).await?;
+        let filter = match &query.filter {
+            None => Filter::default(),
+            Some(predicate) => Filter::new(&self.scoped(&level, predicate).await?)?,
+        };
+        let mut read = shown.clone();
+        for scope in Scope::ALL {
+            let names = filter.names.of(scope);
+            for name in names {
+                read.add(scope, name);
+            }
+        }
+        let fetch = match query.goes_through_all() {
+            true => self.fetch.once(),
+            false => self.fetch,
+        };
+        Ok(Plan {
+            session: Session { fetch, ..*self },
+            query,
+            level,
+            shape,
+            convention: self.root.links_convention.clone().unwrap_or_default(),
+            space,
+            area,
+            area_mode: query.mode,
+            filter,
+            shown,
+            read,
+            kept: None,
+            in_one: false,
+        })
+    }
+
+    /// The predicate with a scope for every column.
+    async fn scoped(&self, level: &Level, predicate: &Predicate) -> Result<Predicate, QueryError> {
+        let bare = predicate.columns().into_iter();
+        let bare: Vec<_> = bare.filter(|column| column.scope.is_none()).collect();
+        if bare.is_empty() {
+            return Ok(predicate.clone());
+        }
+        let mut having = Vec::new();
+        for scope in Scope::ALL {
+            let names = self.attribute_names(level, scope).await;
+            having.push((scope, names.map_err(nameless)?));
+        }
+        let find = |column: &crate::predicate::Column| {
+            let found = having
+                .iter()
+                .filter(|(_, names)| names.contains(&column.name));
+            let mut found = found.map(|(scope, _)| *scope);
+            let problem = match (found.next(), found.next()) {
+                (Some(scope), None) => return Ok(scope),
+                (None, _) => {
+                    let there = having.iter().flat_map(|(_, names)| names.iter().cloned());
+                    return Err(QueryError::NoAttribute {
+                        scope: None,
+                        name: column.name.clone(),
+                        there: there.collect(),
+                    });
+                }
+                _ => FindError::Ambiguous,
+            };
+            let (column, source) = (column.clone(), problem);
+            Err(QueryError::Bind(BindError::Find { column, source }))
+        };
+        with_scopes(predicate.clone(), &find)
+    }
+}
+
+impl Plan<'_> {
+    /// Chunks that have vertices and are not excluded, ascending.
+    pub(crate) fn chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
+        self.chunks_where(schema, |_| true)
+    }
+
+    /// Those of them for which `is_wanted` holds.
+    pub(crate) fn chunks_where(
+        &self,
+        schema: &Schema,
+        is_wanted: impl Fn(&ChunkCoord) -> bool,
+    ) -> Result<Vec<ChunkCoord>, QueryError> {
+        let allowed = self.allowed()?;
+        let is_wanted = |chunk: &ChunkCoord| is_wanted(chunk) && allowed.allows(chunk);
+        let listed = schema.vertices.chunks_where(is_wanted);
+        let listed = listed.or_else(|| schema.fragments.as_ref()?.chunks_where(is_wanted));
+        Ok(listed.unwrap_or_default())
+    }
+
+    /// Which chunks are not excluded by the query's lists.
+    pub(crate) fn allowed(&self) -> Result<Allowed, QueryError> {
+        let (axes, arity) = (self.space.axes(), self.session.arity(&self.level));
+        if let Some(chunks) = &self.query.chunks {
+            for chunk in chunks {
+                let found = chunk.coords().len();
+                if found != axes && found != arity {
+                    return Err(QueryError::Chunk {
+                        chunk: chunk.clone(),
+                        level: self.level.id(),
+                        expected: arity,
+                        found,
+                    });
+                }
+            }
+        }
+        let mut list = self.query.chunks.clone();
+        if let Some(list) = &mut list {
+            list.sort_unstable();
+        }
+        let leading = match (
+            &self.query.chunked_by,
+            &self.level.metadata.attribute_chunking,
+        ) {
+            (None, _) => None,
+            (Some(_), None) => return Err(QueryError::NotChunked(self.level.id())),
+            (Some(value), Some(chunking)) => {
+                let index = chunking.index_of(value);
+                // No chunk has a value that is not in the list.
+                Some(
+                    index
+                        .and_then(|index| i64::try_from(index).ok())
+                        .unwrap_or(-1),
+                )
+            }
+        };
+        Ok(Allowed {
+            list,
+            leading,
+            axes,
+        })
+    }
+
+    /// Whether objects are needed for anything but what the answer shows.
+    pub(crate) fn selects_objects(&self) -> bool {
+        let query = self.query;
+        query.objects.is_some() || query.groups.is_some() || self.filter.looks_at_objects()
+    }
+
+    /// Whether the answer says which object a vertex belongs to.
+    pub(crate) fn shows_objects(&self) -> bool {
+        !self.query.without_objects
+    }
+
+    /// What is read of chunks.
+    pub(crate) async fn schema(&self, with_fragments: bool) -> Result<Option<Schema>, QueryError> {
+        let schema = self.session.schema(&self.level, &self.read, with_fragments);
+        schema.await
+    }
+
+    /// Whether the fragments of a chunk are its rows in order.
+    pub(crate) fn tiles(&self) -> bool {
+        self.level.metadata.fragments_tile
+    }
+
+    /// Reads chunks; those that are kept and wanted whole are not read again.
+    pub(crate) async fn read_chunks(
+        &self,
+        schema: &Schema,
+        mut wishes: Vec<Wish>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Option<Chunk>>, QueryError> {
+        let Some(kept) = &self.kept else {
+            return self.session.chunks(schema, wishes, ledger).await;
+        };
+        // What is kept must be whole.
+        for wish in &mut wishes {
+            wish.rows = Rows::All;
+        }
+        let is_kept = |wish: &Wish| lock(&kept.chunks).contains_key(&wish.chunk);
+        let order: Vec<ChunkCoord> = wishes.iter().map(|wish| wish.chunk.clone()).collect();
+        wishes.retain(|wish| !is_kept(wish));
+        let read = self.session.chunks(schema, wishes, ledger).await?;
+        let mut chunks = lock(&kept.chunks);
+        for chunk in read.into_iter().flatten() {
+            chunks.insert(chunk.chunk.clone(), chunk);
+        }
+        Ok(order
+            .iter()
+            .map(|chunk| chunks.get(chunk).cloned())
+            .collect())
+    }
+
+    /// The same for links.
+    pub(crate) async fn read_links(
+        &self,
+        set: &LinkSet,
+        cells: &[usize],
+        ledger: &Ledger,
+    ) -> Result<Vec<LinkRecords>, QueryError> {
+        let Some(kept) = &self.kept else {
+            return self
+                .session
+                .link_cells(&self.level, set, cells, ledger)
+                .await;
+        };
+        let is_kept = |cell: &&usize| lock(&kept.links).contains_key(*cell);
+        let new: Vec<usize> = cells
+            .iter()
+            .filter(|cell| !is_kept(cell))
+            .copied()
+            .collect();
+        let read = self
+            .session
+            .link_cells(&self.level, set, &new, ledger)
+            .await?;
+        let mut links = lock(&kept.links);
+        links.extend(new.into_iter().zip(read));
+        Ok(cells
+            .iter()
+            .filter_map(|cell| links.get(cell).cloned())
+            .collect())
+    }
+
+    /// What vertices of an answer are put together in.
+    pub(crate) fn vertices(&self, schema: &Schema, objects: bool) -> VertexBuilder {
+        let builder = VertexBuilder::new(schema, &self.shown, objects);
+        match self.query.drill {
+            Some(_) => builder.with_origins(),
+            None => builder,
+        }
+    }
+
+    /// An answer with what all have in common.
+    pub(crate) fn empty_answer(&self) -> Answer {
+        let axes = self.session.root.axes.iter();
+        Answer {
+            level: self.level.id(),
+            axes: axes.map(|axis| axis.name.clone()).collect(),
+            ..Answer::default()
+        }
+    }
+
+    /// Whether the objects of vertices are shown, or asked for by a predicate.
+    pub(crate) fn needs_objects(&self) -> bool {
+        self.shows_objects() || self.filter.vertex_needs_objects()
+    }
+
+    /// Gives the only answer of a level without vertices.
+    pub(crate) async fn no_vertices(&self, emit: &mut Emit<'_>) -> Result<(), QueryError> {
+        let answer = self.without_vertices().await?;
+        let _ = emit(answer);
+        Ok(())
+    }
+
+    /// The type of positions, of an answer without any.
+    pub(crate) async fn without_vertices(&self) -> Result<Answer, QueryError> {
+        let mut answer = self.empty_answer();
+        let axes = u32::try_from(self.space.axes()).unwrap_or(1);
+        let vertices = self.session.family(&self.level, &Part::Vertices).await?;
+        let kind = match vertices {
+            Some(family) => Vertices::parse(&family.node, &family.attributes)?
+                .value
+                .dtype
+                .kind(),
+            None => zvf_format::numeric::Kind::Float32,
+        };
+        answer.positions = crate::result::Rows::new(kind, axes);
+        Ok(answer)
+    }
+
+    /// Columns of objects that vertices are filtered by, for the objects read or
+    /// for all.
+    pub(crate) async fn object_columns_of_filter(
+        &self,
+        objects: Option<&Objects>,
+        ledger: &Ledger,
+    ) -> Result<Vec<Column>, QueryError> {
+        let rows = objects.and_then(Objects::rows);
+        let names = &self.filter.names.object;
+        self.session
+            .object_columns(&self.level, names, rows, ledger)
+            .await
+    }
+
+    /// Rows of the object index that the filter's parts about objects and groups
+    /// hold for; `None` when there are no such parts.
+    pub(crate) async fn filtered_objects(
+        &self,
+        objects: &Objects,
+        ledger: &Ledger,
+    ) -> Result<Option<Vec<bool>>, QueryError> {
+        if !self.filter.looks_at_objects() {
+            return Ok(None);
+        }
+        let mut selected = vec![true; objects.len()];
+        if let Some(predicate) = &self.filter.object {
+            let columns = self.object_columns_of_filter(Some(objects), ledger).await?;
+            let views = Views::of(Scope::Object, &columns);
+            let bound = predicate.bind(&views)?;
+            for (row, selected) in selected.iter_mut().enumerate() {
+                *selected &= bound.evaluate(&views, row).is_true();
+            }
+        }
+        for predicate in &self.filter.group {
+            let groups = self.session.groups(&self.level, ledger).await?;
+            let groups = groups.ok_or(QueryError::NoGroup {
+                id: 0,
+                level: self.level.id(),
+            })?;
+            let names = &self.filter.names.group;
+            let columns = self.session.group_columns(&self.level, names, None, ledger);
+            let columns = columns.await?;
+            let views = Views::of(Scope::Group, &columns);
+            let bound = predicate.bind(&views)?;
+            let mut of_groups = vec![false; objects.len()];
+            for group in 0..groups.len() {
+                let row = usize::try_from(group).unwrap_or(usize::MAX);
+                if !bound.evaluate(&views, row).is_true() {
+                    continue;
+                }
+                let Some(members) = groups.members(group) else {
+                    continue;
+                };
+                // A range may be longer than all there is.
+                if let Some(range) = members.as_range() {
+                    for (place, flag) in of_groups.iter_mut().enumerate() {
+                        *flag |= objects.id(place).is_some_and(|id| range.contains(&id));
+                    }
+                    continue;
+                }
+                for place in members.iter().filter_map(|id| objects.find(id)) {
+                    if let Some(flag) = of_groups.get_mut(place) {
+                        *flag = true;
+                    }
+                }
+            }
+            for (selected, of_groups) in selected.iter_mut().zip(of_groups) {
+                *selected &= of_groups;
+            }
+        }
+        Ok(Some(selected))
+    }
+}
+
+/// Which chunks the lists of a query allow.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowed {
+    list: Option<Vec<ChunkCoord>>,
+    leading: Option<i64>,
+    axes: usize,
+}
+
+impl Allowed {
+    pub(crate) fn is_everything(&self) -> bool {
+        self.list.is_none() && self.leading.is_none()
+    }
+
+    pub(crate) fn allows(&self, chunk: &ChunkCoord) -> bool {
+        let leads = self
+            .leading
+            .is_none_or(|leading| chunk.coords().first() == Some(&leading));
+        let listed = self.list.as_ref().is_none_or(|list| {
+            let spatial = || {
+                chunk
+                    .spatial(self.axes)
+                    .map(|c| ChunkCoord::new(c.to_vec()))
+            };
+            list.binary_search(chunk).is_ok()
+                || chunk.coords().len() != self.axes
+                    && spatial().is_some_and(|chunk| list.binary_search(&chunk).is_ok())
+        });
+        leads && listed
+    }
+}
+
+/// Tests vertices of chunks one by one.
+pub(crate) struct VertexFilter<'p> {
+    pub(crate) predicate: Option<&'p Predicate>,
+    pub(crate) object_columns: Vec<Column>,
+}
+
+impl VertexFilter<'_> {
+    /// Which of these vertices of a chunk it holds for.
+    pub(crate) fn holds(
+        &self,
+        schema: &Schema,
+        chunk: &Chunk,
+        entries: &[Entry],
+        owners: &Owners,
+    ) -> Result<Vec<bool>, QueryError> {
+        let Some(predicate) = self.predicate else {
+            return Ok(vec![true; entries.len()]);
+        };
+        let first = entries.first().map_or(0, |entry| entry.place);
+        let (mut each, len) = (Vec::new(), entries.len());
+        let mut placed = entries.iter().zip(first..);
+        let places = if placed.all(|(entry, place)| entry.place == place) {
+            Places::Run { first, len }
+        } else {
+            each.extend(entries.iter().map(|entry| Some(entry.place)));
+            Places::Each(&each)
+        };
+        let fragment = |entry: &Entry| usize::try_from(entry.fragment).ok();
+        let owner = |entry: &Entry| match owners.of(entry.fragment) {
+            Owner::One(row) => Some(row),
+            _ => None,
+        };
+        let (mut fragments, mut objects) = (Vec::new(), Vec::new());
+        if !schema.fragment.is_empty() {
+            fragments.extend(entries.iter().map(fragment));
+        }
+        if !self.object_columns.is_empty() {
+            objects.extend(entries.iter().map(owner));
+        }
+        self.evaluate(
+            predicate,
+            schema,
+            chunk,
+            (places, len),
+            (&fragments, &objects),
+        )
+    }
+
+    /// Whether vertices are told apart by their own attributes alone.
+    pub(crate) fn is_of_vertices(&self, schema: &Schema) -> bool {
+        schema.fragment.is_empty() && self.object_columns.is_empty()
+    }
+
+    /// For which vertices it holds that are at these places in memory, where it is
+    /// [of vertices](Self::is_of_vertices).
+    pub(crate) fn holds_at(
+        &self,
+        schema: &Schema,
+        chunk: &Chunk,
+        places: Range<usize>,
+    ) -> Result<Vec<bool>, QueryError> {
+        let (first, len) = (places.start, places.len());
+        let Some(predicate) = self.predicate else {
+            return Ok(vec![true; len]);
+        };
+        let places = Places::Run { first, len };
+        self.evaluate(predicate, schema, chunk, (places, len), (&[], &[]))
+    }
+
+    /// What the predicate is for so many vertices at these places, of these fragments
+    /// and objects.
+    fn evaluate(
+        &self,
+        predicate: &Predicate,
+        schema: &Schema,
+        chunk: &Chunk,
+        (places, len): (Places<'_>, usize),
+        (fragments, objects): (&[Option<usize>], &[Option<usize>]),
+    ) -> Result<Vec<bool>, QueryError> {
+        let mut views: Vec<Box<dyn ColumnView + '_>> = Vec::new();
+        for (scope, attributes, cells, places) in [
+            (Scope::Vertex, &schema.vertex, &chunk.vertex, places),
+            (
+                Scope::Fragment,
+                &schema.fragment,
+                &chunk.fragment,
+                Places::Each(fragments),
+            ),
+        ] {
+            for (attribute, cell) in attributes.iter().zip(cells) {
+                let (name, metadata) = (&attribute.name, &attribute.metadata);
+                let cell = cell.as_ref();
+                let view = CellView::new(scope, name, metadata, cell, places);
+                views.push(Box::new(view));
+            }
+        }
+        for column in &self.object_columns {
+            views.push(Box::new(FinishedView {
+                scope: Scope::Object,
+                column,
+                rows: Some(objects),
+            }));
+        }
+        let views = Views(views);
+        let bound: BoundPredicate = predicate.bind(&views)?;
+        let truths = bound.evaluate_all(&views, len);
+        // From a slice, so that all are done in a few instructions.
+        Ok(truths.iter().map(|truth| truth.is_true()).collect())
+    }
+}
+
+/// Whoever takes batches of an answer; a break ends the query.
+pub(crate) type Emit<'e> = dyn FnMut(Answer) -> ControlFlow<()> + Send + 'e;
