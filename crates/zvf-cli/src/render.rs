@@ -8,7 +8,9 @@ use zvf::{
     model::level::LevelId,
     query::{Budget, LevelChoice, geometry::Bbox},
 };
-use zvf_render::{Background, ColorBy, Ramp, RenderError, RenderOptions, Rendered, View, render};
+use zvf_render::{
+    Background, ColorBy, Colormap, RenderError, RenderOptions, RenderOutput, Viewpoint, render,
+};
 
 use crate::{
     beyond::beyond,
@@ -48,7 +50,7 @@ pub(crate) struct Arguments {
         help_heading = "Look",
         allow_hyphen_values = true
     )]
-    view: Option<View>,
+    view: Option<Viewpoint>,
     /// Draws what is nearer larger.
     #[arg(long, help_heading = "Look")]
     perspective: bool,
@@ -156,13 +158,13 @@ impl Arguments {
         (options.width, options.height) = self.size;
         options.view = self.view;
         if self.perspective {
-            options.view = Some(self.view.unwrap_or(View::ISO).perspective());
+            options.view = Some(self.view.unwrap_or(Viewpoint::ISO).perspective());
         }
-        options.color = self.color.clone().unwrap_or_default();
-        options.ramp = match self.palette {
-            Palette::Viridis => Ramp::Viridis,
-            Palette::Cividis => Ramp::Cividis,
-            Palette::Inferno => Ramp::Inferno,
+        options.color_by = self.color.clone().unwrap_or_default();
+        options.colormap = match self.palette {
+            Palette::Viridis => Colormap::Viridis,
+            Palette::Cividis => Colormap::Cividis,
+            Palette::Inferno => Colormap::Inferno,
         };
         options.range = self.range;
         options.background = match self.background {
@@ -178,7 +180,7 @@ impl Arguments {
         options.geometry.clone_from(&self.geometry);
         options.stroke = self.stroke;
         options.title = Some(self.title.clone().unwrap_or_else(|| name(&self.store)));
-        options.is_bare = self.bare;
+        options.annotations = !self.bare;
         options
     }
 }
@@ -209,8 +211,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     });
     if !arguments.json {
         done.warnings.clone_from(&rendered.notes);
-        if rendered.left_out > 0 {
-            let left_out = counted(rendered.left_out, ["vertex", "vertices"]);
+        if rendered.skipped_vertices > 0 {
+            let left_out = counted(rendered.skipped_vertices, ["vertex", "vertices"]);
             done.warnings
                 .push(format!("{left_out} without a place left out"));
         }
@@ -223,12 +225,12 @@ fn told(error: RenderError, arguments: &Arguments, dataset: &Dataset) -> Box<dyn
     let bbox = arguments.bbox.as_ref();
     match (error, bbox.and_then(|bbox| beyond(dataset, bbox))) {
         (RenderError::Store(error), _) => error.into(),
-        (error @ RenderError::Nothing(_), Some(why)) => format!("{error}; {why}").into(),
+        (error @ RenderError::Empty(_), Some(why)) => format!("{error}; {why}").into(),
         (error, _) => error.into(),
     }
 }
 
-fn object(arguments: &Arguments, dataset: &Dataset, rendered: &Rendered) -> Value {
+fn object(arguments: &Arguments, dataset: &Dataset, rendered: &RenderOutput) -> Value {
     let activity = dataset.store().activity();
     let levels: Vec<u32> = rendered.levels.iter().map(|level| level.number()).collect();
     json!({
@@ -238,14 +240,14 @@ fn object(arguments: &Arguments, dataset: &Dataset, rendered: &Rendered) -> Valu
         "levels": levels,
         "vertices": rendered.vertices,
         "items": rendered.items,
-        "left_out": rendered.left_out,
+        "left_out": rendered.skipped_vertices,
         "requests": activity.requests.saturating_add(activity.lists),
         "bytes_read": activity.bytes_read,
         "notes": rendered.notes,
     })
 }
 
-fn sentence(arguments: &Arguments, dataset: &Dataset, rendered: &Rendered) -> String {
+fn sentence(arguments: &Arguments, dataset: &Dataset, rendered: &RenderOutput) -> String {
     let activity = dataset.store().activity();
     let levels: Vec<String> = rendered.levels.iter().map(LevelId::to_string).collect();
     format!(

@@ -6,7 +6,7 @@ use std::{error::Error, num::NonZeroU32};
 use zvf_format::numeric::{Dtype, NumericRows};
 use zvf_query::{
     geometry::Bbox,
-    predicate::{Predicate, Scope, Table, Truth},
+    predicate::{CellTable, Predicate, Scope, Truth},
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .flat_map(|v| v.to_le_bytes())
         .collect();
     let rows = NumericRows::parse(&radius, Dtype::parse("float32")?, NonZeroU32::MIN)?;
-    let mut table = Table::default();
+    let mut table = CellTable::default();
     table.add_numbers(Scope::Vertex, "radius", rows)?;
     let bound = Predicate::parse("vertex.radius between 1 and 3")?.bind(&table)?;
     let chosen: Vec<usize> = (0..4)

@@ -63,9 +63,12 @@ mod touch;
 
 pub use bbox::{Bbox, BboxError};
 pub use clip::{ClippedSegment, ClippedTriangle, ClippedVertex};
-pub use distance::{squared_to_bbox, squared_to_point, squared_to_segment, squared_to_triangle};
+pub use distance::{
+    squared_distance_to_bbox, squared_distance_to_point, squared_distance_to_segment,
+    squared_distance_to_triangle,
+};
 pub use mode::Mode;
-pub use nearest::Nearest;
+pub use nearest::KNearest;
 pub use position::{AxesError, MAX_AXES, Position};
 pub use primitive::Primitive;
 pub use rows::{Coordinate, SelectRowsError};

@@ -69,11 +69,11 @@ mod table;
 mod truth;
 mod zone;
 
-pub use ast::{Column, Comparison, Literal, Operand, Predicate, Scope};
+pub use ast::{ColumnRef, Comparison, Literal, Operand, Predicate, Scope};
 pub use bind::{BindError, BoundPredicate};
-pub use columns::{Cell, Columns, FindError, Found, Type, Values};
+pub use columns::{ColumnSource, ColumnType, Datum, FindError, ResolvedColumn, ValueType};
 pub use number::Number;
-pub use parser::{Expected, MAX_DEPTH, MAX_LENGTH, ParseError, Problem};
-pub use table::{Table, TableError};
+pub use parser::{Expected, MAX_DEPTH, MAX_LENGTH, ParseError, ParseErrorKind};
+pub use table::{CellTable, TableError};
 pub use truth::Truth;
-pub use zone::{Zone, Zones};
+pub use zone::{Zone, ZoneMap};

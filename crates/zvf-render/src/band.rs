@@ -263,7 +263,7 @@ mod tests {
     use crate::{
         color::Background,
         frame::Frame,
-        view::{Extent, View, Window},
+        view::{Extent, Viewpoint, Window},
     };
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
             from: [0.0; 2],
             size: [150.0; 2],
         };
-        Camera::fit(View::AXIAL.perspective(), &extent, &window)
+        Camera::fit(Viewpoint::AXIAL.perspective(), &extent, &window)
     }
 
     #[test]

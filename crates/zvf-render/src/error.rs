@@ -19,14 +19,14 @@ pub enum RenderError {
     },
     /// Nothing was found that has a place.
     #[error("there is nothing to draw: {0}")]
-    Nothing(&'static str),
+    Empty(&'static str),
     /// More than memory is meant for.
     #[error(
-        "more than {most} vertices with links are not drawn at once: ask for a coarser level, a box, or --budget"
+        "more than {max} vertices with links are not drawn at once: ask for a coarser level, a box, or --budget"
     )]
-    TooMany {
+    TooManyVertices {
         /// How many may be.
-        most: usize,
+        max: usize,
     },
     /// An attribute that no colour can be made of.
     #[error(
@@ -48,5 +48,5 @@ pub enum RenderError {
     Attribute(String),
     /// Rows that are not there.
     #[error("the answer is broken: {0}")]
-    Broken(&'static str),
+    InvalidResult(&'static str),
 }

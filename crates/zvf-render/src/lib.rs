@@ -1,10 +1,10 @@
 //! Pictures of Zarr Vectors stores, drawn by the processor: points as balls, paths and links as
 //! tubes, meshes as lit surfaces, with what colours mean, how long things are and where axes go.
 //!
-//! [`render()`] reads a store piece by piece and gives a [`Rendered`], whose
-//! [`picture`](Rendered::picture) is a PNG file with [`Picture::png`].
+//! [`render()`] reads a store piece by piece and gives a [`RenderOutput`], whose
+//! [`picture`](RenderOutput::picture) is a PNG file with [`Picture::png`].
 //!
-//! [`shape()`] counts what is in chunks and fragments, and [`Plot`] draws that.
+//! [`level_statistics()`] counts what is in chunks and fragments, and [`Plot`] draws that.
 //!
 //! ```no_run
 //! use zvf::Dataset;
@@ -49,16 +49,16 @@ mod png;
 mod render;
 mod scale;
 mod scene;
-mod shape;
 mod sheet;
+mod statistics;
 mod view;
 
 pub use color::{Background, Color, ColorError};
 pub use error::RenderError;
-pub use options::{BUDGET, ColorBy, RenderOptions};
-pub use palette::Ramp;
+pub use options::{ColorBy, DEFAULT_VERTEX_BUDGET, RenderOptions};
+pub use palette::Colormap;
 pub use picture::Picture;
 pub use plot::Plot;
-pub use render::{Rendered, render};
-pub use shape::{Histogram, LevelShape, shape};
-pub use view::{View, ViewError};
+pub use render::{RenderOutput, render};
+pub use statistics::{LevelStatistics, SizeHistogram, level_statistics};
+pub use view::{Viewpoint, ViewpointError};

@@ -6,8 +6,8 @@ use zvf::query::{LevelChoice, geometry::Bbox, predicate::Scope};
 
 use crate::{
     color::{Background, Color},
-    palette::Ramp,
-    view::View,
+    palette::Colormap,
+    view::Viewpoint,
 };
 
 /// What gives things their colours.
@@ -57,17 +57,17 @@ pub struct RenderOptions {
     /// Rows.
     pub height: usize,
     /// Where it is looked at from; from a corner, from above where there are two axes.
-    pub view: Option<View>,
+    pub view: Option<Viewpoint>,
     /// What gives things their colours.
-    pub color: ColorBy,
+    pub color_by: ColorBy,
     /// Colours of numbers.
-    pub ramp: Ramp,
+    pub colormap: Colormap,
     /// The numbers at the ends of the colours; without those at the second and the ninety-eighth
     /// hundredth of what is drawn.
     pub range: Option<(f64, f64)>,
     /// What is drawn on.
     pub background: Background,
-    /// The level; without, the finest of at most [`BUDGET`] vertices as declared, and of a
+    /// The level; without, the finest of at most [`DEFAULT_VERTEX_BUDGET`] vertices as declared, and of a
     /// box what is found in it.
     pub level: Option<LevelChoice>,
     /// Only what is in it, cut at its sides.
@@ -80,13 +80,13 @@ pub struct RenderOptions {
     pub title: Option<String>,
     /// Vertices that are kept in memory, 16 bytes each, so that all is read once; of more, all is
     /// read twice and nothing kept. Links are not drawn of more.
-    pub most_kept: usize,
+    pub max_cached_vertices: usize,
     /// Whether there is only what is in the store, and nothing written beside it.
-    pub is_bare: bool,
+    pub annotations: bool,
 }
 
 /// Vertices that are drawn without having been asked for.
-pub const BUDGET: u64 = 3_000_000;
+pub const DEFAULT_VERTEX_BUDGET: u64 = 3_000_000;
 
 impl Default for RenderOptions {
     fn default() -> Self {
@@ -94,8 +94,8 @@ impl Default for RenderOptions {
             width: 1200,
             height: 900,
             view: None,
-            color: ColorBy::Auto,
-            ramp: Ramp::default(),
+            color_by: ColorBy::Auto,
+            colormap: Colormap::default(),
             range: None,
             background: Background::default(),
             level: None,
@@ -103,8 +103,8 @@ impl Default for RenderOptions {
             geometry: None,
             stroke: None,
             title: None,
-            most_kept: 8_000_000,
-            is_bare: false,
+            max_cached_vertices: 8_000_000,
+            annotations: true,
         }
     }
 }

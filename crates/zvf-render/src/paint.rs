@@ -11,7 +11,7 @@ use crate::{
     color::{Background, Color},
     error::RenderError,
     options::{ColorBy, RenderOptions},
-    palette::{self, DISTINCT, Ramp},
+    palette::{self, Colormap, DISTINCT},
     scene::{channels, column, numbers},
     view::{Vector, unit},
 };
@@ -166,7 +166,7 @@ impl Tints {
                 }));
             }
             Values::Numbers(rows) => {
-                let broken = RenderError::Broken("an attribute ends inside a row");
+                let broken = RenderError::InvalidResult("an attribute ends inside a row");
                 let values = numbers(rows).ok_or(broken)?;
                 let width = channels(column);
                 if width == 3 || width == 4 {
@@ -332,7 +332,7 @@ impl Tints {
             low + low.abs().max(1.0) * 1e-3
         };
         Kinds::Numbers {
-            ramp: options.ramp,
+            ramp: options.colormap,
             background: options.background,
             low,
             high,
@@ -381,7 +381,7 @@ pub(crate) enum Kinds {
     },
     Integers(Vec<i64>),
     Numbers {
-        ramp: Ramp,
+        ramp: Colormap,
         background: Background,
         low: f32,
         high: f32,

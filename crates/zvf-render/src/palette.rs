@@ -5,7 +5,7 @@ use crate::color::{Background, Color};
 /// Colours for numbers, from the least to the greatest. Lightness grows evenly, so that
 /// they read the same for the colour-blind and in grey.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ramp {
+pub enum Colormap {
     /// Violet, teal, yellow.
     #[default]
     Viridis,
@@ -30,7 +30,7 @@ const INFERNO: [u32; 9] = [
     0xfc_ff_a4,
 ];
 
-impl Ramp {
+impl Colormap {
     /// The colour of a place between 0 and 1 on a picture: without the end that nobody would
     /// see there.
     pub(crate) fn on(self, background: Background, place: f32) -> Color {
@@ -87,7 +87,7 @@ pub(crate) fn category(number: u32) -> Color {
     }
 }
 
-/// For bars beside those of [`Ramp::Viridis`].
+/// For bars beside those of [`Colormap::Viridis`].
 pub(crate) const CORAL: Color = Color::hex(0xd5_5e_00);
 /// What a thing has that has no value.
 pub(crate) const MISSING: Color = Color::hex(0x7c_82_8b);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn ramps_become_lighter_evenly() {
-        for ramp in [Ramp::Viridis, Ramp::Cividis, Ramp::Inferno] {
+        for ramp in [Colormap::Viridis, Colormap::Cividis, Colormap::Inferno] {
             let steps: Vec<f64> = (0..=20_u8)
                 .map(|at| lightness(ramp.at(f32::from(at) / 20.0)))
                 .collect();
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn ends_and_what_is_no_number_have_colours() {
-        assert_eq!(Ramp::Viridis.at(-1.0), Color::hex(0x44_01_54));
-        assert_eq!(Ramp::Viridis.at(f32::NAN), Color::hex(0x44_01_54));
-        assert_eq!(Ramp::Viridis.at(7.0), Color::hex(0xfd_e7_25));
+        assert_eq!(Colormap::Viridis.at(-1.0), Color::hex(0x44_01_54));
+        assert_eq!(Colormap::Viridis.at(f32::NAN), Color::hex(0x44_01_54));
+        assert_eq!(Colormap::Viridis.at(7.0), Color::hex(0xfd_e7_25));
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Picture {
     }
 
     /// The dots, row by row.
-    pub fn dots(&self) -> &[[u8; 3]] {
+    pub fn pixels(&self) -> &[[u8; 3]] {
         &self.dots
     }
 

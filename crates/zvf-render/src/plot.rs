@@ -5,8 +5,8 @@ use crate::{
     palette,
     picture::Picture,
     scale::grouped,
-    shape::{Histogram, LevelShape},
     sheet::{Anchor, Sheet},
+    statistics::{LevelStatistics, SizeHistogram},
 };
 
 const WIDTH: f32 = 1080.0;
@@ -32,7 +32,7 @@ pub struct Plot {
 
 impl Plot {
     /// Of these levels, the finest first.
-    pub fn new(title: &str, levels: &[LevelShape]) -> Self {
+    pub fn new(title: &str, levels: &[LevelStatistics]) -> Self {
         let shown = levels.len().min(MOST);
         let levels = levels.get(..shown).unwrap_or_default();
         let mut plot = Self {
@@ -102,15 +102,15 @@ impl Plot {
         &mut self,
         [left, width]: [f32; 2],
         foot: f32,
-        histogram: &Histogram,
+        histogram: &SizeHistogram,
         classes: Classes,
         color: Color,
     ) {
-        let most = histogram.classes.iter().copied().max().unwrap_or(0).max(1);
+        let most = histogram.buckets.iter().copied().max().unwrap_or(0).max(1);
         let step = width / classes.count().max(1) as f32;
         let height = ROW - 48.0;
         for class in classes.first..=classes.last {
-            let count = histogram.classes.get(class).copied().unwrap_or(0);
+            let count = histogram.buckets.get(class).copied().unwrap_or(0);
             let share = (count as f64 / most as f64) as f32;
             let tall = if count > 0 {
                 (share * height).max(1.5)
@@ -132,7 +132,7 @@ impl Plot {
                 "{} · mean {} · most {}",
                 grouped(histogram.count),
                 grouped(mean.round() as u64),
-                grouped(histogram.most)
+                grouped(histogram.max)
             ),
         };
         self.sheet.text(
@@ -196,11 +196,11 @@ impl Classes {
 }
 
 /// The classes that any of these has something in, no fewer than six.
-fn span<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Classes {
+fn span<'a>(histograms: impl Iterator<Item = &'a SizeHistogram>) -> Classes {
     let mut classes: Option<Classes> = None;
     for histogram in histograms {
         let filled = histogram
-            .classes
+            .buckets
             .iter()
             .enumerate()
             .filter(|(_, count)| **count > 0);

@@ -13,12 +13,12 @@ use crate::{
     draw::draw,
     error::RenderError,
     frame::Frame,
-    options::{BUDGET, RenderOptions},
+    options::{DEFAULT_VERTEX_BUDGET, RenderOptions},
     paint::{Paint, Source, Tints},
     picture::Picture,
     scale,
     scene::{Form, Scene, Space},
-    view::{Camera, Extent, Turn, View, Window, minus},
+    view::{Camera, Extent, Turn, Viewpoint, Window, minus},
 };
 
 /// Ends of links that are kept for each vertex that may be: meshes have six.
@@ -33,7 +33,7 @@ const MOST_SAMPLES: usize = 20_000_000;
 /// A picture, and what is in it.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Rendered {
+pub struct RenderOutput {
     /// The picture.
     pub picture: Picture,
     /// The levels that were drawn, the coarsest first.
@@ -43,21 +43,21 @@ pub struct Rendered {
     /// Paths, edges or faces that were found; 0 of points.
     pub items: u64,
     /// Vertices without a place, which are not drawn: not a number, or beyond what can be drawn.
-    pub left_out: u64,
+    pub skipped_vertices: u64,
     /// Defects of the store that were got around, and levels that are behind.
     pub notes: Vec<String>,
 }
 
 /// Draws what is in a store.
 ///
-/// Memory is bounded by [`RenderOptions::most_kept`], the pieces that the store is read in, and
+/// Memory is bounded by [`RenderOptions::max_cached_vertices`], the pieces that the store is read in, and
 /// 8 bytes a sample of the picture, nine samples a dot or fewer. Links take as much again as
 /// their vertices, and meshes three times that.
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
 /// use zvf::Dataset;
-/// use zvf_render::{RenderOptions, View, render};
+/// use zvf_render::{RenderOptions, Viewpoint, render};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -71,7 +71,7 @@ pub struct Rendered {
 /// let points = Dataset::open(address).await?;
 /// let mut options = RenderOptions::default();
 /// (options.width, options.height) = (200, 150);
-/// options.view = Some(View::AXIAL);
+/// options.view = Some(Viewpoint::AXIAL);
 /// let rendered = render(&points, &options).await?;
 /// assert_eq!(rendered.vertices, 3);
 /// let file = rendered.picture.png();
@@ -83,15 +83,20 @@ pub struct Rendered {
 ///
 /// [`RenderError`] when the store cannot be read, has nothing to draw, or the picture would be
 /// too large.
-pub async fn render(dataset: &Dataset, options: &RenderOptions) -> Result<Rendered, RenderError> {
+pub async fn render(
+    dataset: &Dataset,
+    options: &RenderOptions,
+) -> Result<RenderOutput, RenderError> {
     let (width, height) = (options.width, options.height);
     let fine = samples_of_a_dot(width, height)?;
     let source = source(dataset, options);
     let axes = drawn_axes(dataset);
     let is_flat = axes.iter().flatten().count() < 3;
-    let view = options
-        .view
-        .unwrap_or(if is_flat { View::AXIAL } else { View::ISO });
+    let view = options.view.unwrap_or(if is_flat {
+        Viewpoint::AXIAL
+    } else {
+        Viewpoint::ISO
+    });
     let (mut survey, query, outcome) = survey(dataset, options, axes, source, view).await?;
     let paint = survey.tints.paint(&survey.source, options)?;
 
@@ -114,7 +119,7 @@ pub async fn render(dataset: &Dataset, options: &RenderOptions) -> Result<Render
         unit,
         has_scale: is_one_unit && !view.is_perspective,
     };
-    let window = match options.is_bare {
+    let window = match !options.annotations {
         true => Window {
             from: [8.0; 2],
             size: notes.size.map(|side| side - 16.0),
@@ -153,15 +158,15 @@ pub async fn render(dataset: &Dataset, options: &RenderOptions) -> Result<Render
         }
     }
     let mut picture = frame.picture(&camera, options.background);
-    if !options.is_bare {
+    if options.annotations {
         picture.draw(&notes.sheet(&paint, &flat, zoom), zoom);
     }
-    Ok(Rendered {
+    Ok(RenderOutput {
         picture,
         levels,
         vertices: survey.vertices,
         items: survey.items,
-        left_out: survey.left_out,
+        skipped_vertices: survey.skipped_vertices,
         notes: outcome.notes,
     })
 }
@@ -182,7 +187,7 @@ fn source(dataset: &Dataset, options: &RenderOptions) -> Source {
     let kinds = &dataset.root().geometry_kinds;
     let is_any = |these: &[GeometryKind]| these.iter().any(|kind| kinds.contains(kind));
     let is_path = is_any(&[Line, Polyline, Streamline]) && !is_any(&[Mesh]);
-    Source::of(&options.color, is_any(&[Skeleton, Graph]), is_path)
+    Source::of(&options.color_by, is_any(&[Skeleton, Graph]), is_path)
 }
 
 /// Looks at all that is to be drawn.
@@ -191,23 +196,28 @@ async fn survey(
     options: &RenderOptions,
     axes: [Option<usize>; 3],
     source: Source,
-    view: View,
+    view: Viewpoint,
 ) -> Result<(Survey, Query, Outcome), RenderError> {
-    let mut survey = Survey::new(Space::new(axes), source, view, options.most_kept);
+    let mut survey = Survey::new(Space::new(axes), source, view, options.max_cached_vertices);
     let mut query = query(options, &survey.source);
     let outcome = match survey.look(dataset, &query).await {
         // No level has so few: the coarsest it is.
         Err(RenderError::Store(zvf::Error::Query(QueryError::OverVertices { .. })))
             if options.level.is_none() =>
         {
-            survey = Survey::new(Space::new(axes), survey.source, view, options.most_kept);
-            query.level = LevelChoice::Vertices(BUDGET);
+            survey = Survey::new(
+                Space::new(axes),
+                survey.source,
+                view,
+                options.max_cached_vertices,
+            );
+            query.level = LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET);
             survey.look(dataset, &query).await?
         }
         looked => looked?,
     };
     if survey.extent.is_empty() {
-        return Err(RenderError::Nothing(match survey.vertices {
+        return Err(RenderError::Empty(match survey.vertices {
             0 => "nothing was found",
             _ => "no vertex has a place",
         }));
@@ -228,8 +238,8 @@ fn drawn_axes(dataset: &Dataset) -> [Option<usize>; 3] {
 fn query(options: &RenderOptions, source: &Source) -> Query {
     let level = options.level.unwrap_or(match options.bbox {
         // How much of a level is in a box takes counting.
-        Some(_) => LevelChoice::Budget(Budget::new(BUDGET)),
-        None => LevelChoice::Vertices(BUDGET),
+        Some(_) => LevelChoice::Budget(Budget::new(DEFAULT_VERTEX_BUDGET)),
+        None => LevelChoice::Vertices(DEFAULT_VERTEX_BUDGET),
     });
     let columns = match source {
         Source::Attribute(scope, name) => Selection::Named(vec![(*scope, name.clone())]),
@@ -272,19 +282,19 @@ struct Survey {
     extent: Extent,
     tints: Tints,
     scene: Scene,
-    most_kept: usize,
+    max_cached_vertices: usize,
     /// Whether the scene has all of it.
     is_kept: bool,
     level: LevelId,
     vertices: u64,
     items: u64,
-    left_out: u64,
+    skipped_vertices: u64,
     /// How long all lines are on a picture whose dots are units of the store.
     length: f64,
 }
 
 impl Survey {
-    fn new(space: Space, source: Source, view: View, most_kept: usize) -> Self {
+    fn new(space: Space, source: Source, view: Viewpoint, max_cached_vertices: usize) -> Self {
         Self {
             space,
             source,
@@ -292,12 +302,12 @@ impl Survey {
             extent: Extent::EMPTY,
             tints: Tints::default(),
             scene: Scene::default(),
-            most_kept,
+            max_cached_vertices,
             is_kept: true,
             level: LevelId::FULL,
             vertices: 0,
             items: 0,
-            left_out: 0,
+            skipped_vertices: 0,
             length: 0.0,
         }
     }
@@ -339,7 +349,7 @@ impl Survey {
             let turned = self.turn.apply(*at);
             match turned.iter().all(|part| part.is_finite()) {
                 true => self.extent.add(turned),
-                false => self.left_out += 1,
+                false => self.skipped_vertices += 1,
             }
         }
         if self.scene.form == Form::Paths {
@@ -358,23 +368,23 @@ impl Survey {
                 self.length += steps.sum::<f64>();
             }
         }
-        if self.scene.links.len() / LINKS_OF_A_VERTEX > self.most_kept {
-            return Err(RenderError::TooMany {
-                most: self.most_kept,
+        if self.scene.links.len() / LINKS_OF_A_VERTEX > self.max_cached_vertices {
+            return Err(RenderError::TooManyVertices {
+                max: self.max_cached_vertices,
             });
         }
         if !self.is_kept {
             // Links of vertices that are gone.
             if self.scene.form == Form::Edges || self.scene.form == Form::Faces {
-                return Err(RenderError::TooMany {
-                    most: self.most_kept,
+                return Err(RenderError::TooManyVertices {
+                    max: self.max_cached_vertices,
                 });
             }
             self.scene.clear();
-        } else if self.scene.positions.len() > self.most_kept {
+        } else if self.scene.positions.len() > self.max_cached_vertices {
             if matches!(self.scene.form, Form::Edges | Form::Faces) {
-                return Err(RenderError::TooMany {
-                    most: self.most_kept,
+                return Err(RenderError::TooManyVertices {
+                    max: self.max_cached_vertices,
                 });
             }
             self.is_kept = false;

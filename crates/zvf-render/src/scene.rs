@@ -81,7 +81,7 @@ impl Scene {
                     .and_then(|at| usize::try_from(at).ok());
                 let at = at.filter(|at| *at <= rows);
                 at.map(|at| base + at)
-                    .ok_or(RenderError::Broken("a path leaves its vertices"))
+                    .ok_or(RenderError::InvalidResult("a path leaves its vertices"))
             });
             // The last end of the piece before is the first start of this.
             if !parts.offsets.is_empty() {
@@ -100,7 +100,9 @@ impl Scene {
             self.ends = usize::try_from(links.width).unwrap_or(usize::MAX).max(1);
             let ends = links.ends.iter().map(|end| {
                 let end = u32::try_from(*end).ok();
-                end.ok_or(RenderError::Broken("a link ends in a vertex not there"))
+                end.ok_or(RenderError::InvalidResult(
+                    "a link ends in a vertex not there",
+                ))
             });
             for end in ends {
                 self.links.push(end?);
@@ -120,7 +122,8 @@ impl Scene {
 
     fn add_positions(&mut self, rows: &Rows, space: &mut Space) -> Result<(), RenderError> {
         let width = usize::try_from(rows.columns).unwrap_or(usize::MAX);
-        let values = numbers(rows).ok_or(RenderError::Broken("positions end inside a row"))?;
+        let values =
+            numbers(rows).ok_or(RenderError::InvalidResult("positions end inside a row"))?;
         self.positions.reserve(rows.len());
         for row in values.chunks_exact(width) {
             let part = |axis: Option<usize>| match axis {
@@ -241,7 +244,10 @@ mod tests {
             piece(5, &[2, 3]),
             piece(0, &[0, u64::MAX]),
         ] {
-            assert!(matches!(taken(&[broken]), Err(RenderError::Broken(_))));
+            assert!(matches!(
+                taken(&[broken]),
+                Err(RenderError::InvalidResult(_))
+            ));
         }
     }
 
@@ -257,6 +263,9 @@ mod tests {
             width: 2,
             ends: vec![0, u64::MAX],
         });
-        assert!(matches!(taken(&[linked]), Err(RenderError::Broken(_))));
+        assert!(matches!(
+            taken(&[linked]),
+            Err(RenderError::InvalidResult(_))
+        ));
     }
 }

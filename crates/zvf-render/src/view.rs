@@ -7,7 +7,7 @@ pub(crate) type Vector = [f32; 3];
 
 /// Where a picture is looked at from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct View {
+pub struct Viewpoint {
     /// Degrees around the third axis; 0 looks along the second, 90 against the first.
     pub azimuth: f64,
     /// Degrees above the plane of the first two axes.
@@ -19,9 +19,9 @@ pub struct View {
 /// Why text is no view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a view is axial, coronal, sagittal, iso, or azimuth,elevation in degrees")]
-pub struct ViewError;
+pub struct ViewpointError;
 
-impl View {
+impl Viewpoint {
     /// From such a side, without perspective.
     pub const fn new(azimuth: f64, elevation: f64) -> Self {
         Self {
@@ -48,22 +48,22 @@ impl View {
     pub const ISO: Self = Self::new(35.0, 24.0);
 }
 
-impl FromStr for View {
-    type Err = ViewError;
+impl FromStr for Viewpoint {
+    type Err = ViewpointError;
 
-    fn from_str(text: &str) -> Result<Self, ViewError> {
+    fn from_str(text: &str) -> Result<Self, ViewpointError> {
         match text {
             "axial" => Ok(Self::AXIAL),
             "coronal" => Ok(Self::CORONAL),
             "sagittal" => Ok(Self::SAGITTAL),
             "iso" => Ok(Self::ISO),
             _ => {
-                let (azimuth, elevation) = text.split_once(',').ok_or(ViewError)?;
+                let (azimuth, elevation) = text.split_once(',').ok_or(ViewpointError)?;
                 let degrees = |text: &str| {
                     let number = text.trim().parse::<f64>().ok();
                     number
                         .filter(|number| number.abs() <= 360.0)
-                        .ok_or(ViewError)
+                        .ok_or(ViewpointError)
                 };
                 Ok(Self::new(degrees(azimuth)?, degrees(elevation)?))
             }
@@ -80,7 +80,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    pub(crate) fn of(view: View) -> Self {
+    pub(crate) fn of(view: Viewpoint) -> Self {
         let (azimuth, elevation) = (view.azimuth.to_radians(), view.elevation.to_radians());
         let (sine, cosine) = (azimuth.sin(), azimuth.cos());
         let (high, flat) = (elevation.sin(), elevation.cos());
@@ -188,7 +188,7 @@ pub(crate) struct Window {
 
 impl Camera {
     /// Fits what is in `extent` into `window`.
-    pub(crate) fn fit(view: View, extent: &Extent, window: &Window) -> Self {
+    pub(crate) fn fit(view: Viewpoint, extent: &Extent, window: &Window) -> Self {
         let centre = extent.centre();
         let size = extent.size();
         let most = size.iter().fold(0.0_f32, |most, side| most.max(*side));
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(view: View, right: Vector, up: Vector) {
+    fn check(view: Viewpoint, right: Vector, up: Vector) {
         let turn = Turn::of(view);
         let is_near = |a: Vector, b: Vector| minus(a, b).iter().all(|part| part.abs() < 1e-6);
         assert!(is_near(turn.apply(right), [1.0, 0.0, 0.0]), "{turn:?}");
@@ -281,16 +281,16 @@ mod tests {
     #[test]
     fn views_have_axes_where_they_say() {
         let [x, y, z] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        check(View::AXIAL, x, y);
-        check(View::CORONAL, x, z);
-        check(View::SAGITTAL, y, z);
+        check(Viewpoint::AXIAL, x, y);
+        check(Viewpoint::CORONAL, x, z);
+        check(Viewpoint::SAGITTAL, y, z);
         check("0,90".parse().unwrap(), x, y);
     }
 
     #[test]
     fn what_is_no_view_is_refused() {
         for text in ["", "up", "1", "1,2,3", "nan,0", "inf,0", "1e9,0"] {
-            assert_eq!(text.parse::<View>(), Err(ViewError), "{text}");
+            assert_eq!(text.parse::<Viewpoint>(), Err(ViewpointError), "{text}");
         }
     }
 
@@ -301,9 +301,9 @@ mod tests {
             size: [300.0, 200.0],
         };
         for view in [
-            View::ISO,
-            View::ISO.perspective(),
-            View::AXIAL.perspective(),
+            Viewpoint::ISO,
+            Viewpoint::ISO.perspective(),
+            Viewpoint::AXIAL.perspective(),
         ] {
             let turn = Turn::of(view);
             let mut extent = Extent::EMPTY;

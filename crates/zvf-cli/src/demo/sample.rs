@@ -7,7 +7,7 @@ use zvf::{
     build::{Axis, Compression, Design, Geometry, GeometryKind},
     validation,
 };
-use zvf_render::{ColorBy, Ramp, RenderOptions, View, render};
+use zvf_render::{ColorBy, Colormap, RenderOptions, Viewpoint, render};
 
 use super::{cells, neurons, surface, tracts};
 use crate::output;
@@ -22,8 +22,8 @@ pub(super) struct Sample {
     geometry: fn(u64, u32) -> Geometry,
     levels: u32,
     color: &'static str,
-    ramp: Ramp,
-    view: View,
+    ramp: Colormap,
+    view: Viewpoint,
 }
 
 /// How stores are made.
@@ -63,8 +63,8 @@ pub(super) const SAMPLES: &[Sample] = &[
         geometry: tracts::geometry,
         levels: 2,
         color: "orientation",
-        ramp: Ramp::Viridis,
-        view: View::new(66.0, 18.0),
+        ramp: Colormap::Viridis,
+        view: Viewpoint::new(66.0, 18.0),
     },
     Sample {
         file: "neurons.zv",
@@ -75,8 +75,8 @@ pub(super) const SAMPLES: &[Sample] = &[
         geometry: neurons::geometry,
         levels: 1,
         color: "object",
-        ramp: Ramp::Viridis,
-        view: View::new(18.0, 10.0),
+        ramp: Colormap::Viridis,
+        view: Viewpoint::new(18.0, 10.0),
     },
     Sample {
         file: "cells.zv",
@@ -87,8 +87,8 @@ pub(super) const SAMPLES: &[Sample] = &[
         geometry: cells::geometry,
         levels: 2,
         color: "layer",
-        ramp: Ramp::Viridis,
-        view: View::new(24.0, 24.0),
+        ramp: Colormap::Viridis,
+        view: Viewpoint::new(24.0, 24.0),
     },
     Sample {
         file: "surface.zv",
@@ -99,8 +99,8 @@ pub(super) const SAMPLES: &[Sample] = &[
         geometry: surface::geometry,
         levels: 2,
         color: "height",
-        ramp: Ramp::Viridis,
-        view: View::new(60.0, 26.0),
+        ramp: Colormap::Viridis,
+        view: Viewpoint::new(60.0, 26.0),
     },
 ];
 
@@ -156,8 +156,8 @@ impl Sample {
         let dataset = Dataset::open(&folder.join(self.file).display().to_string()).await?;
         let mut options = RenderOptions::default();
         let Ok(color) = self.color.parse::<ColorBy>();
-        options.color = color;
-        options.ramp = self.ramp;
+        options.color_by = color;
+        options.colormap = self.ramp;
         if fewer > 1 {
             (options.width, options.height) = (480, 360);
         }
@@ -174,7 +174,7 @@ impl Sample {
 
     /// The arguments of `zvf` that draw the same.
     pub(super) fn words(&self, folder: &str) -> Vec<String> {
-        let View {
+        let Viewpoint {
             azimuth, elevation, ..
         } = self.view;
         let (store, view) = (

@@ -6,7 +6,7 @@ use std::{
 };
 
 use zvf::{Dataset, Info};
-use zvf_render::{Plot, shape};
+use zvf_render::{Plot, level_statistics};
 
 use crate::output;
 
@@ -32,7 +32,7 @@ pub(super) async fn draw(
     info: &Info,
     file: &Path,
 ) -> Result<(), Box<dyn Error>> {
-    let levels = shape(dataset, info).await?;
+    let levels = level_statistics(dataset, info).await?;
     let title = Path::new(dataset.address()).file_name();
     let title = title.map_or(dataset.address().into(), |name| name.to_string_lossy());
     let plot = Plot::new(&title, &levels);

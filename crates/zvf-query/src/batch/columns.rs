@@ -15,7 +15,7 @@ use crate::{
     batch::vertices::{Copying, Room, Run, Runs},
     error::Fault,
     exec::chunk::CellRows,
-    predicate::{Cell, Number},
+    predicate::{Datum, Number},
     result::{Column, Rows, Values},
 };
 
@@ -488,13 +488,13 @@ pub(crate) fn words(categories: &[Json]) -> Arc<[String]> {
 }
 
 /// A number as predicates compare it.
-pub(crate) fn cell_of(value: Option<Value>) -> Cell {
+pub(crate) fn cell_of(value: Option<Value>) -> Datum {
     match value {
-        Some(Value::Bool(value)) => Cell::Bool(value),
-        Some(Value::Int(value)) => Cell::Number(Number::Int(value)),
-        Some(Value::UInt(value)) => Cell::Number(Number::UInt(value)),
-        Some(Value::Float(value)) => Cell::Number(Number::Float(value)),
-        Some(Value::Complex { .. }) | None => Cell::Missing,
+        Some(Value::Bool(value)) => Datum::Bool(value),
+        Some(Value::Int(value)) => Datum::Number(Number::Int(value)),
+        Some(Value::UInt(value)) => Datum::Number(Number::UInt(value)),
+        Some(Value::Float(value)) => Datum::Number(Number::Float(value)),
+        Some(Value::Complex { .. }) | None => Datum::Missing,
     }
 }
 

@@ -13,7 +13,10 @@ use crate::{
     diagnostics::Ledger,
     error::QueryError,
     exec::chunk::{Chunk, Rows, Wish},
-    geometry::{Mode, Nearest, Sphere, squared_to_point, squared_to_segment, squared_to_triangle},
+    geometry::{
+        KNearest, Mode, Sphere, squared_distance_to_point, squared_distance_to_segment,
+        squared_distance_to_triangle,
+    },
     plan::run::Whole,
     query::{NearestTo, Query, Shape},
     resolve::query::{Emit, Kept, Plan},
@@ -80,7 +83,7 @@ impl Plan<'_> {
             Box::pin(plan.select(ledger, &mut take)).await?;
             let mut answer = whole.finish()?.unwrap_or_else(|| self.empty_answer());
             let distances = distances(&answer, &nearest.place);
-            let mut best = Nearest::new(count);
+            let mut best = KNearest::new(count);
             for (at, squared) in distances.into_iter().enumerate() {
                 best.push(squared, at);
             }
@@ -128,7 +131,7 @@ impl Plan<'_> {
         reading.kept = Some(Arc::clone(kept));
         // The nearest vertex of each object, or all vertices.
         let mut of_objects: HashMap<usize, f64> = HashMap::new();
-        let mut of_vertices: Nearest<(usize, usize)> = Nearest::new(nearest.count.max(1));
+        let mut of_vertices: KNearest<(usize, usize)> = KNearest::new(nearest.count.max(1));
         let (mut next, mut at_once) = (0_usize, 1_usize);
         loop {
             let bound = match &objects {
@@ -168,7 +171,8 @@ impl Plan<'_> {
                 let coordinates = schema.coordinates(&chunk);
                 let owners = objects.as_ref().map(|o| o.owners_of(&chunk.chunk));
                 for (at, entry) in chunk.entries().iter().enumerate() {
-                    let squared = squared_to_point(&nearest.place, coordinates.at(entry.place));
+                    let squared =
+                        squared_distance_to_point(&nearest.place, coordinates.at(entry.place));
                     match &owners {
                         None => of_vertices.push(squared, (*number, at)),
                         Some(owners) => {
@@ -211,7 +215,7 @@ impl Plan<'_> {
         if self.filter.is_never || count == 0 {
             order.clear();
         }
-        let mut best: Nearest<(usize, usize)> = Nearest::new(count);
+        let mut best: KNearest<(usize, usize)> = KNearest::new(count);
         let mut read: HashMap<usize, (Chunk, Vec<Entry>)> = HashMap::new();
         let mut next = 0_usize;
         let mut at_once = 1_usize;
@@ -248,7 +252,8 @@ impl Plan<'_> {
                 let entries: Vec<Entry> = selected.entries().collect();
                 let coordinates = schema.coordinates(&chunk);
                 for (at, entry) in entries.iter().enumerate() {
-                    let squared = squared_to_point(&nearest.place, coordinates.at(entry.place));
+                    let squared =
+                        squared_distance_to_point(&nearest.place, coordinates.at(entry.place));
                     best.push(squared, (*number, at));
                 }
                 read.insert(*number, (chunk, entries));
@@ -295,11 +300,11 @@ fn distances(answer: &Answer, place: &[f64]) -> Vec<f64> {
             };
             let rows: Vec<u64> = (*start..*end).collect();
             match rows.as_slice() {
-                [only] => squared_to_point(place, at(only)),
+                [only] => squared_distance_to_point(place, at(only)),
                 rows => rows
                     .windows(2)
                     .map(|pair| match pair {
-                        [a, b] => squared_to_segment(place, [at(a), at(b)]),
+                        [a, b] => squared_distance_to_segment(place, [at(a), at(b)]),
                         _ => f64::NAN,
                     })
                     .fold(f64::INFINITY, f64::min),
@@ -313,12 +318,12 @@ fn distances(answer: &Answer, place: &[f64]) -> Vec<f64> {
     let width = usize::try_from(links.width).unwrap_or(1).max(1);
     let link = |ends: &[u64]| match ends {
         [] => f64::NAN,
-        [one] => squared_to_point(place, at(one)),
-        [a, b] => squared_to_segment(place, [at(a), at(b)]),
+        [one] => squared_distance_to_point(place, at(one)),
+        [a, b] => squared_distance_to_segment(place, [at(a), at(b)]),
         [a, rest @ ..] => rest
             .windows(2)
             .map(|pair| match pair {
-                [b, c] => squared_to_triangle(place, [at(a), at(b), at(c)]),
+                [b, c] => squared_distance_to_triangle(place, [at(a), at(b), at(c)]),
                 _ => f64::NAN,
             })
             .fold(f64::INFINITY, f64::min),

@@ -20,7 +20,7 @@ impl Bbox {
     /// [`BboxError`] when the corners are no positions or of different axes.
     pub fn new(lo: &[f64], hi: &[f64]) -> Result<Self, BboxError> {
         if lo.len() != hi.len() {
-            return Err(BboxError::Corners {
+            return Err(BboxError::AxesDiffer {
                 lo: lo.len(),
                 hi: hi.len(),
             });
@@ -39,8 +39,8 @@ impl Bbox {
     ///
     /// let slab = Bbox::parse("-inf, 0, inf, 2.5")?;
     /// assert_eq!(slab.hi()[1], 2.5);
-    /// assert_eq!(Bbox::parse("0,1,2"), Err(BboxError::Odd(3)));
-    /// assert_eq!(Bbox::parse("0,x"), Err(BboxError::Number(1)));
+    /// assert_eq!(Bbox::parse("0,1,2"), Err(BboxError::OddCount(3)));
+    /// assert_eq!(Bbox::parse("0,x"), Err(BboxError::NotANumber(1)));
     /// # Ok::<(), BboxError>(())
     /// ```
     ///
@@ -50,11 +50,11 @@ impl Bbox {
     pub fn parse(text: &str) -> Result<Self, BboxError> {
         let numbers = text.split(',').enumerate().map(|(at, number)| {
             let number = number.trim().parse::<f64>();
-            number.map_err(|_| BboxError::Number(at))
+            number.map_err(|_| BboxError::NotANumber(at))
         });
         let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
         if numbers.len() % 2 == 1 {
-            return Err(BboxError::Odd(numbers.len()));
+            return Err(BboxError::OddCount(numbers.len()));
         }
         let (lo, hi) = numbers.split_at(numbers.len() / 2);
         Self::new(lo, hi)
@@ -148,7 +148,7 @@ pub enum BboxError {
     Axes(#[from] AxesError),
     /// The corners have different numbers of axes.
     #[error("a corner of {lo} axes and one of {hi} make no box")]
-    Corners {
+    AxesDiffer {
         /// Axes of the lowest corner.
         lo: usize,
         /// Axes of the highest corner.
@@ -156,8 +156,8 @@ pub enum BboxError {
     },
     /// An axis lacks its upper bound.
     #[error("a box has two bounds an axis, {0} numbers leave one alone")]
-    Odd(usize),
+    OddCount(usize),
     /// This value, counted from 0, is no number.
     #[error("value {0} of the box is no number")]
-    Number(usize),
+    NotANumber(usize),
 }

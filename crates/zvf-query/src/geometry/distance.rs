@@ -6,11 +6,11 @@ use super::Bbox;
 /// Squared distance of two points.
 ///
 /// ```
-/// use zvf_query::geometry::squared_to_point;
+/// use zvf_query::geometry::squared_distance_to_point;
 ///
-/// assert_eq!(squared_to_point(&[0.0, 0.0], &[3.0, 4.0]), 25.0);
+/// assert_eq!(squared_distance_to_point(&[0.0, 0.0], &[3.0, 4.0]), 25.0);
 /// ```
-pub fn squared_to_point(point: &[f64], other: &[f64]) -> f64 {
+pub fn squared_distance_to_point(point: &[f64], other: &[f64]) -> f64 {
     let axes = point.iter().zip(other);
     axes.map(|(a, b)| (a - b) * (a - b)).sum()
 }
@@ -18,15 +18,15 @@ pub fn squared_to_point(point: &[f64], other: &[f64]) -> f64 {
 /// Squared distance of a point from the nearest point of a segment.
 ///
 /// ```
-/// use zvf_query::geometry::squared_to_segment;
+/// use zvf_query::geometry::squared_distance_to_segment;
 ///
-/// assert_eq!(squared_to_segment(&[1.0, 2.0], [&[0.0, 0.0], &[4.0, 0.0]]), 4.0);
+/// assert_eq!(squared_distance_to_segment(&[1.0, 2.0], [&[0.0, 0.0], &[4.0, 0.0]]), 4.0);
 /// ```
-pub fn squared_to_segment(point: &[f64], ends: [&[f64]; 2]) -> f64 {
+pub fn squared_distance_to_segment(point: &[f64], ends: [&[f64]; 2]) -> f64 {
     let [a, b] = ordered(ends);
-    let length = squared_to_point(a, b);
+    let length = squared_distance_to_point(a, b);
     let along = Corner::at(a).dot(point, b);
-    let nearest_end = squared_to_point(point, a).min(squared_to_point(point, b));
+    let nearest_end = squared_distance_to_point(point, a).min(squared_distance_to_point(point, b));
     if along > 0.0 && along < length {
         let t = along / length;
         let axes = point.iter().zip(a.iter().zip(b));
@@ -40,15 +40,15 @@ pub fn squared_to_segment(point: &[f64], ends: [&[f64]; 2]) -> f64 {
 /// dimension.
 ///
 /// ```
-/// use zvf_query::geometry::squared_to_triangle;
+/// use zvf_query::geometry::squared_distance_to_triangle;
 ///
 /// let corners: [&[f64]; 3] = [&[0.0, 0.0, 0.0], &[4.0, 0.0, 0.0], &[0.0, 4.0, 0.0]];
-/// assert_eq!(squared_to_triangle(&[1.0, 1.0, 3.0], corners), 9.0);
+/// assert_eq!(squared_distance_to_triangle(&[1.0, 1.0, 3.0], corners), 9.0);
 /// ```
-pub fn squared_to_triangle(point: &[f64], corners: [&[f64]; 3]) -> f64 {
+pub fn squared_distance_to_triangle(point: &[f64], corners: [&[f64]; 3]) -> f64 {
     let [a, b, c] = ordered(corners);
     let sides = [[a, b], [b, c], [c, a]];
-    let sides = sides.map(|side| squared_to_segment(point, side));
+    let sides = sides.map(|side| squared_distance_to_segment(point, side));
     let nearest_side = sides.into_iter().fold(f64::INFINITY, f64::min);
     let Some(foot) = foot(point, [a, b, c]) else {
         return nearest_side;
@@ -65,13 +65,13 @@ pub fn squared_to_triangle(point: &[f64], corners: [&[f64]; 3]) -> f64 {
 /// nothing in the box is nearer. Of an empty box it says nothing.
 ///
 /// ```
-/// use zvf_query::geometry::{Bbox, squared_to_bbox};
+/// use zvf_query::geometry::{Bbox, squared_distance_to_bbox};
 ///
 /// let bbox = Bbox::new(&[0.0, 0.0], &[1.0, 1.0])?;
-/// assert_eq!(squared_to_bbox(&[3.0, 0.5], &bbox), 4.0);
+/// assert_eq!(squared_distance_to_bbox(&[3.0, 0.5], &bbox), 4.0);
 /// # Ok::<(), zvf_query::geometry::BboxError>(())
 /// ```
-pub fn squared_to_bbox(point: &[f64], bbox: &Bbox) -> f64 {
+pub fn squared_distance_to_bbox(point: &[f64], bbox: &Bbox) -> f64 {
     let bounds = bbox.lo().iter().zip(bbox.hi());
     let axes = point.iter().zip(bounds);
     axes.map(|(value, (lo, hi))| square((lo - value).max(value - hi).max(0.0)))

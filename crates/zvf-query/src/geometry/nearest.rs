@@ -6,9 +6,9 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 /// least items. What it keeps does not depend on the order of arrival.
 ///
 /// ```
-/// use zvf_query::geometry::Nearest;
+/// use zvf_query::geometry::KNearest;
 ///
-/// let mut nearest = Nearest::new(2);
+/// let mut nearest = KNearest::new(2);
 /// for (squared, row) in [(9.0, 0), (1.0, 1), (4.0, 2), (4.0, 3)] {
 ///     nearest.push(squared, row);
 /// }
@@ -16,12 +16,12 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 /// assert_eq!(nearest.into_sorted(), [(1.0, 1), (4.0, 2)]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Nearest<T: Ord> {
+pub struct KNearest<T: Ord> {
     k: usize,
     furthest_first: BinaryHeap<Entry<T>>,
 }
 
-impl<T: Ord> Nearest<T> {
+impl<T: Ord> KNearest<T> {
     /// For `k` items; memory is used as they come.
     pub fn new(k: usize) -> Self {
         let furthest_first = BinaryHeap::new();

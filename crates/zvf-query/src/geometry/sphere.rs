@@ -74,7 +74,7 @@ impl Sphere {
     }
 
     fn has(&self, point: &[f64]) -> bool {
-        distance::squared_to_point(&self.centre, point) <= self.radius * self.radius
+        distance::squared_distance_to_point(&self.centre, point) <= self.radius * self.radius
     }
 
     fn touches_segment(&self, ends: [&[f64]; 2]) -> bool {
@@ -84,12 +84,12 @@ impl Sphere {
         // The same order of ends whichever way round they come.
         let [a, b] = distance::ordered(ends);
         let (length, along) = (
-            distance::squared_to_point(a, b),
+            distance::squared_distance_to_point(a, b),
             Corner::at(a).dot(&self.centre, b),
         );
         let beside = along > 0.0 && along < length;
         // Pythagoras times the squared length.
-        let from_a = distance::squared_to_point(a, &self.centre);
+        let from_a = distance::squared_distance_to_point(a, &self.centre);
         beside && (from_a - self.radius * self.radius) * length <= along * along
     }
 
@@ -104,7 +104,7 @@ impl Sphere {
         let Some(foot) = distance::foot(&self.centre, [a, b, c]) else {
             return false;
         };
-        let from_a = distance::squared_to_point(a, &self.centre);
+        let from_a = distance::squared_distance_to_point(a, &self.centre);
         (from_a - self.radius * self.radius) * foot.area <= foot.along
     }
 }

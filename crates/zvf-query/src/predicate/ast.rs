@@ -14,7 +14,7 @@ pub enum Predicate {
     /// `true`, `false` or `null`.
     Constant(Truth),
     /// A bool column that is true.
-    Is(Column),
+    IsTrue(ColumnRef),
     /// Two values in order.
     Compare {
         /// The one on the left.
@@ -54,7 +54,7 @@ pub enum Predicate {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// What the row has in a column.
-    Column(Column),
+    Column(ColumnRef),
     /// The same for all rows.
     Literal(Literal),
 }
@@ -74,7 +74,7 @@ pub enum Literal {
 
 /// An attribute by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Column {
+pub struct ColumnRef {
     /// Whose attribute it is, if the name says so.
     pub scope: Option<Scope>,
     /// Its name.
@@ -182,7 +182,7 @@ impl Comparison {
 
 impl Predicate {
     /// Every column it needs, channels apart.
-    pub fn columns(&self) -> BTreeSet<&Column> {
+    pub fn columns(&self) -> BTreeSet<&ColumnRef> {
         let mut columns = BTreeSet::new();
         self.collect(&mut columns);
         columns
@@ -199,7 +199,7 @@ impl Predicate {
         scopes
     }
 
-    fn collect<'a>(&'a self, columns: &mut BTreeSet<&'a Column>) {
+    fn collect<'a>(&'a self, columns: &mut BTreeSet<&'a ColumnRef>) {
         let mut add = |operands: &[&'a Operand]| {
             for operand in operands {
                 if let Operand::Column(column) = operand {
@@ -209,7 +209,7 @@ impl Predicate {
         };
         match self {
             Self::Constant(_) => {}
-            Self::Is(column) => {
+            Self::IsTrue(column) => {
                 columns.insert(column);
             }
             Self::Compare { left, right, .. } => add(&[left, right]),

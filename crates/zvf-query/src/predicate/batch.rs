@@ -4,7 +4,7 @@
 //! everything else goes row by row, by the same rules.
 
 use super::{
-    BoundPredicate, Columns, Comparison, Number, Truth,
+    BoundPredicate, ColumnSource, Comparison, Number, Truth,
     bind::{Node, Slot, Term},
 };
 
@@ -13,13 +13,13 @@ const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
 impl BoundPredicate {
     /// What it is for each of the first so many rows.
-    pub fn evaluate_all(&self, columns: &impl Columns, rows: usize) -> Vec<Truth> {
+    pub fn evaluate_all(&self, columns: &impl ColumnSource, rows: usize) -> Vec<Truth> {
         self.root.evaluate_all(columns, rows)
     }
 }
 
 impl Node {
-    fn evaluate_all(&self, columns: &impl Columns, rows: usize) -> Vec<Truth> {
+    fn evaluate_all(&self, columns: &impl ColumnSource, rows: usize) -> Vec<Truth> {
         let combine = |parts: &[Self], start: Truth, with: fn(Truth, Truth) -> Truth| {
             let mut all = vec![start; rows];
             for part in parts {
@@ -45,7 +45,7 @@ impl Node {
 /// A column against a number; `None` where not all of it are exact floats.
 #[expect(clippy::float_cmp, reason = "whoever asks for equality gets it")]
 fn compare(
-    columns: &impl Columns,
+    columns: &impl ColumnSource,
     slot: Slot,
     comparison: Comparison,
     number: Number,
@@ -89,17 +89,19 @@ mod tests {
     use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, encode};
 
     use super::*;
-    use crate::predicate::{Cell, Column, FindError, Found, Predicate, Scope, Table};
+    use crate::predicate::{
+        CellTable, ColumnRef, Datum, FindError, Predicate, ResolvedColumn, Scope,
+    };
 
     /// A table that gives its float32 column at once, too.
-    struct AtOnce<'a>(Table<'a>, &'a [f32]);
+    struct AtOnce<'a>(CellTable<'a>, &'a [f32]);
 
-    impl Columns for AtOnce<'_> {
-        fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+    impl ColumnSource for AtOnce<'_> {
+        fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
             self.0.find(column)
         }
 
-        fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+        fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
             self.0.cell(id, channel, row)
         }
 
@@ -118,7 +120,7 @@ mod tests {
             encode(&others, ByteOrder::Little),
         );
         let one = 1.try_into()?;
-        let mut table = Table::default();
+        let mut table = CellTable::default();
         let floats = NumericRows::parse(&a, Dtype::parse("float32")?, one)?;
         let integers = NumericRows::parse(&b, Dtype::parse("int64")?, one)?;
         table.add_numbers(Scope::Vertex, "a", floats)?;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Column, Columns, Comparison, FindError, Literal, Number, Operand, Predicate, Truth, Type,
-    Values, fold::compare_literals,
+    ColumnRef, ColumnSource, ColumnType, Comparison, FindError, Literal, Number, Operand,
+    Predicate, Truth, ValueType, fold::compare_literals,
 };
 
 /// A predicate that knows its columns; made by [`Predicate::bind`].
@@ -17,7 +17,7 @@ pub struct BoundPredicate {
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Constant(Truth),
-    Is(Slot),
+    IsTrue(Slot),
     IsNull(Slot),
     /// Numbers or bools.
     Compare(Term, Comparison, Term),
@@ -48,7 +48,7 @@ pub(super) enum Term {
 
 impl Predicate {
     /// Finds the columns, checks the types, and turns text into codes: once,
-    /// for any number of rows. The result holds for all [`Columns`] with the
+    /// for any number of rows. The result holds for all [`ColumnSource`] with the
     /// same ids, types and words, such as those of other chunks. Each mention
     /// of a column of text costs time and memory for all its words.
     ///
@@ -56,7 +56,7 @@ impl Predicate {
     ///
     /// [`BindError`] names the column that is not there or the types that do
     /// not go together.
-    pub fn bind(&self, columns: &impl Columns) -> Result<BoundPredicate, BindError> {
+    pub fn bind(&self, columns: &impl ColumnSource) -> Result<BoundPredicate, BindError> {
         let root = Binder(columns).node(self)?;
         Ok(BoundPredicate { root })
     }
@@ -66,19 +66,23 @@ struct Binder<'a, C>(&'a C);
 
 /// A side of a comparison whose type is known.
 enum Side<'a> {
-    Column(Slot, Values<'a>),
+    Column(Slot, ColumnType<'a>),
     Literal(&'a Literal),
 }
 
 impl Side<'_> {
     /// `None` of the missing value, which goes with all types.
-    fn type_of(&self) -> Option<Type> {
+    fn type_of(&self) -> Option<ValueType> {
         match self {
-            Self::Column(_, Values::Bool) | Self::Literal(Literal::Bool(_)) => Some(Type::Bool),
-            Self::Column(_, Values::Numbers) | Self::Literal(Literal::Number(_)) => {
-                Some(Type::Number)
+            Self::Column(_, ColumnType::Bool) | Self::Literal(Literal::Bool(_)) => {
+                Some(ValueType::Bool)
             }
-            Self::Column(_, Values::Words(_)) | Self::Literal(Literal::Text(_)) => Some(Type::Text),
+            Self::Column(_, ColumnType::Numbers) | Self::Literal(Literal::Number(_)) => {
+                Some(ValueType::Number)
+            }
+            Self::Column(_, ColumnType::Categories(_)) | Self::Literal(Literal::Text(_)) => {
+                Some(ValueType::Text)
+            }
             Self::Literal(Literal::Null) => None,
         }
     }
@@ -86,7 +90,7 @@ impl Side<'_> {
     /// `None` of text and of the missing value.
     fn term(&self) -> Option<Term> {
         match self {
-            Self::Column(slot, Values::Bool | Values::Numbers) => Some(Term::Slot(*slot)),
+            Self::Column(slot, ColumnType::Bool | ColumnType::Numbers) => Some(Term::Slot(*slot)),
             Self::Literal(Literal::Number(number)) => Some(Term::Number(*number)),
             Self::Literal(Literal::Bool(value)) => Some(Term::Bool(*value)),
             _ => None,
@@ -94,7 +98,7 @@ impl Side<'_> {
     }
 }
 
-impl<C: Columns> Binder<'_, C> {
+impl<C: ColumnSource> Binder<'_, C> {
     fn node(&self, predicate: &Predicate) -> Result<Node, BindError> {
         let nodes = |parts: &[Predicate]| {
             let nodes = parts.iter().map(|part| self.node(part));
@@ -102,8 +106,8 @@ impl<C: Columns> Binder<'_, C> {
         };
         Ok(match predicate {
             Predicate::Constant(truth) => Node::Constant(*truth),
-            Predicate::Is(column) => match self.column(column)? {
-                (slot, Values::Bool) => Node::Is(slot),
+            Predicate::IsTrue(column) => match self.column(column)? {
+                (slot, ColumnType::Bool) => Node::IsTrue(slot),
                 _ => return Err(BindError::NotBool(column.clone())),
             },
             Predicate::Compare {
@@ -126,7 +130,7 @@ impl<C: Columns> Binder<'_, C> {
         })
     }
 
-    fn column(&self, column: &Column) -> Result<(Slot, Values<'_>), BindError> {
+    fn column(&self, column: &ColumnRef) -> Result<(Slot, ColumnType<'_>), BindError> {
         let found = self.0.find(column).map_err(|source| BindError::Find {
             column: column.clone(),
             source,
@@ -170,7 +174,7 @@ impl<C: Columns> Binder<'_, C> {
         }
         let has_null = list.contains(&Literal::Null);
         match side {
-            Side::Column(slot, Values::Numbers) => {
+            Side::Column(slot, ColumnType::Numbers) => {
                 let numbers = list.iter().filter_map(|literal| match literal {
                     // A NaN equals nothing, and has no place in an order.
                     Literal::Number(number) => number.compare(*number).and(Some(*number)),
@@ -180,7 +184,7 @@ impl<C: Columns> Binder<'_, C> {
                 numbers.sort_by(|a, b| a.compare(*b).unwrap_or(std::cmp::Ordering::Equal));
                 Ok(Node::In(slot, numbers, has_null))
             }
-            Side::Column(slot, Values::Words(words)) => {
+            Side::Column(slot, ColumnType::Categories(words)) => {
                 let listed: BTreeSet<_> = list.iter().filter_map(text).collect();
                 let otherwise = if has_null {
                     Truth::Unknown
@@ -216,7 +220,7 @@ fn text(literal: &Literal) -> Option<&str> {
 fn check_types(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<(), BindError> {
     match left.type_of().zip(right.type_of()) {
         Some((left, right)) if left != right => Err(BindError::Types { left, right }),
-        Some((Type::Bool, _)) if !comparison.is_equality() => Err(BindError::Order),
+        Some((ValueType::Bool, _)) if !comparison.is_equality() => Err(BindError::Order),
         _ => Ok(()),
     }
 }
@@ -228,13 +232,16 @@ fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<
             let truth = compare_literals(left, comparison, right);
             Node::Constant(truth.unwrap_or(Truth::Unknown))
         }
-        (Side::Column(slot, Values::Words(words)), Side::Literal(Literal::Text(text))) => {
+        (Side::Column(slot, ColumnType::Categories(words)), Side::Literal(Literal::Text(text))) => {
             Node::Words(*slot, truths(words, comparison, text))
         }
-        (Side::Literal(Literal::Text(text)), Side::Column(slot, Values::Words(words))) => {
+        (Side::Literal(Literal::Text(text)), Side::Column(slot, ColumnType::Categories(words))) => {
             Node::Words(*slot, truths(words, comparison.mirrored(), text))
         }
-        (Side::Column(a, Values::Words(left)), Side::Column(b, Values::Words(right))) => {
+        (
+            Side::Column(a, ColumnType::Categories(left)),
+            Side::Column(b, ColumnType::Categories(right)),
+        ) => {
             let all: BTreeSet<_> = left.iter().chain(right).copied().collect();
             let all: Vec<_> = all.into_iter().collect();
             let ranks = |words: &[&str]| {
@@ -264,7 +271,7 @@ pub enum BindError {
     #[error("column {column}")]
     Find {
         /// The column.
-        column: Column,
+        column: ColumnRef,
         /// What is wrong with it.
         source: FindError,
     },
@@ -272,20 +279,20 @@ pub enum BindError {
     #[error("{column}: name one of its {channels} channels, from [0]")]
     Channel {
         /// The column.
-        column: Column,
+        column: ColumnRef,
         /// How many it has.
         channels: u32,
     },
     /// A column stands alone that is neither true nor false.
     #[error("{0} is no bool column, compare it with something")]
-    NotBool(Column),
+    NotBool(ColumnRef),
     /// Values of different types.
     #[error("{left} does not compare with {right}")]
     Types {
         /// On the left.
-        left: Type,
+        left: ValueType,
         /// On the right.
-        right: Type,
+        right: ValueType,
     },
     /// A comparison of bools by order.
     #[error("bools have no order, compare them by = or !=")]

@@ -1,23 +1,23 @@
 //! What a predicate is asked of.
 
-use super::{Column, Number};
+use super::{ColumnRef, Number};
 
 /// Attributes of rows, whatever holds them.
 ///
 /// What a row is, the caller says: when a predicate has columns of several
 /// scopes, [`cell`](Self::cell) finds the object or fragment of a vertex.
-pub trait Columns {
+pub trait ColumnSource {
     /// The column of this scope and name. Called once for each time a
     /// predicate names it; the channel does not matter.
     ///
     /// # Errors
     ///
     /// [`FindError`] when there is not exactly one.
-    fn find(&self, column: &Column) -> Result<Found<'_>, FindError>;
+    fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError>;
 
     /// One value. The row of a predicate, and the id and a channel of a column
     /// that was found; what is past the end is missing.
-    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell;
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Datum;
 
     /// A channel of the first so many rows at once, when each is a number that a
     /// 64-bit float holds exactly. `None` otherwise, and where that is not easily
@@ -29,29 +29,29 @@ pub trait Columns {
 
 /// A column that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found<'a> {
-    /// What [`Columns::cell`] knows it by.
+pub struct ResolvedColumn<'a> {
+    /// What [`ColumnSource::cell`] knows it by.
     pub id: usize,
     /// How many values a row has.
     pub channels: u32,
     /// What the values are.
-    pub values: Values<'a>,
+    pub values: ColumnType<'a>,
 }
 
 /// What the values of a column are.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values<'a> {
-    /// [`Cell::Bool`]
+pub enum ColumnType<'a> {
+    /// [`Datum::Bool`]
     Bool,
-    /// [`Cell::Number`]
+    /// [`Datum::Number`]
     Numbers,
-    /// [`Cell::Category`], by the words they stand for.
-    Words(Vec<&'a str>),
+    /// [`Datum::Category`], by the words they stand for.
+    Categories(Vec<&'a str>),
 }
 
 /// One value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell {
+pub enum Datum {
     /// None: what `is null` holds for.
     Missing,
     /// Of a bool column.
@@ -65,7 +65,7 @@ pub enum Cell {
 
 /// What the values of a comparison are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum ValueType {
     /// True or false.
     Bool,
     /// Any number.
@@ -74,7 +74,7 @@ pub enum Type {
     Text,
 }
 
-impl std::fmt::Display for Type {
+impl std::fmt::Display for ValueType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Bool => "a bool",

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::{
-    Column, Literal, Operand, Predicate,
+    ColumnRef, Literal, Operand, Predicate,
     lexer::{KEYWORDS, is_name_part, is_name_start},
 };
 
@@ -11,7 +11,7 @@ impl Display for Predicate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Constant(truth) => write!(f, "{truth}"),
-            Self::Is(column) => write!(f, "{column}"),
+            Self::IsTrue(column) => write!(f, "{column}"),
             Self::Compare {
                 left,
                 comparison,
@@ -95,7 +95,7 @@ impl Display for Literal {
     }
 }
 
-impl Display for Column {
+impl Display for ColumnRef {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(scope) = self.scope {
             write!(f, "{}.", scope.name())?;

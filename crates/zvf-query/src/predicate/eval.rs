@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use super::{
-    BoundPredicate, Cell, Columns, Truth,
+    BoundPredicate, ColumnSource, Datum, Truth,
     bind::{Node, Slot, Term},
 };
 
 impl BoundPredicate {
     /// What it is for one row.
-    pub fn evaluate(&self, columns: &impl Columns, row: usize) -> Truth {
+    pub fn evaluate(&self, columns: &impl ColumnSource, row: usize) -> Truth {
         self.root.evaluate(columns, row)
     }
 
@@ -17,11 +17,11 @@ impl BoundPredicate {
     ///
     /// ```
     /// use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, encode};
-    /// use zvf_query::predicate::{Predicate, Scope, Table};
+    /// use zvf_query::predicate::{Predicate, Scope, CellTable};
     ///
     /// let cell = encode(&[0.5_f32, 2.5, f32::NAN], ByteOrder::Little);
     /// let radius = NumericRows::parse(&cell, Dtype::parse("float32")?, 1.try_into()?)?;
-    /// let mut table = Table::default();
+    /// let mut table = CellTable::default();
     /// table.add_numbers(Scope::Vertex, "radius", radius)?;
     ///
     /// let bound = Predicate::parse("radius > 1")?.bind(&table)?;
@@ -30,40 +30,45 @@ impl BoundPredicate {
     /// assert_eq!(selected, [1]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn select(&self, columns: &impl Columns, rows: Range<usize>, selected: &mut Vec<usize>) {
+    pub fn select(
+        &self,
+        columns: &impl ColumnSource,
+        rows: Range<usize>,
+        selected: &mut Vec<usize>,
+    ) {
         selected.extend(rows.filter(|row| self.evaluate(columns, *row).is_true()));
     }
 }
 
 impl Node {
-    pub(super) fn evaluate(&self, columns: &impl Columns, row: usize) -> Truth {
+    pub(super) fn evaluate(&self, columns: &impl ColumnSource, row: usize) -> Truth {
         let cell = |slot: &Slot| columns.cell(slot.id, slot.channel, row);
         let word = |slot: &Slot| match cell(slot) {
-            Cell::Category(code) => usize::try_from(code).ok(),
+            Datum::Category(code) => usize::try_from(code).ok(),
             _ => None,
         };
         match self {
             Self::Constant(truth) => *truth,
-            Self::Is(slot) => match cell(slot) {
-                Cell::Bool(value) => value.into(),
+            Self::IsTrue(slot) => match cell(slot) {
+                Datum::Bool(value) => value.into(),
                 _ => Truth::Unknown,
             },
-            Self::IsNull(slot) => (cell(slot) == Cell::Missing).into(),
+            Self::IsNull(slot) => (cell(slot) == Datum::Missing).into(),
             Self::Compare(left, comparison, right) => {
                 let value = |term: &Term| match term {
                     Term::Slot(slot) => cell(slot),
-                    Term::Number(number) => Cell::Number(*number),
-                    Term::Bool(value) => Cell::Bool(*value),
+                    Term::Number(number) => Datum::Number(*number),
+                    Term::Bool(value) => Datum::Bool(*value),
                 };
                 let order = match (value(left), value(right)) {
-                    (Cell::Number(left), Cell::Number(right)) => left.compare(right),
-                    (Cell::Bool(left), Cell::Bool(right)) => Some(left.cmp(&right)),
+                    (Datum::Number(left), Datum::Number(right)) => left.compare(right),
+                    (Datum::Bool(left), Datum::Bool(right)) => Some(left.cmp(&right)),
                     _ => return Truth::Unknown,
                 };
                 order.is_some_and(|order| comparison.holds(order)).into()
             }
             Self::In(slot, numbers, has_null) => {
-                let Cell::Number(value) = cell(slot) else {
+                let Datum::Number(value) = cell(slot) else {
                     return Truth::Unknown;
                 };
                 // Where a NaN would go does not matter: it is nowhere equal.

@@ -1,6 +1,6 @@
 //! Text cut into tokens.
 
-use super::{Number, ParseError, Problem};
+use super::{Number, ParseError, ParseErrorKind};
 
 pub(super) const KEYWORDS: [&str; 9] = [
     "and", "or", "not", "in", "is", "between", "null", "true", "false",
@@ -38,7 +38,7 @@ impl<'a> Lexer<'a> {
     pub(super) fn next(&mut self) -> Result<(usize, Token<'a>), ParseError> {
         self.take(char::is_whitespace);
         let at = self.at;
-        let error = |problem| ParseError { at, problem };
+        let error = |kind| ParseError { at, kind };
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
             return Ok((at, Token::End));
@@ -47,15 +47,15 @@ impl<'a> Lexer<'a> {
             Token::Word(self.take(is_name_part))
         } else if first == '\'' {
             let text = self.quoted('\'');
-            Token::Text(text.ok_or(error(Problem::UnclosedText))?)
+            Token::Text(text.ok_or(error(ParseErrorKind::UnclosedText))?)
         } else if first == '"' {
             let name = self.quoted('"');
-            Token::Quoted(name.ok_or(error(Problem::UnclosedName))?)
+            Token::Quoted(name.ok_or(error(ParseErrorKind::UnclosedName))?)
         } else if starts_number(rest) {
-            Token::Number(self.number().ok_or(error(Problem::Number))?)
+            Token::Number(self.number().ok_or(error(ParseErrorKind::Number))?)
         } else {
             let symbol = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol));
-            let symbol = symbol.ok_or(error(Problem::Character(first)))?;
+            let symbol = symbol.ok_or(error(ParseErrorKind::Character(first)))?;
             self.at += symbol.len();
             Token::Symbol(symbol)
         };

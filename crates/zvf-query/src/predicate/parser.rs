@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    Column, Comparison, Literal, Number, Operand, Predicate, Scope, Truth,
+    ColumnRef, Comparison, Literal, Number, Operand, Predicate, Scope, Truth,
     lexer::{KEYWORDS, Lexer, Token},
 };
 
@@ -30,7 +30,7 @@ impl Predicate {
     /// expected.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         if text.len() > MAX_LENGTH {
-            return Err(Problem::TooLong.at(MAX_LENGTH));
+            return Err(ParseErrorKind::TooLong.at(MAX_LENGTH));
         }
         let mut parser = Parser {
             lexer: Lexer::new(text),
@@ -104,7 +104,7 @@ impl Parser<'_> {
         inner: impl FnOnce(&mut Self) -> Result<Predicate, ParseError>,
     ) -> Result<Predicate, ParseError> {
         if self.depth == MAX_DEPTH {
-            return Err(Problem::TooDeep.at(self.at));
+            return Err(ParseErrorKind::TooDeep.at(self.at));
         }
         self.depth += 1;
         let inner = inner(self)?;
@@ -149,7 +149,7 @@ impl Parser<'_> {
         }
         match operand {
             _ if not => Err(self.expected(Expected::BetweenOrIn)),
-            Operand::Column(column) => Ok(Predicate::Is(column)),
+            Operand::Column(column) => Ok(Predicate::IsTrue(column)),
             Operand::Literal(Literal::Bool(value)) => Ok(Predicate::Constant(value.into())),
             Operand::Literal(Literal::Null) => Ok(Predicate::Constant(Truth::Unknown)),
             Operand::Literal(_) => Err(self.expected(Expected::Comparison)),
@@ -181,7 +181,7 @@ impl Parser<'_> {
             let (word, in_quotes) = &name;
             let named = |scope: &Scope| scope.name() == word && !in_quotes;
             let found = Scope::ALL.into_iter().find(named);
-            scope = Some(found.ok_or_else(|| Problem::Scope.at(self.at))?);
+            scope = Some(found.ok_or_else(|| ParseErrorKind::Scope.at(self.at))?);
             self.advance()?;
             name = self.name(Expected::Name)?;
         }
@@ -197,7 +197,7 @@ impl Parser<'_> {
         } else {
             None
         };
-        Ok(Operand::Column(Column {
+        Ok(Operand::Column(ColumnRef {
             scope,
             name: name.0,
             channel,
@@ -271,7 +271,7 @@ impl Parser<'_> {
     }
 
     fn expected(&self, expected: Expected) -> ParseError {
-        Problem::Expected(expected).at(self.at)
+        ParseErrorKind::Expected(expected).at(self.at)
     }
 }
 
@@ -285,18 +285,18 @@ fn negated(not: bool, predicate: Predicate) -> Predicate {
 
 /// Where a text is no predicate, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at byte {at}: {problem}")]
+#[error("at byte {at}: {kind}")]
 pub struct ParseError {
     /// The byte, counted from 0; the length of the text for its end.
     pub at: usize,
     /// What is wrong there.
-    pub problem: Problem,
+    pub kind: ParseErrorKind,
 }
 
 /// What is wrong with a text that is no predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum ParseErrorKind {
     /// Something else should be here.
     #[error("expected {0}")]
     Expected(Expected),
@@ -325,9 +325,9 @@ pub enum Problem {
     TooLong,
 }
 
-impl Problem {
+impl ParseErrorKind {
     fn at(self, at: usize) -> ParseError {
-        ParseError { at, problem: self }
+        ParseError { at, kind: self }
     }
 }
 

@@ -5,20 +5,20 @@ use zvf_format::{
     numeric::{Kind, NumericRows, Value},
 };
 
-use super::{Cell, Column, Columns, FindError, Found, Number, Scope, Values};
+use super::{ColumnRef, ColumnSource, ColumnType, Datum, FindError, Number, ResolvedColumn, Scope};
 
 /// Columns whose rows are those of cells, borrowed; row n of a predicate is
 /// row n of each.
 ///
 /// ```
 /// use zvf_format::dictionary::{Code, CodeDtype, DictionaryCodes};
-/// use zvf_query::predicate::{Predicate, Scope, Table, Truth};
+/// use zvf_query::predicate::{Predicate, Scope, CellTable, Truth};
 ///
 /// let stored = CodeDtype::with_missing(2)?;
 /// let cell = stored.encode(&[Code::Category(1), Code::Missing, Code::Category(0)])?;
 /// let codes = DictionaryCodes::parse(&cell, stored.dtype(), 2, stored.missing())?;
-/// let mut table = Table::default();
-/// table.add_words(Scope::Object, "kind", codes, &["axon", "soma"])?;
+/// let mut table = CellTable::default();
+/// table.add_categories(Scope::Object, "kind", codes, &["axon", "soma"])?;
 ///
 /// let bound = Predicate::parse("kind != 'axon'")?.bind(&table)?;
 /// let truths = [0, 1, 2].map(|row| bound.evaluate(&table, row));
@@ -26,7 +26,7 @@ use super::{Cell, Column, Columns, FindError, Found, Number, Scope, Values};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Table<'a> {
+pub struct CellTable<'a> {
     columns: Vec<Entry<'a>>,
 }
 
@@ -43,7 +43,7 @@ enum Data<'a> {
     Words(DictionaryCodes<'a>, &'a [&'a str]),
 }
 
-impl<'a> Table<'a> {
+impl<'a> CellTable<'a> {
     /// Adds numbers or bools; no value of them is missing.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl<'a> Table<'a> {
     /// # Errors
     ///
     /// [`TableError`] when the name is taken.
-    pub fn add_words(
+    pub fn add_categories(
         &mut self,
         scope: Scope,
         name: &'a str,
@@ -86,8 +86,8 @@ impl<'a> Table<'a> {
     }
 }
 
-impl Columns for Table<'_> {
-    fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+impl ColumnSource for CellTable<'_> {
+    fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
         let named = |entry: &Entry<'_>| {
             let scope = column.scope.is_none_or(|scope| scope == entry.scope);
             scope && entry.name == column.name
@@ -101,38 +101,38 @@ impl Columns for Table<'_> {
         let (channels, values) = match entry.data {
             Data::Rows(rows) => {
                 let values = match rows.dtype().kind() {
-                    Kind::Bool => Values::Bool,
-                    _ => Values::Numbers,
+                    Kind::Bool => ColumnType::Bool,
+                    _ => ColumnType::Numbers,
                 };
                 (rows.columns().get(), values)
             }
-            Data::Words(_, words) => (1, Values::Words(words.to_vec())),
+            Data::Words(_, words) => (1, ColumnType::Categories(words.to_vec())),
         };
-        Ok(Found {
+        Ok(ResolvedColumn {
             id,
             channels,
             values,
         })
     }
 
-    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
         match self.columns.get(id).map(|entry| entry.data) {
             Some(Data::Rows(rows)) => match rows.value(row, channel) {
-                Some(Value::Bool(value)) => Cell::Bool(value),
-                Some(Value::Int(value)) => Cell::Number(Number::Int(value)),
-                Some(Value::UInt(value)) => Cell::Number(Number::UInt(value)),
-                Some(Value::Float(value)) => Cell::Number(Number::Float(value)),
-                Some(Value::Complex { .. }) | None => Cell::Missing,
+                Some(Value::Bool(value)) => Datum::Bool(value),
+                Some(Value::Int(value)) => Datum::Number(Number::Int(value)),
+                Some(Value::UInt(value)) => Datum::Number(Number::UInt(value)),
+                Some(Value::Float(value)) => Datum::Number(Number::Float(value)),
+                Some(Value::Complex { .. }) | None => Datum::Missing,
             },
             Some(Data::Words(codes, words)) => match codes.get(row) {
                 Some(Code::Category(code))
                     if usize::try_from(code).is_ok_and(|c| c < words.len()) =>
                 {
-                    Cell::Category(code)
+                    Datum::Category(code)
                 }
-                _ => Cell::Missing,
+                _ => Datum::Missing,
             },
-            None => Cell::Missing,
+            None => Datum::Missing,
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Zone {
 }
 
 /// What is known of the columns that a predicate was bound to, in some rows.
-pub trait Zones {
+pub trait ZoneMap {
     /// Of one channel of a column; `None` when nothing is known.
     fn zone(&self, id: usize, channel: u32) -> Option<Zone>;
 }
@@ -32,19 +32,19 @@ impl BoundPredicate {
     ///
     /// ```
     /// use zvf_format::numeric::{Dtype, NumericRows};
-    /// use zvf_query::predicate::{Number, Predicate, Scope, Table, Zone, Zones};
+    /// use zvf_query::predicate::{Number, Predicate, Scope, CellTable, Zone, ZoneMap};
     ///
     /// /// The same for all columns.
     /// struct All(Zone);
     ///
-    /// impl Zones for All {
+    /// impl ZoneMap for All {
     ///     fn zone(&self, _: usize, _: u32) -> Option<Zone> {
     ///         Some(self.0)
     ///     }
     /// }
     ///
     /// let radius = NumericRows::parse(b"", Dtype::parse("float32")?, 1.try_into()?)?;
-    /// let mut table = Table::default();
+    /// let mut table = CellTable::default();
     /// table.add_numbers(Scope::Vertex, "radius", radius)?;
     /// let (min, max) = (Number::Float(0.5), Number::Float(2.0));
     /// let zones = All(Zone { min, max, missing: false, nan: false });
@@ -55,7 +55,7 @@ impl BoundPredicate {
     /// assert!(!may_match("radius > 2 or radius is null")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn may_match(&self, zones: &impl Zones) -> bool {
+    pub fn may_match(&self, zones: &impl ZoneMap) -> bool {
         self.root.outcomes(zones).has(Truth::True)
     }
 }
@@ -105,11 +105,11 @@ impl Outcomes {
 }
 
 impl Node {
-    fn outcomes(&self, zones: &impl Zones) -> Outcomes {
+    fn outcomes(&self, zones: &impl ZoneMap) -> Outcomes {
         let zone = |slot: &Slot| zones.zone(slot.id, slot.channel);
         match self {
             Self::Constant(truth) => Outcomes::of([*truth]),
-            Self::Is(_) | Self::Ranks(..) => Outcomes::ANY,
+            Self::IsTrue(_) | Self::Ranks(..) => Outcomes::ANY,
             Self::IsNull(slot) => match zone(slot) {
                 Some(zone) => Outcomes::of([Truth::False]).with(Truth::True, zone.missing),
                 None => Outcomes::ANY,

@@ -10,7 +10,7 @@ use zvf_model::{
 
 use crate::{
     error::QueryError,
-    geometry::{Bbox, MAX_AXES, Mode, Position, Primitive, squared_to_bbox},
+    geometry::{Bbox, MAX_AXES, Mode, Position, Primitive, squared_distance_to_bbox},
     query::Region,
 };
 
@@ -95,7 +95,7 @@ impl Space {
         chunks: impl IntoIterator<Item = &'c ChunkCoord>,
     ) -> f64 {
         let hull = self.hull(chunks);
-        hull.map_or(0.0, |hull| squared_to_bbox(place, &hull))
+        hull.map_or(0.0, |hull| squared_distance_to_bbox(place, &hull))
     }
 
     /// The box around several chunks.

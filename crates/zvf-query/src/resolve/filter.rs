@@ -4,7 +4,9 @@ use crate::{
     batch::columns::FinishedView,
     catalog::schema::Names,
     error::QueryError,
-    predicate::{Cell, Column, Columns, FindError, Found, Operand, Predicate, Scope},
+    predicate::{
+        ColumnRef, ColumnSource, Datum, FindError, Operand, Predicate, ResolvedColumn, Scope,
+    },
     result::Column as AnswerColumn,
 };
 
@@ -109,9 +111,9 @@ fn join(mut parts: Vec<Predicate>) -> Option<Predicate> {
 /// Gives every column of a predicate its scope.
 pub(crate) fn with_scopes<E>(
     predicate: Predicate,
-    find: &impl Fn(&Column) -> Result<Scope, E>,
+    find: &impl Fn(&ColumnRef) -> Result<Scope, E>,
 ) -> Result<Predicate, E> {
-    let column = |mut column: Column| {
+    let column = |mut column: ColumnRef| {
         if column.scope.is_none() {
             column.scope = Some(find(&column)?);
         }
@@ -129,7 +131,7 @@ pub(crate) fn with_scopes<E>(
     };
     Ok(match predicate {
         Predicate::Constant(truth) => Predicate::Constant(truth),
-        Predicate::Is(name) => Predicate::Is(column(name)?),
+        Predicate::IsTrue(name) => Predicate::IsTrue(column(name)?),
         Predicate::Compare {
             left,
             comparison,
@@ -169,9 +171,9 @@ pub(crate) trait ColumnView {
     /// `None` when nothing tells: older stores do not declare them, and without a
     /// cell there is nothing to count.
     fn channels(&self) -> Option<u32>;
-    fn values(&self) -> crate::predicate::Values<'_>;
-    fn value(&self, row: usize, channel: u32) -> Cell;
-    /// As [`Columns::exact_floats`].
+    fn values(&self) -> crate::predicate::ColumnType<'_>;
+    fn value(&self, row: usize, channel: u32) -> Datum;
+    /// As [`ColumnSource::exact_floats`].
     fn exact_floats(&self, _channel: u32, _rows: usize) -> Option<Vec<f64>> {
         None
     }
@@ -196,8 +198,8 @@ impl<'a> Views<'a> {
     }
 }
 
-impl Columns for Views<'_> {
-    fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+impl ColumnSource for Views<'_> {
+    fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
         let mut found = self.0.iter().enumerate().filter(|(_, view)| {
             column.scope.is_none_or(|scope| scope == view.scope()) && view.name() == column.name
         });
@@ -211,16 +213,16 @@ impl Columns for Views<'_> {
                 .channel
                 .map_or(1, |channel| channel.saturating_add(1))
         };
-        Ok(Found {
+        Ok(ResolvedColumn {
             id,
             channels: view.channels().unwrap_or_else(named),
             values: view.values(),
         })
     }
 
-    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
         let view = self.0.get(id);
-        view.map_or(Cell::Missing, |view| view.value(row, channel))
+        view.map_or(Datum::Missing, |view| view.value(row, channel))
     }
 
     fn exact_floats(&self, id: usize, channel: u32, rows: usize) -> Option<Vec<f64>> {

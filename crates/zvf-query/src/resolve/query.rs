@@ -142,7 +142,7 @@ impl<'s> Session<'s> {
             let names = self.attribute_names(level, scope).await;
             having.push((scope, names.map_err(nameless)?));
         }
-        let find = |column: &crate::predicate::Column| {
+        let find = |column: &crate::predicate::ColumnRef| {
             let found = having
                 .iter()
                 .filter(|(_, names)| names.contains(&column.name));

@@ -18,13 +18,13 @@ fn text_is_bounds_or_an_error() {
     assert!(bbox("nan,1").is_empty());
     assert!(bbox("2,1").is_empty());
     assert!(!bbox("1,1").is_empty());
-    assert_eq!(Bbox::parse(""), Err(BboxError::Number(0)));
-    assert_eq!(Bbox::parse("1,,2,3"), Err(BboxError::Number(1)));
-    assert_eq!(Bbox::parse("1"), Err(BboxError::Odd(1)));
+    assert_eq!(Bbox::parse(""), Err(BboxError::NotANumber(0)));
+    assert_eq!(Bbox::parse("1,,2,3"), Err(BboxError::NotANumber(1)));
+    assert_eq!(Bbox::parse("1"), Err(BboxError::OddCount(1)));
     let long = vec!["0"; 18].join(",");
     assert_eq!(Bbox::parse(&long), Err(BboxError::Axes(AxesError(9))));
     let corners = Bbox::new(&[0.0], &[0.0, 1.0]);
-    assert_eq!(corners, Err(BboxError::Corners { lo: 1, hi: 2 }));
+    assert_eq!(corners, Err(BboxError::AxesDiffer { lo: 1, hi: 2 }));
     assert_eq!(Bbox::new(&[], &[]), Err(BboxError::Axes(AxesError(0))));
 }
 

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use zvf_query::geometry::{
-    Bbox, Nearest, squared_to_bbox, squared_to_point, squared_to_segment, squared_to_triangle,
+    Bbox, KNearest, squared_distance_to_bbox, squared_distance_to_point,
+    squared_distance_to_segment, squared_distance_to_triangle,
 };
 
 proptest! {
@@ -18,21 +19,21 @@ proptest! {
             for j in 0..=steps - i {
                 let (u, v) = (f64::from(i) / f64::from(steps), f64::from(j) / f64::from(steps));
                 let p = [0, 1, 2].map(|k: usize| a[k] + u * (b[k] - a[k]) + v * (c[k] - a[k]));
-                let squared = squared_to_point(&point, &p);
+                let squared = squared_distance_to_point(&point, &p);
                 on_face = on_face.min(squared);
                 if j == 0 {
                     on_side = on_side.min(squared);
                 }
             }
         }
-        let side = squared_to_segment(&point, [a, b]);
-        let face = squared_to_triangle(&point, [a, b, c]);
+        let side = squared_distance_to_segment(&point, [a, b]);
+        let face = squared_distance_to_triangle(&point, [a, b, c]);
         prop_assert!(side <= on_side + 1e-9 && face <= on_face + 1e-9);
         // Samples are at most a fifteenth of a side of 7 apart.
         prop_assert!(side.sqrt() + 0.12 > on_side.sqrt());
         prop_assert!(face.sqrt() + 0.24 > on_face.sqrt());
         prop_assert!(face <= side);
-        prop_assert_eq!(face, squared_to_triangle(&point, [c, a, b]));
+        prop_assert_eq!(face, squared_distance_to_triangle(&point, [c, a, b]));
     }
 
     #[test]
@@ -45,7 +46,7 @@ proptest! {
         let nearest = [0, 1, 2].map(|k: usize| f64::from(point[k].clamp(lo[k], hi[k])));
         let bbox = Bbox::new(&lo.map(f64::from), &hi.map(f64::from)).unwrap();
         let point = point.map(f64::from);
-        prop_assert_eq!(squared_to_bbox(&point, &bbox), squared_to_point(&point, &nearest));
+        prop_assert_eq!(squared_distance_to_bbox(&point, &bbox), squared_distance_to_point(&point, &nearest));
     }
 
     #[test]
@@ -54,8 +55,8 @@ proptest! {
         k in 0..20_usize,
     ) {
         let mut wanted: Vec<(f64, usize)> = squared.iter().copied().zip(0..).collect();
-        let mut forward = Nearest::new(k);
-        let mut backward = Nearest::new(k);
+        let mut forward = KNearest::new(k);
+        let mut backward = KNearest::new(k);
         for (squared, row) in &wanted {
             forward.push(*squared, *row);
         }
@@ -75,18 +76,18 @@ proptest! {
 fn degenerate_primitives_are_points_and_segments() {
     let far: &[f64] = &[3.0, 4.0];
     let origin: &[f64] = &[0.0, 0.0];
-    assert_eq!(squared_to_segment(far, [origin, origin]), 25.0);
-    assert_eq!(squared_to_triangle(far, [origin; 3]), 25.0);
+    assert_eq!(squared_distance_to_segment(far, [origin, origin]), 25.0);
+    assert_eq!(squared_distance_to_triangle(far, [origin; 3]), 25.0);
     let line: [&[f64]; 3] = [&[0.0, 0.0], &[1.0, 0.0], &[6.0, 0.0]];
-    assert_eq!(squared_to_triangle(far, line), 16.0);
+    assert_eq!(squared_distance_to_triangle(far, line), 16.0);
 }
 
 #[test]
 fn no_distance_and_no_place() {
-    let mut none = Nearest::new(0);
+    let mut none = KNearest::new(0);
     none.push(0.0, 1);
     assert!(none.is_empty() && !none.admits(0.0));
-    let mut one = Nearest::new(1);
+    let mut one = KNearest::new(1);
     one.push(f64::NAN, 0);
     assert!(one.is_empty() && !one.admits(f64::NAN));
     one.push(f64::INFINITY, 7);
@@ -94,5 +95,5 @@ fn no_distance_and_no_place() {
     one.push(0.0, 4);
     assert_eq!(one.into_sorted(), [(0.0, 4)]);
     // Memory follows what comes, not what is asked for.
-    assert!(Nearest::<u8>::new(usize::MAX).is_empty());
+    assert!(KNearest::<u8>::new(usize::MAX).is_empty());
 }

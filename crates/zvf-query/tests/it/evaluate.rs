@@ -8,7 +8,8 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype, Element, NumericRows, encode},
 };
 use zvf_query::predicate::{
-    BindError, Cell, Column, FindError, Number, Predicate, Scope, Table, TableError, Truth, Type,
+    BindError, CellTable, ColumnRef, Datum, FindError, Number, Predicate, Scope, TableError, Truth,
+    ValueType,
 };
 
 use crate::predicates::{Data, data, interpret, predicate};
@@ -69,10 +70,10 @@ fn truth_tables() {
 
 /// One row: int 2, uint max, float NaN, bool missing, text missing.
 fn odd_row() -> Data {
-    let int = Cell::Number(Number::Int(2));
-    let uint = Cell::Number(Number::UInt(u64::MAX));
-    let float = Cell::Number(Number::Float(f64::NAN));
-    let (word, gone) = (Cell::Category(1), Cell::Missing);
+    let int = Datum::Number(Number::Int(2));
+    let uint = Datum::Number(Number::UInt(u64::MAX));
+    let float = Datum::Number(Number::Float(f64::NAN));
+    let (word, gone) = (Datum::Category(1), Datum::Missing);
     let row = [int, uint, float, gone, gone, word, int, gone];
     Data { rows: vec![row] }
 }
@@ -145,16 +146,19 @@ fn what_does_not_go_together_is_refused_before_any_row() {
     let data = odd_row();
     let bind = |text: &str| Predicate::parse(text).unwrap().bind(&data).unwrap_err();
     let types = |left, right| BindError::Types { left, right };
-    assert_eq!(bind("int = 'a'"), types(Type::Number, Type::Text));
+    assert_eq!(bind("int = 'a'"), types(ValueType::Number, ValueType::Text));
     assert_eq!(
         bind("'a' = text and bool = 1"),
-        types(Type::Bool, Type::Number)
+        types(ValueType::Bool, ValueType::Number)
     );
-    assert_eq!(bind("text in ('a', 1)"), types(Type::Text, Type::Number));
-    assert_eq!(bind("1 = true"), types(Type::Number, Type::Bool));
+    assert_eq!(
+        bind("text in ('a', 1)"),
+        types(ValueType::Text, ValueType::Number)
+    );
+    assert_eq!(bind("1 = true"), types(ValueType::Number, ValueType::Bool));
     assert_eq!(bind("bool < true"), BindError::Order);
     assert_eq!(bind("bool between false and true"), BindError::Order);
-    let column = |name: &str, channel| Column {
+    let column = |name: &str, channel| ColumnRef {
         scope: None,
         name: name.to_owned(),
         channel,
@@ -192,7 +196,7 @@ fn cells_of_a_store_are_columns() {
     let flags = encode(&[true, false], ByteOrder::Little);
     let ids = encode(&[u64::MAX, 7], ByteOrder::Little);
     let codes = DictionaryCodes::parse(&[1, 0xff], Dtype::parse("int8").unwrap(), 2, Some(-1));
-    let mut table = Table::default();
+    let mut table = CellTable::default();
     table
         .add_numbers(Scope::Vertex, "rgb", rows::<u8>(&rgb, 3))
         .unwrap();
@@ -206,7 +210,7 @@ fn cells_of_a_store_are_columns() {
         .add_numbers(Scope::Link, "id", rows::<u64>(&ids, 1))
         .unwrap();
     table
-        .add_words(Scope::Object, "kind", codes.unwrap(), &["a", "b"])
+        .add_categories(Scope::Object, "kind", codes.unwrap(), &["a", "b"])
         .unwrap();
     let truths = |text: &str| {
         let bound = Predicate::parse(text).unwrap().bind(&table).unwrap();

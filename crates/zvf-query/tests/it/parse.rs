@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use zvf_query::predicate::{
-    Expected as E, MAX_DEPTH, MAX_LENGTH, ParseError, Predicate, Problem as P, Scope,
+    Expected as E, MAX_DEPTH, MAX_LENGTH, ParseError, ParseErrorKind as P, Predicate, Scope,
 };
 
 use crate::predicates::predicate;
@@ -15,10 +15,10 @@ fn check(text: &str, shown: &str) {
 }
 
 #[track_caller]
-fn refuse(text: &str, at: usize, problem: P) {
+fn refuse(text: &str, at: usize, kind: P) {
     assert_eq!(
         Predicate::parse(text),
-        Err(ParseError { at, problem }),
+        Err(ParseError { at, kind }),
         "{text}"
     );
 }

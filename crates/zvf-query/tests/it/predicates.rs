@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use proptest::prelude::*;
 use zvf_query::predicate::{
-    Cell, Column, Columns, Comparison, FindError, Found, Literal, Number, Operand, Predicate,
-    Scope, Truth, Values,
+    ColumnRef, ColumnSource, ColumnType, Comparison, Datum, FindError, Literal, Number, Operand,
+    Predicate, ResolvedColumn, Scope, Truth,
 };
 
 /// A value of any type; `None` is missing.
@@ -22,18 +22,18 @@ const NAMES: [&str; 8] = [
 /// Rows of the columns of `NAMES`.
 #[derive(Clone, Debug)]
 pub(crate) struct Data {
-    pub(crate) rows: Vec<[Cell; 8]>,
+    pub(crate) rows: Vec<[Datum; 8]>,
 }
 
 impl Data {
     /// What a row has, as a literal.
-    fn plain(&self, column: &Column, row: usize) -> Plain {
+    fn plain(&self, column: &ColumnRef, row: usize) -> Plain {
         let id = NAMES.iter().position(|name| *name == column.name).unwrap();
         match self.cell(id, column.channel.unwrap_or(0), row) {
-            Cell::Missing => None,
-            Cell::Bool(value) => Some(Literal::Bool(value)),
-            Cell::Number(number) => Some(Literal::Number(number)),
-            Cell::Category(code) => {
+            Datum::Missing => None,
+            Datum::Bool(value) => Some(Literal::Bool(value)),
+            Datum::Number(number) => Some(Literal::Number(number)),
+            Datum::Category(code) => {
                 let words: &[&str] = if id == 4 { &WORDS } else { &OTHER_WORDS };
                 let code = usize::try_from(code).unwrap();
                 Some(Literal::Text(words[code].to_owned()))
@@ -42,28 +42,28 @@ impl Data {
     }
 }
 
-impl Columns for Data {
-    fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+impl ColumnSource for Data {
+    fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
         let id = NAMES.iter().position(|name| *name == column.name);
         let id = id.ok_or(FindError::Absent)?;
         let values = match column.name.as_bytes()[0] {
-            b'b' => Values::Bool,
-            b't' if id == 4 => Values::Words(WORDS.to_vec()),
-            b't' => Values::Words(OTHER_WORDS.to_vec()),
-            _ => Values::Numbers,
+            b'b' => ColumnType::Bool,
+            b't' if id == 4 => ColumnType::Categories(WORDS.to_vec()),
+            b't' => ColumnType::Categories(OTHER_WORDS.to_vec()),
+            _ => ColumnType::Numbers,
         };
         let channels = if column.name == "many" { 3 } else { 1 };
-        Ok(Found {
+        Ok(ResolvedColumn {
             id,
             channels,
             values,
         })
     }
 
-    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
         match (self.rows[row][id], channel) {
-            (Cell::Number(Number::Int(value)), 1..) => {
-                Cell::Number(Number::Int(value + i64::from(channel)))
+            (Datum::Number(Number::Int(value)), 1..) => {
+                Datum::Number(Number::Int(value + i64::from(channel)))
             }
             (cell, _) => cell,
         }
@@ -83,38 +83,38 @@ pub(crate) fn number() -> impl Strategy<Value = Number> {
     ]
 }
 
-fn cell(name: &str) -> BoxedStrategy<Cell> {
+fn cell(name: &str) -> BoxedStrategy<Datum> {
     let some = match name.as_bytes() {
         b"many" | b"int" | b"in" => (-3..4_i64)
-            .prop_map(|v| Cell::Number(Number::Int(v)))
+            .prop_map(|v| Datum::Number(Number::Int(v)))
             .boxed(),
         b"uint" => prop_oneof![0..3_u64, u64::MAX - 1..]
-            .prop_map(|v| Cell::Number(Number::UInt(v)))
+            .prop_map(|v| Datum::Number(Number::UInt(v)))
             .boxed(),
         b"float" => prop_oneof![
             1 => Just(f64::NAN),
             1 => Just(f64::INFINITY),
             4 => (-6..7_i8).prop_map(|v| f64::from(v) / 2.0),
         ]
-        .prop_map(|v| Cell::Number(Number::Float(v)))
+        .prop_map(|v| Datum::Number(Number::Float(v)))
         .boxed(),
-        b"bool" => any::<bool>().prop_map(Cell::Bool).boxed(),
-        b"text" => (0..4_u32).prop_map(Cell::Category).boxed(),
-        _ => (0..3_u32).prop_map(Cell::Category).boxed(),
+        b"bool" => any::<bool>().prop_map(Datum::Bool).boxed(),
+        b"text" => (0..4_u32).prop_map(Datum::Category).boxed(),
+        _ => (0..3_u32).prop_map(Datum::Category).boxed(),
     };
-    prop_oneof![1 => Just(Cell::Missing), 6 => some].boxed()
+    prop_oneof![1 => Just(Datum::Missing), 6 => some].boxed()
 }
 
 pub(crate) fn data() -> impl Strategy<Value = Data> {
     let row: Vec<_> = NAMES.into_iter().map(cell).collect();
-    let row = row.prop_map(|cells| <[Cell; 8]>::try_from(cells).unwrap());
+    let row = row.prop_map(|cells| <[Datum; 8]>::try_from(cells).unwrap());
     prop::collection::vec(row, 1..8).prop_map(|rows| Data { rows })
 }
 
-fn column(names: &'static [&'static str]) -> impl Strategy<Value = Column> {
+fn column(names: &'static [&'static str]) -> impl Strategy<Value = ColumnRef> {
     let scope = prop::option::of(prop::sample::select(Scope::ALL.to_vec()));
     (scope, prop::sample::select(names), 0..3_u32, any::<bool>()).prop_map(
-        |(scope, name, channel, written)| Column {
+        |(scope, name, channel, written)| ColumnRef {
             scope,
             name: name.to_owned(),
             channel: match name {
@@ -171,7 +171,7 @@ pub(crate) fn predicate() -> impl Strategy<Value = Predicate> {
     let text = prop::sample::select(words).prop_map(|word| Literal::Text(word.to_owned()));
     let leaf = prop_oneof![
         1 => prop::sample::select(Truth::ALL.to_vec()).prop_map(Predicate::Constant),
-        1 => column(&["bool"]).prop_map(Predicate::Is),
+        1 => column(&["bool"]).prop_map(Predicate::IsTrue),
         4 => test(
             &["int", "uint", "float", "many", "in"],
             &number().prop_map(Literal::Number).boxed(),
@@ -207,7 +207,7 @@ pub(crate) fn interpret(predicate: &Predicate, data: &Data, row: usize) -> Truth
     };
     match predicate {
         Predicate::Constant(truth) => *truth,
-        Predicate::Is(column) => match data.plain(column, row) {
+        Predicate::IsTrue(column) => match data.plain(column, row) {
             None => Truth::Unknown,
             some => (some == Some(Literal::Bool(true))).into(),
         },

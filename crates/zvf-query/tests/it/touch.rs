@@ -1,7 +1,9 @@
 //! Touch and within, against exact answers and dense sampling.
 
 use proptest::prelude::*;
-use zvf_query::geometry::{Bbox, Mode, Primitive, Sphere, squared_to_segment, squared_to_triangle};
+use zvf_query::geometry::{
+    Bbox, Mode, Primitive, Sphere, squared_distance_to_segment, squared_distance_to_triangle,
+};
 
 use crate::oracle::{Case, case, cut, floats, grazing};
 
@@ -148,8 +150,8 @@ proptest! {
         let [a, b, c] = corners.each_ref().map(<[f64; 3]>::as_slice);
         let limit = radius * radius;
         for (squared, primitive) in [
-            (squared_to_segment(&centre, [a, b]), Primitive::Segment([a, b])),
-            (squared_to_triangle(&centre, [a, b, c]), Primitive::Triangle([a, b, c])),
+            (squared_distance_to_segment(&centre, [a, b]), Primitive::Segment([a, b])),
+            (squared_distance_to_triangle(&centre, [a, b, c]), Primitive::Triangle([a, b, c])),
         ] {
             // A rational distance at the very surface is rounded by division only.
             if (squared - limit).abs() > 1e-9 {

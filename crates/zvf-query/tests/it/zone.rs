@@ -1,24 +1,24 @@
-//! Zones never prune a row that matches.
+//! Zone maps never prune a row that matches.
 
 use proptest::prelude::*;
-use zvf_query::predicate::{Cell, Number, Predicate, Zone, Zones};
+use zvf_query::predicate::{Datum, Number, Predicate, Zone, ZoneMap};
 
 use crate::predicates::{Data, data, predicate};
 
 /// The zones of all rows, where asked for.
 struct Known<'a>(&'a Data, [bool; 8]);
 
-impl Zones for Known<'_> {
+impl ZoneMap for Known<'_> {
     fn zone(&self, id: usize, channel: u32) -> Option<Zone> {
-        use zvf_query::predicate::Columns;
+        use zvf_query::predicate::ColumnSource;
         let mut zone: Option<Zone> = None;
         let (mut missing, mut nan) = (false, false);
         for row in 0..self.0.rows.len() {
             let number = match self.0.cell(id, channel, row) {
-                Cell::Number(number) => number,
-                Cell::Category(code) => Number::UInt(code.into()),
-                Cell::Bool(_) => return None,
-                Cell::Missing => {
+                Datum::Number(number) => number,
+                Datum::Category(code) => Number::UInt(code.into()),
+                Datum::Bool(_) => return None,
+                Datum::Missing => {
                     missing = true;
                     continue;
                 }
@@ -68,16 +68,16 @@ proptest! {
 
 #[track_caller]
 fn check(text: &str, may_match: bool) {
-    let int = |v| Cell::Number(Number::Int(v));
-    let float = |v| Cell::Number(Number::Float(v));
+    let int = |v| Datum::Number(Number::Int(v));
+    let float = |v| Datum::Number(Number::Float(v));
     let row = |i, f, w| {
         [
             int(i),
-            Cell::Missing,
+            Datum::Missing,
             float(f),
-            Cell::Bool(true),
-            Cell::Category(w),
-            Cell::Missing,
+            Datum::Bool(true),
+            Datum::Category(w),
+            Datum::Missing,
             int(i),
             int(i),
         ]

@@ -31,10 +31,10 @@ async fn sizes_are_bounded() {
 async fn links_of_more_vertices_than_are_kept_are_refused() {
     for store in [stores::trees().await, stores::ring().await] {
         let mut options = small();
-        options.most_kept = 10;
+        options.max_cached_vertices = 10;
         let error = drawn(&store, &options).await.unwrap_err();
         assert!(
-            matches!(error, RenderError::TooMany { most: 10 }),
+            matches!(error, RenderError::TooManyVertices { max: 10 }),
             "{error}"
         );
     }
@@ -44,12 +44,12 @@ async fn links_of_more_vertices_than_are_kept_are_refused() {
 async fn attributes_that_are_not_there_are_named() {
     let store = stores::points().await;
     let mut options = small();
-    options.color = "hight".parse().unwrap();
+    options.color_by = "hight".parse().unwrap();
     let error = drawn(&store, &options).await.unwrap_err();
     assert!(error.to_string().contains("hight"), "{error}");
-    options.color = "group.name".parse().unwrap();
+    options.color_by = "group.name".parse().unwrap();
     assert!(drawn(&store, &options).await.is_err());
-    options.color = "height".parse().unwrap();
+    options.color_by = "height".parse().unwrap();
     options.level = Some(LevelChoice::Number(LevelId::new(9)));
     assert!(drawn(&store, &options).await.is_err());
 }
@@ -64,7 +64,7 @@ async fn one_place_and_no_depth_are_drawn() {
         let geometry = Geometry::new(Numbers::float64(3, places));
         let store = stores::made(GeometryKind::Points, geometry).await;
         let rendered = drawn(&store, &small()).await.unwrap();
-        let dots = rendered.picture.dots();
+        let dots = rendered.picture.pixels();
         let bright = |dot: &&[u8; 3]| dot.iter().all(|part| *part > 90);
         assert!(dots.iter().filter(bright).count() > 4);
     }

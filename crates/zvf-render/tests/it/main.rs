@@ -11,7 +11,7 @@ mod png;
 mod stores;
 
 use zvf::Dataset;
-use zvf_render::{RenderError, RenderOptions, Rendered, render};
+use zvf_render::{RenderError, RenderOptions, RenderOutput, render};
 
 fn small() -> RenderOptions {
     let mut options = RenderOptions::default();
@@ -19,7 +19,7 @@ fn small() -> RenderOptions {
     options
 }
 
-async fn drawn(store: &stores::Made, options: &RenderOptions) -> Result<Rendered, RenderError> {
+async fn drawn(store: &stores::Made, options: &RenderOptions) -> Result<RenderOutput, RenderError> {
     let dataset = Dataset::open(&store.address()).await.unwrap();
     render(&dataset, options).await
 }

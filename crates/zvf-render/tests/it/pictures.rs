@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path};
 
-use zvf_render::{Background, ColorBy, Plot, Ramp, RenderOptions, View, shape};
+use zvf_render::{Background, ColorBy, Colormap, Plot, RenderOptions, Viewpoint, level_statistics};
 
 use crate::{drawn, png, small, stores};
 
@@ -35,13 +35,13 @@ fn check_picture(name: &str, file: &[u8]) {
 
 async fn check(name: &str, store: &stores::Made, options: &RenderOptions) {
     let rendered = drawn(store, options).await.unwrap();
-    assert_eq!(rendered.left_out, 0);
+    assert_eq!(rendered.skipped_vertices, 0);
     check_picture(name, &rendered.picture.png());
 }
 
 fn colored(by: &str) -> RenderOptions {
     let mut options = small();
-    options.color = by.parse().unwrap();
+    options.color_by = by.parse().unwrap();
     options.title = Some("Reference".to_owned());
     options
 }
@@ -51,7 +51,7 @@ async fn points_in_words_and_numbers() {
     let store = stores::points().await;
     check("points-words.png", &store, &colored("lane")).await;
     let mut options = colored("vertex.height");
-    options.view = Some(View::ISO.perspective());
+    options.view = Some(Viewpoint::ISO.perspective());
     options.background = Background::Light;
     check("points-numbers.png", &store, &options).await;
 }
@@ -61,8 +61,8 @@ async fn paths_in_directions_and_attributes() {
     let store = stores::paths().await;
     check("paths-orientation.png", &store, &colored("orientation")).await;
     let mut options = colored("fa");
-    options.ramp = Ramp::Inferno;
-    options.view = Some(View::CORONAL);
+    options.colormap = Colormap::Inferno;
+    options.view = Some(Viewpoint::CORONAL);
     check("paths-fa.png", &store, &options).await;
     check("paths-length.png", &store, &colored("object.length")).await;
 }
@@ -71,7 +71,7 @@ async fn paths_in_directions_and_attributes() {
 async fn trees_by_object() {
     let store = stores::trees().await;
     let mut options = colored("object");
-    options.view = Some(View::CORONAL);
+    options.view = Some(Viewpoint::CORONAL);
     check("trees.png", &store, &options).await;
 }
 
@@ -80,9 +80,9 @@ async fn surfaces_are_lit() {
     let store = stores::ring().await;
     check("ring.png", &store, &colored("height")).await;
     let mut options = small();
-    options.color = ColorBy::Auto;
-    options.is_bare = true;
-    options.view = Some(View::AXIAL);
+    options.color_by = ColorBy::Auto;
+    options.annotations = false;
+    options.view = Some(Viewpoint::AXIAL);
     check("ring-bare.png", &store, &options).await;
 }
 
@@ -95,11 +95,11 @@ async fn what_is_not_kept_looks_the_same() {
     ] {
         let mut options = colored(if name == "paths-fa.png" { "fa" } else { "lane" });
         if name == "paths-fa.png" {
-            options.ramp = Ramp::Inferno;
-            options.view = Some(View::CORONAL);
+            options.colormap = Colormap::Inferno;
+            options.view = Some(Viewpoint::CORONAL);
         }
         let kept = drawn(&store, &options).await.unwrap();
-        options.most_kept = 10;
+        options.max_cached_vertices = 10;
         let streamed = drawn(&store, &options).await.unwrap();
         assert_eq!(kept.picture, streamed.picture);
         assert_eq!(kept.vertices, streamed.vertices);
@@ -123,7 +123,7 @@ async fn a_box_is_cut_out() {
 async fn plots_count_what_is_there() {
     let store = stores::paths().await;
     let dataset = zvf::Dataset::open(&store.address()).await.unwrap();
-    let levels = shape(&dataset, &dataset.info().await.unwrap())
+    let levels = level_statistics(&dataset, &dataset.info().await.unwrap())
         .await
         .unwrap();
     assert_eq!(levels.len(), 1);

@@ -4,7 +4,7 @@ use zvf_format::numeric::Kind;
 
 use super::cell_of;
 use crate::{
-    predicate::{Cell, Scope, Values as ColumnValues},
+    predicate::{ColumnType, Datum, Scope},
     resolve::filter::ColumnView,
     result::{Column, Values},
 };
@@ -34,29 +34,29 @@ impl ColumnView for FinishedView<'_> {
         }
     }
 
-    fn values(&self) -> ColumnValues<'_> {
+    fn values(&self) -> ColumnType<'_> {
         match &self.column.values {
-            Values::Numbers(rows) if rows.kind == Kind::Bool => ColumnValues::Bool,
-            Values::Numbers(_) => ColumnValues::Numbers,
+            Values::Numbers(rows) if rows.kind == Kind::Bool => ColumnType::Bool,
+            Values::Numbers(_) => ColumnType::Numbers,
             Values::Words { words, .. } => {
-                ColumnValues::Words(words.iter().map(String::as_str).collect())
+                ColumnType::Categories(words.iter().map(String::as_str).collect())
             }
         }
     }
 
-    fn value(&self, row: usize, channel: u32) -> Cell {
+    fn value(&self, row: usize, channel: u32) -> Datum {
         let row = match self.rows {
             Some(rows) => rows.get(row).copied().flatten(),
             None => Some(row),
         };
         let Some(row) = row.filter(|row| !self.column.is_missing(*row)) else {
-            return Cell::Missing;
+            return Datum::Missing;
         };
         match &self.column.values {
             Values::Numbers(rows) => cell_of(rows.view().and_then(|rows| rows.value(row, channel))),
             Values::Words { codes, .. } => codes
                 .get(row)
-                .map_or(Cell::Missing, |code| Cell::Category(*code)),
+                .map_or(Datum::Missing, |code| Datum::Category(*code)),
         }
     }
 }

@@ -8,7 +8,7 @@ use zvf_model::array::CellAttribute;
 use super::{cell_of, code_of, words};
 use crate::{
     exec::chunk::CellRows,
-    predicate::{Cell, Scope, Values as ColumnValues},
+    predicate::{ColumnType, Datum, Scope},
     resolve::filter::ColumnView,
 };
 
@@ -93,24 +93,24 @@ impl ColumnView for CellView<'_> {
         }
     }
 
-    fn values(&self) -> ColumnValues<'_> {
+    fn values(&self) -> ColumnType<'_> {
         match (&self.words, self.metadata.dtype.kind()) {
-            (Some(words), _) => ColumnValues::Words(words.iter().map(String::as_str).collect()),
-            (None, Kind::Bool) => ColumnValues::Bool,
-            (None, _) => ColumnValues::Numbers,
+            (Some(words), _) => ColumnType::Categories(words.iter().map(String::as_str).collect()),
+            (None, Kind::Bool) => ColumnType::Bool,
+            (None, _) => ColumnType::Numbers,
         }
     }
 
-    fn value(&self, row: usize, channel: u32) -> Cell {
+    fn value(&self, row: usize, channel: u32) -> Datum {
         let place = self.places.get(row);
         let (Some(cell), Some(place)) = (self.cell, place) else {
-            return Cell::Missing;
+            return Datum::Missing;
         };
         let Ok(columns) = cell.columns.try_into() else {
-            return Cell::Missing;
+            return Datum::Missing;
         };
         let Ok(rows) = NumericRows::parse(&cell.bytes, self.metadata.dtype, columns) else {
-            return Cell::Missing;
+            return Datum::Missing;
         };
         let value = rows.value(place, channel);
         let Some(words) = &self.words else {
@@ -119,7 +119,7 @@ impl ColumnView for CellView<'_> {
         let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
         let fill = self.metadata.dictionary.as_ref().and_then(|d| d.fill);
         let code = value.and_then(|value| code_of(value, fill, count).ok().flatten());
-        code.map_or(Cell::Missing, Cell::Category)
+        code.map_or(Datum::Missing, Datum::Category)
     }
 
     fn exact_floats(&self, channel: u32, rows: usize) -> Option<Vec<f64>> {

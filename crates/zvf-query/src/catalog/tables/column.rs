@@ -3,41 +3,41 @@
 use zvf_format::numeric::{Kind, Value};
 
 use crate::{
-    predicate::{self, Cell, Columns, FindError, Found, Number, Scope},
+    predicate::{self, ColumnSource, Datum, FindError, Number, ResolvedColumn, Scope},
     result::{Column, Values},
 };
 
 impl Column {
     /// Values of a row, and what a predicate compares them with; `None` for
     /// complex numbers, which do not compare.
-    pub fn comparable(&self) -> Option<(u32, predicate::Values<'_>)> {
+    pub fn comparable(&self) -> Option<(u32, predicate::ColumnType<'_>)> {
         match &self.values {
             Values::Numbers(rows) => match rows.kind {
                 Kind::Complex64 | Kind::Complex128 => None,
-                Kind::Bool => Some((rows.columns, predicate::Values::Bool)),
-                _ => Some((rows.columns, predicate::Values::Numbers)),
+                Kind::Bool => Some((rows.columns, predicate::ColumnType::Bool)),
+                _ => Some((rows.columns, predicate::ColumnType::Numbers)),
             },
             Values::Words { words, .. } => {
                 let words = words.iter().map(String::as_str).collect();
-                Some((1, predicate::Values::Words(words)))
+                Some((1, predicate::ColumnType::Categories(words)))
             }
         }
     }
 
     /// One value as a predicate sees it. What is past the end is missing.
-    pub fn cell(&self, channel: u32, row: usize) -> Cell {
+    pub fn cell(&self, channel: u32, row: usize) -> Datum {
         if self.is_missing(row) {
-            return Cell::Missing;
+            return Datum::Missing;
         }
         match &self.values {
             Values::Numbers(rows) => {
                 let value = rows.view().and_then(|rows| rows.value(row, channel));
                 match value {
-                    Some(Value::Bool(value)) => Cell::Bool(value),
-                    Some(Value::Int(value)) => Cell::Number(Number::Int(value)),
-                    Some(Value::UInt(value)) => Cell::Number(Number::UInt(value)),
-                    Some(Value::Float(value)) => Cell::Number(Number::Float(value)),
-                    Some(Value::Complex { .. }) | None => Cell::Missing,
+                    Some(Value::Bool(value)) => Datum::Bool(value),
+                    Some(Value::Int(value)) => Datum::Number(Number::Int(value)),
+                    Some(Value::UInt(value)) => Datum::Number(Number::UInt(value)),
+                    Some(Value::Float(value)) => Datum::Number(Number::Float(value)),
+                    Some(Value::Complex { .. }) | None => Datum::Missing,
                 }
             }
             Values::Words { codes, words } => {
@@ -45,7 +45,7 @@ impl Column {
                 let code =
                     code.filter(|code| usize::try_from(*code).is_ok_and(|c| c < words.len()));
                 code.filter(|_| channel == 0)
-                    .map_or(Cell::Missing, Cell::Category)
+                    .map_or(Datum::Missing, Datum::Category)
             }
         }
     }
@@ -64,13 +64,13 @@ impl<'a> ScopedColumns<'a> {
     }
 }
 
-impl Columns for ScopedColumns<'_> {
-    fn find(&self, column: &predicate::Column) -> Result<Found<'_>, FindError> {
+impl ColumnSource for ScopedColumns<'_> {
+    fn find(&self, column: &predicate::ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
         let columns = self.columns.iter().enumerate();
         let mut found = columns.filter_map(|(id, (scope, candidate))| {
             let scope = column.scope.is_none_or(|wanted| wanted == *scope);
             let (channels, values) = candidate.comparable()?;
-            (scope && candidate.name == column.name).then_some(Found {
+            (scope && candidate.name == column.name).then_some(ResolvedColumn {
                 id,
                 channels,
                 values,
@@ -83,8 +83,8 @@ impl Columns for ScopedColumns<'_> {
         }
     }
 
-    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
         let column = self.columns.get(id);
-        column.map_or(Cell::Missing, |(_, column)| column.cell(channel, row))
+        column.map_or(Datum::Missing, |(_, column)| column.cell(channel, row))
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     catalog::level::Session,
     error::QueryError,
-    geometry::{Bbox, squared_to_bbox},
+    geometry::{Bbox, squared_distance_to_bbox},
     query::Budget,
     resolve::choice::{Drawing, Part},
 };
@@ -151,7 +151,7 @@ impl Regions<'_> {
             (lo, lo + side)
         });
         let (lo, hi): (Vec<f64>, Vec<f64>) = corners.unzip();
-        Bbox::new(&lo, &hi).map_or(0.0, |bbox| squared_to_bbox(focus, &bbox))
+        Bbox::new(&lo, &hi).map_or(0.0, |bbox| squared_distance_to_bbox(focus, &bbox))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{
     Cut, Query, Region, Selection,
-    geometry::{Bbox, Mode, Position, Sphere, squared_to_point},
+    geometry::{Bbox, Mode, Position, Sphere, squared_distance_to_point},
     predicate::{Predicate, Scope},
 };
 use zvf_testkit::stores::{Attribute, Random, Truth, Values};
@@ -98,7 +98,7 @@ fn region(truth: &Truth, random: &mut Random) -> Region {
         let radius = match random.below(4) {
             0 => 0.0,
             1 => truth.chunk_shape[0],
-            _ => squared_to_point(&centre, other).sqrt(),
+            _ => squared_distance_to_point(&centre, other).sqrt(),
         };
         return Sphere::new(&centre, radius).unwrap().into();
     }

@@ -5,7 +5,10 @@ use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 
 use zvf_query::{
     Cut, NearestTo, Query, Region, SEVERAL_OBJECTS,
-    geometry::{Mode, Primitive, squared_to_point, squared_to_segment, squared_to_triangle},
+    geometry::{
+        Mode, Primitive, squared_distance_to_point, squared_distance_to_segment,
+        squared_distance_to_triangle,
+    },
 };
 use zvf_testkit::stores::{Object, Truth};
 
@@ -179,7 +182,7 @@ impl Asked<'_> {
         };
         let selected = all.into_iter().filter(is_in).collect();
         let selected = self.nearest(selected, |vertex, nearest| {
-            squared_to_point(self.position(*vertex), &nearest.place)
+            squared_distance_to_point(self.position(*vertex), &nearest.place)
         });
         let rows = self.limited(selected);
         let mut objects = self.objects_of(&rows);
@@ -227,10 +230,13 @@ impl Asked<'_> {
         let runs = self.nearest(runs, |(_, path), nearest| {
             let positions: Vec<&[f64]> =
                 path.iter().map(|spot| spot.position(self.truth)).collect();
-            let alone = squared_to_point(positions[0], &nearest.place);
+            let alone = squared_distance_to_point(positions[0], &nearest.place);
             let pairs = positions.windows(2);
             pairs.fold(alone, |least, pair| {
-                least.min(squared_to_segment(&nearest.place, [pair[0], pair[1]]))
+                least.min(squared_distance_to_segment(
+                    &nearest.place,
+                    [pair[0], pair[1]],
+                ))
             })
         });
         let mut expected = Expected {
@@ -415,12 +421,12 @@ impl Asked<'_> {
 
     fn squared_to_link(&self, link: usize, nearest: &NearestTo) -> f64 {
         match self.corners(link).as_slice() {
-            [a, b] => squared_to_segment(&nearest.place, [a, b]),
+            [a, b] => squared_distance_to_segment(&nearest.place, [a, b]),
             corners => {
                 let fan = corners.windows(2).skip(1);
                 let triangles = fan.map(|pair| [corners[0], pair[0], pair[1]]);
                 let distances =
-                    triangles.map(|corners| squared_to_triangle(&nearest.place, corners));
+                    triangles.map(|corners| squared_distance_to_triangle(&nearest.place, corners));
                 distances.fold(f64::INFINITY, f64::min)
             }
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
 use zvf_query::predicate::{
-    BoundPredicate, Cell, Column, Columns, FindError, Found, Number, Predicate, Scope,
-    Values as Type,
+    BoundPredicate, ColumnRef, ColumnSource, ColumnType as Type, Datum, FindError, Number,
+    Predicate, ResolvedColumn, Scope,
 };
 use zvf_testkit::stores::{Attribute, Truth, Values};
 
@@ -110,7 +110,7 @@ impl<'a> Filter<'a> {
 }
 
 /// Whose attribute a column is.
-fn scope(truth: &Truth, column: &Column) -> Scope {
+fn scope(truth: &Truth, column: &ColumnRef) -> Scope {
     let mut all = all_attributes(truth).into_iter();
     let found = all.find(|(scope, attribute)| {
         column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
@@ -155,8 +155,8 @@ struct Table<'a> {
     rows: Rows,
 }
 
-impl Columns for Table<'_> {
-    fn find(&self, column: &Column) -> Result<Found<'_>, FindError> {
+impl ColumnSource for Table<'_> {
+    fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
         let all = all_attributes(self.truth).into_iter().enumerate();
         let mut found = all.filter(|(_, (scope, attribute))| {
             column.scope.is_none_or(|named| named == *scope) && attribute.name == column.name
@@ -166,22 +166,23 @@ impl Columns for Table<'_> {
             return Err(FindError::Ambiguous);
         }
         let (channels, values) = match &attribute.values {
-            Values::Words { words, .. } => {
-                (1, Type::Words(words.iter().map(String::as_str).collect()))
-            }
+            Values::Words { words, .. } => (
+                1,
+                Type::Categories(words.iter().map(String::as_str).collect()),
+            ),
             Values::Numbers { kind, columns, .. } => {
                 let is_bool = *kind == zvf_format::numeric::Kind::Bool;
                 (*columns, if is_bool { Type::Bool } else { Type::Numbers })
             }
         };
-        Ok(Found {
+        Ok(ResolvedColumn {
             id,
             channels,
             values,
         })
     }
 
-    fn cell(&self, id: usize, channel: u32, row: usize) -> Cell {
+    fn cell(&self, id: usize, channel: u32, row: usize) -> Datum {
         let (scope, attribute) = all_attributes(self.truth)[id];
         let row = match (self.rows, scope) {
             (Rows::Vertices, Scope::Fragment) => Some(self.truth.vertices[row].fragment),
@@ -193,16 +194,16 @@ impl Columns for Table<'_> {
             _ => Some(row),
         };
         let Some(row) = row.filter(|row| !attribute.missing[*row]) else {
-            return Cell::Missing;
+            return Datum::Missing;
         };
         match &attribute.values {
-            Values::Words { codes, .. } => Cell::Category(codes[row]),
+            Values::Words { codes, .. } => Datum::Category(codes[row]),
             Values::Numbers { .. } => match value(attribute, row, channel) {
-                Value::Bool(value) => Cell::Bool(value),
-                Value::Int(value) => Cell::Number(Number::Int(value)),
-                Value::UInt(value) => Cell::Number(Number::UInt(value)),
-                Value::Float(value) => Cell::Number(Number::Float(value)),
-                Value::Complex { .. } => Cell::Missing,
+                Value::Bool(value) => Datum::Bool(value),
+                Value::Int(value) => Datum::Number(Number::Int(value)),
+                Value::UInt(value) => Datum::Number(Number::UInt(value)),
+                Value::Float(value) => Datum::Number(Number::Float(value)),
+                Value::Complex { .. } => Datum::Missing,
             },
         }
     }

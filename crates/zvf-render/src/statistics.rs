@@ -14,29 +14,29 @@ const AT_ONCE: usize = 256;
 /// How often numbers occur, by powers of two: class n counts those of 2ⁿ⁻¹ to 2ⁿ - 1, class 0
 /// zeros.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Histogram {
+pub struct SizeHistogram {
     /// Counts by class; as long as it takes.
-    pub classes: Vec<u64>,
+    pub buckets: Vec<u64>,
     /// How many numbers there are.
     pub count: u64,
     /// The sum of all.
     pub sum: u64,
     /// The greatest.
-    pub most: u64,
+    pub max: u64,
 }
 
-impl Histogram {
+impl SizeHistogram {
     fn add(&mut self, number: u64) {
         let class = usize::try_from(u64::BITS - number.leading_zeros()).unwrap_or(0);
-        if self.classes.len() <= class {
-            self.classes.resize(class + 1, 0);
+        if self.buckets.len() <= class {
+            self.buckets.resize(class + 1, 0);
         }
-        if let Some(count) = self.classes.get_mut(class) {
+        if let Some(count) = self.buckets.get_mut(class) {
             *count += 1;
         }
         self.count += 1;
         self.sum = self.sum.saturating_add(number);
-        self.most = self.most.max(number);
+        self.max = self.max.max(number);
     }
 
     /// The mean of all numbers.
@@ -48,7 +48,7 @@ impl Histogram {
 /// How a level is cut up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LevelShape {
+pub struct LevelStatistics {
     /// Its number.
     pub level: LevelId,
     /// Vertices, when they can be counted.
@@ -56,11 +56,11 @@ pub struct LevelShape {
     /// Bytes of all its files.
     pub bytes: u64,
     /// Vertices of chunks.
-    pub chunks: Histogram,
+    pub chunks: SizeHistogram,
     /// Vertices of fragments.
-    pub fragments: Histogram,
+    pub fragments: SizeHistogram,
     /// Chunks whose fragments cannot be read.
-    pub unread: u64,
+    pub unreadable_chunks: u64,
 }
 
 /// Counts what is in chunks and fragments. Reads the fragment index of every chunk, and no
@@ -69,7 +69,7 @@ pub struct LevelShape {
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
 /// use zvf::Dataset;
-/// use zvf_render::{Plot, shape};
+/// use zvf_render::{Plot, level_statistics};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,7 +81,7 @@ pub struct LevelShape {
 /// # design.chunk_shape = Some(vec![10.0; 3]);
 /// # zvf::create(address, Geometry::new(positions), design, &Default::default()).await?;
 /// let points = Dataset::open(address).await?;
-/// let levels = shape(&points, &points.info().await?).await?;
+/// let levels = level_statistics(&points, &points.info().await?).await?;
 /// assert_eq!(levels[0].vertices, Some(3));
 /// let drawing = Plot::new("three points", &levels).svg();
 /// assert!(drawing.starts_with("<svg"));
@@ -91,17 +91,20 @@ pub struct LevelShape {
 /// # Errors
 ///
 /// [`RenderError`] when a level cannot be opened. Chunks that cannot be read are counted.
-pub async fn shape(dataset: &Dataset, info: &Info) -> Result<Vec<LevelShape>, RenderError> {
+pub async fn level_statistics(
+    dataset: &Dataset,
+    info: &Info,
+) -> Result<Vec<LevelStatistics>, RenderError> {
     let session = dataset.session();
     let mut levels = Vec::with_capacity(info.levels.len());
     for level in &info.levels {
-        let mut shape = LevelShape {
+        let mut shape = LevelStatistics {
             level: level.level,
             vertices: level.vertices,
             bytes: level.bytes,
-            chunks: Histogram::default(),
-            fragments: Histogram::default(),
-            unread: 0,
+            chunks: SizeHistogram::default(),
+            fragments: SizeHistogram::default(),
+            unreadable_chunks: 0,
         };
         let part = session
             .stored_part(level.level, &Part::VertexFragments)
@@ -111,7 +114,7 @@ pub async fn shape(dataset: &Dataset, info: &Info) -> Result<Vec<LevelShape>, Re
                 for cell in session.stored_cells(&part, chunks).await {
                     match cell.ok().as_deref().map(FragmentIndex::parse) {
                         Some(Ok(index)) => shape.add(&index),
-                        _ => shape.unread += 1,
+                        _ => shape.unreadable_chunks += 1,
                     }
                 }
             }
@@ -121,7 +124,7 @@ pub async fn shape(dataset: &Dataset, info: &Info) -> Result<Vec<LevelShape>, Re
     Ok(levels)
 }
 
-impl LevelShape {
+impl LevelStatistics {
     fn add(&mut self, index: &FragmentIndex<'_>) {
         for rows in index {
             self.fragments.add(rows.len());
@@ -137,12 +140,12 @@ mod tests {
 
     #[test]
     fn classes_are_powers_of_two() {
-        let mut histogram = Histogram::default();
+        let mut histogram = SizeHistogram::default();
         for number in [0, 1, 2, 3, 4, 7, 8, u64::MAX] {
             histogram.add(number);
         }
-        assert_eq!(histogram.classes.get(..5), Some(&[1, 1, 2, 2, 1][..]));
-        assert_eq!(histogram.classes.len(), 65);
-        assert_eq!((histogram.count, histogram.most), (8, u64::MAX));
+        assert_eq!(histogram.buckets.get(..5), Some(&[1, 1, 2, 2, 1][..]));
+        assert_eq!(histogram.buckets.len(), 65);
+        assert_eq!((histogram.count, histogram.max), (8, u64::MAX));
     }
 }
