@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use zvf::{
     CreateOptions, Dataset, OpenOptions, Query, Store,
-    build::{Output, Plan},
+    build::{Output, WritePlan},
     format::{
         fragment::{FragmentIndex, FragmentIndexBuilder, Rows},
         links::{LinkRowsBuilder, LinkWidth, Permutation, RaggedLinks, RowForm},
@@ -213,7 +213,7 @@ fn build() -> Kernel {
     let data = Data::new(Kind::Streamlines, VERTICES);
     let (geometry, design) = (data.geometry(), data.design());
     Kernel::new("chunks built", move || {
-        let plan = Plan::new(geometry.clone(), design.clone())?;
+        let plan = WritePlan::new(geometry.clone(), design.clone())?;
         let mut bytes = 0;
         for task in 0..plan.tasks() {
             let sizes = plan.run(task)?.into_iter().map(|output| match output {
@@ -283,7 +283,7 @@ fn stored(data: &Data, form: Form) -> Result<Dataset> {
     let store: Store = OpenOptions::default().create("memory:")?;
     let mut design = data.design();
     form.apply(&mut design);
-    let plan = Plan::new(data.geometry(), design)?;
+    let plan = WritePlan::new(data.geometry(), design)?;
     now(zvf::create_in(&store, plan, &CreateOptions::default()))?;
     now(Dataset::from_store("memory:", store))
 }

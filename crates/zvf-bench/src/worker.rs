@@ -12,7 +12,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::runtime::Runtime;
 use zvf::{
     Answer, Automatic, CreateOptions, Dataset, Levels, OpenOptions, PyramidOptions, Query, Way,
-    build::{Compression, Design, Geometry, Sharding},
+    build::{CellCompression, Design, Geometry, ShardingPolicy},
     query::{
         geometry::{Bbox, Mode},
         predicate::Predicate,
@@ -53,12 +53,12 @@ impl Form {
     pub(crate) fn apply(self, design: &mut Design) {
         design.checksum = (self == Self::Bare).then_some(false);
         design.compression = match self {
-            Self::Plain | Self::Bare => Compression::None,
-            Self::Zstd | Self::Sharded => Compression::Zstd(1),
+            Self::Plain | Self::Bare => CellCompression::None,
+            Self::Zstd | Self::Sharded => CellCompression::Zstd(1),
         };
         design.sharding = match self {
-            Self::Plain | Self::Bare | Self::Zstd => Sharding::None,
-            Self::Sharded => Sharding::Auto,
+            Self::Plain | Self::Bare | Self::Zstd => ShardingPolicy::None,
+            Self::Sharded => ShardingPolicy::Auto,
         };
     }
 }

@@ -8,7 +8,7 @@
 use std::{f64::consts::TAU, hint::black_box, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use zvf_build::coarsen::{Block, Elements, Form, Method, hausdorff_one_sided};
+use zvf_build::coarsen::{CoarsenMethod, Simplices, Topology, VertexBlock, hausdorff_one_sided};
 
 /// Vertices of a block.
 const VERTICES: u32 = 100_000;
@@ -29,7 +29,7 @@ fn collapse(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("collapse");
     group.throughput(Throughput::Elements(block.len() as u64));
     for (keep, tolerance) in [(0.5, f64::INFINITY), (0.125, f64::INFINITY), (0.0, 0.000_1)] {
-        let method = Method::Collapse {
+        let method = CoarsenMethod::Collapse {
             keep,
             tolerance,
             cull: 0,
@@ -44,7 +44,7 @@ fn collapse(criterion: &mut Criterion) {
 
 fn measure(criterion: &mut Criterion) {
     let [fine, coarse] = [VERTICES, VERTICES / 8].map(sphere);
-    let shapes = [&fine, &coarse].map(|block| Elements {
+    let shapes = [&fine, &coarse].map(|block| Simplices {
         axes: 3,
         positions: &block.positions,
         width: 3,
@@ -59,7 +59,7 @@ fn measure(criterion: &mut Criterion) {
 }
 
 /// A sphere of about so many vertices: rings that end in poles.
-fn sphere(vertices: u32) -> Block {
+fn sphere(vertices: u32) -> VertexBlock {
     let rings = (f64::from(vertices) / 2.0).sqrt() as u32;
     let around = 2 * rings;
     let mut positions = vec![0.0, 0.0, 1.0];
@@ -90,14 +90,14 @@ fn sphere(vertices: u32) -> Block {
             }
         }
     }
-    Block {
-        form: Form::Faces,
+    VertexBlock {
+        topology: Topology::Faces,
         axes: 3,
         positions,
         lower: vec![-2.0; 3],
         upper: vec![2.0; 3],
         width: 3,
         links,
-        ..Block::default()
+        ..VertexBlock::default()
     }
 }

@@ -8,15 +8,15 @@ use std::{
     thread,
 };
 
-use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, Plan};
+use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, WritePlan};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let positions = (0..30_000_u16).map(|at| f32::from(at % 1000) / 10.0);
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![10.0; 3]);
-    let plan = Plan::new(Geometry::new(Numbers::float32(3, positions)), design)?;
+    let plan = WritePlan::new(Geometry::new(Numbers::float32(3, positions)), design)?;
     let next = AtomicUsize::new(0);
-    let made: Vec<Result<(usize, usize), zvf_build::Refusal>> = thread::scope(|scope| {
+    let made: Vec<Result<(usize, usize), zvf_build::BuildError>> = thread::scope(|scope| {
         let work = || {
             let (mut cells, mut bytes) = (0, 0);
             loop {

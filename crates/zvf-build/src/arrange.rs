@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use crate::{
+    error::BuildError,
     geometry::{Geometry, GeometryKind},
-    refusal::Refusal,
     space::Assigned,
 };
 
@@ -35,12 +35,12 @@ pub(crate) struct Fragment {
     pub(crate) chunk: u32,
     /// How many rows.
     pub(crate) rows: u32,
-    /// The object's row; [`NOBODY`] without objects.
+    /// The object's row; [`NO_OBJECT`] without objects.
     pub(crate) object: u32,
 }
 
 /// No object's row.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_OBJECT: u32 = u32::MAX;
 
 /// Lists of fragments, one for each object.
 #[derive(Debug, Default)]
@@ -321,7 +321,7 @@ fn bins(chunk: u32, sorted: impl Iterator<Item = u32>, count: u32, empty: bool) 
     rows.map(|rows| Fragment {
         chunk,
         rows,
-        object: NOBODY,
+        object: NO_OBJECT,
     })
     .collect()
 }
@@ -375,7 +375,7 @@ impl PartOf<'_> {
 
 impl Trees {
     /// Follows links (child, parent) of the objects `rows`.
-    pub(crate) fn new(geometry: &Geometry, rows: &[u32], ids: &[i64]) -> Result<Self, Refusal> {
+    pub(crate) fn new(geometry: &Geometry, rows: &[u32], ids: &[i64]) -> Result<Self, BuildError> {
         let vertices = geometry.vertices();
         let mut has_parent = vec![false; vertices];
         let mut children: Vec<u32> = vec![0; vertices + 1];
@@ -383,19 +383,19 @@ impl Trees {
             // Checked to be vertices.
             let (child, of) = (link[0] as usize, link[1] as usize);
             if child == of {
-                return Err(Refusal::Cycle(child));
+                return Err(BuildError::Cycle(child));
             }
             if has_parent[child] {
                 let mut links = geometry.links.chunks_exact(2);
                 let first = links.find(|link| link[0] as usize == child);
-                return Err(Refusal::Parents {
+                return Err(BuildError::MultipleParents {
                     vertex: child,
                     first: first.map_or(of, |link| link[1] as usize),
                     second: of,
                 });
             }
             if rows[child] != rows[of] {
-                return Err(Refusal::Limb {
+                return Err(BuildError::ParentInOtherObject {
                     child,
                     object: ids[rows[child] as usize],
                     other: ids[rows[of] as usize],
@@ -435,7 +435,7 @@ impl Trees {
                 seen[*vertex as usize] = true;
             }
             let vertex = seen.iter().position(|seen| !seen).unwrap_or_default();
-            return Err(Refusal::Cycle(vertex));
+            return Err(BuildError::Cycle(vertex));
         }
         Ok(Self {
             sequence,

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::{
     design::{Design, Profile},
+    error::BuildError,
     geometry::{Attribute, Geometry, GeometryKind, Values},
-    refusal::Refusal,
 };
 
 /// The most objects: what readers take.
@@ -13,12 +13,12 @@ const MOST_OBJECTS: i64 = 1 << 26;
 
 /// Refuses geometry that does not fit together, or that the design has no place
 /// for.
-pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
+pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     let kind = design.kind.name();
     let positions = &geometry.positions;
     let size = positions.row_size();
     if !positions.bytes.len().is_multiple_of(size) {
-        return Err(Refusal::Positions {
+        return Err(BuildError::PartialPositions {
             bytes: positions.bytes.len(),
             axes: positions.columns,
             kind: positions.kind,
@@ -26,10 +26,10 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
     }
     let vertices = geometry.vertices();
     if vertices == 0 {
-        return Err(Refusal::Empty);
+        return Err(BuildError::Empty);
     }
     if u32::try_from(vertices).is_err() {
-        return Err(Refusal::Batch(vertices));
+        return Err(BuildError::TooManyVertices(vertices));
     }
     let paths = design.kind.is_paths();
     match (&geometry.part_offsets, paths) {
@@ -69,7 +69,7 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
     for attribute in &geometry.fragment {
         if attribute.name == "object_id" {
             let (what, name) = ("fragment attribute", attribute.name.clone());
-            return Err(Refusal::Reserved { what, name });
+            return Err(BuildError::ReservedName { what, name });
         }
     }
     let ids = geometry.part_objects.iter().chain(&geometry.object_ids);
@@ -81,13 +81,13 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
         parametric.check()?;
     }
     if design.profile != Profile::V09 && (design.directed || design.duplicate) {
-        return Err(Refusal::Policy(design.profile.name()));
+        return Err(BuildError::LinkPolicy(design.profile.name()));
     }
     if let Some(axes) = &design.axes {
         let (expected, found) = (geometry.axes(), axes.len());
         if expected != found {
             let what = "the list of axes";
-            return Err(Refusal::Axes {
+            return Err(BuildError::AxisCount {
                 what,
                 expected,
                 found,
@@ -95,24 +95,24 @@ pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), Refusal>
         }
         let names: HashSet<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
         if names.len() != axes.len() || names.contains("") {
-            return Err(Refusal::AxisNames);
+            return Err(BuildError::AxisNames);
         }
     }
     Ok(())
 }
 
-fn needs(kind: &'static str, what: &'static str) -> Refusal {
-    Refusal::Needs { kind, what }
+fn needs(kind: &'static str, what: &'static str) -> BuildError {
+    BuildError::MissingInput { kind, what }
 }
 
-fn no_place(kind: &'static str, what: &'static str) -> Refusal {
-    Refusal::NoPlace { kind, what }
+fn no_place(kind: &'static str, what: &'static str) -> BuildError {
+    BuildError::Unsupported { kind, what }
 }
 
-fn length(what: &'static str, name: &str, expected: usize, found: usize) -> Result<(), Refusal> {
+fn length(what: &'static str, name: &str, expected: usize, found: usize) -> Result<(), BuildError> {
     match expected == found {
         true => Ok(()),
-        false => Err(Refusal::Length {
+        false => Err(BuildError::RowCount {
             what,
             name: name.to_owned(),
             expected,
@@ -121,9 +121,9 @@ fn length(what: &'static str, name: &str, expected: usize, found: usize) -> Resu
     }
 }
 
-fn check_offsets(offsets: &[u64], vertices: usize, kind: GeometryKind) -> Result<(), Refusal> {
+fn check_offsets(offsets: &[u64], vertices: usize, kind: GeometryKind) -> Result<(), BuildError> {
     let refused = |at: usize, found: u64| {
-        Err(Refusal::Offsets {
+        Err(BuildError::PartOffsets {
             vertices,
             at,
             found,
@@ -141,13 +141,13 @@ fn check_offsets(offsets: &[u64], vertices: usize, kind: GeometryKind) -> Result
         }
         if kind == GeometryKind::Lines && pair[1] - pair[0] != 2 {
             let vertices = usize::try_from(pair[1] - pair[0]).unwrap_or(usize::MAX);
-            return Err(Refusal::Line { line: at, vertices });
+            return Err(BuildError::LineVertices { line: at, vertices });
         }
     }
     Ok(())
 }
 
-fn check_links(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
+fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     let kind = design.kind.name();
     let width = geometry.link_width;
     if !design.kind.is_linked() {
@@ -166,7 +166,7 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
         _ => Some("2"),
     };
     if let Some(expected) = expected {
-        return Err(Refusal::LinkWidth {
+        return Err(BuildError::LinkWidth {
             kind,
             expected,
             found: width,
@@ -174,12 +174,12 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), Refusal> {
     }
     let ends = geometry.links.len();
     if !ends.is_multiple_of(width) {
-        return Err(Refusal::LinkEnds { ends, width });
+        return Err(BuildError::PartialLink { ends, width });
     }
     let vertices = geometry.vertices();
     let inside = |end: &i64| usize::try_from(*end).is_ok_and(|end| end < vertices);
     if let Some(at) = geometry.links.iter().position(|end| !inside(end)) {
-        return Err(Refusal::LinkEnd {
+        return Err(BuildError::LinkEndOutOfRange {
             link: at / width,
             vertex: geometry.links[at],
             vertices,
@@ -201,19 +201,19 @@ pub(crate) fn attributes(
     what: &'static str,
     attributes: &[Attribute],
     rows: usize,
-) -> Result<(), Refusal> {
+) -> Result<(), BuildError> {
     let mut names = HashSet::new();
     for Attribute { name, values } in attributes {
         identifier(what, name)?;
         if !names.insert(name) {
             let name = name.clone();
-            return Err(Refusal::Twice { what, name });
+            return Err(BuildError::DuplicateName { what, name });
         }
         if let Values::Numbers(numbers) = values
             && !numbers.bytes.len().is_multiple_of(numbers.row_size())
         {
             let name = name.clone();
-            return Err(Refusal::Rows { what, name });
+            return Err(BuildError::PartialRow { what, name });
         }
         length(what, name, rows, values.len())?;
     }
@@ -221,34 +221,34 @@ pub(crate) fn attributes(
 }
 
 /// Refuses what is no identifier of ASCII letters.
-fn identifier(what: &'static str, name: &str) -> Result<(), Refusal> {
+fn identifier(what: &'static str, name: &str) -> Result<(), BuildError> {
     let mut letters = name.bytes();
     let first = letters.next();
     let starts = first.is_some_and(|letter| letter.is_ascii_alphabetic() || letter == b'_');
     let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_');
     match starts && goes_on && name.len() <= 200 {
         true => Ok(()),
-        false => Err(Refusal::Name {
+        false => Err(BuildError::InvalidName {
             what,
             name: name.to_owned(),
         }),
     }
 }
 
-fn distinct(ids: &[i64]) -> Result<(), Refusal> {
+fn distinct(ids: &[i64]) -> Result<(), BuildError> {
     if ids.is_sorted_by(|a, b| a < b) {
         return Ok(());
     }
     let mut seen = HashSet::with_capacity(ids.len());
     match ids.iter().find(|id| !seen.insert(**id)) {
         None => Ok(()),
-        Some(&id) => Err(Refusal::ObjectTwice(id)),
+        Some(&id) => Err(BuildError::DuplicateObject(id)),
     }
 }
 
 /// Refuses ids that stand for something else, and in older profiles those that
 /// are no rows.
-pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), Refusal> {
+pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), BuildError> {
     let why = match id {
         -1 => "it stands for no object",
         -2 => "it stands for several objects",
@@ -256,5 +256,5 @@ pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), Refusal> {
         0..MOST_OBJECTS => return Ok(()),
         _ => "ids are rows of the index before 0.9, from 0 to 67108863",
     };
-    Err(Refusal::ObjectId { id, why })
+    Err(BuildError::ObjectId { id, why })
 }

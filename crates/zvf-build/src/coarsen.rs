@@ -1,11 +1,11 @@
 //! Coarser levels, chunk by chunk: which vertices become one, and where it is.
 //!
-//! A [`Block`] is what of a level lies in one chunk of the next. A method says, for
+//! A [`VertexBlock`] is what of a level lies in one chunk of the next. A method says, for
 //! each vertex of it, which vertex of the coarser level it becomes: that is a
-//! [`Merge`]. All else follows from it, in the same way for every kind of geometry:
+//! [`VertexMerge`]. All else follows from it, in the same way for every kind of geometry:
 //! links and paths go where their vertices go, and what fell together is dropped
 //! ([`contract_links`], [`contract_path`]); attributes are those of a vertex that
-//! was kept, or made of all that it stands for ([`aggregate`], [`Rule`]).
+//! was kept, or made of all that it stands for ([`aggregate`], [`Aggregation`]).
 //!
 //! Before all that, [`Sparsity`] says which objects a level keeps.
 //!
@@ -38,22 +38,22 @@ mod subset;
 
 pub use aggregate::{AggregateError, aggregate};
 pub use contract::{contract_links, contract_path};
-pub use input::{Fault, FineChunk, FineLinks, Input, Named};
-pub use make::Made;
-pub use measure::{Distance, Elements, hausdorff_one_sided};
-pub use method::{Method, Placing};
-pub use recipe::{Field, Recipe, Shape};
-pub use rule::{Rule, RuleError};
+pub use input::{CoarsenError, CoarsenInput, FineChunk, FineLinks, FragmentReference};
+pub use make::CoarseChunk;
+pub use measure::{HausdorffDistance, Simplices, hausdorff_one_sided};
+pub use method::{CoarsenMethod, Placement};
+pub use recipe::{AggregatedAttribute, Coarsener, Ownership};
+pub use rule::{Aggregation, ParseAggregationError};
 pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
 
 /// No vertex of the coarser level.
-pub const NONE: u32 = u32::MAX;
+pub const NO_VERTEX: u32 = u32::MAX;
 /// No object.
-pub const NOBODY: u32 = crate::arrange::NOBODY;
+pub const NO_OBJECT: u32 = crate::arrange::NO_OBJECT;
 
 /// What vertices are parts of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum Topology {
     /// Nothing.
     #[default]
     Points,
@@ -69,9 +69,9 @@ pub enum Form {
 
 /// What of a level lies in one chunk of the next. What is named by its number is there.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Block {
+pub struct VertexBlock {
     /// What its vertices are parts of.
-    pub form: Form,
+    pub topology: Topology,
     /// Numbers of a position.
     pub axes: usize,
     /// Positions, row by row. Vertices that nothing names are among them.
@@ -80,12 +80,12 @@ pub struct Block {
     pub lower: Vec<f64>,
     /// The greatest, which is of the next chunk already.
     pub upper: Vec<f64>,
-    /// The row of the object of each vertex, [`NOBODY`] where it has none. Empty where
+    /// The row of the object of each vertex, [`NO_OBJECT`] where it has none. Empty where
     /// there are no objects, and for paths.
     pub owners: Vec<u32>,
     /// Stretches of paths that are in the chunk: vertices in their order. A vertex may
     /// be in several. Those of objects that are not kept are not among them.
-    pub paths: Vec<Path>,
+    pub paths: Vec<PathSegment>,
     /// Ends of a link.
     pub width: usize,
     /// Links of which all ends are here: vertices, `width` each. Those of skeletons are
@@ -98,7 +98,7 @@ pub struct Block {
 
 /// A stretch of a path inside a chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Path {
+pub struct PathSegment {
     /// The row of its object.
     pub object: u32,
     /// Its vertices.
@@ -107,12 +107,12 @@ pub struct Path {
 
 /// Which vertices become one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Merge {
-    /// The vertex of the coarser level that each becomes, or [`NONE`]. All numbers
+pub struct VertexMerge {
+    /// The vertex of the coarser level that each becomes, or [`NO_VERTEX`]. All numbers
     /// below the number of those there are occur.
     pub parent: Vec<u32>,
     /// Where they are.
-    pub places: Places,
+    pub places: MergedPositions,
     /// How far geometry moved at most: no point of the old is farther from the new
     /// than this. `None` where the method does not say.
     pub error: Option<f64>,
@@ -120,20 +120,20 @@ pub struct Merge {
 
 /// Where vertices of the coarser level are.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Places {
+pub enum MergedPositions {
     /// Where a vertex of the block is, which it keeps the values of.
-    Kept(Vec<u32>),
+    Source(Vec<u32>),
     /// Somewhere else: coordinates.
-    Moved(Vec<f64>),
+    Computed(Vec<f64>),
 }
 
-impl Default for Places {
+impl Default for MergedPositions {
     fn default() -> Self {
-        Self::Kept(Vec::new())
+        Self::Source(Vec::new())
     }
 }
 
-impl Block {
+impl VertexBlock {
     /// Number of vertices.
     pub fn len(&self) -> usize {
         self.positions.len() / self.axes.max(1)
@@ -156,34 +156,34 @@ impl Block {
 
     /// The row of the object of a vertex.
     pub fn owner(&self, vertex: usize) -> u32 {
-        self.owners.get(vertex).copied().unwrap_or(NOBODY)
+        self.owners.get(vertex).copied().unwrap_or(NO_OBJECT)
     }
 }
 
-impl Merge {
+impl VertexMerge {
     /// Every vertex stays what it is.
-    pub fn unchanged(block: &Block) -> Self {
+    pub fn unchanged(block: &VertexBlock) -> Self {
         let rows: Vec<u32> = (0..block.len() as u32).collect();
         Self {
             parent: rows.clone(),
-            places: Places::Kept(rows),
+            places: MergedPositions::Source(rows),
             error: Some(0.0),
         }
     }
 
-    /// Some vertices stay, and each becomes one of these or [`NONE`]: `into` has its row.
+    /// Some vertices stay, and each becomes one of these or [`NO_VERTEX`]: `into` has its row.
     /// The new ones are in the order in which paths visit them, else in that of rows.
-    fn kept(block: &Block, into: Vec<u32>, error: Option<f64>) -> Self {
-        let mut numbers = vec![NONE; into.len()];
+    fn kept(block: &VertexBlock, into: Vec<u32>, error: Option<f64>) -> Self {
+        let mut numbers = vec![NO_VERTEX; into.len()];
         let mut rows = Vec::new();
         let mut visit = |row: u32| {
-            if row != NONE && numbers[row as usize] == NONE {
+            if row != NO_VERTEX && numbers[row as usize] == NO_VERTEX {
                 numbers[row as usize] = rows.len() as u32;
                 rows.push(row);
             }
         };
-        match block.form {
-            Form::Paths => {
+        match block.topology {
+            Topology::Paths => {
                 let named = block.paths.iter().flat_map(|path| &path.rows);
                 named.for_each(|row| visit(into[*row as usize]));
             }
@@ -195,25 +195,25 @@ impl Merge {
         }
         let mut parent = into;
         for row in &mut parent {
-            *row = numbers.get(*row as usize).copied().unwrap_or(NONE);
+            *row = numbers.get(*row as usize).copied().unwrap_or(NO_VERTEX);
         }
         Self {
             parent,
-            places: Places::Kept(rows),
+            places: MergedPositions::Source(rows),
             error,
         }
     }
 
     /// How far a vertex is at most from the one that it becomes.
-    fn farthest(&self, block: &Block) -> f64 {
+    fn farthest(&self, block: &VertexBlock) -> f64 {
         let axes = block.axes;
         let pairs = self.parent.iter().enumerate();
-        let pairs = pairs.filter(|(_, parent)| **parent != NONE);
+        let pairs = pairs.filter(|(_, parent)| **parent != NO_VERTEX);
         let far = pairs.map(|(vertex, parent)| {
             let parent = *parent as usize;
             let place = match &self.places {
-                Places::Kept(rows) => block.position(rows[parent] as usize),
-                Places::Moved(places) => &places[parent * axes..(parent + 1) * axes],
+                MergedPositions::Source(rows) => block.position(rows[parent] as usize),
+                MergedPositions::Computed(places) => &places[parent * axes..(parent + 1) * axes],
             };
             distance::square(place, block.position(vertex))
         });
@@ -223,8 +223,8 @@ impl Merge {
     /// Number of vertices of the coarser level.
     pub fn len(&self, axes: usize) -> usize {
         match &self.places {
-            Places::Kept(rows) => rows.len(),
-            Places::Moved(positions) => positions.len() / axes.max(1),
+            MergedPositions::Source(rows) => rows.len(),
+            MergedPositions::Computed(positions) => positions.len() / axes.max(1),
         }
     }
 }

@@ -9,8 +9,8 @@ use zvf_format::{
 };
 
 use crate::{
+    error::BuildError,
     geometry::{Attribute, Numbers, Values},
-    refusal::Refusal,
 };
 
 /// An attribute whose values lie in cells.
@@ -25,7 +25,7 @@ pub(crate) struct Column {
 
 impl Column {
     /// The column of an attribute: text becomes codes of the words there are.
-    pub(crate) fn of(attribute: Attribute, tag: &str, current: bool) -> Result<Self, Refusal> {
+    pub(crate) fn of(attribute: Attribute, tag: &str, current: bool) -> Result<Self, BuildError> {
         let name = attribute.name;
         let mut says = Map::new();
         says.insert("zv_array".to_owned(), json!(tag));
@@ -65,9 +65,9 @@ fn coded(
     texts: &[Option<String>],
     says: &mut Map<String, Value>,
     current: bool,
-) -> Result<Numbers, Refusal> {
+) -> Result<Numbers, BuildError> {
     let words: BTreeSet<&str> = texts.iter().flatten().map(String::as_str).collect();
-    let too_many = || Refusal::Kind {
+    let too_many = || BuildError::UnsupportedKind {
         what: "text attribute",
         name: name.to_owned(),
         kind: format!("{} words", words.len()),
@@ -124,14 +124,14 @@ pub(crate) struct TableColumn {
 impl TableColumn {
     /// The column of an attribute with the row `rows` names for each object, absent
     /// where it names none.
-    pub(crate) fn of(attribute: &Attribute, rows: &[Option<usize>]) -> Result<Self, Refusal> {
+    pub(crate) fn of(attribute: &Attribute, rows: &[Option<usize>]) -> Result<Self, BuildError> {
         match &attribute.values {
             Values::Numbers(numbers) => Self::numbers(&attribute.name, numbers, rows),
             Values::Text(texts) => Ok(Self::text(&attribute.name, texts, rows)),
         }
     }
 
-    fn numbers(name: &str, numbers: &Numbers, rows: &[Option<usize>]) -> Result<Self, Refusal> {
+    fn numbers(name: &str, numbers: &Numbers, rows: &[Option<usize>]) -> Result<Self, BuildError> {
         // No truth value is left to stand for absent ones.
         let kind = match numbers.kind {
             Kind::Bool => Kind::UInt8,
@@ -143,7 +143,7 @@ impl TableColumn {
             let is_fill = |row: &&[u8]| row.chunks_exact(size).all(|value| same(kind, value, fill));
             !given.iter().any(is_fill)
         });
-        let (json, fill) = fill.ok_or_else(|| Refusal::NoFill(name.to_owned()))?;
+        let (json, fill) = fill.ok_or_else(|| BuildError::NoFillValue(name.to_owned()))?;
         let absent = fill.repeat(numbers.columns);
         let mut bytes = Vec::with_capacity(rows.len() * absent.len());
         for row in rows {
@@ -263,7 +263,7 @@ pub(crate) fn restored(
     kind: Option<Kind>,
     columns: usize,
     rows: &[Option<Vec<u8>>],
-) -> Result<TableColumn, Refusal> {
+) -> Result<TableColumn, BuildError> {
     let given: Vec<Option<usize>> = (0..rows.len())
         .map(|at| rows[at].as_ref().map(|_| at))
         .collect();

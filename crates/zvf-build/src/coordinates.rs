@@ -7,7 +7,7 @@ use half::f16;
 use rayon::prelude::*;
 use zvf_format::numeric::Kind;
 
-use crate::{geometry::Numbers, refusal::Refusal};
+use crate::{error::BuildError, geometry::Numbers};
 
 /// Rows that are converted at a time.
 pub(crate) const BLOCK: usize = 4096;
@@ -60,9 +60,9 @@ pub(crate) fn blocks(rows: usize) -> impl IndexedParallelIterator<Item = Range<u
 }
 
 /// The least and the greatest of each axis; refuses what is no place.
-pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), Refusal> {
+pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), BuildError> {
     if !is_coordinate(positions.kind) {
-        return Err(Refusal::PositionKind(positions.kind));
+        return Err(BuildError::PositionKind(positions.kind));
     }
     let axes = positions.columns;
     let of = |rows: Range<usize>| {
@@ -85,7 +85,7 @@ pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), Refusa
         }
         let at = values.iter().position(|value| !value.is_finite());
         let at = at.unwrap_or_default();
-        Err(Refusal::NotFinite {
+        Err(BuildError::NotFinite {
             vertex: first + at / axes,
             axis: at % axes,
             value: values[at],
@@ -105,12 +105,12 @@ pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), Refusa
 }
 
 /// The positions as numbers of another kind.
-pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, Refusal> {
+pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, BuildError> {
     if !is_coordinate(kind) {
-        return Err(Refusal::PositionKind(kind));
+        return Err(BuildError::PositionKind(kind));
     }
     if !is_coordinate(positions.kind) {
-        return Err(Refusal::PositionKind(positions.kind));
+        return Err(BuildError::PositionKind(positions.kind));
     }
     let axes = positions.columns;
     let of = |rows: Range<usize>| {
@@ -121,13 +121,13 @@ pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, Refu
             if !push(&mut bytes, value, kind) {
                 let (vertex, axis) = (first + at / axes, at % axes);
                 return Err(match value.is_finite() {
-                    true => Refusal::OutOfType {
+                    true => BuildError::OutOfType {
                         vertex,
                         axis,
                         value,
                         kind,
                     },
-                    false => Refusal::NotFinite {
+                    false => BuildError::NotFinite {
                         vertex,
                         axis,
                         value,
@@ -297,7 +297,7 @@ mod tests {
         let found = extent(&Numbers::float64(3, values));
         let vertex = BLOCK + 2;
         assert!(
-            matches!(&found, Err(Refusal::NotFinite { vertex: at, axis: 1, .. }) if *at == vertex),
+            matches!(&found, Err(BuildError::NotFinite { vertex: at, axis: 1, .. }) if *at == vertex),
             "{found:?}"
         );
     }

@@ -45,7 +45,7 @@ impl Profile {
 
 /// How cells are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Compression {
+pub enum CellCompression {
     /// Not at all: parts of a cell can be read alone.
     #[default]
     None,
@@ -60,7 +60,7 @@ pub enum Compression {
 
 /// How many cells go in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Sharding {
+pub enum ShardingPolicy {
     /// Each cell is an object of its own.
     #[default]
     None,
@@ -75,9 +75,9 @@ pub enum Sharding {
 pub enum OutOfBounds {
     /// Nothing is written.
     #[default]
-    Raise,
+    Reject,
     /// They are left out, and with them the paths and links they are part of.
-    Ignore,
+    Drop,
     /// The bounds become as large as it takes.
     Expand,
 }
@@ -96,7 +96,7 @@ pub enum Purpose {
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
+pub struct AxisSpec {
     /// Its name.
     pub name: String,
     /// Its type, `space` as a rule.
@@ -120,11 +120,11 @@ pub struct Design {
     /// What coordinates are stored as; as they come when not said.
     pub dtype: Option<Kind>,
     /// How cells are compressed.
-    pub compression: Compression,
+    pub compression: CellCompression,
     /// Whether cells carry checksums; where the profile has them when not said.
     pub checksum: Option<bool>,
     /// How many cells go in one object.
-    pub sharding: Sharding,
+    pub sharding: ShardingPolicy,
     /// Whether the order of a link's ends is data, so that nothing is swapped.
     pub directed: bool,
     /// Whether every chunk a link touches gets a copy of it.
@@ -141,7 +141,7 @@ pub struct Design {
     /// What it is read for.
     pub purpose: Purpose,
     /// The axes; x, y, z, w and so on in space when not said.
-    pub axes: Option<Vec<Axis>>,
+    pub axes: Option<Vec<AxisSpec>>,
     /// The coordinate reference system, opaque.
     pub crs: Option<Value>,
     /// What the collection is called.
@@ -161,9 +161,9 @@ impl Design {
             chunk_shape: None,
             bin_shape: None,
             dtype: None,
-            compression: Compression::default(),
+            compression: CellCompression::default(),
             checksum: None,
-            sharding: Sharding::default(),
+            sharding: ShardingPolicy::default(),
             directed: false,
             duplicate: false,
             step_links: false,

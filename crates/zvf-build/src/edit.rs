@@ -1,8 +1,8 @@
 //! Changing what is in a level: what has to be read for a change, and what it
 //! becomes. Generation 0.9 alone.
 //!
-//! An [`Image`] is a level as it is: its nodes, its tables, and the cells that a
-//! change touches. A [`Change`] says what goes and what comes; applied, it gives
+//! An [`LevelSnapshot`] is a level as it is: its nodes, its tables, and the cells that a
+//! change touches. A [`LevelChange`] says what goes and what comes; applied, it gives
 //! [`Edits`]. Rows that stay keep their order, so that links in canonical order
 //! stay in it; fragments keep their numbers, so that manifests stay as they are.
 
@@ -21,6 +21,6 @@ mod remove;
 mod tables;
 
 pub use apply::Edits;
-pub use change::Change;
+pub use change::LevelChange;
 pub use error::EditError;
-pub use image::{CellKey, Image};
+pub use image::{CellKey, LevelSnapshot};

@@ -8,7 +8,7 @@ use zvf_format::{
     path::OffsetCoords,
 };
 
-use crate::{arrange::Arranged, refusal::Refusal};
+use crate::{arrange::Arranged, error::BuildError};
 
 /// Links of a level, in the cells they are stored in.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Filed {
         links: &[i64],
         policy: Policy,
         skip: impl Fn(usize, usize) -> bool + Sync,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, BuildError> {
         let count = width.get();
         // Ranges of links, each on a core of its own, and put behind each other.
         let share = links.len() / count / rayon::current_num_threads().max(1);
@@ -91,7 +91,7 @@ impl Filed {
             }
             Ok(sorter)
         };
-        let sorters: Result<Vec<Sorter>, Refusal> =
+        let sorters: Result<Vec<Sorter>, BuildError> =
             links.par_chunks(share).enumerate().map(file).collect();
         let mut sorters = sorters?.into_iter();
         let Some(mut all) = sorters.next() else {
@@ -116,7 +116,7 @@ impl Filed {
         record: &[(u32, u64)],
         policy: Policy,
         own: impl Fn(u32) -> bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), BuildError> {
         crossing(self.width, policy, record, |order| {
             let mut key = [0; MOST_ENDS];
             let chunks = placed(order, record, &mut key);
@@ -145,9 +145,9 @@ fn crossing(
     policy: Policy,
     record: &[(u32, u64)],
     mut put: impl FnMut(Permutation),
-) -> Result<(), Refusal> {
+) -> Result<(), BuildError> {
     // Numbers of chunks ascend as their coordinates do.
-    let wide = |_| Refusal::LinkWidth {
+    let wide = |_| BuildError::LinkWidth {
         kind: "links",
         expected: "1 to 8",
         found: record.len(),
@@ -204,7 +204,7 @@ impl Sorter {
         }
     }
 
-    fn file(&mut self, link: u32, record: &[(u32, u64)]) -> Result<(), Refusal> {
+    fn file(&mut self, link: u32, record: &[(u32, u64)]) -> Result<(), BuildError> {
         self.logical += 1;
         let first = record[0].0;
         if record.iter().all(|(chunk, _)| *chunk == first) {
@@ -298,7 +298,11 @@ impl Cell {
     }
 
     /// The rows, with a column for the order in `Permuted` form.
-    pub(crate) fn rows(&self, width: LinkWidth, form: RowForm) -> Result<LinkRowsBuilder, Refusal> {
+    pub(crate) fn rows(
+        &self,
+        width: LinkWidth,
+        form: RowForm,
+    ) -> Result<LinkRowsBuilder, BuildError> {
         let mut builder = LinkRowsBuilder::new(width, form);
         let mut stored = Vec::with_capacity(width.get());
         for (at, ends) in self.ends.chunks_exact(width.get()).enumerate() {
@@ -312,7 +316,7 @@ impl Cell {
             let order = order.unwrap_or(Permutation::identity(width));
             builder
                 .push(order, &stored)
-                .map_err(|_| Refusal::LinkEnds {
+                .map_err(|_| BuildError::PartialLink {
                     ends: ends.len(),
                     width: width.get(),
                 })?;

@@ -1,14 +1,14 @@
 //! Geometry larger than memory: read twice in batches, cut into parts by chunk,
 //! each of which is small.
 //!
-//! 1. A [`Survey`] sees all batches and says how large things are; from it comes an
+//! 1. A [`GeometrySurvey`] sees all batches and says how large things are; from it comes an
 //!    [`Outline`]: all that is decided before a vertex is written.
-//! 2. A [`Splitter`] sees them again and gives rows to parts. What belongs to one
+//! 2. A [`Partitioner`] sees them again and gives rows to parts. What belongs to one
 //!    chunk, or to chunks that share objects of a store, is in one part.
 //! 3. [`Outline::part`] makes the cells of a part. Parts do not know of each other:
 //!    they can be made in any order, on any machine, and again.
-//! 4. [`Splitter::finish`] takes what came of the parts, and gives a [`Plan`] whose
-//!    [`rest`](Plan::rest) and root complete the store.
+//! 4. [`Partitioner::finish`] takes what came of the parts, and gives a [`WritePlan`] whose
+//!    [`rest`](WritePlan::rest) and root complete the store.
 //!
 //! Points and paths alone: links of graphs and meshes name vertices that may be
 //! anywhere.
@@ -21,9 +21,9 @@ mod splitter;
 mod survey;
 
 pub use outline::Outline;
-pub use part::{Part, PartResult};
-pub use splitter::Splitter;
-pub use survey::Survey;
+pub use part::{Partition, PartitionResult};
+pub use splitter::Partitioner;
+pub use survey::GeometrySurvey;
 
 #[cfg(doc)]
-use crate::plan::Plan;
+use crate::plan::WritePlan;

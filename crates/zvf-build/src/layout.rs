@@ -9,13 +9,13 @@ use zvf_format::fragment::FragmentIndexBuilder;
 
 use crate::{
     design::Profile,
+    error::BuildError,
     parametric,
-    plan::{Output, Plan},
-    refusal::Refusal,
+    plan::{Output, WritePlan},
 };
 
 /// The cells of some chunks.
-pub(crate) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal> {
+pub(crate) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
     match plan.design.profile {
         Profile::V09 => current::cells(plan, chunks),
         Profile::V08 | Profile::Padded => older::cells(plan, chunks),
@@ -31,7 +31,7 @@ pub(crate) fn one_group(links: u64) -> Vec<u8> {
 }
 
 /// All else but the root.
-pub(crate) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
+pub(crate) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     let mut outputs = match plan.design.profile {
         Profile::V09 => current::rest(plan)?,
         Profile::V08 | Profile::Padded => older::rest(plan)?,
@@ -41,7 +41,7 @@ pub(crate) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
 }
 
 /// Refuses cells that 32 bits cannot count, before any is made.
-pub(crate) fn check_cells(plan: &Plan) -> Result<(), Refusal> {
+pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
     let positions = plan.geometry.positions.row_size();
     let widths = plan
         .vertex
@@ -50,7 +50,7 @@ pub(crate) fn check_cells(plan: &Plan) -> Result<(), Refusal> {
     let widths: Vec<_> = widths.chain([("vertices", positions)]).collect();
     let check = |chunk: u32, array: &str, bytes: u64| match is_countable(bytes) {
         true => Ok(()),
-        false => Err(Refusal::CellSize {
+        false => Err(BuildError::CellSize {
             chunk: plan.name(chunk),
             array: array.to_owned(),
             bytes,

@@ -1,22 +1,22 @@
 //! Geometry in, the cells and metadata of a store out, without I/O.
 //!
-//! [`Geometry`] is what comes in, [`Design`] how it is to be stored. [`Plan::new`]
+//! [`Geometry`] is what comes in, [`Design`] how it is to be stored. [`WritePlan::new`]
 //! refuses what does not fit together before anything is written, decides which
 //! chunk, row and fragment every vertex becomes, and gives the work as tasks that
-//! can run in any order on any machine: [`Plan::run`] makes the cells of one,
-//! [`Plan::rest`] all that belongs to no chunk.
+//! can run in any order on any machine: [`WritePlan::run`] makes the cells of one,
+//! [`WritePlan::rest`] all that belongs to no chunk.
 //!
 //! ```
-//! use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, Plan};
+//! use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, WritePlan};
 //!
 //! let positions = Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 1.0, 1.0]);
 //! let mut design = Design::new(GeometryKind::Points);
 //! design.chunk_shape = Some(vec![10.0; 3]);
-//! let plan = Plan::new(Geometry::new(positions), design)?;
+//! let plan = WritePlan::new(Geometry::new(positions), design)?;
 //! assert_eq!(plan.summary().chunks, 2);
 //! let cells = plan.run(0)?;
 //! assert!(matches!(&cells[0], Output::Cell { array, .. } if array == "0/vertices"));
-//! # Ok::<(), zvf_build::Refusal>(())
+//! # Ok::<(), zvf_build::BuildError>(())
 //! ```
 //!
 //! # What comes back in which order
@@ -39,6 +39,7 @@ mod columns;
 mod coordinates;
 mod design;
 pub mod edit;
+mod error;
 mod filing;
 mod geometry;
 pub mod large;
@@ -49,14 +50,15 @@ mod objects;
 mod outside;
 mod parametric;
 mod plan;
-mod refusal;
 mod sizing;
 mod space;
 
-pub use design::{Axis, Compression, Design, OutOfBounds, Profile, Purpose, Sharding};
+pub use design::{
+    AxisSpec, CellCompression, Design, OutOfBounds, Profile, Purpose, ShardingPolicy,
+};
+pub use error::BuildError;
 pub use geometry::{Attribute, Geometry, GeometryKind, Numbers, Values};
 pub use nodes::group;
 pub use parametric::{Formula, Parametric};
-pub use plan::{Output, Plan, Summary};
-pub use refusal::Refusal;
-pub use space::Space;
+pub use plan::{Output, PlanSummary, WritePlan};
+pub use space::SpatialLayout;

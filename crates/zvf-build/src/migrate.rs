@@ -3,9 +3,9 @@
 //! part by part, so that no store is ever held whole.
 //!
 //! Payloads of vertices, attributes, fragment indexes and manifests are the same in
-//! all generations from 0.6 on; [`Form::part`] and [`Form::cell`] put them in the
-//! containers of the target. Links are filed anew by [`LinkForm`]. Tables come by
-//! [`Form::object_index`] and its like. [`Bridges`] are what writers of paths should have
+//! all generations from 0.6 on; [`MigrationTarget::part`] and [`MigrationTarget::cell`] put them in the
+//! containers of the target. Links are filed anew by [`LinkTarget`]. Tables come by
+//! [`MigrationTarget::object_index`] and its like. [`ImpliedLinks`] are what writers of paths should have
 //! stored.
 
 mod bridges;
@@ -17,21 +17,21 @@ mod tables;
 use serde_json::{Map, Value};
 
 use crate::{
-    design::{Compression, Design, Profile, Sharding},
+    design::{CellCompression, Design, Profile, ShardingPolicy},
+    error::BuildError,
     geometry::GeometryKind,
     nodes::Encoding,
-    refusal::Refusal,
 };
 
-pub use bridges::{Bridges, FragmentEnds};
-pub use links::{Alongside, Filed, Filing, LinkForm, PlacedLinks};
-pub use nodes::{LevelFacts, RootFacts, is_part};
-pub use parts::Extent;
+pub use bridges::{FragmentEnds, ImpliedLinks};
+pub use links::{AlignedLinks, LinkArrayKey, LinkCell, LinkTarget, PlacedLinks};
+pub use nodes::{LevelFacts, RootFacts, is_level_array};
+pub use parts::ChunkExtent;
 pub use tables::TableRows;
 
 /// How a store is written that another becomes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Form {
+pub struct MigrationTarget {
     profile: Profile,
     cells: Encoding,
     tables: Encoding,
@@ -41,7 +41,7 @@ pub struct Form {
 
 /// Something that was put right, or that the new store does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct MigrationNote {
     /// The node in the store that was read.
     pub path: String,
     /// What it is about.
@@ -52,7 +52,7 @@ pub struct Finding {
     pub why: Option<String>,
 }
 
-impl Finding {
+impl MigrationNote {
     /// Of so many things at a node.
     pub fn new(path: impl Into<String>, what: &'static str, count: u64) -> Self {
         Self {
@@ -71,19 +71,19 @@ impl Finding {
     }
 }
 
-impl Form {
+impl MigrationTarget {
     /// Stores of a profile; checksums where the profile has them when not said.
     ///
     /// # Errors
     ///
-    /// [`Refusal::Profile`] for the padded profile, which cuts cells to one size.
+    /// [`BuildError::UnsupportedOption`] for the padded profile, which cuts cells to one size.
     pub fn new(
         profile: Profile,
-        compression: Compression,
+        compression: CellCompression,
         checksum: Option<bool>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, BuildError> {
         if profile == Profile::Padded {
-            return Err(Refusal::Profile {
+            return Err(BuildError::UnsupportedOption {
                 profile: profile.name(),
                 what: "place for a store that is migrated",
             });
@@ -105,13 +105,13 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] for shards that are not possible, and where the profile has none.
+    /// [`BuildError`] for shards that are not possible, and where the profile has none.
     pub fn sharded(
         &self,
-        sharding: &Sharding,
-        (grid, arity): (&Extent, usize),
+        sharding: &ShardingPolicy,
+        (grid, arity): (&ChunkExtent, usize),
         (chunks, bytes): (u64, u64),
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, BuildError> {
         let mut design = Design::new(GeometryKind::Points);
         design.profile = self.profile;
         design.sharding = sharding.clone();
@@ -124,7 +124,7 @@ impl Form {
     }
 
     /// Which object the cell of a chunk is in, where it shares one with others.
-    pub fn shard_of(&self, grid: &Extent, arity: usize, chunk: &[i64]) -> Option<Vec<u64>> {
+    pub fn shard_of(&self, grid: &ChunkExtent, arity: usize, chunk: &[i64]) -> Option<Vec<u64>> {
         let (_, room) = grid.grid(arity)?;
         let shard = self.shard_in(&room)?;
         let index = grid.index(chunk)?;

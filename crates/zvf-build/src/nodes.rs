@@ -4,12 +4,16 @@ use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
 
 use crate::{
-    design::{Axis, Compression, Design, Profile},
-    space::Space,
+    design::{AxisSpec, CellCompression, Design, Profile},
+    space::SpatialLayout,
 };
 
 /// The attributes of the root of a new store.
-pub(crate) fn root(design: &Design, space: &Space, axes: &[Axis]) -> Map<String, Value> {
+pub(crate) fn root(
+    design: &Design,
+    space: &SpatialLayout,
+    axes: &[AxisSpec],
+) -> Map<String, Value> {
     let mut block = Map::new();
     let mut put = |key: &str, value: Value| {
         block.insert(key.to_owned(), value);
@@ -63,7 +67,7 @@ pub(crate) fn root(design: &Design, space: &Space, axes: &[Axis]) -> Map<String,
     attributes
 }
 
-fn axis(axis: &Axis) -> Value {
+fn axis(axis: &AxisSpec) -> Value {
     let mut says = json!({"name": axis.name, "type": axis.kind});
     if let (Some(unit), Some(says)) = (&axis.unit, says.as_object_mut()) {
         says.insert("unit".to_owned(), json!(unit));
@@ -72,12 +76,12 @@ fn axis(axis: &Axis) -> Value {
 }
 
 /// Axes in space, by the names writers give them.
-pub(crate) fn default_axes(count: usize) -> Vec<Axis> {
+pub(crate) fn default_axes(count: usize) -> Vec<AxisSpec> {
     let name = |at: usize| match ["x", "y", "z", "w"].get(at) {
         Some(name) => (*name).to_owned(),
         None => format!("x{at}"),
     };
-    let axis = |at| Axis {
+    let axis = |at| AxisSpec {
         name: name(at),
         kind: "space".to_owned(),
         unit: None,
@@ -109,7 +113,7 @@ pub fn group(attributes: &Map<String, Value>) -> Value {
 /// How the values of a chunk become bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoding {
-    compression: Compression,
+    compression: CellCompression,
     checksum: bool,
 }
 
@@ -125,7 +129,7 @@ impl Encoding {
     /// Of tables, which are small and compress well.
     pub(crate) fn of_tables(design: &Design) -> Self {
         let compression = match design.compression {
-            Compression::None => Compression::Zstd(1),
+            CellCompression::None => CellCompression::Zstd(1),
             compression => compression,
         };
         Self {
@@ -138,14 +142,14 @@ impl Encoding {
     pub(crate) fn codecs(&self, serialiser: Value, size: usize) -> Vec<Value> {
         let mut codecs = vec![serialiser];
         match self.compression {
-            Compression::None => {}
-            Compression::Zstd(level) => codecs.push(json!({
+            CellCompression::None => {}
+            CellCompression::Zstd(level) => codecs.push(json!({
                 "name": "zstd", "configuration": {"level": level, "checksum": false},
             })),
-            Compression::Gzip(level) => codecs.push(json!({
+            CellCompression::Gzip(level) => codecs.push(json!({
                 "name": "gzip", "configuration": {"level": level},
             })),
-            Compression::Blosc => codecs.push(json!({
+            CellCompression::Blosc => codecs.push(json!({
                 "name": "blosc",
                 "configuration": {
                     "typesize": size, "cname": "zstd", "clevel": 5, "shuffle": "bitshuffle",

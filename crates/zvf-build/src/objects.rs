@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::{
     design::{Design, Profile},
+    error::BuildError,
     geometry::{Attribute, Geometry},
-    refusal::Refusal,
 };
 
 /// Objects by row of the object index.
@@ -23,7 +23,7 @@ impl Objects {
     pub(crate) fn of(
         geometry: &Geometry,
         design: &Design,
-    ) -> Result<Option<(Self, Vec<u32>)>, Refusal> {
+    ) -> Result<Option<(Self, Vec<u32>)>, BuildError> {
         let speaks = geometry.object_ids.is_some() || speaks(geometry);
         let things = match &geometry.part_offsets {
             Some(offsets) => offsets.len() - 1,
@@ -57,7 +57,7 @@ impl Objects {
         own: impl Iterator<Item = i64>,
         geometry: &Geometry,
         design: &Design,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, BuildError> {
         Self::numbered(own, geometry, design).map(|(objects, _)| objects)
     }
 
@@ -65,7 +65,7 @@ impl Objects {
         own: impl Iterator<Item = i64>,
         geometry: &Geometry,
         design: &Design,
-    ) -> Result<(Self, RowOf), Refusal> {
+    ) -> Result<(Self, RowOf), BuildError> {
         let listed = geometry.objects.iter().flatten().copied();
         let mut ids = distinct(own.chain(listed));
         if design.profile != Profile::V09 {
@@ -81,7 +81,7 @@ impl Objects {
         for (group, members) in &geometry.groups {
             if let Some(&id) = members.iter().find(|id| row_of.get(**id).is_none()) {
                 let what = format!("group {group}");
-                return Err(Refusal::NoObject { what, id });
+                return Err(BuildError::UnknownObject { what, id });
             }
         }
         Ok((objects, row_of))
@@ -132,7 +132,7 @@ fn given(
     design: &Design,
     ids: &[i64],
     row_of: &RowOf,
-) -> Result<Vec<Option<usize>>, Refusal> {
+) -> Result<Vec<Option<usize>>, BuildError> {
     let mut given = vec![None; ids.len()];
     let rows = match (&geometry.objects, &geometry.part_objects) {
         (Some(objects), _) => {

@@ -2,19 +2,19 @@
 
 use crate::{
     coordinates,
+    error::BuildError,
     geometry::{Attribute, Geometry, Numbers},
     objects,
-    refusal::Refusal,
 };
 
 /// The first vertex that is outside.
-pub(crate) fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> Refusal {
+pub(crate) fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> BuildError {
     let mut values = Vec::new();
     for vertex in 0..positions.len() {
         coordinates::block(positions, vertex..vertex + 1, &mut values);
         for (axis, &value) in values.iter().enumerate() {
             if !(lower[axis] <= value && value <= upper[axis]) {
-                return Refusal::OutOfBounds {
+                return BuildError::OutOfBounds {
                     vertex,
                     axis,
                     value,
@@ -24,7 +24,7 @@ pub(crate) fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> Refusa
             }
         }
     }
-    Refusal::AllOutside
+    BuildError::AllOutside
 }
 
 /// The geometry without what is outside: vertices, whole paths that leave the
@@ -34,7 +34,7 @@ pub(crate) fn without(
     is_linked: bool,
     lower: &[f64],
     upper: &[f64],
-) -> Result<Geometry, Refusal> {
+) -> Result<Geometry, BuildError> {
     let positions = &geometry.positions;
     let axes = positions.columns;
     let (mut keep, mut values) = (Vec::with_capacity(positions.len()), Vec::new());
@@ -79,7 +79,7 @@ pub(crate) fn without(
         .filter_map(|(at, keep)| keep.then_some(at))
         .collect();
     if rows.is_empty() {
-        return Err(Refusal::AllOutside);
+        return Err(BuildError::AllOutside);
     }
     let mut number = vec![-1i64; keep.len()];
     for (at, row) in rows.iter().enumerate() {

@@ -7,10 +7,10 @@ use zvf_format::{groups, open_rows};
 
 use crate::{
     design::Profile,
+    error::BuildError,
     layout::tables,
     nodes::{self, Encoding},
-    plan::{Output, Plan, group, says},
-    refusal::Refusal,
+    plan::{Output, WritePlan, group, says},
 };
 
 /// Objects that are formulas.
@@ -58,11 +58,11 @@ impl Parametric {
 
     /// Refuses objects of unknown types, with another number of coefficients, and
     /// those that are not finite: NaN stands where a row has no more.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), BuildError> {
         let types = self.types();
         for (place, object) in self.objects.iter().enumerate() {
             let Some((_, names)) = types.get(&object.type_id) else {
-                return Err(Refusal::FormulaType {
+                return Err(BuildError::UnknownFormulaType {
                     place,
                     type_id: object.type_id,
                 });
@@ -70,7 +70,7 @@ impl Parametric {
             let found = object.coefficients.len();
             if found != names.len() || object.coefficients.iter().any(|x| !x.is_finite()) {
                 let expected = names.len();
-                return Err(Refusal::Coefficients {
+                return Err(BuildError::FormulaCoefficients {
                     place,
                     expected,
                     found,
@@ -78,7 +78,7 @@ impl Parametric {
             }
             let name = object.name.as_deref().unwrap_or_default();
             if name.contains('\n') {
-                return Err(Refusal::Name {
+                return Err(BuildError::InvalidName {
                     what: "formula",
                     name: name.to_owned(),
                 });
@@ -88,7 +88,7 @@ impl Parametric {
         let there = |id: &&i64| usize::try_from(**id).is_ok_and(|id| id < self.objects.len());
         match members.into_iter().find(|id| !there(id)) {
             None => Ok(()),
-            Some(&id) => Err(Refusal::NoObject {
+            Some(&id) => Err(BuildError::UnknownObject {
                 what: "a group of formulas".to_owned(),
                 id,
             }),
@@ -125,7 +125,7 @@ impl Parametric {
 }
 
 /// Writes the formulas of a store down.
-pub(crate) fn write(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusal> {
+pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let Some(parametric) = &plan.design.parametric else {
         return Ok(());
     };

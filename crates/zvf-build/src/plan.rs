@@ -14,28 +14,28 @@ use crate::{
     check,
     columns::Column,
     coordinates,
-    design::{Axis, Design, OutOfBounds, Profile, Sharding},
+    design::{AxisSpec, Design, OutOfBounds, Profile, ShardingPolicy},
+    error::BuildError,
     filing::{Filed, Policy},
     geometry::{Attribute, Geometry, GeometryKind},
     layout,
     nodes::{self, Encoding},
     objects::Objects,
     outside,
-    refusal::Refusal,
-    space::{self, Space},
+    space::{self, SpatialLayout},
 };
 
 /// A store to be written: what its nodes say, and tasks that make its cells. Equal
 /// geometry and design make equal plans, and equal tasks equal cells, whoever runs
 /// them and in whatever order.
 #[derive(Debug)]
-pub struct Plan {
+pub struct WritePlan {
     pub(crate) geometry: Geometry,
     /// Number of vertices.
     pub(crate) vertices: u64,
     pub(crate) design: Design,
-    pub(crate) space: Space,
-    pub(crate) axes: Vec<Axis>,
+    pub(crate) space: SpatialLayout,
+    pub(crate) axes: Vec<AxisSpec>,
     pub(crate) grid: (Vec<i64>, Vec<u64>),
     pub(crate) shard: Option<Vec<u64>>,
     pub(crate) arranged: Arranged,
@@ -75,7 +75,7 @@ const TASK: usize = 1 << 16;
 
 /// What a plan comes to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct PlanSummary {
     /// Vertices.
     pub vertices: u64,
     /// Objects in the index.
@@ -92,14 +92,14 @@ pub struct Summary {
     pub why: Vec<String>,
 }
 
-impl Plan {
+impl WritePlan {
     /// Decides where everything goes.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when the geometry does not fit together or the design has no
+    /// [`BuildError`] when the geometry does not fit together or the design has no
     /// place for it.
-    pub fn new(geometry: Geometry, design: Design) -> Result<Self, Refusal> {
+    pub fn new(geometry: Geometry, design: Design) -> Result<Self, BuildError> {
         Self::of(geometry, design, false)
     }
 
@@ -109,11 +109,11 @@ impl Plan {
     /// # Errors
     ///
     /// As for [`new`](Self::new).
-    pub fn settled(geometry: Geometry, design: Design) -> Result<Self, Refusal> {
+    pub fn new_consuming(geometry: Geometry, design: Design) -> Result<Self, BuildError> {
         Self::of(geometry, design, true)
     }
 
-    fn of(geometry: Geometry, design: Design, settles: bool) -> Result<Self, Refusal> {
+    fn of(geometry: Geometry, design: Design, settles: bool) -> Result<Self, BuildError> {
         check::check(&geometry, &design)?;
         let geometry = stored(geometry, &design)?;
         let (mut geometry, bounds) = bounded(geometry, &design)?;
@@ -126,7 +126,7 @@ impl Plan {
         };
         let binned = objects.is_none();
         let vertices = geometry.vertices() as u64;
-        let space = Space::of(&design, &geometry.positions, bounds, !binned, vertices)?;
+        let space = SpatialLayout::of(&design, &geometry.positions, bounds, !binned, vertices)?;
         let found = (space.lower.as_slice(), space.upper.as_slice());
         let within = design.bounds.is_none().then_some(found);
         let assigned = space::assign(&geometry.positions, &space, binned, within)?;
@@ -211,10 +211,10 @@ impl Plan {
     }
 
     /// What it comes to.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> PlanSummary {
         let objects = self.objects.as_ref().map_or(0, |objects| objects.ids.len());
         let bins = self.space.bins.as_ref().filter(|_| self.objects.is_none());
-        Summary {
+        PlanSummary {
             vertices: self.vertices,
             objects: objects as u64,
             links: self.links.as_ref().map_or(0, |links| links.logical as u64),
@@ -230,8 +230,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when a cell is more than the format can hold.
-    pub fn run(&self, task: usize) -> Result<Vec<Output>, Refusal> {
+    /// [`BuildError`] when a cell is more than the format can hold.
+    pub fn run(&self, task: usize) -> Result<Vec<Output>, BuildError> {
         let chunks = self.tasks.get(task).map_or(&[][..], Vec::as_slice);
         layout::cells(self, chunks)
     }
@@ -241,9 +241,9 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when a name makes no key, or a table is more than the format
+    /// [`BuildError`] when a name makes no key, or a table is more than the format
     /// can hold.
-    pub fn rest(&self) -> Result<Vec<Output>, Refusal> {
+    pub fn rest(&self) -> Result<Vec<Output>, BuildError> {
         layout::rest(self)
     }
 
@@ -329,7 +329,7 @@ impl Plan {
 }
 
 /// The positions as what they are to be stored as.
-pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, Refusal> {
+pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, BuildError> {
     match design.dtype {
         Some(kind) if kind != geometry.positions.kind => {
             geometry.positions = coordinates::converted(&geometry.positions, kind)?;
@@ -343,7 +343,10 @@ pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry
 pub(crate) type Corners = (Vec<f64>, Vec<f64>);
 
 /// The bounds of the store, and what of the geometry is in them.
-pub(crate) fn bounded(geometry: Geometry, design: &Design) -> Result<(Geometry, Corners), Refusal> {
+pub(crate) fn bounded(
+    geometry: Geometry,
+    design: &Design,
+) -> Result<(Geometry, Corners), BuildError> {
     let found = coordinates::extent(&geometry.positions)?;
     let Some((lower, upper)) = &design.bounds else {
         return Ok((geometry, found));
@@ -352,7 +355,7 @@ pub(crate) fn bounded(geometry: Geometry, design: &Design) -> Result<(Geometry, 
     for bounds in [lower, upper] {
         if bounds.len() != axes {
             let (what, found) = ("the list of bounds", bounds.len());
-            return Err(Refusal::Axes {
+            return Err(BuildError::AxisCount {
                 what,
                 expected: axes,
                 found,
@@ -362,7 +365,7 @@ pub(crate) fn bounded(geometry: Geometry, design: &Design) -> Result<(Geometry, 
     let pairs = lower.iter().zip(upper).enumerate();
     for (axis, (&lower, &upper)) in pairs {
         if !(lower.is_finite() && upper.is_finite() && lower <= upper) {
-            return Err(Refusal::Bounds { axis, lower, upper });
+            return Err(BuildError::InvalidBounds { axis, lower, upper });
         }
     }
     let inside = |axis: usize| lower[axis] <= found.0[axis] && found.1[axis] <= upper[axis];
@@ -370,8 +373,8 @@ pub(crate) fn bounded(geometry: Geometry, design: &Design) -> Result<(Geometry, 
         return Ok((geometry, (lower.clone(), upper.clone())));
     }
     match design.out_of_bounds {
-        OutOfBounds::Raise => Err(outside::first(&geometry.positions, lower, upper)),
-        OutOfBounds::Ignore => {
+        OutOfBounds::Reject => Err(outside::first(&geometry.positions, lower, upper)),
+        OutOfBounds::Drop => {
             let geometry = outside::without(geometry, design.kind.is_linked(), lower, upper)?;
             Ok((geometry, (lower.clone(), upper.clone())))
         }
@@ -383,12 +386,12 @@ pub(crate) fn bounded(geometry: Geometry, design: &Design) -> Result<(Geometry, 
     }
 }
 
-pub(crate) fn bin_count(space: &Space) -> Result<u32, Refusal> {
+pub(crate) fn bin_count(space: &SpatialLayout) -> Result<u32, BuildError> {
     let count = space.bins.as_ref().map_or(1, zvf_model::grid::Bins::count);
     // Each has 16 bytes in every chunk.
     match u32::try_from(count) {
         Ok(count) if count <= 1 << 24 => Ok(count),
-        _ => Err(Refusal::Bins(zvf_model::grid::BinsError::Count)),
+        _ => Err(BuildError::BinShape(zvf_model::grid::BinsError::Count)),
     }
 }
 
@@ -399,8 +402,8 @@ fn links(
     design: &Design,
     arranged: &Arranged,
     has_trees: bool,
-) -> Result<Option<Filed>, Refusal> {
-    let width = LinkWidth::new(geometry.link_width as u64).map_err(|_| Refusal::LinkWidth {
+) -> Result<Option<Filed>, BuildError> {
+    let width = LinkWidth::new(geometry.link_width as u64).map_err(|_| BuildError::LinkWidth {
         kind: design.kind.name(),
         expected: "1 to 8",
         found: geometry.link_width,
@@ -469,16 +472,16 @@ pub(crate) fn shard(
     grid: &[u64],
     chunks: u64,
     bytes: u64,
-) -> Result<Option<Vec<u64>>, Refusal> {
+) -> Result<Option<Vec<u64>>, BuildError> {
     let shape = match &design.sharding {
-        Sharding::None => return Ok(None),
-        Sharding::Shape(shape) => {
+        ShardingPolicy::None => return Ok(None),
+        ShardingPolicy::Shape(shape) => {
             if shape.len() != grid.len() || shape.contains(&0) {
-                return Err(Refusal::Shard(shape.clone()));
+                return Err(BuildError::ShardShape(shape.clone()));
             }
             shape.clone()
         }
-        Sharding::Auto => {
+        ShardingPolicy::Auto => {
             let cell = (bytes / chunks.max(1)).max(1);
             let mut shape = vec![1u64; grid.len()];
             // The longest axis of the grid that still fits is doubled.
@@ -494,7 +497,7 @@ pub(crate) fn shard(
         }
     };
     if design.profile != Profile::V09 {
-        return Err(Refusal::Profile {
+        return Err(BuildError::UnsupportedOption {
             profile: design.profile.name(),
             what: "shards",
         });
@@ -504,7 +507,7 @@ pub(crate) fn shard(
         .try_fold(1u64, |n, extent| n.checked_mul(*extent));
     match cells {
         Some(cells) if cells <= 1 << 20 => Ok(Some(shape)),
-        _ => Err(Refusal::Shard(shape)),
+        _ => Err(BuildError::ShardShape(shape)),
     }
 }
 

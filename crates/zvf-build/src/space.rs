@@ -9,14 +9,14 @@ use zvf_model::grid::{Bins, ChunkShape};
 use crate::{
     coordinates::{self, BLOCK},
     design::Design,
+    error::BuildError,
     geometry::Numbers,
-    refusal::Refusal,
     sizing,
 };
 
 /// Chunks, bins and bounds of a level.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Space {
+pub struct SpatialLayout {
     /// Extent of a chunk.
     pub chunk: ChunkShape,
     /// Bins of a chunk, where points are sorted into them.
@@ -29,7 +29,7 @@ pub struct Space {
     pub why: Vec<String>,
 }
 
-impl Space {
+impl SpatialLayout {
     /// As the design says, or as suits so many vertices at such positions, all or
     /// some; `has_objects` when fragments are objects and not bins.
     pub(crate) fn of(
@@ -38,11 +38,11 @@ impl Space {
         (lower, upper): (Vec<f64>, Vec<f64>),
         has_objects: bool,
         vertices: u64,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, BuildError> {
         let axes = positions.columns;
         let same = |what, found: usize| match found == axes {
             true => Ok(()),
-            false => Err(Refusal::Axes {
+            false => Err(BuildError::AxisCount {
                 what,
                 expected: axes,
                 found,
@@ -91,7 +91,7 @@ impl Space {
         }
         let chunk = ChunkShape::new(&chunk)?;
         let bins =
-            bins.map(|bins| Bins::new(&chunk, ChunkShape::new(&bins)?).map_err(Refusal::from));
+            bins.map(|bins| Bins::new(&chunk, ChunkShape::new(&bins)?).map_err(BuildError::from));
         let bins = bins.transpose()?;
         Ok(Self {
             chunk,
@@ -109,7 +109,7 @@ impl Space {
 
     /// The chunks that positions within the bounds are in, decided by themselves or,
     /// `binned`, through their bins: the first along each axis, and how many.
-    pub(crate) fn grid(&self, binned: bool) -> Result<(Vec<i64>, Vec<u64>), Refusal> {
+    pub(crate) fn grid(&self, binned: bool) -> Result<(Vec<i64>, Vec<u64>), BuildError> {
         let corner = |position: &[f64]| -> Option<(Vec<i64>, Vec<i64>)> {
             let plain = self.chunk.chunk_of(position)?.coords().to_vec();
             let bins = self.bins.as_ref().filter(|_| binned);
@@ -120,21 +120,25 @@ impl Space {
             Some((plain, through))
         };
         // Both ways ascend with the position, so that corners say all.
-        let lower = corner(&self.lower).ok_or(Refusal::Grid)?;
-        let upper = corner(&self.upper).ok_or(Refusal::Grid)?;
+        let lower = corner(&self.lower).ok_or(BuildError::TooManyChunks)?;
+        let upper = corner(&self.upper).ok_or(BuildError::TooManyChunks)?;
         let mut origin = Vec::with_capacity(self.axes());
         let mut shape = Vec::with_capacity(self.axes());
         for axis in 0..self.axes() {
             let least = lower.0[axis].min(lower.1[axis]);
             let most = upper.0[axis].max(upper.1[axis]);
             let extent = most.checked_sub(least).and_then(|n| u64::try_from(n).ok());
-            shape.push(extent.and_then(|n| n.checked_add(1)).ok_or(Refusal::Grid)?);
+            shape.push(
+                extent
+                    .and_then(|n| n.checked_add(1))
+                    .ok_or(BuildError::TooManyChunks)?,
+            );
             origin.push(least);
         }
         let cells = shape
             .iter()
             .try_fold(1u64, |n, extent| n.checked_mul(*extent));
-        cells.ok_or(Refusal::Grid)?;
+        cells.ok_or(BuildError::TooManyChunks)?;
         Ok((origin, shape))
     }
 }
@@ -154,10 +158,10 @@ pub(crate) struct Assigned {
 /// the greatest of all positions are `within`, where they are known.
 pub(crate) fn assign(
     positions: &Numbers,
-    space: &Space,
+    space: &SpatialLayout,
     binned: bool,
     within: Option<(&[f64], &[f64])>,
-) -> Result<Assigned, Refusal> {
+) -> Result<Assigned, BuildError> {
     let axes = space.axes();
     let bins = space.bins.as_ref().filter(|_| binned);
     let rule = Rule::of(space, binned);
@@ -171,15 +175,15 @@ pub(crate) fn assign(
         }
     };
     let (Some(least), Some(most)) = (least, most) else {
-        return Err(Refusal::Grid);
+        return Err(BuildError::TooManyChunks);
     };
     let mut extents = Vec::with_capacity(axes);
     let mut cells = 1u64;
     for axis in 0..axes {
         let extent = most[axis].checked_sub(least[axis]);
         let extent = extent.and_then(|n| u64::try_from(n).ok()?.checked_add(1));
-        let extent = extent.ok_or(Refusal::Grid)?;
-        cells = cells.checked_mul(extent).ok_or(Refusal::Grid)?;
+        let extent = extent.ok_or(BuildError::TooManyChunks)?;
+        cells = cells.checked_mul(extent).ok_or(BuildError::TooManyChunks)?;
         extents.push(extent);
     }
     let table = Steps::new(&rule, &least, &extents);
@@ -274,7 +278,7 @@ struct Rule<'a> {
 }
 
 impl<'a> Rule<'a> {
-    fn of(space: &'a Space, binned: bool) -> Self {
+    fn of(space: &'a SpatialLayout, binned: bool) -> Self {
         match space.bins.as_ref().filter(|_| binned) {
             Some(bins) => Self {
                 extents: bins.shape().extents(),

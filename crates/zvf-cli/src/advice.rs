@@ -4,7 +4,7 @@ use std::{error::Error, fs};
 
 use zvf::{
     CommitError, CreateError, OpenError,
-    build::{Refusal, edit::EditError},
+    build::{BuildError, edit::EditError},
     model::generation::GenerationError,
     query::QueryError,
 };
@@ -59,10 +59,10 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         _ => None,
     };
     let refusal = match (error, edit) {
-        (E::Refused(refusal), _) | (_, Some(EditError::Refused(refusal))) => Some(refusal),
+        (E::Refused(refusal), _) | (_, Some(EditError::Build(refusal))) => Some(refusal),
         _ => None,
     };
-    if let Some(&Refusal::OutOfBounds {
+    if let Some(&BuildError::OutOfBounds {
         vertex,
         axis,
         value,
@@ -76,7 +76,7 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
         let way_out = "--out-of-bounds expand makes them larger, ignore leaves out what is outside";
         return Some((Some(said), way_out));
     }
-    if let Some(Refusal::Needs {
+    if let Some(BuildError::MissingInput {
         what: "part_offsets",
         ..
     }) = refusal
@@ -116,7 +116,7 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
             None,
             "nothing was changed; try again, or more often with --retries",
         )),
-        (verb, _, Some(EditError::ObjectThere(id))) => {
+        (verb, _, Some(EditError::ObjectExists(id))) => {
             let said = format!("object {id} is there already");
             let way_out = match verb {
                 Verb::Exchange => "name it in --remove too, or add it under another id",
@@ -124,7 +124,7 @@ fn advice(verb: Verb, error: &zvf::Error) -> Option<(Option<String>, &'static st
             };
             Some((Some(said), way_out))
         }
-        (Verb::Edit, _, Some(EditError::NoObject(_))) => Some((
+        (Verb::Edit, _, Some(EditError::UnknownObject(_))) => Some((
             None,
             "zvf append adds objects, --remove says which go for others",
         )),

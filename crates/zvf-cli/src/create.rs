@@ -9,7 +9,7 @@ use std::{error::Error, path::Path};
 
 use zvf::{
     OpenOptions,
-    build::{Axis, Design},
+    build::{AxisSpec, Design},
 };
 
 use crate::{
@@ -96,7 +96,7 @@ async fn large(
 /// Axes are called as in the file when no option says how.
 fn name_axes(design: &mut Design, input: &Input) {
     if let (None, Some(names)) = (&design.axes, &input.axes) {
-        let axes = names.iter().map(|name| Axis {
+        let axes = names.iter().map(|name| AxisSpec {
             name: name.clone(),
             kind: "space".to_owned(),
             unit: None,

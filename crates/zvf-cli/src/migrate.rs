@@ -6,7 +6,7 @@ use std::{error::Error, sync::Arc};
 
 use zvf::{
     Existing, MigrateOptions,
-    build::{Compression, Profile},
+    build::{CellCompression, Profile},
 };
 
 use crate::{
@@ -46,7 +46,7 @@ pub struct Arguments {
     profile: Profile,
     /// How cells are compressed: none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL.
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = values::compression)]
-    compression: Compression,
+    compression: CellCompression,
     /// Leaves out checksums of cells.
     #[arg(long)]
     no_checksum: bool,

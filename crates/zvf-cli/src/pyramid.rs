@@ -10,8 +10,8 @@ use std::{
 use zvf::{
     Automatic, CrossLevel, Kept, Levels, PyramidOptions, Way,
     build::{
-        Sharding,
-        coarsen::{Amount, Placing, Rule, Sparsity, Strategy},
+        ShardingPolicy,
+        coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
     },
 };
 
@@ -85,7 +85,7 @@ pub struct Arguments {
     /// Puts many chunks in one object: so many along each axis, as --shard=4,4,4, or auto,
     /// or none; as the store's are where this is not said.
     #[arg(long, value_name = "auto|none|A,B,C", value_parser = shards)]
-    shard: Option<Sharding>,
+    shard: Option<ShardingPolicy>,
     /// How many times fewer objects each level keeps, one number a level.
     #[arg(long, value_name = "F,F", value_delimiter = ',')]
     sparsity: Vec<f64>,
@@ -138,9 +138,9 @@ fn storage(storage: CrossLevel) -> &'static str {
     }
 }
 
-fn shards(text: &str) -> Result<Sharding, ValueError> {
+fn shards(text: &str) -> Result<ShardingPolicy, ValueError> {
     match text {
-        "none" => Ok(Sharding::None),
+        "none" => Ok(ShardingPolicy::None),
         text => sharding(text),
     }
 }
@@ -210,9 +210,9 @@ fn options(arguments: &Arguments) -> Result<PyramidOptions, Box<dyn Error>> {
     automatic.cell = arguments.cell.as_ref().map(|cell| cell.0.clone());
     automatic.tolerance = arguments.tolerance;
     automatic.placing = if arguments.medoid {
-        Placing::Medoid
+        Placement::Medoid
     } else {
-        Placing::Mean
+        Placement::Mean
     };
     automatic.share = arguments.share;
     automatic.keep = arguments.keep;
@@ -232,7 +232,7 @@ fn options(arguments: &Arguments) -> Result<PyramidOptions, Box<dyn Error>> {
     let mut options = PyramidOptions::default();
     options.levels = Levels::Automatic(automatic);
     for text in &arguments.attribute {
-        let (name, rule) = Rule::of_attribute(text)?;
+        let (name, rule) = Aggregation::of_attribute(text)?;
         options.rules.insert(name.to_owned(), rule);
     }
     options.cross_level = arguments.cross_level;

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::{
-    Geometry, OutOfBounds, Output, Plan,
-    edit::{Change, Edits, Image},
+    Geometry, OutOfBounds, Output, WritePlan,
+    edit::{Edits, LevelChange, LevelSnapshot},
 };
 use zvf_model::{generation::Generation, key::Key, zarr::Node};
 use zvf_store::{
@@ -52,7 +52,7 @@ pub(crate) use load::element;
 /// let mut more = Geometry::new(Numbers::float32(3, [1.0, 1.0, 0.0, 8.0, 2.0, 1.0]));
 /// more.part_offsets = Some(vec![0, 2]);
 /// more.part_objects = Some(vec![9]);
-/// editor.append(&more, OutOfBounds::Raise).await?;
+/// editor.append(&more, OutOfBounds::Reject).await?;
 /// editor.remove(&[7]).await?;
 /// editor.compact().await?;
 /// let objects = editor.dataset().await?.query(&zvf::Query::new()).await?.objects;
@@ -99,7 +99,7 @@ type ChangedCell = (String, Vec<u64>, Option<Vec<u8>>);
 
 /// What is to be done to an image. Called again with a newer one when others
 /// committed in between.
-type Make<'a> = dyn Fn(&Image) -> Result<Change, Error> + Send + Sync + 'a;
+type Make<'a> = dyn Fn(&LevelSnapshot) -> Result<LevelChange, Error> + Send + Sync + 'a;
 
 impl Editor {
     /// Opens the store at `address` to change it. What a transaction of a dead process
@@ -178,9 +178,9 @@ impl Editor {
     ) -> Result<Changed, Error> {
         self.change(&|image| {
             let add = Some(planned(geometry.clone(), image, out_of_bounds)?);
-            Ok(Change {
+            Ok(LevelChange {
                 add,
-                ..Change::default()
+                ..LevelChange::default()
             })
         })
         .await
@@ -194,9 +194,9 @@ impl Editor {
     pub async fn remove(&self, ids: &[i64]) -> Result<Changed, Error> {
         let remove: BTreeSet<i64> = ids.iter().copied().collect();
         self.change(&|_| {
-            Ok(Change {
+            Ok(LevelChange {
                 remove: remove.clone(),
-                ..Change::default()
+                ..LevelChange::default()
             })
         })
         .await
@@ -237,10 +237,10 @@ impl Editor {
         out_of_bounds: OutOfBounds,
     ) -> Result<Changed, Error> {
         self.change_whole(&|image| {
-            Ok(Change {
+            Ok(LevelChange {
                 remove: remove.clone(),
                 add: Some(planned(geometry.clone(), image, out_of_bounds)?),
-                ..Change::default()
+                ..LevelChange::default()
             })
         })
         .await
@@ -255,9 +255,9 @@ impl Editor {
     pub fn compact(&self) -> BoxFuture<'_, Result<Changed, Error>> {
         Box::pin(async move {
             let changed = self.change(&|_| {
-                Ok(Change {
+                Ok(LevelChange {
                     compact: true,
-                    ..Change::default()
+                    ..LevelChange::default()
                 })
             });
             let changed = changed.await?;
@@ -493,9 +493,9 @@ impl Editor {
 /// The plan of what is added: with new ids where there are none.
 fn planned(
     mut geometry: Geometry,
-    image: &Image,
+    image: &LevelSnapshot,
     out_of_bounds: OutOfBounds,
-) -> Result<Plan, Error> {
+) -> Result<WritePlan, Error> {
     let design = image.design(out_of_bounds);
     if let Some(next) = image.next_id() {
         if let (Some(offsets), None) = (&geometry.part_offsets, &geometry.part_objects) {
@@ -506,7 +506,7 @@ fn planned(
             geometry.object_ids = Some(vec![next; geometry.vertices()]);
         }
     }
-    Ok(Plan::new(geometry, design)?)
+    Ok(WritePlan::new(geometry, design)?)
 }
 
 /// Notes that coarser levels are of what was there before, and where.

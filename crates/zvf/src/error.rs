@@ -1,8 +1,8 @@
 //! Why a store cannot be opened or counted.
 
 use zvf_build::{
-    Refusal,
-    coarsen::{Fault as CoarsenFault, SparsityError},
+    BuildError,
+    coarsen::{CoarsenError as CoarsenFault, SparsityError},
     edit::EditError,
 };
 use zvf_format::{
@@ -232,7 +232,7 @@ pub enum Error {
     Cell(#[from] CellError),
     /// Geometry that is not written as it is.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] BuildError),
     /// Coarser levels of the store are not made.
     #[error("no level is made: {why}")]
     NoPyramid {

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use zvf_build::{
-    Compression, Output, Profile, Refusal,
-    migrate::{Finding, Form, RootFacts},
+    BuildError, CellCompression, Output, Profile,
+    migrate::{MigrationNote, MigrationTarget, RootFacts},
 };
 use zvf_model::{fetch::FetchProblem, generation::Generation, key::Key, level::LevelId};
 use zvf_query::{Damage, Fault, QueryError, Session};
@@ -39,7 +39,7 @@ pub struct MigrateOptions {
     /// The generation and form of the new store.
     pub profile: Profile,
     /// How its cells are compressed.
-    pub compression: Compression,
+    pub compression: CellCompression,
     /// Whether its cells carry checksums; where the profile has them when not said.
     pub checksum: Option<bool>,
     /// Whether what cannot be read is left out and listed; it stops the migration
@@ -85,9 +85,9 @@ pub struct Migrated {
     /// Bytes in them.
     pub bytes: u64,
     /// What was wrong in the old store and is right in the new one.
-    pub repaired: Vec<Finding>,
+    pub repaired: Vec<MigrationNote>,
     /// What the new store does not have, or had been lost before.
-    pub lost: Vec<Finding>,
+    pub lost: Vec<MigrationNote>,
 }
 
 /// Writes the store at `source` anew at `target`, as one of another generation. What
@@ -150,7 +150,7 @@ pub fn migrate_in<'a>(
     options: &'a MigrateOptions,
 ) -> BoxFuture<'a, Result<Migrated, Error>> {
     Box::pin(async move {
-        let form = Form::new(options.profile, options.compression, options.checksum)?;
+        let form = MigrationTarget::new(options.profile, options.compression, options.checksum)?;
         let source = source.surveyed().await?;
         let copies = copies_nodes(options.profile, options.no_node_copy);
         let failed = |source| Error::Create {
@@ -189,7 +189,7 @@ pub fn migrate_in<'a>(
 /// A migration on its way.
 struct Migration<'a> {
     source: &'a Dataset,
-    form: &'a Form,
+    form: &'a MigrationTarget,
     sink: &'a Sink<'a>,
     options: &'a MigrateOptions,
     state: Mutex<State>,
@@ -198,8 +198,8 @@ struct Migration<'a> {
 #[derive(Default)]
 struct State {
     written: Written,
-    repaired: Vec<Finding>,
-    lost: Vec<Finding>,
+    repaired: Vec<MigrationNote>,
+    lost: Vec<MigrationNote>,
     vertices: u64,
     links: u64,
     shares_fragments: bool,
@@ -214,7 +214,7 @@ struct State {
 impl<'a> Migration<'a> {
     fn new(
         source: &'a Dataset,
-        form: &'a Form,
+        form: &'a MigrationTarget,
         sink: &'a Sink<'a>,
         options: &'a MigrateOptions,
     ) -> Self {
@@ -260,7 +260,7 @@ impl<'a> Migration<'a> {
     fn finish(&self) -> (Written, Migrated) {
         let mut state = self.state();
         let written = core::mem::take(&mut state.written);
-        let by_path = |a: &Finding, b: &Finding| a.path.cmp(&b.path);
+        let by_path = |a: &MigrationNote, b: &MigrationNote| a.path.cmp(&b.path);
         state.repaired.sort_by(by_path);
         state.lost.sort_by(by_path);
         let report = Migrated {
@@ -278,14 +278,14 @@ impl<'a> Migration<'a> {
     }
 
     /// Writes down what was put right, if there is any.
-    fn repaired(&self, finding: Finding) {
+    fn repaired(&self, finding: MigrationNote) {
         if finding.count > 0 {
             self.state().repaired.push(finding);
         }
     }
 
     /// Writes down what the new store does not have, if there is any.
-    fn lost(&self, finding: Finding) {
+    fn lost(&self, finding: MigrationNote) {
         if finding.count > 0 {
             self.state().lost.push(finding);
         }
@@ -310,7 +310,7 @@ impl<'a> Migration<'a> {
             Some(chunk) => format!("{}/{chunk}", damage.key),
             None => damage.key.to_string(),
         };
-        self.lost(Finding::new(path, "cannot be read", 1).because(why));
+        self.lost(MigrationNote::new(path, "cannot be read", 1).because(why));
         Ok(())
     }
 
@@ -345,7 +345,8 @@ impl<'a> Migration<'a> {
             state.parents.push(path.to_owned());
         }
         let attributes = self.attributes(path).await?;
-        self.put(vec![Form::group(path, &attributes)]).await
+        self.put(vec![MigrationTarget::group(path, &attributes)])
+            .await
     }
 
     /// Remembers how the cells of an array are encoded.
@@ -386,5 +387,5 @@ impl<'a> Migration<'a> {
 
 /// An error of a chunk that has no place in the new store.
 fn no_place(path: &str) -> Error {
-    Error::Refused(Refusal::Apart(path.to_owned()))
+    Error::Refused(BuildError::ChunksTooFarApart(path.to_owned()))
 }

@@ -34,8 +34,8 @@ use std::{
 use serde_json::{Map, Value};
 use zvf_build::{
     Profile,
-    coarsen::{Field, Rule},
-    migrate::Form,
+    coarsen::{AggregatedAttribute, Aggregation},
+    migrate::MigrationTarget,
 };
 use zvf_model::{generation::Generation, level::LevelId, zarr::Node};
 use zvf_store::{OpenOptions, Store, Transaction};
@@ -117,7 +117,7 @@ pub struct PyramidOptions {
     pub levels: Levels,
     /// What becomes of the values of attributes, by name; what suits their type when
     /// not said.
-    pub rules: BTreeMap<String, Rule>,
+    pub rules: BTreeMap<String, Aggregation>,
     /// Which links between levels are stored.
     pub cross_level: CrossLevel,
     /// How many levels links go over; all when `None`.
@@ -461,7 +461,10 @@ async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Error> {
     build.groups().await?;
     let level = build.level_says();
     build
-        .put(vec![Form::group(&build.target.to_string(), &level)])
+        .put(vec![MigrationTarget::group(
+            &build.target.to_string(),
+            &level,
+        )])
         .await?;
     // Whatever others did to what it was made of.
     build.transaction.touch("*");
@@ -512,7 +515,7 @@ impl Build<'_> {
         for family in ["vertex_attributes", "fragment_attributes"] {
             let path = format!("{level}/{family}");
             if paths.iter().any(|own| own.starts_with(&format!("{path}/"))) {
-                outputs.push(Form::bare(&path));
+                outputs.push(MigrationTarget::bare(&path));
             }
         }
         self.put(outputs).await
@@ -520,9 +523,9 @@ impl Build<'_> {
 }
 
 /// What the node of an attribute says; that of counts is one of numbers, whatever it was.
-fn counted(says: &Map<String, Value>, field: &Field) -> Map<String, Value> {
+fn counted(says: &Map<String, Value>, field: &AggregatedAttribute) -> Map<String, Value> {
     let mut says = says.clone();
-    if field.rule == Rule::Count {
+    if field.rule == Aggregation::Count {
         for key in [
             "encoding",
             "categories",
@@ -541,7 +544,7 @@ fn counted(says: &Map<String, Value>, field: &Field) -> Map<String, Value> {
 }
 
 /// How the cells of a store are written: as those there are.
-pub(crate) async fn form(dataset: &Dataset) -> Result<Form, Error> {
+pub(crate) async fn form(dataset: &Dataset) -> Result<MigrationTarget, Error> {
     let profile = match (dataset.layout().profile(), dataset.detection().generation) {
         ("0.9", _) => Profile::V09,
         (_, Generation::V0_8_0) => Profile::V08,
@@ -552,5 +555,5 @@ pub(crate) async fn form(dataset: &Dataset) -> Result<Form, Error> {
         }
     };
     let (compression, checksum) = stats::codecs(dataset).await?;
-    Ok(Form::new(profile, compression, Some(checksum))?)
+    Ok(MigrationTarget::new(profile, compression, Some(checksum))?)
 }

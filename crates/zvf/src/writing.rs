@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use zvf_build::{Design, Geometry, Plan, Profile, Summary};
+use zvf_build::{Design, Geometry, PlanSummary, Profile, WritePlan};
 use zvf_model::key::Key;
 use zvf_store::{
     CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
@@ -29,7 +29,7 @@ pub(crate) use large::{failed as scratch_error, get_json, put_json};
 #[non_exhaustive]
 pub struct Written {
     /// What the store holds now.
-    pub summary: Summary,
+    pub summary: PlanSummary,
     /// Objects that were put.
     pub objects: u64,
     /// Bytes in them.
@@ -113,7 +113,7 @@ pub fn create<'a>(
 ) -> BoxFuture<'a, Result<Written, Error>> {
     Box::pin(async move {
         let design = named(design, address);
-        let plan = run(move || Ok(Plan::settled(geometry, design)?)).await?;
+        let plan = run(move || Ok(WritePlan::new_consuming(geometry, design)?)).await?;
         let store = options.open.create(address)?;
         create_in(&store, plan, options).await
     })
@@ -145,7 +145,7 @@ pub(crate) fn name_of(address: &str) -> Option<&str> {
 /// As for [`create`].
 pub fn create_in<'a>(
     store: &'a Store,
-    plan: Plan,
+    plan: WritePlan,
     options: &'a CreateOptions,
 ) -> BoxFuture<'a, Result<Written, Error>> {
     Box::pin(async move {
@@ -206,7 +206,7 @@ pub(crate) async fn conclude(
 /// Puts a store in the place of another.
 async fn replace(
     store: &Store,
-    plan: &Arc<Plan>,
+    plan: &Arc<WritePlan>,
     options: &CreateOptions,
 ) -> Result<Written, Error> {
     let copies = copies_nodes(plan.profile(), options.no_node_copy);
@@ -282,7 +282,7 @@ impl Sink<'_> {
 /// Puts all of a plan but the root.
 async fn put_all(
     sink: &Sink<'_>,
-    plan: &Arc<Plan>,
+    plan: &Arc<WritePlan>,
     progress: Option<&Progress>,
 ) -> Result<Written, Error> {
     let rest = {
@@ -337,6 +337,6 @@ pub(crate) async fn run<T: Send + 'static>(
 }
 
 /// The root of a plan.
-fn root(plan: &Plan) -> Bytes {
+fn root(plan: &WritePlan) -> Bytes {
     objects::text(&zvf_build::group(&plan.root()))
 }

@@ -6,7 +6,7 @@ use zvf_format::numeric::{
     ByteOrder, Dtype, Elements, Kind, NumericRows, NumericRowsError, encode,
 };
 
-use super::{number::Number, rule::Rule};
+use super::{number::Number, rule::Aggregation};
 use crate::geometry::Numbers;
 
 /// Why numbers are no values of a level.
@@ -27,16 +27,16 @@ pub enum AggregateError {
 /// The values that things of the coarser level get: `count` of them, of which each
 /// stands for the rows that `parent` sends to it.
 ///
-/// `own` are the rows of those that are kept as they are, which [`Rule::Own`] takes;
+/// `own` are the rows of those that are kept as they are, which [`Aggregation::Own`] takes;
 /// without, it takes the first that a thing stands for. NaN, and the code that stands
 /// for a `missing` word, are no values. Where a thing stands for no value, it gets
 /// `missing`, or NaN, or zero where there is neither. Sums and means are of 64-bit
 /// floats or exact integers; what the type cannot hold becomes the nearest that it
 /// can, as the type is the same on all levels. Integers are rounded to the nearest, in
 /// the middle away from zero. Complex numbers have the order that numpy gives them: by
-/// their real parts, then by the others. [`Rule::Mode`] looks at whole rows, takes the
+/// their real parts, then by the others. [`Aggregation::Mode`] looks at whole rows, takes the
 /// least of those that are there most often, and skips rows without a value in some
-/// column. [`Rule::Count`] counts rows that have a value in each column: the result is
+/// column. [`Aggregation::Count`] counts rows that have a value in each column: the result is
 /// one column of `uint32`.
 ///
 /// # Errors
@@ -44,7 +44,7 @@ pub enum AggregateError {
 /// [`AggregateError`] for bytes that are no whole number of rows.
 pub fn aggregate(
     numbers: &Numbers,
-    rule: Rule,
+    rule: Aggregation,
     parent: &[u32],
     count: usize,
     own: Option<&[u32]>,
@@ -101,15 +101,15 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     /// What the rule makes of rows of these numbers.
-    fn become_fewer(&self, rule: Rule, own: Option<&[u32]>, numbers: &Numbers) -> Numbers {
+    fn become_fewer(&self, rule: Aggregation, own: Option<&[u32]>, numbers: &Numbers) -> Numbers {
         let values = match rule {
-            Rule::Own => self.own(own),
-            Rule::Mean => self.summed(T::mean),
-            Rule::Sum => self.summed(|sum, _| T::total(sum)),
-            Rule::Min => self.least(T::is_below),
-            Rule::Max => self.least(|a, b| b.is_below(a)),
-            Rule::Mode => self.mode(),
-            Rule::Count => {
+            Aggregation::Own => self.own(own),
+            Aggregation::Mean => self.summed(T::mean),
+            Aggregation::Sum => self.summed(|sum, _| T::total(sum)),
+            Aggregation::Min => self.least(T::is_below),
+            Aggregation::Max => self.least(|a, b| b.is_below(a)),
+            Aggregation::Mode => self.mode(),
+            Aggregation::Count => {
                 return Numbers {
                     bytes: encode(&self.counted(), ByteOrder::Little),
                     ..Numbers::new(Kind::UInt32, 1)

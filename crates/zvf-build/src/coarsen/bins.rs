@@ -1,37 +1,45 @@
 //! All that is in a cell becomes one.
 
-use super::{Block, Form, Merge, NONE, Places, Placing, cells::Cells, distance::square};
+use super::{
+    MergedPositions, NO_VERTEX, Placement, Topology, VertexBlock, VertexMerge, cells::Cells,
+    distance::square,
+};
 
 /// Makes one of all vertices of an owner in a cell; where `share` is said, and of
 /// paths always, of all owners. Trees stay trees: only connected vertices become one.
-pub(super) fn merge(block: &Block, cell: &[f64], placing: Placing, share: bool) -> Merge {
-    let by_owner = match block.form {
-        Form::Paths => false,
-        Form::Trees => true,
+pub(super) fn merge(
+    block: &VertexBlock,
+    cell: &[f64],
+    placing: Placement,
+    share: bool,
+) -> VertexMerge {
+    let by_owner = match block.topology {
+        Topology::Paths => false,
+        Topology::Trees => true,
         _ => !share,
     };
     let (parent, count) = Cells::new(block, cell, by_owner).merged(block);
     let means = means(block, &parent, count);
     let places = match placing {
-        Placing::Mean => Places::Moved(means),
-        Placing::Medoid => Places::Kept(medoids(block, &parent, &means, count)),
+        Placement::Mean => MergedPositions::Computed(means),
+        Placement::Medoid => MergedPositions::Source(medoids(block, &parent, &means, count)),
     };
-    let mut merge = Merge {
+    let mut merge = VertexMerge {
         parent,
         places,
         error: None,
     };
     // A face whose corners fall together is gone, and its points may be far from all others.
-    if block.form != Form::Faces {
+    if block.topology != Topology::Faces {
         merge.error = Some(merge.farthest(block));
     }
     merge
 }
 
 /// Calls with each vertex; of paths with those they name, as often as they do.
-fn for_each_member(block: &Block, visit: impl FnMut(usize)) {
-    match block.form {
-        Form::Paths => {
+fn for_each_member(block: &VertexBlock, visit: impl FnMut(usize)) {
+    match block.topology {
+        Topology::Paths => {
             let rows = block.paths.iter().flat_map(|path| &path.rows);
             rows.map(|row| *row as usize).for_each(visit);
         }
@@ -39,7 +47,7 @@ fn for_each_member(block: &Block, visit: impl FnMut(usize)) {
     }
 }
 
-fn means(block: &Block, parent: &[u32], count: usize) -> Vec<f64> {
+fn means(block: &VertexBlock, parent: &[u32], count: usize) -> Vec<f64> {
     let axes = block.axes;
     let mut means = vec![0.0; count * axes];
     let mut members = vec![0_u32; count];
@@ -87,14 +95,14 @@ fn inside(value: f64, lower: f64, upper: f64) -> f64 {
 }
 
 /// The member nearest to each mean, the first of several.
-fn medoids(block: &Block, parent: &[u32], means: &[f64], count: usize) -> Vec<u32> {
+fn medoids(block: &VertexBlock, parent: &[u32], means: &[f64], count: usize) -> Vec<u32> {
     let axes = block.axes;
-    let mut nearest = vec![(f64::INFINITY, NONE); count];
+    let mut nearest = vec![(f64::INFINITY, NO_VERTEX); count];
     for_each_member(block, |vertex| {
         let number = parent[vertex] as usize;
         let mean = &means[number * axes..(number + 1) * axes];
         let found = (square(mean, block.position(vertex)), vertex as u32);
-        if nearest[number].1 == NONE || found < nearest[number] {
+        if nearest[number].1 == NO_VERTEX || found < nearest[number] {
             nearest[number] = found;
         }
     });

@@ -1,6 +1,6 @@
 //! Cells of a block, numbered in the order of their coordinates.
 
-use super::{Block, Form, NONE};
+use super::{NO_VERTEX, Topology, VertexBlock};
 
 /// Which cell each vertex is in.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,7 +15,7 @@ pub(super) struct Cells {
 impl Cells {
     /// The cells of this extent, which an axis beyond the last of `cell` is not cut
     /// into. They part vertices of different owners too if `by_owner`.
-    pub(super) fn new(block: &Block, cell: &[f64], by_owner: bool) -> Self {
+    pub(super) fn new(block: &VertexBlock, cell: &[f64], by_owner: bool) -> Self {
         let vertices = block.len();
         let has_owners = by_owner && !block.owners.is_empty();
         // As the format has it: floor of a quotient of 64-bit floats.
@@ -70,7 +70,7 @@ impl Cells {
 
     /// Numbers keys below `total` in their order.
     fn counted(keys: &[u32], total: usize) -> Self {
-        let mut numbers = vec![NONE; total];
+        let mut numbers = vec![NO_VERTEX; total];
         for key in keys {
             numbers[*key as usize] = 0;
         }
@@ -105,21 +105,21 @@ impl Cells {
     /// The cells as vertices of the coarser level: of paths those that one goes
     /// through, in the order of visits; of trees the connected pieces in a cell, by
     /// their first vertex; else as they are.
-    pub(super) fn merged(self, block: &Block) -> (Vec<u32>, usize) {
-        match block.form {
-            Form::Paths => self.visited(block),
-            Form::Trees => self.connected(block),
+    pub(super) fn merged(self, block: &VertexBlock) -> (Vec<u32>, usize) {
+        match block.topology {
+            Topology::Paths => self.visited(block),
+            Topology::Trees => self.connected(block),
             _ => (self.of, self.count),
         }
     }
 
-    fn visited(self, block: &Block) -> (Vec<u32>, usize) {
-        let mut numbers = vec![NONE; self.count];
-        let mut parent = vec![NONE; self.of.len()];
+    fn visited(self, block: &VertexBlock) -> (Vec<u32>, usize) {
+        let mut numbers = vec![NO_VERTEX; self.count];
+        let mut parent = vec![NO_VERTEX; self.of.len()];
         let mut count = 0;
         for row in block.paths.iter().flat_map(|path| &path.rows) {
             let number = &mut numbers[self.of[*row as usize] as usize];
-            if *number == NONE {
+            if *number == NO_VERTEX {
                 *number = count;
                 count += 1;
             }
@@ -129,7 +129,7 @@ impl Cells {
         (parent, count as usize)
     }
 
-    fn connected(self, block: &Block) -> (Vec<u32>, usize) {
+    fn connected(self, block: &VertexBlock) -> (Vec<u32>, usize) {
         let mut top: Vec<u32> = (0..block.len() as u32).collect();
         let top_of = |top: &mut [u32], mut row: u32| {
             while top[row as usize] != row {
@@ -168,11 +168,11 @@ impl Cells {
 mod tests {
     use super::*;
 
-    fn block(axes: usize, positions: &[f64]) -> Block {
-        Block {
+    fn block(axes: usize, positions: &[f64]) -> VertexBlock {
+        VertexBlock {
             axes,
             positions: positions.to_vec(),
-            ..Block::default()
+            ..VertexBlock::default()
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn owners_come_before_cells() {
         let mut block = block(1, &[0.5, 9.5, 0.5, 0.6]);
-        block.owners = vec![7, 2, super::super::NOBODY, 7];
+        block.owners = vec![7, 2, super::super::NO_OBJECT, 7];
         assert_eq!(Cells::new(&block, &[1.0], true).of, [1, 0, 2, 1]);
         assert_eq!(Cells::new(&block, &[1.0], false).of, [0, 1, 0, 0]);
         assert_eq!(Cells::new(&block, &[], false).of, [0, 0, 0, 0]);

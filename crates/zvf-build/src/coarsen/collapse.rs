@@ -26,7 +26,7 @@
 //!
 //! # The error
 //!
-//! [`Merge::error`] is a bound, not a measurement: no point of the old surface is
+//! [`VertexMerge::error`] is a bound, not a measurement: no point of the old surface is
 //! farther from the new surface, nor of its boundary from the new boundary. It grows
 //! with each collapse (see `reach`), to about twice what it is, and more where little is left
 //! of a surface. Pieces that were culled
@@ -42,7 +42,7 @@ mod vector;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use super::{Block, Merge, NONE, Places};
+use super::{MergedPositions, NO_VERTEX, VertexBlock, VertexMerge};
 use around::{Around, Collapse};
 use mesh::{LOCKED, Mesh, RIM, TIED};
 use quadric::Quadric;
@@ -54,20 +54,20 @@ use vector::{Vector, add, distance, dot, scale, sub};
 /// surface would move farther than the tolerance. Pieces of fewer than `cull` faces of
 /// which no vertex is tied are dropped first, and vertices without a face when `cull`
 /// is not 0.
-pub(super) fn merge(block: &Block, keep: f64, tolerance: f64, cull: u32) -> Merge {
+pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -> VertexMerge {
     let gone = pieces::too_small(block, cull);
     if block.width != 3 || !(2..=3).contains(&block.axes) {
         let into = (0..)
             .zip(&gone)
-            .map(|(row, gone)| if *gone { NONE } else { row });
-        let merge = Merge::kept(block, into.collect(), Some(0.0));
-        let Places::Kept(rows) = &merge.places else {
+            .map(|(row, gone)| if *gone { NO_VERTEX } else { row });
+        let merge = VertexMerge::kept(block, into.collect(), Some(0.0));
+        let MergedPositions::Source(rows) = &merge.places else {
             return merge;
         };
         let places = rows.iter().flat_map(|row| block.position(*row as usize));
         // As where edges collapse: values are made of all that became one.
-        let places = Places::Moved(places.copied().collect());
-        return Merge { places, ..merge };
+        let places = MergedPositions::Computed(places.copied().collect());
+        return VertexMerge { places, ..merge };
     }
     let mut mesh = Mesh::new(block, &gone);
     let Survey {
@@ -96,9 +96,15 @@ pub(super) fn merge(block: &Block, keep: f64, tolerance: f64, cull: u32) -> Merg
 }
 
 /// Numbers what is left.
-fn finish(axes: usize, gone: &[bool], mut into: Vec<u32>, places: &[Vector], error: f64) -> Merge {
+fn finish(
+    axes: usize,
+    gone: &[bool],
+    mut into: Vec<u32>,
+    places: &[Vector],
+    error: f64,
+) -> VertexMerge {
     let mut positions = Vec::new();
-    let mut numbers = vec![NONE; into.len()];
+    let mut numbers = vec![NO_VERTEX; into.len()];
     let mut count = 0;
     for vertex in 0..into.len() {
         if into[vertex] != vertex as u32 || gone[vertex] {
@@ -119,16 +125,16 @@ fn finish(axes: usize, gone: &[bool], mut into: Vec<u32>, places: &[Vector], err
             numbers[root]
         })
         .collect();
-    Merge {
+    VertexMerge {
         parent,
-        places: Places::Moved(positions),
+        places: MergedPositions::Computed(positions),
         error: Some(error),
     }
 }
 
 /// A mesh while it collapses.
 struct Run<'a> {
-    block: &'a Block,
+    block: &'a VertexBlock,
     /// Whether all numbers are of 32 bits: then new ones are too, so that nothing is
     /// rounded after the error was found.
     is_single: bool,

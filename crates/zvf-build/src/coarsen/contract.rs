@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::NONE;
+use super::NO_VERTEX;
 
 /// The ends of links after their vertices became others (`u64::MAX` for none), without
 /// those that lost an end or of which two ends fell together. Of links with the same
@@ -17,15 +17,15 @@ pub fn contract_links(links: &[u64], width: usize, directed: bool) -> (Vec<u64>,
     // The ends of those kept in the order in which they are the same, and their numbers
     // by hash, each in the first free slot from its own.
     let mut keys: Vec<u64> = Vec::new();
-    let mut slots = vec![NONE; (count * 2).next_power_of_two()];
+    let mut slots = vec![NO_VERTEX; (count * 2).next_power_of_two()];
     // Whoever makes a file does not know the seeds, and results do not depend on them.
     let random = RandomState::new();
     let seeds = [random.hash_one(0), random.hash_one(1)];
     for ends in links.chunks_exact(width) {
-        let is_lost = |end: &u64| *end == u64::from(NONE) || *end == u64::MAX;
+        let is_lost = |end: &u64| *end == u64::from(NO_VERTEX) || *end == u64::MAX;
         let falls = || (1..width).any(|at| ends[..at].contains(&ends[at]));
         if ends.iter().any(is_lost) || falls() {
-            into.push(NONE);
+            into.push(NO_VERTEX);
             continue;
         }
         let next = keys.len() / width;
@@ -42,7 +42,7 @@ pub fn contract_links(links: &[u64], width: usize, directed: bool) -> (Vec<u64>,
         let mut slot = hash(key, seeds) as usize & (slots.len() - 1);
         let number = loop {
             let number = slots[slot];
-            if number == NONE {
+            if number == NO_VERTEX {
                 break next as u32;
             }
             let start = number as usize * width;
@@ -74,7 +74,7 @@ fn hash(key: &[u64], seeds: [u64; 2]) -> u64 {
 /// that are gone, and none twice in a row.
 pub fn contract_path(rows: &[u32], parent: &[u32]) -> Vec<u32> {
     let mut path: Vec<u32> = rows.iter().map(|row| parent[*row as usize]).collect();
-    path.retain(|vertex| *vertex != NONE);
+    path.retain(|vertex| *vertex != NO_VERTEX);
     path.dedup();
     path
 }
@@ -89,11 +89,11 @@ mod tests {
         let links = [0, 1, 1, 0, 2, 2, 1, none, 1, 2];
         assert_eq!(
             contract_links(&links, 2, false),
-            (vec![0, 1, 1, 2], vec![0, 0, NONE, NONE, 1])
+            (vec![0, 1, 1, 2], vec![0, 0, NO_VERTEX, NO_VERTEX, 1])
         );
         let (kept, into) = contract_links(&links, 2, true);
         assert_eq!(kept, [0, 1, 1, 0, 1, 2]);
-        assert_eq!(into, [0, 1, NONE, NONE, 2]);
+        assert_eq!(into, [0, 1, NO_VERTEX, NO_VERTEX, 2]);
     }
 
     #[test]
@@ -101,12 +101,12 @@ mod tests {
         let faces = [5, 1, 2, 1, 2, 5, 2, 1, 5, 3, 3, 4];
         let (kept, into) = contract_links(&faces, 3, false);
         assert_eq!(kept, [5, 1, 2, 2, 1, 5], "the other side is another face");
-        assert_eq!(into, [0, 0, 1, NONE]);
+        assert_eq!(into, [0, 0, 1, NO_VERTEX]);
     }
 
     #[test]
     fn paths_come_again_only_after_others() {
-        let parent = [0, 0, 1, NONE, 1, 0];
+        let parent = [0, 0, 1, NO_VERTEX, 1, 0];
         assert_eq!(contract_path(&[0, 1, 2, 3, 4, 5], &parent), [0, 1, 0]);
     }
 }

@@ -6,7 +6,7 @@ use super::ObjectFacts;
 /// `rows`, and at the end those that are nowhere.
 pub(super) fn covering(objects: &[ObjectFacts], rows: &[u32], count: usize) -> Vec<u32> {
     let mut cover = Cover::new(objects, rows);
-    // Places in `rows` from here on, which are their order too.
+    // MergedPositions in `rows` from here on, which are their order too.
     let mut chosen: Vec<u32> = Vec::with_capacity(count);
     let mut is_chosen = vec![false; rows.len()];
     let mut wanted = 1_u32;

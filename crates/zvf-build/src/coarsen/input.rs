@@ -5,12 +5,14 @@ use zvf_format::{
     numeric::{ByteOrder, Dtype},
 };
 
-use super::{AggregateError, Block, Form, NOBODY, NONE, Path, Recipe, Shape};
+use super::{
+    AggregateError, Coarsener, NO_OBJECT, NO_VERTEX, Ownership, PathSegment, Topology, VertexBlock,
+};
 use crate::{coordinates, geometry::Numbers};
 
 /// The parts of a level that lie in a chunk of the next, as they are stored.
 #[derive(Clone, Debug, Default)]
-pub struct Input<'a> {
+pub struct CoarsenInput<'a> {
     /// Chunks, ascending.
     pub chunks: Vec<FineChunk<'a>>,
     /// Cells of links that have an end here.
@@ -31,12 +33,12 @@ pub struct FineChunk<'a> {
     /// Those of attributes of fragments.
     pub fragment: Vec<Option<&'a [u8]>>,
     /// Which objects name its fragments.
-    pub named: &'a [Named],
+    pub named: &'a [FragmentReference],
 }
 
 /// An object names a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Named {
+pub struct FragmentReference {
     /// The row of the object.
     pub object: u32,
     /// Where in its manifest.
@@ -48,7 +50,7 @@ pub struct Named {
 /// Links of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct FineLinks<'a> {
-    /// For each chunk of `ends` which of the input it is, [`NONE`] when it is elsewhere.
+    /// For each chunk of `ends` which of the input it is, [`NO_VERTEX`] when it is elsewhere.
     pub chunks: Vec<u32>,
     /// For each end a number in `chunks` and a row.
     pub ends: &'a [(u32, u64)],
@@ -58,10 +60,10 @@ pub struct FineLinks<'a> {
 
 /// Why a chunk cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum CoarsenError {
     /// The fragment index does not decode.
     #[error("the fragments of chunk {chunk} cannot be read")]
-    Fragments {
+    FragmentIndex {
         /// The chunk.
         chunk: String,
         /// Why.
@@ -71,7 +73,7 @@ pub enum Fault {
     #[error(
         "chunk {chunk} has {bytes} bytes of {what}, which is no whole number of rows for {rows} vertices"
     )]
-    Rows {
+    PartialRow {
         /// The chunk.
         chunk: String,
         /// Of what.
@@ -83,7 +85,7 @@ pub enum Fault {
     },
     /// Numbers are no values of an attribute.
     #[error("what becomes of {what} is not known")]
-    Values {
+    Aggregate {
         /// The attribute.
         what: String,
         /// Why.
@@ -91,7 +93,7 @@ pub enum Fault {
     },
     /// A row is named that is not there.
     #[error("row {row} of chunk {chunk} is named, and it has {rows}")]
-    NoRow {
+    UnknownRow {
         /// The chunk.
         chunk: String,
         /// The row.
@@ -101,7 +103,7 @@ pub enum Fault {
     },
     /// A fragment is named that is not there.
     #[error("fragment {fragment} of chunk {chunk} is named, and it has {fragments}")]
-    NoFragment {
+    UnknownFragment {
         /// The chunk.
         chunk: String,
         /// The fragment.
@@ -114,7 +116,7 @@ pub enum Fault {
         "row {row} of chunk {chunk} belongs to two objects, and the level does not say that \
          objects share: `zvf validate --repair` says so"
     )]
-    Shared {
+    SharedVertex {
         /// The chunk.
         chunk: String,
         /// The row.
@@ -125,17 +127,17 @@ pub enum Fault {
     TooMany,
     /// Coordinates are no numbers.
     #[error("positions of this type are no places")]
-    Positions,
+    PositionType,
 }
 
 /// What nothing names is not even nobody's.
-const UNSEEN: u32 = NONE - 1;
+const UNSEEN: u32 = NO_VERTEX - 1;
 
 /// A block, and where its vertices were.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    pub(super) block: Block,
-    /// The vertex of each row, chunk by chunk; [`NONE`] of rows nothing names.
+    pub(super) block: VertexBlock,
+    /// The vertex of each row, chunk by chunk; [`NO_VERTEX`] of rows nothing names.
     pub(super) vertex_of: Vec<u32>,
     /// Where each chunk starts in it, and where the last ends.
     pub(super) starts: Vec<usize>,
@@ -152,13 +154,13 @@ pub(super) struct Gathered {
     pub(super) implied_from: usize,
 }
 
-impl Recipe {
+impl Coarsener {
     /// The block of an input.
     pub(super) fn gather(
         &self,
-        input: &Input<'_>,
+        input: &CoarsenInput<'_>,
         corners: (Vec<f64>, Vec<f64>),
-    ) -> Result<Gathered, Fault> {
+    ) -> Result<Gathered, CoarsenError> {
         let axes = self.axes;
         let size = self.positions.size() * axes;
         let mut all = Gathered {
@@ -168,11 +170,12 @@ impl Recipe {
         let mut indexes = Vec::with_capacity(input.chunks.len());
         for chunk in &input.chunks {
             let rows = rows_of(chunk, size)?;
-            let index =
-                FragmentIndex::parse(chunk.fragments).map_err(|source| Fault::Fragments {
+            let index = FragmentIndex::parse(chunk.fragments).map_err(|source| {
+                CoarsenError::FragmentIndex {
                     chunk: chunk.name.clone(),
                     source,
-                })?;
+                }
+            })?;
             if index.extent() > rows as u64 {
                 let row = index.extent() - 1;
                 return Err(no_row(chunk, row, rows));
@@ -180,7 +183,7 @@ impl Recipe {
             indexes.push(index);
             let end = all.starts[all.starts.len() - 1] + rows;
             if u32::try_from(end).is_err() {
-                return Err(Fault::TooMany);
+                return Err(CoarsenError::TooMany);
             }
             all.starts.push(end);
         }
@@ -190,7 +193,7 @@ impl Recipe {
             kept.is_none_or(|kept| kept.get(object as usize).copied().unwrap_or(false))
         };
         let mut owners = Vec::new();
-        if self.shape == Shape::Named {
+        if self.shape == Ownership::Shared {
             all.vertex_of = (0..rows as u32).collect();
             all.row_of.clone_from(&all.vertex_of);
         } else {
@@ -206,7 +209,7 @@ impl Recipe {
                         let slot = &mut owners[first + row as usize];
                         if *slot != UNSEEN && *slot != owner && has_objects {
                             let chunk = chunk.name.clone();
-                            return Err(Fault::Shared { chunk, row });
+                            return Err(CoarsenError::SharedVertex { chunk, row });
                         }
                         *slot = owner;
                     }
@@ -221,12 +224,12 @@ impl Recipe {
                     }
                     false => {
                         for fragment in 0..index.len() {
-                            own(fragment, NOBODY)?;
+                            own(fragment, NO_OBJECT)?;
                         }
                     }
                 }
             }
-            all.vertex_of = vec![NONE; rows];
+            all.vertex_of = vec![NO_VERTEX; rows];
             for (row, owner) in owners.iter().enumerate() {
                 if *owner != UNSEEN {
                     all.vertex_of[row] = all.row_of.len() as u32;
@@ -237,19 +240,19 @@ impl Recipe {
         let block = &mut all.block;
         (block.lower, block.upper) = corners;
         block.axes = axes;
-        block.form = match (self.shape, self.width) {
-            (Shape::Named, _) => Form::Paths,
-            (Shape::Trees, _) => Form::Trees,
-            (Shape::Owned, None) => Form::Points,
-            (Shape::Owned, Some(..=2)) => Form::Graphs,
-            (Shape::Owned, Some(_)) => Form::Faces,
+        block.topology = match (self.shape, self.width) {
+            (Ownership::Shared, _) => Topology::Paths,
+            (Ownership::Trees, _) => Topology::Trees,
+            (Ownership::Exclusive, None) => Topology::Points,
+            (Ownership::Exclusive, Some(..=2)) => Topology::Graphs,
+            (Ownership::Exclusive, Some(_)) => Topology::Faces,
         };
         self.positions_of(input, &all.row_of, &all.starts, &mut block.positions)?;
-        if self.has_objects && self.shape != Shape::Named {
+        if self.has_objects && self.shape != Ownership::Shared {
             block.owners = all.row_of.iter().map(|row| owners[*row as usize]).collect();
         }
         drop(owners);
-        if self.shape == Shape::Named {
+        if self.shape == Ownership::Shared {
             paths(input, &indexes, &mut all, is_kept)?;
         }
         self.links_of(input, &indexes, &mut all)?;
@@ -258,11 +261,11 @@ impl Recipe {
 
     fn positions_of(
         &self,
-        input: &Input<'_>,
+        input: &CoarsenInput<'_>,
         row_of: &[u32],
         starts: &[usize],
         out: &mut Vec<f64>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoarsenError> {
         let axes = self.axes;
         let rows = starts[starts.len() - 1];
         let mut values = Vec::with_capacity(rows * axes);
@@ -277,7 +280,7 @@ impl Recipe {
             values.extend_from_slice(&part);
         }
         if values.iter().any(|value| !value.is_finite()) {
-            return Err(Fault::Positions);
+            return Err(CoarsenError::PositionType);
         }
         if row_of.len() == rows {
             *out = values;
@@ -294,15 +297,15 @@ impl Recipe {
     /// Links of which all ends are here, and which vertices have others.
     fn links_of(
         &self,
-        input: &Input<'_>,
+        input: &CoarsenInput<'_>,
         indexes: &[FragmentIndex<'_>],
         all: &mut Gathered,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoarsenError> {
         let Some(width) = self.width else {
             return Ok(());
         };
         all.block.width = width;
-        let is_tree = self.shape == Shape::Trees;
+        let is_tree = self.shape == Ownership::Trees;
         let mut has_parent = vec![false; if is_tree { all.row_of.len() } else { 0 }];
         let mut ends = Vec::with_capacity(width);
         let mut tied: Vec<u32> = Vec::new();
@@ -311,8 +314,12 @@ impl Recipe {
                 ends.clear();
                 let mut here = true;
                 for (slot, (number, row)) in record.iter().enumerate() {
-                    let chunk = links.chunks.get(*number as usize).copied().unwrap_or(NONE);
-                    if chunk == NONE {
+                    let chunk = links
+                        .chunks
+                        .get(*number as usize)
+                        .copied()
+                        .unwrap_or(NO_VERTEX);
+                    if chunk == NO_VERTEX {
                         here = false;
                         continue;
                     }
@@ -321,16 +328,16 @@ impl Recipe {
                     let row = usize::try_from(*row).ok().filter(|row| *row < rows);
                     let row = row.ok_or_else(|| no_row(&input.chunks[at], record[slot].1, rows))?;
                     let vertex = all.vertex_of[all.starts[at] + row];
-                    if is_tree && slot == 0 && vertex != NONE {
+                    if is_tree && slot == 0 && vertex != NO_VERTEX {
                         has_parent[vertex as usize] = true;
                     }
                     ends.push(vertex);
                 }
-                if here && !ends.contains(&NONE) {
+                if here && !ends.contains(&NO_VERTEX) {
                     all.block.links.extend_from_slice(&ends);
                     all.link_of.push((cell, link));
                 } else if !here {
-                    tied.extend(ends.iter().filter(|vertex| **vertex != NONE));
+                    tied.extend(ends.iter().filter(|vertex| **vertex != NO_VERTEX));
                 }
             }
         }
@@ -346,10 +353,10 @@ impl Recipe {
         }
         for (at, index) in indexes.iter().enumerate() {
             for rows in index {
-                let mut before = NONE;
+                let mut before = NO_VERTEX;
                 for row in &rows {
                     let vertex = all.vertex_of[all.starts[at] + row as usize];
-                    if vertex != NONE && before != NONE && !has_parent[vertex as usize] {
+                    if vertex != NO_VERTEX && before != NO_VERTEX && !has_parent[vertex as usize] {
                         all.block.links.extend([vertex, before]);
                     }
                     before = vertex;
@@ -362,18 +369,18 @@ impl Recipe {
 
 /// Stretches of objects: fragments that follow each other in a manifest are one.
 fn paths(
-    input: &Input<'_>,
+    input: &CoarsenInput<'_>,
     indexes: &[FragmentIndex<'_>],
     all: &mut Gathered,
     is_kept: impl Fn(u32) -> bool,
-) -> Result<(), Fault> {
-    let mut named: Vec<(Named, u32)> = Vec::new();
+) -> Result<(), CoarsenError> {
+    let mut named: Vec<(FragmentReference, u32)> = Vec::new();
     for (at, chunk) in (0u32..).zip(&input.chunks) {
         let own = chunk.named.iter().filter(|named| is_kept(named.object));
         named.extend(own.map(|named| (*named, at)));
     }
     named.sort_unstable_by_key(|(named, _)| (named.object, named.at));
-    let follows = |a: &(Named, u32), b: &(Named, u32)| {
+    let follows = |a: &(FragmentReference, u32), b: &(FragmentReference, u32)| {
         a.0.object == b.0.object && a.0.at.checked_add(1) == Some(b.0.at)
     };
     for run in named.chunk_by(follows) {
@@ -390,31 +397,32 @@ fn paths(
         }
         all.path_at.push(run[0].0.at);
         let object = run[0].0.object;
-        all.block.paths.push(Path { object, rows });
+        all.block.paths.push(PathSegment { object, rows });
     }
     Ok(())
 }
 
 impl FineChunk<'_> {
-    /// Tells of each vertex of each fragment: the object, or [`NOBODY`] where there are
+    /// Tells of each vertex of each fragment: the object, or [`NO_OBJECT`] where there are
     /// none, the fragment, and where it is. Fragments of no object are passed over
     /// where there are objects.
     ///
     /// # Errors
     ///
-    /// [`Fault`] when what is stored does not fit together.
+    /// [`CoarsenError`] when what is stored does not fit together.
     pub fn each_place(
         &self,
         dtype: Dtype,
         axes: usize,
         has_objects: bool,
         each: &mut dyn FnMut(u32, u32, &[f64]),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CoarsenError> {
         let rows = rows_of(self, dtype.size() * axes)?;
-        let index = FragmentIndex::parse(self.fragments).map_err(|source| Fault::Fragments {
-            chunk: self.name.clone(),
-            source,
-        })?;
+        let index =
+            FragmentIndex::parse(self.fragments).map_err(|source| CoarsenError::FragmentIndex {
+                chunk: self.name.clone(),
+                source,
+            })?;
         if index.extent() > rows as u64 {
             return Err(no_row(self, index.extent() - 1, rows));
         }
@@ -439,17 +447,17 @@ impl FineChunk<'_> {
                 .named
                 .iter()
                 .try_for_each(|named| tell(named.object, named.fragment)),
-            false => (0..index.len()).try_for_each(|fragment| tell(NOBODY, fragment)),
+            false => (0..index.len()).try_for_each(|fragment| tell(NO_OBJECT, fragment)),
         }
     }
 }
 
 /// Rows of a chunk.
-pub(super) fn rows_of(chunk: &FineChunk<'_>, size: usize) -> Result<usize, Fault> {
+pub(super) fn rows_of(chunk: &FineChunk<'_>, size: usize) -> Result<usize, CoarsenError> {
     let bytes = chunk.positions.len();
     match bytes.is_multiple_of(size.max(1)) {
         true => Ok(bytes / size.max(1)),
-        false => Err(Fault::Rows {
+        false => Err(CoarsenError::PartialRow {
             chunk: chunk.name.clone(),
             what: "vertices".to_owned(),
             bytes,
@@ -469,16 +477,16 @@ pub(super) fn in_order(bytes: &[u8], dtype: Dtype) -> Vec<u8> {
     bytes
 }
 
-fn no_row(chunk: &FineChunk<'_>, row: u64, rows: usize) -> Fault {
-    Fault::NoRow {
+fn no_row(chunk: &FineChunk<'_>, row: u64, rows: usize) -> CoarsenError {
+    CoarsenError::UnknownRow {
         chunk: chunk.name.clone(),
         row,
         rows,
     }
 }
 
-fn no_fragment(chunk: &FineChunk<'_>, fragment: u32, index: &FragmentIndex<'_>) -> Fault {
-    Fault::NoFragment {
+fn no_fragment(chunk: &FineChunk<'_>, fragment: u32, index: &FragmentIndex<'_>) -> CoarsenError {
+    CoarsenError::UnknownFragment {
         chunk: chunk.name.clone(),
         fragment,
         fragments: index.len(),

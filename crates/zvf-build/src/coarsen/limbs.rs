@@ -4,24 +4,24 @@
 //! path ends at, nothing hangs at and that is no root, lies on one line only, whatever
 //! goes along it. So what becomes of it is the same for all that do.
 
-use super::{Block, Form, Merge, NONE, distance::square};
+use super::{NO_VERTEX, Topology, VertexBlock, VertexMerge, distance::square};
 
 /// Makes the lines of a block of fewer vertices. `choose` is given the vertices of a
 /// line and marks those to keep (the first and the last are); it gives the square of
 /// the farthest distance of one that is dropped from what stands for it.
 pub(super) fn shortened(
-    block: &Block,
+    block: &VertexBlock,
     mut choose: impl FnMut(&[u32], &mut [bool]) -> f64,
-) -> Merge {
+) -> VertexMerge {
     let near = neighbours(block);
     let fixed = near.iter().zip(0..);
     let mut into: Vec<u32> = fixed
-        .map(|(near, row)| if near[1] == NONE { row } else { NONE })
+        .map(|(near, row)| if near[1] == NO_VERTEX { row } else { NO_VERTEX })
         .collect();
     let mut error = 0.0_f64;
     let (mut line, mut keep, mut along) = (Vec::new(), Vec::new(), Vec::new());
     for row in 0..block.len() as u32 {
-        if into[row as usize] != NONE {
+        if into[row as usize] != NO_VERTEX {
             continue;
         }
         line_of(&near, row, &mut line);
@@ -32,13 +32,13 @@ pub(super) fn shortened(
         error = error.max(choose(&line, &mut keep));
         send(block, &line, &keep, &mut along, &mut into);
     }
-    Merge::kept(block, into, Some(error.sqrt()))
+    VertexMerge::kept(block, into, Some(error.sqrt()))
 }
 
 /// The neighbours of vertices that lie on a line, in the direction of the first path,
-/// of trees from the root; [`NONE`] for the second, at least, of others.
-fn neighbours(block: &Block) -> Vec<[u32; 2]> {
-    let mut near = vec![[NONE; 2]; block.len()];
+/// of trees from the root; [`NO_VERTEX`] for the second, at least, of others.
+fn neighbours(block: &VertexBlock) -> Vec<[u32; 2]> {
+    let mut near = vec![[NO_VERTEX; 2]; block.len()];
     let mut is_fixed = vec![false; block.len()];
     let mut join = |a: u32, b: u32, is_fixed: &mut [bool]| {
         for (row, other) in [(a, b), (b, a)] {
@@ -46,15 +46,15 @@ fn neighbours(block: &Block) -> Vec<[u32; 2]> {
             is_fixed[row as usize] |= a != b && !put(first, other) && !put(second, other);
         }
     };
-    match block.form {
-        Form::Paths => {
+    match block.topology {
+        Topology::Paths => {
             for rows in block.paths.iter().map(|path| &path.rows) {
-                let (mut before, mut last) = (NONE, NONE);
+                let (mut before, mut last) = (NO_VERTEX, NO_VERTEX);
                 for &row in rows {
                     if row == last {
                         continue;
                     }
-                    if last != NONE {
+                    if last != NO_VERTEX {
                         join(last, row, &mut is_fixed);
                         // A path that turns back here does not go on as others do.
                         is_fixed[last as usize] |= before == row;
@@ -66,7 +66,7 @@ fn neighbours(block: &Block) -> Vec<[u32; 2]> {
                 }
             }
         }
-        Form::Trees => {
+        Topology::Trees => {
             for link in block
                 .links
                 .chunks_exact(2)
@@ -77,18 +77,19 @@ fn neighbours(block: &Block) -> Vec<[u32; 2]> {
                 is_fixed[parent as usize] |= !put(&mut near[parent as usize][1], child);
             }
         }
-        Form::Graphs => {
+        Topology::Graphs => {
             for link in block.links.chunks_exact(2) {
                 join(link[0], link[1], &mut is_fixed);
             }
         }
-        Form::Points | Form::Faces => {}
+        Topology::Points | Topology::Faces => {}
     }
     for (row, near) in near.iter_mut().enumerate() {
         let own = |other: &u32| block.owner(*other as usize) == block.owner(row);
         // What another object has is no place for this one's.
-        if is_fixed[row] || block.is_tied(row) || near.contains(&NONE) || !near.iter().all(own) {
-            *near = [NONE; 2];
+        if is_fixed[row] || block.is_tied(row) || near.contains(&NO_VERTEX) || !near.iter().all(own)
+        {
+            *near = [NO_VERTEX; 2];
         }
     }
     near
@@ -96,7 +97,7 @@ fn neighbours(block: &Block) -> Vec<[u32; 2]> {
 
 /// Puts a neighbour where none is yet; whether it is there then.
 fn put(slot: &mut u32, neighbour: u32) -> bool {
-    if *slot == NONE {
+    if *slot == NO_VERTEX {
         *slot = neighbour;
     }
     *slot == neighbour
@@ -111,7 +112,7 @@ fn line_of(near: &[[u32; 2]], row: u32, line: &mut Vec<u32>) {
         loop {
             line.push(at);
             let [first, second] = near[at as usize];
-            if at == row || second == NONE {
+            if at == row || second == NO_VERTEX {
                 return;
             }
             let next = if first == from { second } else { first };
@@ -127,7 +128,7 @@ fn line_of(near: &[[u32; 2]], row: u32, line: &mut Vec<u32>) {
 
 /// Sends what a line drops to what it keeps before or behind it, whichever is nearer
 /// along the line.
-fn send(block: &Block, line: &[u32], keep: &[bool], along: &mut Vec<f64>, into: &mut [u32]) {
+fn send(block: &VertexBlock, line: &[u32], keep: &[bool], along: &mut Vec<f64>, into: &mut [u32]) {
     along.clear();
     let mut way = 0.0;
     for (at, row) in line.iter().enumerate() {

@@ -8,16 +8,17 @@ use zvf_format::{
 };
 
 use super::{
-    Merge, NOBODY, NONE, Places, Recipe, Shape, aggregate, contract_links, contract_path,
-    input::{Fault, Gathered, Input, Named, in_order},
+    Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge, aggregate,
+    contract_links, contract_path,
+    input::{CoarsenError, CoarsenInput, FragmentReference, Gathered, in_order},
     order::Order,
-    recipe::Field,
+    recipe::AggregatedAttribute,
 };
 use crate::{coordinates, geometry::Numbers, layout};
 
 /// A chunk of the coarser level, as it is stored.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Made {
+pub struct CoarseChunk {
     /// Number of vertices.
     pub rows: u32,
     /// The payload of the vertices.
@@ -40,8 +41,8 @@ pub struct Made {
     pub link: Vec<Option<Vec<u8>>>,
     /// Which objects name which fragments. `at` is the place of the stretch in the
     /// manifest of the finer level.
-    pub named: Vec<Named>,
-    /// For each chunk of the input the row that each of its rows became, or [`NONE`].
+    pub named: Vec<FragmentReference>,
+    /// For each chunk of the input the row that each of its rows became, or [`NO_VERTEX`].
     pub parents: Vec<Vec<u32>>,
     /// How many rows of the finer level fragments name, each as often as it is named.
     pub names: u64,
@@ -49,21 +50,25 @@ pub struct Made {
     pub error: Option<f64>,
 }
 
-impl Recipe {
+impl Coarsener {
     /// Makes the chunk of the coarser level that is the box between these corners.
     ///
     /// # Errors
     ///
-    /// [`Fault`] when what is stored does not fit together.
-    pub fn make(&self, input: &Input<'_>, corners: (Vec<f64>, Vec<f64>)) -> Result<Made, Fault> {
+    /// [`CoarsenError`] when what is stored does not fit together.
+    pub fn make(
+        &self,
+        input: &CoarsenInput<'_>,
+        corners: (Vec<f64>, Vec<f64>),
+    ) -> Result<CoarseChunk, CoarsenError> {
         let gathered = self.gather(input, corners)?;
         let merge = self.method.merge(&gathered.block);
         let order = self.order(&gathered, &merge)?;
         let rows = order.rows.len();
-        let mut made = Made {
+        let mut made = CoarseChunk {
             rows: rows as u32,
             error: merge.error,
-            ..Made::default()
+            ..CoarseChunk::default()
         };
         made.positions = self.placed(&gathered, &merge, &order);
         // The row of the coarser chunk that each vertex of the block became.
@@ -71,12 +76,12 @@ impl Recipe {
             .parent
             .iter()
             .map(|parent| match *parent {
-                NONE => NONE,
+                NO_VERTEX => NO_VERTEX,
                 parent => order.row_of[parent as usize],
             })
             .collect();
         let row_of_stored = |row: usize| match gathered.vertex_of[row] {
-            NONE => NONE,
+            NO_VERTEX => NO_VERTEX,
             vertex => row_of[vertex as usize],
         };
         for ends in gathered.starts.windows(2) {
@@ -84,7 +89,7 @@ impl Recipe {
                 .push((ends[0]..ends[1]).map(row_of_stored).collect());
         }
         let mut stored: Vec<u32> = made.parents.concat();
-        if self.shape == Shape::Named {
+        if self.shape == Ownership::Shared {
             // What no object names has no part in values, as it has none in positions.
             let mut is_named = vec![false; stored.len()];
             for row in gathered.block.paths.iter().flat_map(|path| &path.rows) {
@@ -92,17 +97,17 @@ impl Recipe {
             }
             for (parent, is_named) in stored.iter_mut().zip(is_named) {
                 if !is_named {
-                    *parent = NONE;
+                    *parent = NO_VERTEX;
                 }
             }
         }
         let own = match &merge.places {
             // The row, over all chunks, whose values each keeps.
-            Places::Kept(kept) => {
+            MergedPositions::Source(kept) => {
                 let of = |vertex: &u32| gathered.row_of[kept[*vertex as usize] as usize];
                 Some(order.rows.iter().map(of).collect::<Vec<u32>>())
             }
-            Places::Moved(_) => None,
+            MergedPositions::Computed(_) => None,
         };
         for (number, field) in self.vertex.iter().enumerate() {
             let cells: Vec<_> = input
@@ -133,16 +138,18 @@ impl Recipe {
     }
 
     /// Positions in the order of the rows.
-    fn placed(&self, gathered: &Gathered, merge: &Merge, order: &Order) -> Vec<u8> {
+    fn placed(&self, gathered: &Gathered, merge: &VertexMerge, order: &Order) -> Vec<u8> {
         let axes = self.axes;
         let mut places = Vec::with_capacity(order.rows.len() * axes);
         for vertex in &order.rows {
             let at = *vertex as usize;
             match &merge.places {
-                Places::Kept(kept) => {
+                MergedPositions::Source(kept) => {
                     places.extend_from_slice(gathered.block.position(kept[at] as usize));
                 }
-                Places::Moved(all) => places.extend_from_slice(&all[at * axes..(at + 1) * axes]),
+                MergedPositions::Computed(all) => {
+                    places.extend_from_slice(&all[at * axes..(at + 1) * axes]);
+                }
             }
         }
         let (lower, upper) = (&gathered.block.lower, &gathered.block.upper);
@@ -154,17 +161,17 @@ impl Recipe {
     /// Fragments, who names them, and their attributes.
     fn fragments(
         &self,
-        input: &Input<'_>,
+        input: &CoarsenInput<'_>,
         gathered: &Gathered,
         order: &Order,
         row_of: &[u32],
-        made: &mut Made,
-    ) -> Result<(), Fault> {
+        made: &mut CoarseChunk,
+    ) -> Result<(), CoarsenError> {
         let mut builder = FragmentIndexBuilder::default();
         // For each path, or each object, the fragment it became.
         let mut became: Vec<(u32, u32)> = Vec::new();
-        let full = |_| Fault::TooMany;
-        if self.shape == Shape::Named {
+        let full = |_| CoarsenError::TooMany;
+        if self.shape == Ownership::Shared {
             let mut known: HashMap<Vec<u32>, u32> = HashMap::new();
             for (number, (path, at)) in
                 (0u32..).zip(gathered.block.paths.iter().zip(&gathered.path_at))
@@ -186,7 +193,7 @@ impl Recipe {
                     }
                 };
                 became.push((number, fragment));
-                made.named.push(Named {
+                made.named.push(FragmentReference {
                     object: path.object,
                     at: *at,
                     fragment,
@@ -198,9 +205,9 @@ impl Recipe {
             for (fragment, (end, owner)) in (0u32..).zip(&order.fragments) {
                 builder.push_range(start..u64::from(*end)).map_err(full)?;
                 start = u64::from(*end);
-                if *owner != NOBODY {
+                if *owner != NO_OBJECT {
                     became.push((*owner, fragment));
-                    made.named.push(Named {
+                    made.named.push(FragmentReference {
                         object: *owner,
                         at: 0,
                         fragment,
@@ -210,7 +217,7 @@ impl Recipe {
         }
         made.fragments = builder.finish();
         let index = FragmentIndex::parse(&made.fragments);
-        let index = index.map_err(|source| Fault::Fragments {
+        let index = index.map_err(|source| CoarsenError::FragmentIndex {
             chunk: String::new(),
             source,
         })?;
@@ -222,43 +229,44 @@ impl Recipe {
     /// Attributes of fragments: of those that became one.
     fn of_fragments(
         &self,
-        input: &Input<'_>,
+        input: &CoarsenInput<'_>,
         gathered: &Gathered,
         (became, count): (&[(u32, u32)], usize),
-        made: &mut Made,
-    ) -> Result<(), Fault> {
+        made: &mut CoarseChunk,
+    ) -> Result<(), CoarsenError> {
         if self.fragment.is_empty() {
             return Ok(());
         }
         // Where the fragments of each chunk start when those of all are counted.
         let mut starts = vec![0usize];
         for chunk in &input.chunks {
-            let index =
-                FragmentIndex::parse(chunk.fragments).map_err(|source| Fault::Fragments {
+            let index = FragmentIndex::parse(chunk.fragments).map_err(|source| {
+                CoarsenError::FragmentIndex {
                     chunk: chunk.name.clone(),
                     source,
-                })?;
+                }
+            })?;
             starts.push(starts[starts.len() - 1] + index.len() as usize);
         }
         let mut first: HashMap<u32, u32> = HashMap::new();
         for (whose, fragment) in became {
             first.entry(*whose).or_insert(*fragment);
         }
-        let mut into = vec![NONE; starts[starts.len() - 1]];
-        let mut own = vec![NONE; count];
+        let mut into = vec![NO_VERTEX; starts[starts.len() - 1]];
+        let mut own = vec![NO_VERTEX; count];
         for (whose, chunk, fragment) in &gathered.of_fragments {
             let Some(to) = first.get(whose) else {
                 continue;
             };
             let from = starts[*chunk as usize] + *fragment as usize;
             into[from] = *to;
-            if own[*to as usize] == NONE {
+            if own[*to as usize] == NO_VERTEX {
                 own[*to as usize] = from as u32;
             }
         }
         // An object in pieces has the values of the first in all of them.
         for (whose, fragment) in became {
-            if own[*fragment as usize] == NONE
+            if own[*fragment as usize] == NO_VERTEX
                 && let Some(to) = first.get(whose)
             {
                 own[*fragment as usize] = own[*to as usize];
@@ -277,7 +285,7 @@ impl Recipe {
                 .map(|chunk| chunk.name.as_str())
                 .collect();
             let values = field.values(&cells, &counts, &names)?;
-            let is_whole = own.iter().all(|from| *from != NONE) && count > 0;
+            let is_whole = own.iter().all(|from| *from != NO_VERTEX) && count > 0;
             let values = values.filter(|_| is_whole);
             let values = values.map(|values| field.become_fewer(&values, &into, count, Some(&own)));
             made.fragment.push(values.transpose()?);
@@ -288,12 +296,12 @@ impl Recipe {
     /// Links inside the chunk.
     fn inside(
         &self,
-        input: &Input<'_>,
+        input: &CoarsenInput<'_>,
         gathered: &Gathered,
         order: &Order,
         row_of: &[u32],
-        made: &mut Made,
-    ) -> Result<(), Fault> {
+        made: &mut CoarseChunk,
+    ) -> Result<(), CoarsenError> {
         let Some(width) = self.width else {
             return Ok(());
         };
@@ -302,13 +310,13 @@ impl Recipe {
             .links
             .iter()
             .map(|vertex| match row_of[*vertex as usize] {
-                NONE => u64::MAX,
+                NO_VERTEX => u64::MAX,
                 row => u64::from(row),
             })
             .collect();
-        let is_tree = self.shape == Shape::Trees;
+        let is_tree = self.shape == Ownership::Trees;
         let (links, into) = contract_links(&moved, width, self.directed || is_tree);
-        let mut number = vec![NONE; links.len() / width];
+        let mut number = vec![NO_VERTEX; links.len() / width];
         let mut rows = Vec::with_capacity(links.len() * 8);
         for (link, ends) in links.chunks_exact(width).enumerate() {
             let is_implied = is_tree && order.implies(ends[0], ends[1]);
@@ -324,7 +332,7 @@ impl Recipe {
             return Ok(());
         }
         if u32::try_from(made.link_count).is_err() {
-            return Err(Fault::TooMany);
+            return Err(CoarsenError::TooMany);
         }
         made.link_fragments = layout::one_group(made.link_count);
         // Values go by the links of the cells, of which some lead elsewhere.
@@ -337,9 +345,9 @@ impl Recipe {
         for count in &counts {
             starts.push(starts[starts.len() - 1] + count);
         }
-        let mut stored = vec![NONE; starts[starts.len() - 1]];
+        let mut stored = vec![NO_VERTEX; starts[starts.len() - 1]];
         for ((cell, link), into) in gathered.link_of.iter().zip(&into) {
-            if *into != NONE {
+            if *into != NO_VERTEX {
                 stored[starts[*cell as usize] + *link as usize] = number[*into as usize];
             }
         }
@@ -359,7 +367,7 @@ impl Recipe {
     }
 }
 
-impl Field {
+impl AggregatedAttribute {
     /// The values of all cells in one list; `None` when no cell has any. Where some
     /// have none, theirs are zeros, or no numbers, or no words.
     pub(super) fn values(
@@ -367,13 +375,13 @@ impl Field {
         cells: &[Option<&[u8]>],
         counts: &[usize],
         names: &[&str],
-    ) -> Result<Option<Numbers>, Fault> {
+    ) -> Result<Option<Numbers>, CoarsenError> {
         let size = self.dtype.size();
         let mut row = self.columns.map(|columns| columns * size);
         for ((cell, rows), name) in cells.iter().zip(counts).zip(names) {
             let Some(cell) = cell else { continue };
             let bytes = cell.len();
-            let fault = || Fault::Rows {
+            let fault = || CoarsenError::PartialRow {
                 chunk: (*name).to_owned(),
                 what: self.name.clone(),
                 bytes,
@@ -414,7 +422,7 @@ impl Field {
     ///
     /// # Errors
     ///
-    /// [`Fault::Rows`] when a cell has no whole number of rows.
+    /// [`CoarsenError::PartialRow`] when a cell has no whole number of rows.
     pub fn merged(
         &self,
         cells: &[Option<&[u8]>],
@@ -422,7 +430,7 @@ impl Field {
         names: &[&str],
         into: &[u32],
         count: usize,
-    ) -> Result<Option<Vec<u8>>, Fault> {
+    ) -> Result<Option<Vec<u8>>, CoarsenError> {
         let values = self.values(cells, counts, names)?;
         let values = values.map(|values| self.become_fewer(&values, into, count, None));
         values.transpose()
@@ -449,10 +457,10 @@ impl Field {
         into: &[u32],
         count: usize,
         own: Option<&[u32]>,
-    ) -> Result<Vec<u8>, Fault> {
+    ) -> Result<Vec<u8>, CoarsenError> {
         let made = aggregate(values, self.rule, into, count, own, self.missing);
         let mut bytes = made
-            .map_err(|source| Fault::Values {
+            .map_err(|source| CoarsenError::Aggregate {
                 what: self.name.clone(),
                 source,
             })?

@@ -8,7 +8,7 @@ use nearest::Tree;
 
 /// Points, stretches or triangles.
 #[derive(Clone, Copy, Debug)]
-pub struct Elements<'a> {
+pub struct Simplices<'a> {
     /// Numbers of a position.
     pub axes: usize,
     /// Positions, row by row.
@@ -22,7 +22,7 @@ pub struct Elements<'a> {
 
 /// How far one shape is from another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Distance {
+pub struct HausdorffDistance {
     /// The greatest distance of a corner of an element of the first from the second, which is exact.
     pub corners: f64,
     /// The greatest of a sample, corners among them.
@@ -37,14 +37,18 @@ pub struct Distance {
 /// `to` is from it. Infinite where there is nothing in `to`, and 0 where there is
 /// nothing in `from`.
 ///
-/// Distances of samples are exact but for rounding. Elements are sampled at their corners and on a grid
+/// Distances of samples are exact but for rounding. Simplices are sampled at their corners and on a grid
 /// of equal steps along their edges, no longer than `spacing`; with an infinite
 /// spacing only at corners. As every point of an element is within the longest step of
 /// a sample, `bound` is at most that farther. The work is that of a look-up in a tree a
 /// sample.
-pub fn hausdorff_one_sided(from: &Elements<'_>, to: &Elements<'_>, spacing: f64) -> Distance {
+pub fn hausdorff_one_sided(
+    from: &Simplices<'_>,
+    to: &Simplices<'_>,
+    spacing: f64,
+) -> HausdorffDistance {
     let tree = Tree::new(to);
-    let mut found = Distance {
+    let mut found = HausdorffDistance {
         corners: 0.0,
         samples: 0.0,
         bound: 0.0,
@@ -103,7 +107,7 @@ fn samples(width: usize, steps: u32) -> impl Iterator<Item = [u32; 2]> {
     (0..=most(1, steps)).flat_map(move |a| (0..=most(2, steps - a)).map(move |b| [a, b]))
 }
 
-impl<'a> Elements<'a> {
+impl<'a> Simplices<'a> {
     fn iter(&self) -> impl Iterator<Item = &'a [u32]> {
         let rows = self.positions.len() / self.axes.max(1);
         (self.links.chunks_exact(self.width.clamp(1, 3)))

@@ -1,10 +1,10 @@
 //! What can be asked for.
 
-use super::{Block, Form, Merge, bins, collapse, simplify, stride, subset};
+use super::{Topology, VertexBlock, VertexMerge, bins, collapse, simplify, stride, subset};
 
 /// How vertices of a chunk become fewer.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Method {
+pub enum CoarsenMethod {
     /// All vertices of an object in a cell of this extent become one; those of several
     /// objects too where `share` is said, as paths always do. Of trees only what is
     /// connected does, so that they stay trees. Axes without an extent are not cut.
@@ -12,7 +12,7 @@ pub enum Method {
         /// Extent of a cell; chunks are whole numbers of them.
         cell: Vec<f64>,
         /// Where the one is.
-        placing: Placing,
+        placing: Placement,
         /// Whether objects share it.
         share: bool,
     },
@@ -60,7 +60,7 @@ pub enum Method {
 
 /// Where the one vertex of a cell is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placing {
+pub enum Placement {
     /// In the middle of those it stands for.
     #[default]
     Mean,
@@ -68,25 +68,28 @@ pub enum Placing {
     Medoid,
 }
 
-impl Method {
-    /// Whether it is for geometry of this form. Faces have no lines to simplify, and
+impl CoarsenMethod {
+    /// Whether it is for geometry of this topology. Faces have no lines to simplify, and
     /// what links or paths join is no matter of chance.
-    pub fn suits(&self, form: Form) -> bool {
+    pub fn suits(&self, topology: Topology) -> bool {
         match self {
             Self::Bins { .. } => true,
-            Self::Subset { .. } => form == Form::Points,
+            Self::Subset { .. } => topology == Topology::Points,
             Self::Simplify { .. } | Self::Stride { .. } => {
-                matches!(form, Form::Paths | Form::Trees | Form::Graphs)
+                matches!(
+                    topology,
+                    Topology::Paths | Topology::Trees | Topology::Graphs
+                )
             }
-            Self::Collapse { .. } => form == Form::Faces,
+            Self::Collapse { .. } => topology == Topology::Faces,
         }
     }
 
     /// Which vertices of a block become one. A block that the method does not
     /// [suit](Self::suits) stays as it is.
-    pub fn merge(&self, block: &Block) -> Merge {
-        if !self.suits(block.form) {
-            return Merge::unchanged(block);
+    pub fn merge(&self, block: &VertexBlock) -> VertexMerge {
+        if !self.suits(block.topology) {
+            return VertexMerge::unchanged(block);
         }
         match self {
             Self::Bins {

@@ -1,6 +1,6 @@
 //! The nearest of some vertices.
 
-use super::{Block, distance::square};
+use super::{VertexBlock, distance::square};
 
 /// Below this number, looking at each is faster.
 const FEW: usize = 12;
@@ -9,13 +9,13 @@ const FEW: usize = 12;
 /// along the axis of its turn.
 #[derive(Clone, Debug)]
 pub(super) struct Nearest<'a> {
-    block: &'a Block,
+    block: &'a VertexBlock,
     rows: Vec<u32>,
 }
 
 impl<'a> Nearest<'a> {
     /// Sorts what can be found.
-    pub(super) fn new(block: &'a Block, mut rows: Vec<u32>) -> Self {
+    pub(super) fn new(block: &'a VertexBlock, mut rows: Vec<u32>) -> Self {
         sort(block, &mut rows);
         Self { block, rows }
     }
@@ -63,7 +63,7 @@ impl<'a> Nearest<'a> {
     }
 }
 
-fn sort(block: &Block, rows: &mut [u32]) {
+fn sort(block: &VertexBlock, rows: &mut [u32]) {
     let mut stretches = vec![(0, rows.len(), 0)];
     while let Some((start, end, axis)) = stretches.pop() {
         if end - start <= FEW {

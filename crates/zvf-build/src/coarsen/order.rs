@@ -1,8 +1,8 @@
 //! In which order vertices of a chunk are stored, and how fragments cut it.
 
 use super::{
-    Merge, NOBODY, NONE, Places, Recipe, Shape,
-    input::{Fault, Gathered},
+    Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge,
+    input::{CoarsenError, Gathered},
 };
 
 /// Rows of a chunk.
@@ -26,31 +26,37 @@ impl Order {
     }
 }
 
-impl Recipe {
+impl Coarsener {
     /// Rows and fragments of the vertices of a merge.
-    pub(super) fn order(&self, gathered: &Gathered, merge: &Merge) -> Result<Order, Fault> {
+    pub(super) fn order(
+        &self,
+        gathered: &Gathered,
+        merge: &VertexMerge,
+    ) -> Result<Order, CoarsenError> {
         let count = merge.len(self.axes);
         let mut rows: Vec<u32> = (0..count as u32).collect();
         let owner_of = owners(gathered, merge, count);
         let mut heads = Vec::new();
         match self.shape {
-            Shape::Named => rows = first_visits(gathered, merge, count),
-            Shape::Trees => (rows, heads) = trees(gathered, merge, &owner_of),
-            Shape::Owned if self.has_objects => {
+            Ownership::Shared => rows = first_visits(gathered, merge, count),
+            Ownership::Trees => (rows, heads) = trees(gathered, merge, &owner_of),
+            Ownership::Exclusive if self.has_objects => {
                 rows.sort_by_key(|vertex| owner_of[*vertex as usize]);
             }
-            Shape::Owned => {}
+            Ownership::Exclusive => {}
         }
         let mut fragments = Vec::new();
         match (self.shape, self.has_objects, &self.bins) {
-            (Shape::Named, ..) => {}
-            (Shape::Owned, false, Some(bins)) if self.width.is_none() => {
+            (Ownership::Shared, ..) => {}
+            (Ownership::Exclusive, false, Some(bins)) if self.width.is_none() => {
                 let bin_of = |vertex: u32| -> u32 {
                     let place = match &merge.places {
-                        Places::Kept(kept) => {
+                        MergedPositions::Source(kept) => {
                             gathered.block.position(kept[vertex as usize] as usize)
                         }
-                        Places::Moved(all) => &all[vertex as usize * self.axes..][..self.axes],
+                        MergedPositions::Computed(all) => {
+                            &all[vertex as usize * self.axes..][..self.axes]
+                        }
                     };
                     // A place in the chunk has a bin; their number was checked.
                     bins.place_of(place).map_or(0, |place| place.bin as u32)
@@ -58,7 +64,7 @@ impl Recipe {
                 let bin_of: Vec<u32> = (0..count as u32).map(bin_of).collect();
                 rows.sort_by_key(|vertex| bin_of[*vertex as usize]);
                 let mut at = 0;
-                for bin in 0..u32::try_from(bins.count()).map_err(|_| Fault::TooMany)? {
+                for bin in 0..u32::try_from(bins.count()).map_err(|_| CoarsenError::TooMany)? {
                     while rows
                         .get(at)
                         .is_some_and(|vertex| bin_of[*vertex as usize] == bin)
@@ -66,7 +72,7 @@ impl Recipe {
                         at += 1;
                     }
                     // Readers take the number of a fragment for that of its bin.
-                    fragments.push((at as u32, NOBODY));
+                    fragments.push((at as u32, NO_OBJECT));
                 }
             }
             _ => {
@@ -80,7 +86,7 @@ impl Recipe {
                 }
             }
         }
-        let mut row_of = vec![NONE; count];
+        let mut row_of = vec![NO_VERTEX; count];
         for (row, vertex) in rows.iter().enumerate() {
             row_of[*vertex as usize] = row as u32;
         }
@@ -94,16 +100,16 @@ impl Recipe {
 }
 
 /// The object of each coarse vertex: its own, or that of the first it stands for.
-fn owners(gathered: &Gathered, merge: &Merge, count: usize) -> Vec<u32> {
-    if let Places::Kept(kept) = &merge.places {
+fn owners(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
+    if let MergedPositions::Source(kept) = &merge.places {
         let own = kept
             .iter()
             .map(|vertex| gathered.block.owner(*vertex as usize));
         return own.collect();
     }
-    let mut owner_of = vec![NOBODY; count];
+    let mut owner_of = vec![NO_OBJECT; count];
     for (vertex, parent) in merge.parent.iter().enumerate().rev() {
-        if *parent != NONE {
+        if *parent != NO_VERTEX {
             owner_of[*parent as usize] = gathered.block.owner(vertex);
         }
     }
@@ -111,13 +117,13 @@ fn owners(gathered: &Gathered, merge: &Merge, count: usize) -> Vec<u32> {
 }
 
 /// Vertices in the order in which paths come to them, so that many are ranges.
-fn first_visits(gathered: &Gathered, merge: &Merge, count: usize) -> Vec<u32> {
+fn first_visits(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
     let mut rows = Vec::with_capacity(count);
     let mut seen = vec![false; count];
     for path in &gathered.block.paths {
         for vertex in &path.rows {
             let parent = merge.parent[*vertex as usize];
-            if parent != NONE && !std::mem::replace(&mut seen[parent as usize], true) {
+            if parent != NO_VERTEX && !std::mem::replace(&mut seen[parent as usize], true) {
                 rows.push(parent);
             }
         }
@@ -128,16 +134,20 @@ fn first_visits(gathered: &Gathered, merge: &Merge, count: usize) -> Vec<u32> {
 
 /// Parents before children and a child after its parent where that is possible, and
 /// which rows start a fragment: those whose parent is not here.
-fn trees(gathered: &Gathered, merge: &Merge, owner_of: &[u32]) -> (Vec<u32>, Vec<bool>) {
+fn trees(gathered: &Gathered, merge: &VertexMerge, owner_of: &[u32]) -> (Vec<u32>, Vec<bool>) {
     let count = owner_of.len();
-    let mut parent_of = vec![NONE; count];
+    let mut parent_of = vec![NO_VERTEX; count];
     let mut children = vec![0u32; count + 1];
     for link in gathered.block.links.chunks_exact(2) {
         let (child, parent) = (
             merge.parent[link[0] as usize],
             merge.parent[link[1] as usize],
         );
-        if child == NONE || parent == NONE || child == parent || parent_of[child as usize] != NONE {
+        if child == NO_VERTEX
+            || parent == NO_VERTEX
+            || child == parent
+            || parent_of[child as usize] != NO_VERTEX
+        {
             continue;
         }
         parent_of[child as usize] = parent;
@@ -149,14 +159,14 @@ fn trees(gathered: &Gathered, merge: &Merge, owner_of: &[u32]) -> (Vec<u32>, Vec
     let mut next = children.clone();
     let mut list = vec![0u32; children[count] as usize];
     for (child, parent) in (0u32..).zip(&parent_of) {
-        if *parent != NONE {
+        if *parent != NO_VERTEX {
             let slot = &mut next[*parent as usize];
             list[*slot as usize] = child;
             *slot += 1;
         }
     }
     let mut roots: Vec<u32> = (0..count as u32)
-        .filter(|vertex| parent_of[*vertex as usize] == NONE)
+        .filter(|vertex| parent_of[*vertex as usize] == NO_VERTEX)
         .collect();
     roots.sort_by_key(|root| owner_of[*root as usize]);
     let (mut rows, mut heads) = (Vec::with_capacity(count), vec![false; count]);

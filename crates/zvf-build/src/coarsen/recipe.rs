@@ -3,19 +3,19 @@
 use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::grid::Bins;
 
-use super::Method;
+use super::CoarsenMethod;
 
 /// What all chunks of a level have in common.
 #[derive(Clone, Debug)]
-pub struct Recipe {
+pub struct Coarsener {
     /// Which vertices become one.
-    pub method: Method,
+    pub method: CoarsenMethod,
     /// Numbers of a position.
     pub axes: usize,
     /// What a coordinate is stored as.
     pub positions: Dtype,
     /// How vertices and objects hang together.
-    pub shape: Shape,
+    pub shape: Ownership,
     /// Whether there are objects.
     pub has_objects: bool,
     /// Which of them the level keeps, by row; all when `None`.
@@ -27,20 +27,20 @@ pub struct Recipe {
     /// Whether the order of ends is data.
     pub directed: bool,
     /// Attributes of vertices.
-    pub vertex: Vec<Field>,
+    pub vertex: Vec<AggregatedAttribute>,
     /// Attributes of fragments.
-    pub fragment: Vec<Field>,
+    pub fragment: Vec<AggregatedAttribute>,
     /// Attributes of links.
-    pub link: Vec<Field>,
+    pub link: Vec<AggregatedAttribute>,
 }
 
 /// How vertices and objects hang together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum Ownership {
     /// Objects name vertices in an order, and may share them: paths.
-    Named,
+    Shared,
     /// A vertex has one object, or there are none.
-    Owned,
+    Exclusive,
     /// The same, and links are those of trees: (child, parent), and from each row of a
     /// fragment to the one before where nothing else is said.
     Trees,
@@ -48,7 +48,7 @@ pub enum Shape {
 
 /// An attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field {
+pub struct AggregatedAttribute {
     /// Its name.
     pub name: String,
     /// What its values are stored as.
@@ -56,22 +56,22 @@ pub struct Field {
     /// Values of a row; what the cell has when `None`.
     pub columns: Option<usize>,
     /// What becomes of the values of vertices that become one.
-    pub rule: super::Rule,
+    pub rule: super::Aggregation,
     /// The code that stands for no word, where values are codes.
     pub missing: Option<i64>,
 }
 
-impl Field {
+impl AggregatedAttribute {
     /// What values of the coarser level are stored as: counts are no values of the type.
     pub fn made(&self) -> Dtype {
         match self.rule {
-            super::Rule::Count => Dtype::new(Kind::UInt32, self.dtype.order()),
+            super::Aggregation::Count => Dtype::new(Kind::UInt32, self.dtype.order()),
             _ => self.dtype,
         }
     }
 }
 
-impl Method {
+impl CoarsenMethod {
     /// As `coarsening_method` has it.
     pub fn in_metadata(&self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ impl Method {
     /// Whether vertices of the coarser level are some of the finer one.
     pub fn keeps_vertices(&self) -> bool {
         match self {
-            Self::Bins { placing, .. } => *placing == super::Placing::Medoid,
+            Self::Bins { placing, .. } => *placing == super::Placement::Medoid,
             Self::Subset { .. } | Self::Simplify { .. } | Self::Stride { .. } => true,
             Self::Collapse { .. } => false,
         }

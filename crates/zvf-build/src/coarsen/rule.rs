@@ -6,7 +6,7 @@ use zvf_format::numeric::Kind;
 
 /// How values of the coarser level come from those they stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rule {
+pub enum Aggregation {
     /// The value of what is kept.
     Own,
     /// Their mean.
@@ -23,7 +23,7 @@ pub enum Rule {
     Count,
 }
 
-impl Rule {
+impl Aggregation {
     /// Every rule there is.
     pub const ALL: [Self; 7] = [
         Self::Own,
@@ -84,42 +84,42 @@ impl Rule {
     /// The rule of an attribute, as in `fa=max`.
     ///
     /// ```
-    /// use zvf_build::coarsen::Rule;
+    /// use zvf_build::coarsen::Aggregation;
     ///
-    /// assert_eq!(Rule::of_attribute("fa=max"), Ok(("fa", Rule::Max)));
-    /// assert!(Rule::of_attribute("fa=most").is_err());
+    /// assert_eq!(Aggregation::of_attribute("fa=max"), Ok(("fa", Aggregation::Max)));
+    /// assert!(Aggregation::of_attribute("fa=most").is_err());
     /// ```
     ///
     /// # Errors
     ///
-    /// [`RuleError`] says what is missing or unknown.
-    pub fn of_attribute(text: &str) -> Result<(&str, Self), RuleError> {
+    /// [`ParseAggregationError`] says what is missing or unknown.
+    pub fn of_attribute(text: &str) -> Result<(&str, Self), ParseAggregationError> {
         match text.rsplit_once('=') {
             Some((name, rule)) if !name.is_empty() => Ok((name, rule.parse()?)),
-            _ => Err(RuleError::NoName(text.to_owned())),
+            _ => Err(ParseAggregationError::NoName(text.to_owned())),
         }
     }
 }
 
-impl fmt::Display for Rule {
+impl fmt::Display for Aggregation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Rule {
-    type Err = RuleError;
+impl FromStr for Aggregation {
+    type Err = ParseAggregationError;
 
-    fn from_str(text: &str) -> Result<Self, RuleError> {
+    fn from_str(text: &str) -> Result<Self, ParseAggregationError> {
         let rule = Self::ALL.into_iter().find(|rule| rule.name() == text);
-        rule.ok_or_else(|| RuleError::Unknown(text.to_owned()))
+        rule.ok_or_else(|| ParseAggregationError::Unknown(text.to_owned()))
     }
 }
 
 /// Why text names no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RuleError {
+pub enum ParseAggregationError {
     /// No attribute is named before an equals sign.
     #[error("{0:?} is not an attribute, an equals sign and a rule, as in fa=max")]
     NoName(String),
@@ -134,42 +134,51 @@ mod tests {
 
     #[test]
     fn rules_are_named() {
-        for rule in Rule::ALL {
+        for rule in Aggregation::ALL {
             assert_eq!(rule.name().parse(), Ok(rule));
-            let unknown = RuleError::Unknown(String::new()).to_string();
+            let unknown = ParseAggregationError::Unknown(String::new()).to_string();
             assert!(unknown.contains(rule.name()), "{rule} is not told of");
         }
         assert_eq!(
-            Rule::of_attribute("a=b=min"),
-            Ok(("a=b", Rule::Min)),
+            Aggregation::of_attribute("a=b=min"),
+            Ok(("a=b", Aggregation::Min)),
             "the last sign counts"
         );
         for text in ["", "max", "=max"] {
             assert!(
-                matches!(Rule::of_attribute(text), Err(RuleError::NoName(_))),
+                matches!(
+                    Aggregation::of_attribute(text),
+                    Err(ParseAggregationError::NoName(_))
+                ),
                 "{text}"
             );
         }
         assert_eq!(
-            "MAX".parse::<Rule>(),
-            Err(RuleError::Unknown("MAX".to_owned()))
+            "MAX".parse::<Aggregation>(),
+            Err(ParseAggregationError::Unknown("MAX".to_owned()))
         );
     }
 
     #[test]
     fn names_are_not_averaged() {
         let check = |kind, columns, is_coded, rule| {
-            assert_eq!(Rule::default_for(kind, columns, is_coded, false), rule);
-            assert_eq!(Rule::default_for(kind, columns, is_coded, true), Rule::Own);
+            assert_eq!(
+                Aggregation::default_for(kind, columns, is_coded, false),
+                rule
+            );
+            assert_eq!(
+                Aggregation::default_for(kind, columns, is_coded, true),
+                Aggregation::Own
+            );
         };
-        check(Kind::Float16, 3, false, Rule::Mean);
-        check(Kind::Complex64, 1, false, Rule::Mean);
-        check(Kind::UInt8, 3, false, Rule::Mean);
-        check(Kind::UInt8, 4, false, Rule::Mean);
-        check(Kind::UInt8, 1, false, Rule::Mode);
-        check(Kind::UInt8, 1, true, Rule::Mode);
-        check(Kind::UInt64, 1, false, Rule::Mode);
-        check(Kind::Int32, 3, false, Rule::Mode);
-        check(Kind::Bool, 1, false, Rule::Mode);
+        check(Kind::Float16, 3, false, Aggregation::Mean);
+        check(Kind::Complex64, 1, false, Aggregation::Mean);
+        check(Kind::UInt8, 3, false, Aggregation::Mean);
+        check(Kind::UInt8, 4, false, Aggregation::Mean);
+        check(Kind::UInt8, 1, false, Aggregation::Mode);
+        check(Kind::UInt8, 1, true, Aggregation::Mode);
+        check(Kind::UInt64, 1, false, Aggregation::Mode);
+        check(Kind::Int32, 3, false, Aggregation::Mode);
+        check(Kind::Bool, 1, false, Aggregation::Mode);
     }
 }

@@ -1,6 +1,6 @@
 //! Lines keep what they need to stay near where they were (Douglas-Peucker).
 
-use super::{Block, Merge, distance::farthest, limbs::shortened};
+use super::{VertexBlock, VertexMerge, distance::farthest, limbs::shortened};
 
 /// Vertices of a line that are looked at together. What is cut keeps one more, and
 /// no line, however it winds, takes more than this many steps for each vertex.
@@ -8,7 +8,7 @@ const LONGEST: usize = 4096;
 
 /// Drops vertices of paths and limbs where the line that is left stays within
 /// `tolerance` of the old one everywhere.
-pub(super) fn merge(block: &Block, tolerance: f64) -> Merge {
+pub(super) fn merge(block: &VertexBlock, tolerance: f64) -> VertexMerge {
     // A distance is compared by its square; the root of the square of a float is the float.
     let tolerance = tolerance.max(0.0) * tolerance.max(0.0);
     let mut places = Vec::new();

@@ -1,10 +1,10 @@
 //! Every so many vertices of a line stay.
 
-use super::{Block, Merge, distance::farthest, limbs::shortened};
+use super::{VertexBlock, VertexMerge, distance::farthest, limbs::shortened};
 
 /// Keeps every `step`-th vertex of paths and limbs, counted from where they start, and
 /// their ends.
-pub(super) fn merge(block: &Block, step: u32) -> Merge {
+pub(super) fn merge(block: &VertexBlock, step: u32) -> VertexMerge {
     let step = step.max(1) as usize;
     let mut places = Vec::new();
     shortened(block, |line, keep| {

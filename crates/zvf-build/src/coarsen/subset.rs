@@ -1,11 +1,14 @@
 //! Some points stay as they are.
 
-use super::{Block, Merge, NONE, Places, cells::Cells, draw::draw, nearest::Nearest};
+use super::{
+    MergedPositions, NO_VERTEX, VertexBlock, VertexMerge, cells::Cells, draw::draw,
+    nearest::Nearest,
+};
 
 /// Keeps the `keep` points of each cell (at least one) whose drawn numbers are least, of
 /// each owner apart, so that none loses all it has. The others become the nearest of
 /// their cell and owner that was kept.
-pub(super) fn merge(block: &Block, cell: &[f64], keep: u32, seed: u64) -> Merge {
+pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> VertexMerge {
     let cells = Cells::new(block, cell, true);
     let keep = keep.max(1) as usize;
     let drawn = |vertex: u32| {
@@ -19,7 +22,7 @@ pub(super) fn merge(block: &Block, cell: &[f64], keep: u32, seed: u64) -> Merge 
         .map(|(cell, vertex)| (*cell, drawn(vertex), vertex))
         .collect();
     order.sort_unstable();
-    let mut into = vec![NONE; block.len()];
+    let mut into = vec![NO_VERTEX; block.len()];
     let mut square = 0.0_f64;
     for members in order.chunk_by(|a, b| a.0 == b.0) {
         let (stay, dropped) = members.split_at(keep.min(members.len()));
@@ -37,24 +40,29 @@ pub(super) fn merge(block: &Block, cell: &[f64], keep: u32, seed: u64) -> Merge 
             }
         }
     }
-    Merge::kept(block, into, Some(square.sqrt()))
+    VertexMerge::kept(block, into, Some(square.sqrt()))
 }
 
 /// The points that stay in cells of the first extent and not in those of the other. No
 /// other has a part in them.
-pub(super) fn merge_without(block: &Block, cells: (&[f64], &[f64]), keep: u32, seed: u64) -> Merge {
+pub(super) fn merge_without(
+    block: &VertexBlock,
+    cells: (&[f64], &[f64]),
+    keep: u32,
+    seed: u64,
+) -> VertexMerge {
     let stay = |cell: &[f64]| merge(block, cell, keep, seed);
     let (own, next) = (stay(cells.0), stay(cells.1));
-    let mut into = vec![NONE; block.len()];
-    if let Places::Kept(rows) = &own.places {
+    let mut into = vec![NO_VERTEX; block.len()];
+    if let MergedPositions::Source(rows) = &own.places {
         for row in rows {
             into[*row as usize] = *row;
         }
     }
-    if let Places::Kept(rows) = &next.places {
+    if let MergedPositions::Source(rows) = &next.places {
         for row in rows {
-            into[*row as usize] = NONE;
+            into[*row as usize] = NO_VERTEX;
         }
     }
-    Merge::kept(block, into, None)
+    VertexMerge::kept(block, into, None)
 }

@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use super::{
     apply::Edits,
-    change::Change,
+    change::LevelChange,
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
-    image::{CellKey, Image},
+    image::{CellKey, LevelSnapshot},
     tables::{self, Table},
 };
 use crate::{
     coordinates,
     geometry::{Attribute, Numbers},
-    plan::Plan,
+    plan::WritePlan,
 };
 
-impl Image {
+impl LevelSnapshot {
     /// Puts what comes behind what is there.
     pub(super) fn add(
         &mut self,
-        plan: &Plan,
-        change: &Change,
+        plan: &WritePlan,
+        change: &LevelChange,
         chunks: &mut BTreeMap<Vec<i64>, Chunk>,
         cells: &mut BTreeMap<CellKey, Chunk>,
         edits: &mut Edits,
@@ -155,8 +155,8 @@ impl Image {
     /// Adds objects, or puts new ones in the place of those that go.
     pub(super) fn add_objects(
         &mut self,
-        plan: &Plan,
-        change: &Change,
+        plan: &WritePlan,
+        change: &LevelChange,
         bases: &[(u64, u32)],
         edits: &mut Edits,
     ) -> Result<(), EditError> {
@@ -179,7 +179,7 @@ impl Image {
         let there =
             |id: &&i64| self.tables.row_of.contains_key(*id) && !change.remove.contains(*id);
         if let Some(id) = new.iter().find(there) {
-            return Err(EditError::ObjectThere(*id));
+            return Err(EditError::ObjectExists(*id));
         }
         let gone: BTreeSet<i64> = change.remove.difference(&new).copied().collect();
         self.tables.remove(&gone);

@@ -8,20 +8,20 @@ use zvf_format::links::RowForm;
 use super::{
     chunk::{Chunk, Fragment},
     error::EditError,
-    image::{CellKey, Image},
+    image::{CellKey, LevelSnapshot},
     links,
 };
 use crate::{
     columns::Column,
     filing::{self, Cell},
     nodes,
-    plan::Plan,
+    plan::WritePlan,
 };
 
-impl Image {
+impl LevelSnapshot {
     pub(super) fn add_links(
         &mut self,
-        plan: &Plan,
+        plan: &WritePlan,
         bases: &[(u64, u32)],
         cells: &mut BTreeMap<CellKey, Chunk>,
     ) -> Result<(), EditError> {
@@ -48,7 +48,7 @@ impl Image {
         for name in &names {
             if filed.logical > 0 && !plan.link.iter().any(|column| column.name == *name) {
                 let name = name.clone();
-                return Err(EditError::NoAttribute { what, name });
+                return Err(EditError::MissingAttribute { what, name });
             }
         }
         for column in &plan.link {
@@ -57,7 +57,7 @@ impl Image {
             }
             if !names.contains(&column.name) {
                 let name = column.name.clone();
-                return Err(EditError::NewAttribute { what, name });
+                return Err(EditError::UnknownAttribute { what, name });
             }
         }
         let inside = filed
@@ -91,7 +91,7 @@ impl Image {
     /// The array of a segment, made where there is none yet; the form of its rows.
     pub(super) fn link_array(
         &mut self,
-        plan: &Plan,
+        plan: &WritePlan,
         segment: &str,
         offsets: &[Vec<i64>],
     ) -> Result<RowForm, EditError> {
@@ -136,7 +136,7 @@ impl Image {
     /// Columns of link attributes by the path of their array for a segment.
     pub(super) fn link_columns(
         &mut self,
-        plan: &Plan,
+        plan: &WritePlan,
         segment: &str,
     ) -> Result<BTreeMap<String, Column>, EditError> {
         let mut columns = BTreeMap::new();
@@ -180,9 +180,9 @@ impl Image {
             return Ok(());
         }
         let vertices = self.nodes.get("0/vertices").cloned();
-        let mut node = vertices.ok_or_else(|| EditError::Missing("0/vertices".to_owned()))?;
+        let mut node = vertices.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
         let array = self.arrays.get("0/vertices").cloned();
-        let mut array = array.ok_or_else(|| EditError::Missing("0/vertices".to_owned()))?;
+        let mut array = array.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
         array.present.clear();
         let dtype = says.get("dtype").and_then(Value::as_str);
         array.dtype = dtype.and_then(|text| zvf_format::numeric::Dtype::parse(text).ok());

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use zvf_format::path::ChunkCoords;
 
 use super::{
-    change::Change,
+    change::LevelChange,
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
-    image::{CellKey, Image},
+    image::{CellKey, LevelSnapshot},
     links,
     remove::remove_rows,
 };
@@ -39,13 +39,13 @@ pub struct Edits {
     pub objects: Vec<i64>,
 }
 
-impl Image {
-    /// Applies a change; all cells that it [needs](Change::needs) are loaded.
+impl LevelSnapshot {
+    /// Applies a change; all cells that it [needs](LevelChange::needs) are loaded.
     ///
     /// # Errors
     ///
     /// [`EditError`] when it does not fit the level, or the level is damaged.
-    pub fn apply(mut self, change: &Change) -> Result<Edits, EditError> {
+    pub fn apply(mut self, change: &LevelChange) -> Result<Edits, EditError> {
         let mut edits = Edits::default();
         if self.kind == GeometryKind::Skeletons
             && self.links.as_ref().is_some_and(|family| family.directed)
@@ -108,14 +108,14 @@ impl Image {
         }
         let name = |path: &str| format!("{path}, chunk {}", ChunkCoords(coords));
         let positions = cell("0/vertices");
-        let positions = positions.ok_or_else(|| EditError::Missing(name("0/vertices")))?;
+        let positions = positions.ok_or_else(|| EditError::NotLoaded(name("0/vertices")))?;
         if !positions.len().is_multiple_of(row) {
             return Err(damaged(&name("0/vertices"), "no whole number of rows"));
         }
         chunk.rows = (positions.len() / row) as u64;
         chunk.positions.clone_from(positions);
         let index = cell("0/vertex_fragments");
-        let index = index.ok_or_else(|| EditError::Missing(name("0/vertex_fragments")))?;
+        let index = index.ok_or_else(|| EditError::NotLoaded(name("0/vertex_fragments")))?;
         chunk.fragments = Chunk::fragments(&name("0/vertex_fragments"), index, chunk.rows)?;
         for path in self.arrays.keys() {
             let of_vertices = path.starts_with("0/vertex_attributes/");
@@ -131,7 +131,7 @@ impl Image {
             let bytes = match (bytes, rows) {
                 (Some(bytes), _) => bytes,
                 (None, 0) => Vec::new(),
-                (None, _) => return Err(EditError::Missing(name(path))),
+                (None, _) => return Err(EditError::NotLoaded(name(path))),
             };
             if rows == 0 && !bytes.is_empty()
                 || rows > 0 && !(bytes.len() as u64).is_multiple_of(rows)
@@ -152,7 +152,7 @@ impl Image {
         touched: &BTreeSet<Vec<i64>>,
         moved: &BTreeMap<Vec<i64>, Vec<Option<u64>>>,
         edits: &mut Edits,
-        change: &Change,
+        change: &LevelChange,
     ) -> Result<BTreeMap<CellKey, Chunk>, EditError> {
         let mut cells = BTreeMap::new();
         for (path, segment, offsets) in links::arrays(self)? {

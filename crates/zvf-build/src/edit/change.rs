@@ -4,41 +4,41 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     error::EditError,
-    image::{CellKey, Image},
+    image::{CellKey, LevelSnapshot},
     links,
 };
-use crate::plan::Plan;
+use crate::plan::WritePlan;
 
 /// What goes from a level and what comes. What comes under the id of an object
 /// that goes replaces it: its place in groups stays, and its attributes do where
 /// no others are given.
 #[derive(Debug, Default)]
-pub struct Change {
+pub struct LevelChange {
     /// Objects that go.
     pub remove: BTreeSet<i64>,
     /// Rows that go, by chunk: vertices of points without objects.
     pub remove_rows: BTreeMap<Vec<i64>, BTreeSet<u64>>,
-    /// What comes, planned with [`Image::design`].
-    pub add: Option<Plan>,
+    /// What comes, planned with [`LevelSnapshot::design`].
+    pub add: Option<WritePlan>,
     /// Whether fragments without rows go too, and numbers become dense.
     pub compact: bool,
 }
 
-impl Change {
+impl LevelChange {
     /// The chunks whose vertices change.
     ///
     /// # Errors
     ///
     /// [`EditError`] when an object that is to go is not there, or the object index
     /// is damaged.
-    pub fn chunks(&self, image: &Image) -> Result<BTreeSet<Vec<i64>>, EditError> {
+    pub fn chunks(&self, image: &LevelSnapshot) -> Result<BTreeSet<Vec<i64>>, EditError> {
         let mut chunks: BTreeSet<Vec<i64>> = self.remove_rows.keys().cloned().collect();
         for id in &self.remove {
             let row = image
                 .tables
                 .row_of
                 .get(id)
-                .ok_or(EditError::NoObject(*id))?;
+                .ok_or(EditError::UnknownObject(*id))?;
             let manifest = image.tables.manifest(*row, image.axes)?;
             chunks.extend(manifest.into_iter().map(|(chunk, _)| chunk));
         }
@@ -56,7 +56,7 @@ impl Change {
     /// # Errors
     ///
     /// As for [`chunks`](Self::chunks).
-    pub fn needs(&self, image: &Image) -> Result<Vec<CellKey>, EditError> {
+    pub fn needs(&self, image: &LevelSnapshot) -> Result<Vec<CellKey>, EditError> {
         let chunks = self.chunks(image)?;
         let mut needs = BTreeSet::new();
         for (path, array) in &image.arrays {

@@ -6,15 +6,15 @@ use serde_json::{Map, Value, json};
 
 use super::{
     error::{EditError, damaged},
-    image::Image,
+    image::LevelSnapshot,
 };
 use crate::{
     columns::Column,
     geometry::{Attribute, Numbers, Values},
-    plan::Plan,
+    plan::WritePlan,
 };
 
-impl Image {
+impl LevelSnapshot {
     /// Columns of what comes in the types of the store, by path.
     pub(super) fn columns(
         &mut self,
@@ -33,14 +33,14 @@ impl Image {
             let name = &path[family.len()..];
             if !named.contains(name) {
                 let name = name.to_owned();
-                return Err(EditError::NoAttribute { what, name });
+                return Err(EditError::MissingAttribute { what, name });
             }
         }
         for attribute in attributes {
             let path = format!("{family}{}", attribute.name);
             let name = attribute.name.clone();
             if !self.arrays.contains_key(&path) {
-                return Err(EditError::NewAttribute { what, name });
+                return Err(EditError::UnknownAttribute { what, name });
             }
             let column = self.column(what, &path, attribute)?;
             columns.insert(path, column);
@@ -57,7 +57,7 @@ impl Image {
         attribute: &Attribute,
     ) -> Result<Column, EditError> {
         let node = self.nodes.get_mut(path);
-        let node = node.ok_or_else(|| EditError::Missing(path.to_owned()))?;
+        let node = node.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
         let says = &mut node["attributes"];
         let dtype = says["dtype"].as_str().unwrap_or("float32").to_owned();
         let columns: u64 = match says["row_shape"].as_array() {
@@ -124,7 +124,7 @@ impl Image {
             _ => i64::from(i32::MAX),
         };
         if words.len() as i64 > most {
-            return Err(EditError::Words { what, name, dtype });
+            return Err(EditError::TextType { what, name, dtype });
         }
         let bytes = codes
             .iter()
@@ -143,7 +143,7 @@ impl Image {
     /// that the store keeps by itself.
     pub(super) fn fragment_columns(
         &mut self,
-        plan: &Plan,
+        plan: &WritePlan,
         owners: &[i64],
     ) -> Result<BTreeMap<String, Numbers>, EditError> {
         let family = "0/fragment_attributes/";
@@ -154,7 +154,7 @@ impl Image {
         for attribute in &plan.geometry.fragment {
             if !stored.contains(&format!("{family}{}", attribute.name)) {
                 let name = attribute.name.clone();
-                return Err(EditError::NewAttribute { what, name });
+                return Err(EditError::UnknownAttribute { what, name });
             }
         }
         for path in stored {
@@ -177,7 +177,7 @@ impl Image {
                 .fragment
                 .iter()
                 .find(|attribute| attribute.name == name);
-            let attribute = attribute.ok_or_else(|| EditError::NoAttribute {
+            let attribute = attribute.ok_or_else(|| EditError::MissingAttribute {
                 what,
                 name: name.to_owned(),
             })?;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::{
     chunk::Chunk,
     error::{EditError, damaged},
-    image::Image,
+    image::LevelSnapshot,
     tables::{self},
 };
 
-impl Image {
+impl LevelSnapshot {
     /// Drops fragments without rows, and rows without fragments, and sorts objects.
     pub(super) fn compact(
         &mut self,

@@ -1,6 +1,6 @@
 //! Why a level cannot be changed.
 
-use crate::refusal::Refusal;
+use crate::error::BuildError;
 
 /// Why a level cannot be changed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 pub enum EditError {
     /// What is to be added does not fit together.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Build(#[from] BuildError),
     /// The store has something that is not changed yet.
     #[error("{0}; such stores are read, but not changed")]
     Unsupported(&'static str),
@@ -22,13 +22,13 @@ pub enum EditError {
     },
     /// A node that the level cannot be without.
     #[error("{0} is missing")]
-    Missing(String),
+    NotLoaded(String),
     /// An object that is to be changed is not there.
     #[error("there is no object {0}")]
-    NoObject(i64),
+    UnknownObject(i64),
     /// An object that is to be added is there.
     #[error("object {0} is there already; replace it, or add it under another id")]
-    ObjectThere(i64),
+    ObjectExists(i64),
     /// Another kind of thing than the store holds.
     #[error("the store holds {expected}, not {found}")]
     Kind {
@@ -39,7 +39,7 @@ pub enum EditError {
     },
     /// An attribute that all rows of the store have.
     #[error("the store has the {what} {name:?}, and what is added must have it too")]
-    NoAttribute {
+    MissingAttribute {
         /// What kind of attribute.
         what: &'static str,
         /// Its name.
@@ -47,7 +47,7 @@ pub enum EditError {
     },
     /// An attribute that the store's rows do not have.
     #[error("the store has no {what} {name:?}, and its rows would have no value")]
-    NewAttribute {
+    UnknownAttribute {
         /// What kind of attribute.
         what: &'static str,
         /// Its name.
@@ -67,7 +67,7 @@ pub enum EditError {
     },
     /// More words than the codes of an attribute can tell apart.
     #[error("the {what} {name:?} has codes of {dtype}, too few for all words")]
-    Words {
+    TextType {
         /// What kind of attribute.
         what: &'static str,
         /// Its name.
@@ -88,7 +88,7 @@ pub enum EditError {
         "what is added reaches chunk {chunk} on axis {axis}, and the store has room from chunk {first} on; \
          write it anew with lower bounds"
     )]
-    Below {
+    ChunkBelowGrid {
         /// The axis.
         axis: usize,
         /// The chunk.
@@ -98,7 +98,7 @@ pub enum EditError {
     },
     /// A vertex that is not there.
     #[error("object {object} has no vertex {vertex}; it has {vertices}")]
-    NoVertex {
+    UnknownVertex {
         /// The object.
         object: i64,
         /// The number in the object.

@@ -25,7 +25,7 @@ pub type CellKey = (String, Vec<i64>);
 
 /// A level of generation 0.9, as far as a change needs it.
 #[derive(Clone, Debug)]
-pub struct Image {
+pub struct LevelSnapshot {
     pub(super) kind: GeometryKind,
     pub(super) axes: usize,
     pub(super) chunk: ChunkShape,
@@ -62,7 +62,7 @@ pub(super) struct Family {
     pub(super) duplicate: bool,
 }
 
-impl Image {
+impl LevelSnapshot {
     /// Takes the attributes of the root, and the nodes of level 0 by path, `0` among
     /// them.
     ///
@@ -93,7 +93,7 @@ impl Image {
         ))?;
         let level = nodes
             .get("0")
-            .ok_or_else(|| EditError::Missing("0".to_owned()))?;
+            .ok_or_else(|| EditError::NotLoaded("0".to_owned()))?;
         let level = &level["attributes"]["zarr_vectors_level"];
         if level.get("chunk_attribute_name").is_some() {
             return Err(EditError::Unsupported(
@@ -136,7 +136,7 @@ impl Image {
         image.read_arrays()?;
         image.read_links();
         let vertices = image.arrays.get("0/vertices");
-        let vertices = vertices.ok_or_else(|| EditError::Missing("0/vertices".to_owned()))?;
+        let vertices = vertices.ok_or_else(|| EditError::NotLoaded("0/vertices".to_owned()))?;
         image.positions = vertices.dtype.map_or(Kind::Float32, Dtype::kind);
         if image.bins.is_some() && image.kind != GeometryKind::Points {
             image.bins = None;
@@ -221,8 +221,8 @@ impl Image {
         chunks: Vec<Option<Vec<u8>>>,
     ) -> Result<(), EditError> {
         let json = self.nodes.get(path);
-        let json = json.ok_or_else(|| EditError::Missing(path.to_owned()))?;
-        let array = array(path, json)?.ok_or_else(|| EditError::Missing(path.to_owned()))?;
+        let json = json.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
+        let array = array(path, json)?.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
         self.tables.load(path, &array, chunks)
     }
 

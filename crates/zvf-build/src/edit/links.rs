@@ -12,7 +12,7 @@ use zvf_format::{
 use super::{
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
-    image::{CellKey, Image},
+    image::{CellKey, LevelSnapshot},
 };
 
 /// An array of links: path, last segment, and offsets of the ends but the first.
@@ -20,7 +20,7 @@ pub(super) type LinkArray = (String, String, Vec<Vec<i64>>);
 
 /// The arrays of links: path, last segment, and offsets of their ends but the
 /// first.
-pub(super) fn arrays(image: &Image) -> Result<Vec<LinkArray>, EditError> {
+pub(super) fn arrays(image: &LevelSnapshot) -> Result<Vec<LinkArray>, EditError> {
     let Some(family) = &image.links else {
         return Ok(Vec::new());
     };
@@ -63,7 +63,7 @@ pub(super) fn touches(source: &[i64], offsets: &[Vec<i64>], chunks: &BTreeSet<Ve
 }
 
 /// The cells that belong together: links, groups, attributes.
-pub(super) fn of_cell(image: &Image, segment: &str, source: &[i64]) -> Vec<CellKey> {
+pub(super) fn of_cell(image: &LevelSnapshot, segment: &str, source: &[i64]) -> Vec<CellKey> {
     let mut keys = vec![(format!("0/links/0/{segment}"), source.to_vec())];
     if is_zero(segment) {
         keys.push(("0/link_fragments".to_owned(), source.to_vec()));
@@ -78,7 +78,7 @@ pub(super) fn of_cell(image: &Image, segment: &str, source: &[i64]) -> Vec<CellK
 }
 
 /// Paths of the attributes of an array's links.
-pub(super) fn attributes(image: &Image, segment: &str) -> impl Iterator<Item = String> {
+pub(super) fn attributes(image: &LevelSnapshot, segment: &str) -> impl Iterator<Item = String> {
     let end = format!("/0/{segment}");
     let paths = image
         .arrays
@@ -96,7 +96,7 @@ pub(super) fn is_zero(segment: &str) -> bool {
 }
 
 /// Whether rows of an array have a column for the order of their ends.
-pub(super) fn form(image: &Image, path: &str) -> RowForm {
+pub(super) fn form(image: &LevelSnapshot, path: &str) -> RowForm {
     let node = image.nodes.get(path);
     match node.and_then(|node| node["attributes"]["has_perm"].as_bool()) {
         Some(true) => RowForm::Permuted,
@@ -105,7 +105,11 @@ pub(super) fn form(image: &Image, path: &str) -> RowForm {
 }
 
 /// A cell of links as rows with fragments: its groups.
-pub(super) fn load(image: &Image, segment: &str, source: &[i64]) -> Result<Chunk, EditError> {
+pub(super) fn load(
+    image: &LevelSnapshot,
+    segment: &str,
+    source: &[i64],
+) -> Result<Chunk, EditError> {
     let path = format!("0/links/0/{segment}");
     let width = image.links.as_ref().map_or(2, |family| family.width);
     let width = LinkWidth::new(width as u64).map_err(|error| damaged(&path, error))?;
@@ -153,7 +157,7 @@ pub(super) fn load(image: &Image, segment: &str, source: &[i64]) -> Result<Chunk
             Some(bytes) => bytes.clone(),
             None if chunk.rows == 0 => Vec::new(),
             // Values of what is added would stand for links that have none.
-            None => return Err(EditError::Missing(path)),
+            None => return Err(EditError::NotLoaded(path)),
         };
         if chunk.rows > 0 && !(bytes.len() as u64).is_multiple_of(chunk.rows) {
             return Err(damaged(&path, "no whole number of rows"));

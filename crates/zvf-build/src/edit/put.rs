@@ -9,7 +9,7 @@ use super::{
     apply::Edits,
     chunk::{Chunk, Fragment},
     error::EditError,
-    image::{CellKey, Image, PerChunk},
+    image::{CellKey, LevelSnapshot, PerChunk},
     links,
     tables::{self},
 };
@@ -19,7 +19,7 @@ use crate::{
     nodes,
 };
 
-impl Image {
+impl LevelSnapshot {
     /// Writes chunks down as cells.
     pub(super) fn put_chunks(
         &mut self,
@@ -77,9 +77,9 @@ impl Image {
         edits: &mut Edits,
     ) -> Result<(), EditError> {
         let array = self.arrays.get_mut(path);
-        let array = array.ok_or_else(|| EditError::Missing(path.to_owned()))?;
+        let array = array.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
         let node = self.nodes.get_mut(path);
-        let node = node.ok_or_else(|| EditError::Missing(path.to_owned()))?;
+        let node = node.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
         let key = (path.to_owned(), coords.to_vec());
         if bytes.is_empty() {
             if array.present.remove(coords) {
@@ -88,7 +88,7 @@ impl Image {
             return Ok(());
         }
         if u32::try_from(bytes.len()).is_err() {
-            return Err(EditError::Refused(crate::Refusal::CellSize {
+            return Err(EditError::Build(crate::BuildError::CellSize {
                 chunk: ChunkCoords(coords).to_string(),
                 array: path.to_owned(),
                 bytes: bytes.len() as u64,
@@ -282,7 +282,7 @@ pub(super) fn grow(
         let origin = array.origin[axis];
         if at < origin {
             if !array.present.is_empty() {
-                return Err(EditError::Below {
+                return Err(EditError::ChunkBelowGrid {
                     axis,
                     chunk: at,
                     first: origin,

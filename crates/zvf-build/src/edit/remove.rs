@@ -6,24 +6,28 @@ use zvf_format::path::ChunkCoords;
 
 use super::{
     apply::Edits,
-    change::Change,
+    change::LevelChange,
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
-    image::Image,
+    image::LevelSnapshot,
 };
 
-impl Image {
+impl LevelSnapshot {
     /// Fragments that only objects have that go, by chunk.
     pub(super) fn fragments_gone(
         &self,
-        change: &Change,
+        change: &LevelChange,
     ) -> Result<BTreeMap<Vec<i64>, BTreeSet<u32>>, EditError> {
         let mut gone: BTreeMap<Vec<i64>, BTreeSet<u32>> = BTreeMap::new();
         if change.remove.is_empty() {
             return Ok(gone);
         }
         for id in &change.remove {
-            let row = self.tables.row_of.get(id).ok_or(EditError::NoObject(*id))?;
+            let row = self
+                .tables
+                .row_of
+                .get(id)
+                .ok_or(EditError::UnknownObject(*id))?;
             for (chunk, number) in self.tables.manifest(*row, self.axes)? {
                 gone.entry(chunk).or_default().insert(number);
             }
@@ -45,7 +49,7 @@ impl Image {
 /// Takes rows out of chunks: those of fragments that go and that no other has.
 pub(super) fn remove_rows(
     chunks: &mut BTreeMap<Vec<i64>, Chunk>,
-    change: &Change,
+    change: &LevelChange,
     gone: &BTreeMap<Vec<i64>, BTreeSet<u32>>,
     edits: &mut Edits,
 ) -> Result<BTreeMap<Vec<i64>, Vec<Option<u64>>>, EditError> {

@@ -5,15 +5,15 @@ use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::grid::{Bins, ChunkShape};
 
 use crate::{
-    design::{Compression, Design, Profile},
+    design::{CellCompression, Design, Profile},
+    error::BuildError,
     geometry::GeometryKind,
     large::{
         outline::{Field, Outline},
-        part::{MadeChunk, PartResult},
+        part::{MadeChunk, PartitionResult},
     },
     nodes,
-    refusal::Refusal,
-    space::Space,
+    space::SpatialLayout,
 };
 
 impl Outline {
@@ -21,10 +21,10 @@ impl Outline {
     pub fn to_json(&self, chunks: &[Vec<i64>]) -> Value {
         let design = &self.design;
         let compression = match design.compression {
-            Compression::None => json!(null),
-            Compression::Zstd(level) => json!(["zstd", level]),
-            Compression::Blosc => json!(["blosc"]),
-            Compression::Gzip(level) => json!(["gzip", level]),
+            CellCompression::None => json!(null),
+            CellCompression::Zstd(level) => json!(["zstd", level]),
+            CellCompression::Blosc => json!(["blosc"]),
+            CellCompression::Gzip(level) => json!(["gzip", level]),
         };
         let fields = self.fields.iter().map(|field| {
             json!({
@@ -60,8 +60,8 @@ impl Outline {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when it is not what was written.
-    pub fn from_json(json: &Value) -> Result<(Self, Vec<Vec<i64>>), Refusal> {
+    /// [`BuildError`] when it is not what was written.
+    pub fn from_json(json: &Value) -> Result<(Self, Vec<Vec<i64>>), BuildError> {
         read(json).ok_or_else(super::piece::cut)
     }
 }
@@ -77,10 +77,10 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
         .find(|all| Some(all.name()) == text("profile"))?;
     let level = json["compression"].get(1).and_then(Value::as_i64);
     design.compression = match (json["compression"].get(0).and_then(Value::as_str), level) {
-        (None, _) => Compression::None,
-        (Some("zstd"), Some(level)) => Compression::Zstd(level.try_into().ok()?),
-        (Some("gzip"), Some(level)) => Compression::Gzip(level.try_into().ok()?),
-        (Some("blosc"), _) => Compression::Blosc,
+        (None, _) => CellCompression::None,
+        (Some("zstd"), Some(level)) => CellCompression::Zstd(level.try_into().ok()?),
+        (Some("gzip"), Some(level)) => CellCompression::Gzip(level.try_into().ok()?),
+        (Some("blosc"), _) => CellCompression::Blosc,
         _ => return None,
     };
     design.checksum = Some(json["checksum"].as_bool()?);
@@ -97,7 +97,7 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
     let fields = json["fields"].as_array()?.iter().map(field);
     let outline = Outline {
         axes: nodes::default_axes(columns),
-        space: Space {
+        space: SpatialLayout {
             chunk,
             bins,
             lower,
@@ -147,7 +147,7 @@ fn naturals(json: &Value) -> Option<Vec<u64>> {
     json.as_array()?.iter().map(Value::as_u64).collect()
 }
 
-impl PartResult {
+impl PartitionResult {
     /// For whoever brings parts together.
     pub fn to_json(&self) -> Value {
         let chunks = self
@@ -168,13 +168,13 @@ impl PartResult {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when it is not what was written.
-    pub fn from_json(json: &Value) -> Result<Self, Refusal> {
+    /// [`BuildError`] when it is not what was written.
+    pub fn from_json(json: &Value) -> Result<Self, BuildError> {
         result(json).ok_or_else(super::piece::cut)
     }
 }
 
-fn result(json: &Value) -> Option<PartResult> {
+fn result(json: &Value) -> Option<PartitionResult> {
     let chunk = |json: &Value| {
         let fragment = |json: &Value| {
             let rows = u32::try_from(json[0].as_u64()?).ok()?;
@@ -194,7 +194,7 @@ fn result(json: &Value) -> Option<PartResult> {
     };
     let chunks = json["chunks"].as_array()?.iter().map(chunk);
     let links = json["links"].as_array()?.iter().map(link);
-    Some(PartResult {
+    Some(PartitionResult {
         chunks: chunks.collect::<Option<_>>()?,
         links: links.collect::<Option<_>>()?,
     })

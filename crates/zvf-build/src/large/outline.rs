@@ -5,21 +5,21 @@ use zvf_format::numeric::Kind;
 use crate::{
     arrange::Arranged,
     columns::Column,
-    design::{Axis, Design},
+    design::{AxisSpec, Design},
     filing::Filed,
     geometry::Geometry,
     nodes::Encoding,
     objects::Objects,
-    plan::Plan,
-    space::Space,
+    plan::WritePlan,
+    space::SpatialLayout,
 };
 
 /// What parts and the whole have in common.
 #[derive(Clone, Debug)]
 pub struct Outline {
     pub(crate) design: Design,
-    pub(crate) space: Space,
-    pub(crate) axes: Vec<Axis>,
+    pub(crate) space: SpatialLayout,
+    pub(crate) axes: Vec<AxisSpec>,
     pub(crate) grid: (Vec<i64>, Vec<u64>),
     pub(crate) shard: Option<Vec<u64>>,
     /// What a coordinate is, and how many a vertex has.
@@ -52,8 +52,8 @@ pub(crate) struct Field {
 
 impl Outline {
     /// A plan with all that is decided here.
-    pub(crate) fn plan(&self, found: Found) -> Plan {
-        Plan {
+    pub(crate) fn plan(&self, found: Found) -> WritePlan {
+        WritePlan {
             vertex: found.vertex,
             fragment: Vec::new(),
             link: Vec::new(),
@@ -73,7 +73,7 @@ impl Outline {
     }
 
     /// Extent of a chunk, that of a bin where there are bins, and why.
-    pub fn space(&self) -> &Space {
+    pub fn space(&self) -> &SpatialLayout {
         &self.space
     }
 

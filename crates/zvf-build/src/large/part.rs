@@ -8,9 +8,10 @@ use zvf_format::{
 };
 
 use crate::{
-    arrange::{Arranged, Grouping, NOBODY},
+    arrange::{Arranged, Grouping, NO_OBJECT},
     columns::Column,
     design::Profile,
+    error::BuildError,
     filing::{Filed, Policy},
     geometry::{Attribute, Geometry, Numbers, Values},
     large::{
@@ -19,23 +20,22 @@ use crate::{
     },
     layout,
     objects::Objects,
-    plan::{self, Output, Plan},
-    refusal::Refusal,
+    plan::{self, Output, WritePlan},
     space,
 };
 
 /// A part, ready to be made.
 #[derive(Debug)]
-pub struct Part {
-    plan: Plan,
-    result: PartResult,
+pub struct Partition {
+    plan: WritePlan,
+    result: PartitionResult,
     /// Chunks by object of the store.
     tasks: Vec<Vec<u32>>,
 }
 
 /// What came of a part, as far as the whole needs it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PartResult {
+pub struct PartitionResult {
     pub(crate) chunks: Vec<MadeChunk>,
     /// Links by the chunks of their ends, as stored.
     pub(crate) links: BTreeMap<Vec<Vec<i64>>, u32>,
@@ -50,7 +50,7 @@ pub(crate) struct MadeChunk {
     pub(crate) fragments: Vec<(u32, i64)>,
 }
 
-impl PartResult {
+impl PartitionResult {
     /// What is in the chunks that are `own`; objects by the rows of `ids`.
     fn of(arranged: &Arranged, filed: &Filed, ids: &[i64], own: impl Fn(u32) -> bool) -> Self {
         let mut result = Self::default();
@@ -60,7 +60,7 @@ impl PartResult {
             }
             let fragments = arranged.fragments(chunk).iter();
             let fragments = fragments.map(|fragment| match fragment.object {
-                NOBODY => (fragment.rows, i64::MIN),
+                NO_OBJECT => (fragment.rows, i64::MIN),
                 object => (fragment.rows, ids[object as usize]),
             });
             result.chunks.push(MadeChunk {
@@ -79,7 +79,7 @@ impl PartResult {
     }
 }
 
-impl Part {
+impl Partition {
     /// How many groups of cells there are.
     pub fn tasks(&self) -> usize {
         self.tasks.len()
@@ -89,14 +89,14 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when a cell is more than the format can hold.
-    pub fn run(&self, task: usize) -> Result<Vec<Output>, Refusal> {
+    /// [`BuildError`] when a cell is more than the format can hold.
+    pub fn run(&self, task: usize) -> Result<Vec<Output>, BuildError> {
         let chunks = self.tasks.get(task).map_or(&[][..], Vec::as_slice);
         layout::cells(&self.plan, chunks)
     }
 
     /// What came of it.
-    pub fn into_result(self) -> PartResult {
+    pub fn into_result(self) -> PartitionResult {
         self.result
     }
 }
@@ -108,8 +108,8 @@ impl Outline {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when a name makes no key.
-    pub fn arrays(&self) -> Result<Vec<Output>, Refusal> {
+    /// [`BuildError`] when a name makes no key.
+    pub fn arrays(&self) -> Result<Vec<Output>, BuildError> {
         let current = self.design.profile == Profile::V09;
         let columns = self.fields.iter().map(|field| field.column(&[], current));
         layout::rest(&self.plan(Found {
@@ -132,7 +132,7 @@ impl Outline {
         steps: &[[u32; 4]],
         number: impl Fn(u32) -> Option<u32>,
         own: impl Fn(u32) -> bool,
-    ) -> Result<Filed, Refusal> {
+    ) -> Result<Filed, BuildError> {
         let policy = Policy {
             directed: self.design.directed,
             duplicate: self.design.duplicate,
@@ -152,9 +152,9 @@ impl Outline {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when the bytes are not as they were written, or a cell is more
+    /// [`BuildError`] when the bytes are not as they were written, or a cell is more
     /// than the format can hold.
-    pub fn part(&self, mut bytes: &[u8], chunks: &[Vec<i64>]) -> Result<Part, Refusal> {
+    pub fn part(&self, mut bytes: &[u8], chunks: &[Vec<i64>]) -> Result<Partition, BuildError> {
         let mut piece = Piece::default();
         while !bytes.is_empty() {
             piece.read(&mut bytes, self.fields.len())?;
@@ -218,7 +218,7 @@ impl Outline {
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
         let filed = self.steps(&piece.steps, by_number, is_own)?;
-        let result = PartResult::of(&arranged, &filed, &ids, is_own);
+        let result = PartitionResult::of(&arranged, &filed, &ids, is_own);
         let mut plan = self.plan(Found {
             vertices: geometry.vertices() as u64,
             vertex: columns,
@@ -236,7 +236,7 @@ impl Outline {
             own.copied().collect::<Vec<u32>>()
         });
         let tasks = tasks.filter(|chunks| !chunks.is_empty()).collect();
-        Ok(Part {
+        Ok(Partition {
             plan,
             result,
             tasks,
@@ -247,7 +247,7 @@ impl Outline {
 impl Field {
     /// The column of values as they are in pieces; words get the codes that all of
     /// them together have.
-    pub(super) fn column(&self, bytes: &[u8], current: bool) -> Result<Column, Refusal> {
+    pub(super) fn column(&self, bytes: &[u8], current: bool) -> Result<Column, BuildError> {
         if let Some((kind, columns)) = self.numbers {
             let numbers = Numbers {
                 bytes: bytes.to_vec(),
@@ -275,7 +275,8 @@ impl Field {
         }
         let count = sorted.len() as u32;
         let dtype = match self.missing {
-            true => CodeDtype::with_missing(count).map_err(|_| Refusal::Batch(sorted.len()))?,
+            true => CodeDtype::with_missing(count)
+                .map_err(|_| BuildError::TooManyVertices(sorted.len()))?,
             false => CodeDtype::new(count),
         };
         let code = |bytes: &[u8]| {
@@ -289,7 +290,7 @@ impl Field {
         let codes: Vec<Code> = bytes.chunks_exact(4).map(code).collect();
         let bytes = dtype
             .encode(&codes)
-            .map_err(|_| Refusal::Batch(codes.len()))?;
+            .map_err(|_| BuildError::TooManyVertices(codes.len()))?;
         column.numbers.bytes = bytes;
         Ok(column)
     }

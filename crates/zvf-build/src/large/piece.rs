@@ -1,6 +1,6 @@
 //! Rows of a part as bytes, for a file between two passes.
 
-use crate::refusal::Refusal;
+use crate::error::BuildError;
 
 /// Rows of some vertices, those of paths in stretches that stay in one chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,7 +38,7 @@ impl Piece {
     }
 
     /// Reads one, and appends it to what was read before.
-    pub(super) fn read(&mut self, bytes: &mut &[u8], fields: usize) -> Result<(), Refusal> {
+    pub(super) fn read(&mut self, bytes: &mut &[u8], fields: usize) -> Result<(), BuildError> {
         self.fields.resize(fields, Vec::new());
         let lengths = take(bytes, (fields + 4) * 8)?;
         let lengths: Vec<usize> = numbers(lengths)
@@ -72,15 +72,15 @@ fn numbers<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     })
 }
 
-fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Refusal> {
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], BuildError> {
     let (first, rest) = bytes.split_at_checked(count).ok_or_else(cut)?;
     *bytes = rest;
     Ok(first)
 }
 
 /// Bytes that are not those that were written.
-pub(super) fn cut() -> Refusal {
-    Refusal::Needs {
+pub(super) fn cut() -> BuildError {
+    BuildError::MissingInput {
         kind: "parts",
         what: "all bytes that were written for them; the file between the passes was changed",
     }

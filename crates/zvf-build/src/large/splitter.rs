@@ -8,24 +8,24 @@ use std::{
 use zvf_format::links::LinkWidth;
 
 use crate::{
-    arrange::{Arranged, Fragment, Manifests, NOBODY},
+    arrange::{Arranged, Fragment, Manifests, NO_OBJECT},
     columns::Column,
+    error::BuildError,
     filing::{Cell, Filed},
     geometry::{Attribute, Geometry, Numbers, Values},
     large::{
         outline::{Found, Outline},
-        part::{MadeChunk, PartResult},
+        part::{MadeChunk, PartitionResult},
         piece::Piece,
     },
     objects::Objects,
-    plan::{self, Plan},
-    refusal::Refusal,
+    plan::{self, WritePlan},
     space,
 };
 
 /// Sees batches in the order they were surveyed, and cuts them into parts.
 #[derive(Debug)]
-pub struct Splitter {
+pub struct Partitioner {
     outline: Outline,
     parts: usize,
     numbers: HashMap<Vec<i64>, u32>,
@@ -41,7 +41,7 @@ pub struct Splitter {
     first: u64,
 }
 
-impl Splitter {
+impl Partitioner {
     /// Cuts into so many parts.
     pub fn new(outline: Outline, parts: usize) -> Self {
         let words = vec![HashMap::new(); outline.fields.len()];
@@ -63,14 +63,14 @@ impl Splitter {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], as the survey has it.
-    pub fn split(&mut self, batch: Geometry) -> Result<BTreeMap<usize, Vec<u8>>, Refusal> {
+    /// [`BuildError`], as the survey has it.
+    pub fn split(&mut self, batch: Geometry) -> Result<BTreeMap<usize, Vec<u8>>, BuildError> {
         let mut batch = plan::stored(batch, &self.outline.design)?;
         self.name(&mut batch);
         let vertices = batch.vertices() as u64;
         let batch = match plan::bounded(batch, &self.outline.design) {
             Ok((batch, _)) => batch,
-            Err(Refusal::AllOutside) => return Ok(BTreeMap::new()),
+            Err(BuildError::AllOutside) => return Ok(BTreeMap::new()),
             Err(error) => return Err(error),
         };
         self.first += vertices;
@@ -126,7 +126,8 @@ impl Splitter {
                 put(part_of[chunk], vertex);
                 let at = global[chunk] as usize;
                 let row = self.ends[at].0;
-                let row = u32::try_from(row).map_err(|_| Refusal::Batch(usize::MAX))?;
+                let row =
+                    u32::try_from(row).map_err(|_| BuildError::TooManyVertices(usize::MAX))?;
                 if last == Some(chunk) {
                     if let Some((_, _, rows)) = stretches.last_mut() {
                         *rows += 1;
@@ -241,13 +242,17 @@ impl Splitter {
     }
 
     /// Brings together what came of the parts, with objects, groups and their
-    /// attributes from `tables`. Only [`Plan::rest`], [`Plan::root`] and
-    /// [`Plan::summary`] are of use in what this gives: the cells are made.
+    /// attributes from `tables`. Only [`WritePlan::rest`], [`WritePlan::root`] and
+    /// [`WritePlan::summary`] are of use in what this gives: the cells are made.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when an object is there twice, or tables do not fit.
-    pub fn finish(self, results: Vec<PartResult>, tables: Geometry) -> Result<Plan, Refusal> {
+    /// [`BuildError`] when an object is there twice, or tables do not fit.
+    pub fn finish(
+        self,
+        results: Vec<PartitionResult>,
+        tables: Geometry,
+    ) -> Result<WritePlan, BuildError> {
         let outline = &self.outline;
         let mut found: BTreeMap<Vec<i64>, MadeChunk> = BTreeMap::new();
         let mut between: BTreeMap<Vec<Vec<i64>>, u32> = BTreeMap::new();
@@ -291,7 +296,7 @@ impl Splitter {
         let row_of = |id: i64| {
             rows.as_ref()
                 .and_then(|rows| rows.get(id))
-                .unwrap_or(NOBODY)
+                .unwrap_or(NO_OBJECT)
         };
         arranged.fragments = raw
             .iter()
@@ -339,7 +344,7 @@ impl Splitter {
         &self,
         fragments: &[(u32, u32, i64)],
         geometry: &mut Geometry,
-    ) -> Result<Option<Objects>, Refusal> {
+    ) -> Result<Option<Objects>, BuildError> {
         if !self.outline.has_objects {
             return Ok(None);
         }
@@ -347,7 +352,7 @@ impl Splitter {
             let mut sorted = self.paths.clone();
             sorted.sort_unstable();
             if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(Refusal::ObjectTwice(pair[0]));
+                return Err(BuildError::DuplicateObject(pair[0]));
             }
             self.paths.clone()
         } else {

@@ -2,12 +2,12 @@
 
 use crate::{
     check, coordinates,
-    design::{Axis, Design},
+    design::{AxisSpec, Design},
+    error::BuildError,
     geometry::{Geometry, GeometryKind, Numbers, Values},
     large::outline::{Field, Outline},
     nodes, plan,
-    refusal::Refusal,
-    space::Space,
+    space::SpatialLayout,
 };
 
 /// Rows that are kept to look at.
@@ -15,7 +15,7 @@ const SAMPLE: usize = 100_000;
 
 /// Sees batches, and remembers what they have in common.
 #[derive(Debug)]
-pub struct Survey {
+pub struct GeometrySurvey {
     design: Design,
     extent: Option<(Vec<f64>, Vec<f64>)>,
     sample: Option<Numbers>,
@@ -26,22 +26,22 @@ pub struct Survey {
     fields: Option<Vec<Field>>,
 }
 
-impl Survey {
+impl GeometrySurvey {
     /// Nothing seen yet; `has_objects` when tables of objects or groups say so.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] for geometry with links.
-    pub fn new(design: Design, has_objects: bool) -> Result<Self, Refusal> {
+    /// [`BuildError`] for geometry with links.
+    pub fn new(design: Design, has_objects: bool) -> Result<Self, BuildError> {
         if design.kind.is_linked() {
-            return Err(Refusal::NoPlace {
+            return Err(BuildError::Unsupported {
                 kind: design.kind.name(),
                 what: "parts that can be made alone: their links may go anywhere",
             });
         }
         if design.profile == crate::Profile::Padded {
             // Arrays have room for the fullest chunk, which is known at the end.
-            return Err(Refusal::Profile {
+            return Err(BuildError::UnsupportedOption {
                 profile: design.profile.name(),
                 what: "parts that can be made alone",
             });
@@ -62,8 +62,8 @@ impl Survey {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when it does not fit together or is unlike those before.
-    pub fn add(&mut self, batch: &Geometry) -> Result<(), Refusal> {
+    /// [`BuildError`] when it does not fit together or is unlike those before.
+    pub fn add(&mut self, batch: &Geometry) -> Result<(), BuildError> {
         check::check(batch, &self.design)?;
         self.has_objects |= batch.object_ids.is_some();
         let fields = batch.vertex.iter().map(Field::of).collect::<Vec<_>>();
@@ -73,7 +73,7 @@ impl Survey {
                 if before.len() == fields.len()
                     && before.iter().zip(&fields).all(|(a, b)| a.like(b)) => {}
             Some(_) => {
-                return Err(Refusal::Needs {
+                return Err(BuildError::MissingInput {
                     kind: "batches",
                     what: "the same attributes throughout",
                 });
@@ -86,7 +86,7 @@ impl Survey {
         plan::bounded(stored.clone(), &self.design)
             .map(|_| ())
             .or_else(|error| match error {
-                Refusal::AllOutside => Ok(()),
+                BuildError::AllOutside => Ok(()),
                 error => Err(error),
             })?;
         self.extent = Some(match self.extent.take() {
@@ -126,10 +126,10 @@ impl Survey {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when there are no vertices, or the shapes are not possible.
-    pub fn outline(self) -> Result<Outline, Refusal> {
+    /// [`BuildError`] when there are no vertices, or the shapes are not possible.
+    pub fn outline(self) -> Result<Outline, BuildError> {
         let (Some(extent), Some(sample)) = (self.extent, self.sample) else {
-            return Err(Refusal::Empty);
+            return Err(BuildError::Empty);
         };
         let mut design = self.design;
         let bounds = match &design.bounds {
@@ -151,11 +151,11 @@ impl Survey {
             },
         };
         design.bounds = Some(bounds.clone());
-        let axes: Vec<Axis> = match &design.axes {
+        let axes: Vec<AxisSpec> = match &design.axes {
             Some(axes) => axes.clone(),
             None => nodes::default_axes(sample.columns),
         };
-        let space = Space::of(&design, &sample, bounds, self.has_objects, self.vertices)?;
+        let space = SpatialLayout::of(&design, &sample, bounds, self.has_objects, self.vertices)?;
         let grid = space.grid(!self.has_objects)?;
         let row = sample.row_size() as u64;
         let per_chunk = crate::sizing::LOOKUP_BYTES;

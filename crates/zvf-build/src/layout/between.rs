@@ -2,11 +2,11 @@
 
 use zvf_format::manifest::ObjectManifestBuilder;
 
-use crate::{arrange::NOBODY, columns::Column, plan::Plan, refusal::Refusal};
+use crate::{arrange::NO_OBJECT, columns::Column, error::BuildError, plan::WritePlan};
 
 /// A row for each fragment of a chunk: that of its object. Of objects without a
 /// row, zeros.
-pub(super) fn of_fragments(plan: &Plan, column: &Column, chunk: u32) -> Vec<u8> {
+pub(super) fn of_fragments(plan: &WritePlan, column: &Column, chunk: u32) -> Vec<u8> {
     let given = plan
         .objects
         .as_ref()
@@ -14,7 +14,7 @@ pub(super) fn of_fragments(plan: &Plan, column: &Column, chunk: u32) -> Vec<u8> 
     let mut bytes = Vec::new();
     for fragment in plan.arranged.fragments(chunk as usize) {
         let row = match fragment.object {
-            NOBODY => None,
+            NO_OBJECT => None,
             object => given.get(object as usize).copied().flatten(),
         };
         match row {
@@ -26,7 +26,7 @@ pub(super) fn of_fragments(plan: &Plan, column: &Column, chunk: u32) -> Vec<u8> 
 }
 
 /// The manifest of each object: one block a fragment.
-pub(super) fn manifests(plan: &Plan) -> Result<Vec<Vec<u8>>, Refusal> {
+pub(super) fn manifests(plan: &WritePlan) -> Result<Vec<Vec<u8>>, BuildError> {
     let objects = plan.objects.as_ref().map_or(0, |objects| objects.ids.len());
     let manifest = |object: usize| {
         let mut builder = ObjectManifestBuilder::new(plan.geometry.axes());
@@ -34,7 +34,7 @@ pub(super) fn manifests(plan: &Plan) -> Result<Vec<Vec<u8>>, Refusal> {
             let chunk = plan.arranged.fragments[fragment as usize].chunk;
             let coords = &plan.arranged.chunks[chunk as usize];
             let pushed = builder.push_single(coords, plan.arranged.number(fragment));
-            pushed.map_err(|_| Refusal::CellSize {
+            pushed.map_err(|_| BuildError::CellSize {
                 chunk: plan.name(chunk),
                 array: "object_index/manifests".to_owned(),
                 bytes: u64::MAX,

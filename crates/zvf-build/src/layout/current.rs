@@ -7,11 +7,11 @@ use zvf_format::links::RowForm;
 
 use crate::{
     columns::Column,
+    error::BuildError,
     filing::{self, Cell, Filed},
     layout::tables,
     nodes::{self, ArrayNode},
-    plan::{Output, Plan, bare, group, node, says},
-    refusal::Refusal,
+    plan::{Output, WritePlan, bare, group, node, says},
 };
 
 /// Links of one array by the chunk of their cell.
@@ -22,7 +22,7 @@ pub(super) struct LinkArray<'a> {
 }
 
 /// The arrays of links between chunks.
-fn link_arrays<'a>(plan: &Plan, links: &'a Filed) -> Vec<LinkArray<'a>> {
+fn link_arrays<'a>(plan: &WritePlan, links: &'a Filed) -> Vec<LinkArray<'a>> {
     let mut arrays: BTreeMap<String, LinkArray<'a>> = BTreeMap::new();
     for (chunks, cell) in &links.between {
         let Some(source) = chunks.first() else {
@@ -45,7 +45,7 @@ fn link_arrays<'a>(plan: &Plan, links: &'a Filed) -> Vec<LinkArray<'a>> {
 
 /// The array of links inside chunks, which graphs and meshes have even when
 /// there are none.
-fn inside<'a>(plan: &Plan, links: &'a Filed) -> Option<LinkArray<'a>> {
+fn inside<'a>(plan: &WritePlan, links: &'a Filed) -> Option<LinkArray<'a>> {
     if !plan.design.kind.is_linked() {
         return None;
     }
@@ -60,7 +60,7 @@ fn inside<'a>(plan: &Plan, links: &'a Filed) -> Option<LinkArray<'a>> {
     })
 }
 
-pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal> {
+pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
     let mut outputs = Vec::new();
     for &chunk in chunks {
         let mut put = |array: String, payload: Vec<u8>| {
@@ -122,7 +122,7 @@ pub(super) fn gathered(column: &Column, cell: &Cell) -> Vec<u8> {
     column.gather(cell.links.iter().map(|link| *link as usize))
 }
 
-pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
+pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     let mut outputs = vec![node("0", nodes::group(&level(plan)))];
     let chunks: Vec<u32> = (0..plan.arranged.chunks.len() as u32).collect();
     let names: Vec<String> = chunks.iter().map(|chunk| plan.name(*chunk)).collect();
@@ -221,7 +221,7 @@ pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
 }
 
 /// What the level says is there.
-pub(super) fn level(plan: &Plan) -> Map<String, Value> {
+pub(super) fn level(plan: &WritePlan) -> Map<String, Value> {
     let mut present = vec!["vertices"];
     let mut also = |there: bool, name| present.extend(there.then_some(name));
     also(!plan.vertex.is_empty(), "vertex_attributes");

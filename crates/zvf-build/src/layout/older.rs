@@ -7,14 +7,14 @@ use zvf_format::{links::RowForm, numeric::Kind, path::ChunkCoords};
 use crate::{
     columns::Column,
     design::Profile,
+    error::BuildError,
     filing::Filed,
     layout::{between, current, tables},
     nodes::{self, ArrayNode},
-    plan::{Output, Plan, bare, group, node, says},
-    refusal::Refusal,
+    plan::{Output, WritePlan, bare, group, node, says},
 };
 
-pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal> {
+pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
     let mut outputs = Vec::new();
     let encoding = &plan.encoding;
     for &chunk in chunks {
@@ -70,11 +70,11 @@ pub(super) fn cells(plan: &Plan, chunks: &[u32]) -> Result<Vec<Output>, Refusal>
 
 /// The cells of links whose first end is in a chunk.
 fn between_chunks(
-    plan: &Plan,
+    plan: &WritePlan,
     links: &Filed,
     chunk: u32,
     outputs: &mut Vec<Output>,
-) -> Result<(), Refusal> {
+) -> Result<(), BuildError> {
     for (chunks, cell) in links.between.range(vec![chunk]..vec![chunk + 1]) {
         let key = cell_key(plan, chunks);
         let rows = cell.rows(links.width, RowForm::Permuted)?;
@@ -93,7 +93,7 @@ fn between_chunks(
     Ok(())
 }
 
-fn cell_key(plan: &Plan, chunks: &[u32]) -> String {
+fn cell_key(plan: &WritePlan, chunks: &[u32]) -> String {
     let coords = chunks
         .iter()
         .flat_map(|chunk| &plan.arranged.chunks[*chunk as usize]);
@@ -111,7 +111,7 @@ struct Padded<'a> {
 }
 
 impl Padded<'_> {
-    fn of<'a>(plan: &Plan, family: &'a str) -> Padded<'a> {
+    fn of<'a>(plan: &WritePlan, family: &'a str) -> Padded<'a> {
         let starts = plan.arranged.starts.windows(2);
         let vertices = starts.map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
         let (kind, columns, rows, flat) = match family.split_once('/') {
@@ -157,7 +157,7 @@ impl Padded<'_> {
         self.rows * self.columns * self.kind.size()
     }
 
-    fn node(&self, plan: &Plan, mut attributes: Map<String, Value>) -> Output {
+    fn node(&self, plan: &WritePlan, mut attributes: Map<String, Value>) -> Output {
         let (origin, grid) = &plan.grid;
         if origin.iter().any(|at| *at != 0) {
             attributes.insert("chunk_grid_origin".to_owned(), json!(origin));
@@ -179,7 +179,7 @@ impl Padded<'_> {
     }
 }
 
-fn padded_cell(plan: &Plan, family: &str, chunk: u32, mut payload: Vec<u8>) -> Output {
+fn padded_cell(plan: &WritePlan, family: &str, chunk: u32, mut payload: Vec<u8>) -> Output {
     let padded = Padded::of(plan, family);
     payload.resize(padded.bytes(), padded.fill().1);
     let mut index = plan.index(chunk);
@@ -194,7 +194,7 @@ fn padded_cell(plan: &Plan, family: &str, chunk: u32, mut payload: Vec<u8>) -> O
     }
 }
 
-pub(super) fn rest(plan: &Plan) -> Result<Vec<Output>, Refusal> {
+pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     let mut outputs = vec![node("0", nodes::group(&current::level(plan)))];
     let padded = plan.design.profile == Profile::Padded;
     let dense = |family: &str, attributes: Map<String, Value>| match padded {

@@ -5,11 +5,11 @@ use zvf_format::{groups, open_rows, vlen};
 
 use crate::{
     columns::TableColumn,
+    error::BuildError,
     geometry::Attribute,
     layout::between,
     nodes::{self, ArrayNode, Encoding},
-    plan::{Output, Plan, bare, group, node, says},
-    refusal::Refusal,
+    plan::{Output, WritePlan, bare, group, node, says},
 };
 
 /// Manifests of a chunk of the index at most, as other writers have them.
@@ -21,7 +21,7 @@ const LOOKUP: usize = 256 << 10;
 const ROWS: usize = 65_536;
 
 /// The tables of 0.9.
-pub(super) fn current(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusal> {
+pub(super) fn current(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let encoding = Encoding::of_tables(&plan.design);
     let Some(objects) = &plan.objects else {
         return Ok(());
@@ -120,7 +120,7 @@ pub(crate) fn at_once(manifests: &[Vec<u8>]) -> usize {
 }
 
 /// The tables of 0.8: bytes in one piece.
-pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusal> {
+pub(super) fn older(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let encoding = Encoding::of_tables(&plan.design);
     let Some(objects) = &plan.objects else {
         return Ok(());
@@ -201,9 +201,13 @@ pub(super) fn older(plan: &Plan, outputs: &mut Vec<Output>) -> Result<(), Refusa
 }
 
 /// What a column of 0.8 says; refuses text, which has no form there.
-fn numbers_only(plan: &Plan, what: &'static str, column: &TableColumn) -> Result<Value, Refusal> {
+fn numbers_only(
+    plan: &WritePlan,
+    what: &'static str,
+    column: &TableColumn,
+) -> Result<Value, BuildError> {
     if column.is_text() {
-        return Err(Refusal::Kind {
+        return Err(BuildError::UnsupportedKind {
             what,
             name: column.name.clone(),
             kind: "text".to_owned(),
@@ -231,7 +235,7 @@ pub(crate) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String,
 }
 
 /// Numbers of groups that have members or attributes.
-fn group_count(plan: &Plan) -> usize {
+fn group_count(plan: &WritePlan) -> usize {
     let last = plan.geometry.groups.keys().next_back();
     let members = last.map_or(0, |last| *last as usize + 1);
     let attributes = plan
@@ -242,7 +246,7 @@ fn group_count(plan: &Plan) -> usize {
     attributes.max().unwrap_or(0).max(members)
 }
 
-fn members(plan: &Plan, count: usize) -> Vec<Vec<u8>> {
+fn members(plan: &WritePlan, count: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new(); count];
     for (number, members) in &plan.geometry.groups {
         all[*number as usize] = groups::encode_list(members);
@@ -250,7 +254,7 @@ fn members(plan: &Plan, count: usize) -> Vec<Vec<u8>> {
     all
 }
 
-fn of_groups(attribute: &Attribute, count: usize) -> Result<TableColumn, Refusal> {
+fn of_groups(attribute: &Attribute, count: usize) -> Result<TableColumn, BuildError> {
     let rows: Vec<Option<usize>> = (0..count).map(Some).collect();
     TableColumn::of(attribute, &rows)
 }
@@ -378,7 +382,7 @@ pub(crate) fn strings(
     attributes: Map<String, Value>,
     items: &[Vec<u8>],
     most: usize,
-) -> Result<(), Refusal> {
+) -> Result<(), BuildError> {
     let chunk = items.len().clamp(1, most);
     let array = ArrayNode::strings(codecs, items.len() as u64, chunk as u64, attributes);
     outputs.push(node(path, array.json()));
@@ -399,13 +403,13 @@ pub(crate) fn framed<B: AsRef<[u8]>>(
     at: u64,
     items: &[B],
     chunk: usize,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, BuildError> {
     let mut items: Vec<&[u8]> = items.iter().map(AsRef::as_ref).collect();
     items.resize(chunk, &[]);
     match items.as_slice() {
         // The frame of one is added with the codecs.
         [one] => Ok(one.to_vec()),
-        items => vlen::encode(items).map_err(|_| Refusal::CellSize {
+        items => vlen::encode(items).map_err(|_| BuildError::CellSize {
             chunk: at.to_string(),
             array: path.to_owned(),
             bytes: items.iter().map(|item| item.len() as u64).sum(),

@@ -13,7 +13,7 @@ pub type FragmentEnds = Vec<Option<(u64, u64)>>;
 /// fragments. A stored link is believed to be the next one that paths imply from its
 /// first chunk to its second, if as many are stored as implied.
 #[derive(Clone, Debug, Default)]
-pub struct Bridges {
+pub struct ImpliedLinks {
     chunks: HashMap<Vec<i64>, u32>,
     between: HashMap<(u32, u32), Vec<(u64, u64)>>,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Mended {
     Unexplained(u64),
 }
 
-impl Bridges {
+impl ImpliedLinks {
     /// None yet.
     pub fn new() -> Self {
         Self::default()
@@ -101,8 +101,8 @@ mod tests {
     use super::*;
 
     /// Two paths, one of which turns back: chunks 0, 1, 0 and chunks 0, 1.
-    fn bridges() -> Bridges {
-        let mut bridges = Bridges::new();
+    fn bridges() -> ImpliedLinks {
+        let mut bridges = ImpliedLinks::new();
         let piece = |chunk: &'static [i64], first, last| (chunk, (first, last));
         bridges.path([piece(&[0], 0, 3), piece(&[1], 5, 6), piece(&[0], 4, 4)]);
         bridges.path([piece(&[0], 7, 8), piece(&[0], 9, 9), piece(&[1], 0, 2)]);

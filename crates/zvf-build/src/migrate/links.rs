@@ -14,19 +14,19 @@ use zvf_format::{
 
 use self::cells::Cells;
 use super::{
-    Form,
-    bridges::{Bridges, Mended},
+    MigrationTarget,
+    bridges::{ImpliedLinks, Mended},
     overlaid,
 };
 use crate::{
+    error::BuildError,
     nodes,
     plan::{Output, node},
-    refusal::Refusal,
 };
 
 /// How links of one delta of a level are stored in the target.
 #[derive(Clone, Debug)]
-pub struct LinkForm {
+pub struct LinkTarget {
     current: bool,
     level: u32,
     /// Level of the other ends minus that of end 0.
@@ -42,18 +42,18 @@ pub struct LinkForm {
 
 /// An array or family of links.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Filing {
+pub enum LinkArrayKey {
     /// The array of these offsets, of 0.9.
     Offsets(String),
     /// Those whose ends are in chunks of the same coordinates, before 0.9.
     Aligned,
     /// The others, before 0.9.
-    Crossing,
+    CrossChunk,
 }
 
 /// Links of one cell that is not aligned.
 #[derive(Clone, Debug)]
-pub struct PlacedLinks {
+pub struct LinkCell {
     rows: LinkRowsBuilder,
     is_record: bool,
     /// Which of the links that were filed these are.
@@ -63,25 +63,25 @@ pub struct PlacedLinks {
 /// Links whose ends are all in chunks of the same coordinates, for the cell of that
 /// chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Alongside {
+pub struct AlignedLinks {
     rows: Vec<u8>,
     /// Which of the links that were filed these are.
     pub from: Vec<usize>,
 }
 
 /// An array, and the coordinates of a cell of it.
-type Place = (Filing, Vec<i64>);
+type Place = (LinkArrayKey, Vec<i64>);
 
 /// Links of some chunks, filed: cells, and links that go beside others of a chunk.
-pub type Filed = (
-    BTreeMap<(Filing, Vec<i64>), PlacedLinks>,
-    BTreeMap<Vec<i64>, Alongside>,
+pub type PlacedLinks = (
+    BTreeMap<(LinkArrayKey, Vec<i64>), LinkCell>,
+    BTreeMap<Vec<i64>, AlignedLinks>,
 );
 
 /// Links of which the ends are the same.
 type ByRecord<'a> = BTreeMap<&'a [(u32, u64)], Vec<usize>>;
 
-impl Form {
+impl MigrationTarget {
     /// Links of a delta of a level.
     pub fn links(
         &self,
@@ -90,9 +90,9 @@ impl Form {
         width: LinkWidth,
         (directed, duplicate): (bool, bool),
         scales: Vec<AxisScales>,
-    ) -> LinkForm {
+    ) -> LinkTarget {
         let current = self.is_current();
-        LinkForm {
+        LinkTarget {
             current,
             level,
             delta,
@@ -104,7 +104,7 @@ impl Form {
     }
 }
 
-impl LinkForm {
+impl LinkTarget {
     /// The level that has them.
     pub fn level(&self) -> u32 {
         self.level
@@ -116,35 +116,39 @@ impl LinkForm {
     }
 
     /// The path of an array or family.
-    pub fn path(&self, filing: &Filing) -> String {
+    pub fn path(&self, filing: &LinkArrayKey) -> String {
         let Self { level, delta, .. } = self;
         match filing {
-            Filing::Offsets(segment) => format!("{level}/links/{delta}/{segment}"),
-            Filing::Aligned => format!("{level}/links/{delta}"),
-            Filing::Crossing => format!("{level}/cross_chunk_links/{delta}"),
+            LinkArrayKey::Offsets(segment) => format!("{level}/links/{delta}/{segment}"),
+            LinkArrayKey::Aligned => format!("{level}/links/{delta}"),
+            LinkArrayKey::CrossChunk => format!("{level}/cross_chunk_links/{delta}"),
         }
     }
 
     /// The path of an attribute of them.
-    pub fn attribute_path(&self, name: &str, filing: &Filing) -> String {
+    pub fn attribute_path(&self, name: &str, filing: &LinkArrayKey) -> String {
         let Self { level, delta, .. } = self;
         match filing {
-            Filing::Offsets(segment) => format!("{level}/link_attributes/{name}/{delta}/{segment}"),
-            Filing::Aligned => format!("{level}/link_attributes/{name}/{delta}"),
-            Filing::Crossing => format!("{level}/cross_chunk_link_attributes/{name}/{delta}"),
+            LinkArrayKey::Offsets(segment) => {
+                format!("{level}/link_attributes/{name}/{delta}/{segment}")
+            }
+            LinkArrayKey::Aligned => format!("{level}/link_attributes/{name}/{delta}"),
+            LinkArrayKey::CrossChunk => {
+                format!("{level}/cross_chunk_link_attributes/{name}/{delta}")
+            }
         }
     }
 
     /// Where links are whose ends are all in chunks of the coordinates of `chunk`.
     /// `None` when an offset does not fit.
-    pub fn aligned(&self, chunk: &[i64]) -> Option<Filing> {
+    pub fn aligned(&self, chunk: &[i64]) -> Option<LinkArrayKey> {
         match self.current {
             true => self.offsets(&vec![chunk; self.width.get()]),
-            false => Some(Filing::Aligned),
+            false => Some(LinkArrayKey::Aligned),
         }
     }
 
-    fn offsets(&self, chunks: &[&[i64]]) -> Option<Filing> {
+    fn offsets(&self, chunks: &[&[i64]]) -> Option<LinkArrayKey> {
         let (source, others) = chunks.split_first()?;
         let offset = |chunk: &&[i64]| -> Option<Vec<i64>> {
             let axes = source.iter().zip(*chunk).zip(&self.scales);
@@ -152,7 +156,7 @@ impl LinkForm {
                 .collect()
         };
         let offsets: Option<Vec<Vec<i64>>> = others.iter().map(offset).collect();
-        Some(Filing::Offsets(OffsetCoords(&offsets?).to_string()))
+        Some(LinkArrayKey::Offsets(OffsetCoords(&offsets?).to_string()))
     }
 
     /// Files links: chunks ascend, and an end is a number of one and a row. `None`
@@ -160,16 +164,16 @@ impl LinkForm {
     ///
     /// # Errors
     ///
-    /// [`Refusal::LinkEnds`] for rows that no row of the format holds.
+    /// [`BuildError::PartialLink`] for rows that no row of the format holds.
     pub fn file(
         &self,
         chunks: &[&[i64]],
         ends: &[(u32, u64)],
         links: &[usize],
-    ) -> Result<Option<Filed>, Refusal> {
+    ) -> Result<Option<PlacedLinks>, BuildError> {
         let width = self.width.get();
         let mut placed = Cells::default();
-        let mut beside: BTreeMap<u32, Alongside> = BTreeMap::new();
+        let mut beside: BTreeMap<u32, AlignedLinks> = BTreeMap::new();
         let mut orders = Vec::new();
         let (mut ways, mut rows) = (Vec::new(), Vec::new());
         for &link in links {
@@ -208,13 +212,13 @@ impl LinkForm {
     }
 
     /// An empty cell for links with ends in these chunks, and where it is.
-    fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, PlacedLinks)> {
+    fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, LinkCell)> {
         let of: Vec<&[i64]> = ways.iter().map(|at| chunks[*at as usize]).collect();
         let (filing, at) = match self.current {
             true => (self.offsets(&of)?, of.first()?.to_vec()),
-            false => (Filing::Crossing, of.concat()),
+            false => (LinkArrayKey::CrossChunk, of.concat()),
         };
-        let cell = PlacedLinks {
+        let cell = LinkCell {
             rows: LinkRowsBuilder::new(self.width, self.row_form(&filing)),
             is_record: !self.current,
             from: Vec::new(),
@@ -222,15 +226,19 @@ impl LinkForm {
         Some(((filing, at), cell))
     }
 
-    fn no_ends(&self, ends: usize) -> Refusal {
-        Refusal::LinkEnds {
+    fn no_ends(&self, ends: usize) -> BuildError {
+        BuildError::PartialLink {
             ends,
             width: self.width.get(),
         }
     }
 
     /// In which orders the ends of a link between chunks are stored.
-    fn orders(&self, record: &[(u32, u64)], orders: &mut Vec<Permutation>) -> Result<(), Refusal> {
+    fn orders(
+        &self,
+        record: &[(u32, u64)],
+        orders: &mut Vec<Permutation>,
+    ) -> Result<(), BuildError> {
         let wide = |_| self.no_ends(record.len());
         let identity = self.directed || (self.current && self.delta != Delta::INTRA);
         // From 0.9 on, links between levels have no copies.
@@ -244,11 +252,11 @@ impl LinkForm {
         Ok(())
     }
 
-    fn row_form(&self, filing: &Filing) -> RowForm {
+    fn row_form(&self, filing: &LinkArrayKey) -> RowForm {
         let permuted = match filing {
-            Filing::Aligned => false,
-            Filing::Crossing => true,
-            Filing::Offsets(segment) => {
+            LinkArrayKey::Aligned => false,
+            LinkArrayKey::CrossChunk => true,
+            LinkArrayKey::Offsets(segment) => {
                 let crosses = segment != "self" && segment.split(['.', '_']).any(|at| at != "0");
                 crosses && self.delta == Delta::INTRA && (self.duplicate || !self.directed)
             }
@@ -264,7 +272,7 @@ impl LinkForm {
     /// # Errors
     ///
     /// [`RaggedError`] when what it has is not in groups and should be.
-    pub fn aligned_payload(&self, own: &[u8], more: &Alongside) -> Result<Vec<u8>, RaggedError> {
+    pub fn aligned_payload(&self, own: &[u8], more: &AlignedLinks) -> Result<Vec<u8>, RaggedError> {
         if self.delta == Delta::INTRA {
             return Ok([own, &more.rows].concat());
         }
@@ -295,7 +303,7 @@ impl LinkForm {
     /// What the family says, and that there is one.
     pub fn family(
         &self,
-        filing: &Filing,
+        filing: &LinkArrayKey,
         old: &Map<String, Value>,
         arity: usize,
         (logical, physical): (u64, u64),
@@ -311,7 +319,7 @@ impl LinkForm {
         });
         let mut say = |key: &str, value: Value| says[key] = value;
         let path = match filing {
-            Filing::Offsets(_) => {
+            LinkArrayKey::Offsets(_) => {
                 say("zv_array", json!("links_family"));
                 say("directed", json!(self.directed));
                 say("store", json!(store));
@@ -320,12 +328,12 @@ impl LinkForm {
                 say("num_physical_records", json!(physical));
                 format!("{}/links/{}", self.level, self.delta)
             }
-            Filing::Aligned => {
+            LinkArrayKey::Aligned => {
                 say("zv_array", json!("links"));
                 say("dtype", json!("int64"));
                 self.path(filing)
             }
-            Filing::Crossing => {
+            LinkArrayKey::CrossChunk => {
                 say("zv_array", json!("cross_chunk_links"));
                 say("sid_ndim", json!(arity));
                 say("num_links", json!(logical));
@@ -347,9 +355,9 @@ impl LinkForm {
     }
 
     /// What the array of some offsets says, beside the chunks.
-    pub fn array(&self, filing: &Filing, arity: usize) -> Value {
+    pub fn array(&self, filing: &LinkArrayKey, arity: usize) -> Value {
         match filing {
-            Filing::Offsets(segment) => json!({
+            LinkArrayKey::Offsets(segment) => json!({
                 "zv_array": "links",
                 "dtype": "int64",
                 "offsets": numbers(segment, arity),
@@ -357,14 +365,14 @@ impl LinkForm {
                 "link_width": self.width.get(),
                 "level_delta": self.delta.levels(),
             }),
-            Filing::Aligned | Filing::Crossing => json!({}),
+            LinkArrayKey::Aligned | LinkArrayKey::CrossChunk => json!({}),
         }
     }
 
     /// What an attribute says of itself.
     pub fn attribute(
         &self,
-        filing: &Filing,
+        filing: &LinkArrayKey,
         (name, dtype, columns): (&str, &str, usize),
         arity: usize,
         logical: u64,
@@ -372,14 +380,14 @@ impl LinkForm {
         let shape: Vec<usize> = (columns > 1).then_some(columns).into_iter().collect();
         let delta = self.delta.levels();
         match filing {
-            Filing::Offsets(segment) => json!({
+            LinkArrayKey::Offsets(segment) => json!({
                 "zv_array": "link_attribute", "name": name, "dtype": dtype,
                 "offsets": numbers(segment, arity), "level_delta": delta, "row_shape": shape,
             }),
-            Filing::Aligned => json!({
+            LinkArrayKey::Aligned => json!({
                 "zv_array": "link_attribute", "name": name, "dtype": dtype, "level_delta": delta,
             }),
-            Filing::Crossing => json!({
+            LinkArrayKey::CrossChunk => json!({
                 "zv_array": "cross_chunk_link_attribute", "name": name, "dtype": dtype,
                 "level_delta": delta, "num_links": logical, "row_shape": shape,
             }),
@@ -400,7 +408,7 @@ impl LinkForm {
     /// other rows, and how many no path explains.
     pub fn mend(
         &self,
-        bridges: &Bridges,
+        bridges: &ImpliedLinks,
         chunks: &[&[i64]],
         ends: &mut [(u32, u64)],
     ) -> (u64, u64) {
@@ -476,7 +484,7 @@ fn numbers(segment: &str, arity: usize) -> Vec<Vec<i64>> {
     numbers.chunks(arity.max(1)).map(<[i64]>::to_vec).collect()
 }
 
-impl PlacedLinks {
+impl LinkCell {
     /// The payload of the cell.
     pub fn payload(&self) -> Vec<u8> {
         match self.is_record {
@@ -486,7 +494,7 @@ impl PlacedLinks {
     }
 }
 
-impl Alongside {
+impl AlignedLinks {
     /// These links, one row after the other.
     pub fn new(rows: impl IntoIterator<Item = u64>, from: Vec<usize>) -> Self {
         let rows = rows.into_iter().flat_map(u64::to_le_bytes).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Form;
+use super::MigrationTarget;
 
 /// What is known of a store when its root is written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub struct LevelFacts {
 
 const SHARED: &str = "shared_fragments";
 
-impl Form {
+impl MigrationTarget {
     /// The attributes of a root: all there were, but for what is of the old
     /// generation.
     pub fn root(&self, old: &Map<String, Value>, facts: &RootFacts) -> Map<String, Value> {
@@ -99,13 +99,13 @@ impl Form {
             let mut present = facts.present.clone();
             // Parts that are there and not named are no mistake, and each generation has
             // its own names for what belongs to links.
-            let is_wrong = |name: &&str| !name.contains("link") && is_part(name);
+            let is_wrong = |name: &&str| !name.contains("link") && is_level_array(name);
             let mut absent = names.iter().filter(|name| !present.contains(*name));
             if absent.any(is_wrong) {
                 wrong.push("a list of parts that names some that are not there");
             }
             // In the order they were in, and then those that were not named.
-            names.retain(|name| !is_part(name) || present.contains(name));
+            names.retain(|name| !is_level_array(name) || present.contains(name));
             present.sort_unstable();
             present.dedup();
             present.retain(|name| !names.contains(name));
@@ -126,7 +126,7 @@ impl Form {
 
 /// Whether a name in a level is that of a part that is migrated; further geometries
 /// have names of their own.
-pub fn is_part(name: &str) -> bool {
+pub fn is_level_array(name: &str) -> bool {
     [
         "vertices",
         "vertex_fragments",

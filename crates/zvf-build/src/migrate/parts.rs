@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use zvf_format::path::ChunkCoords;
 
-use super::{Form, overlaid};
+use super::{MigrationTarget, overlaid};
 use crate::{
     layout::tables,
     nodes::{self, ArrayNode},
@@ -15,13 +15,13 @@ const MOST_CHUNKS: f64 = 9_007_199_254_740_992.0;
 
 /// The chunks that the arrays of a level have room for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct ChunkExtent {
     lower: Vec<i64>,
     /// Inclusive.
     upper: Vec<i64>,
 }
 
-impl Extent {
+impl ChunkExtent {
     /// The chunks that bounds touch, after an axis with so many values where chunks
     /// have one. Bounds that are no numbers touch none.
     pub fn of_bounds(bounds: Option<(&[f64], &[f64])>, chunk: &[f64], values: Option<u64>) -> Self {
@@ -83,14 +83,14 @@ impl Extent {
     }
 }
 
-impl Form {
+impl MigrationTarget {
     /// The node of a part: with the chunks that have a cell, where it says so, and
     /// what its node said before. `None` when the chunks are too far apart for an
     /// array.
     pub fn part(
         &self,
         path: &str,
-        extent: &Extent,
+        extent: &ChunkExtent,
         arity: usize,
         chunks: &[&[i64]],
         old: &Map<String, Value>,
@@ -116,7 +116,7 @@ impl Form {
     pub fn cell(
         &self,
         path: &str,
-        extent: &Extent,
+        extent: &ChunkExtent,
         chunk: &[i64],
         payload: Vec<u8>,
     ) -> Option<Vec<Output>> {

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use zvf_format::{groups, numeric::Kind, open_rows};
 
-use super::{Form, overlaid};
+use super::{MigrationTarget, overlaid};
 use crate::{
     columns::TableColumn,
+    error::BuildError,
     geometry::{Attribute, Numbers, Values},
     layout::tables::{self, MANIFESTS, Rows},
     nodes::{self, ArrayNode},
     plan::{Output, node},
-    refusal::Refusal,
 };
 
 /// Rows of a table: values, and which are there.
@@ -29,14 +29,14 @@ pub struct TableRows {
 impl TableRows {
     /// The column; where nothing need stand for absent values, also when every
     /// number is taken.
-    fn column(&self, needs_fill: bool) -> Result<TableColumn, Refusal> {
+    fn column(&self, needs_fill: bool) -> Result<TableColumn, BuildError> {
         let attribute = Attribute {
             name: self.name.clone(),
             values: self.values.clone(),
         };
         let rows = (0..self.values.len()).map(|row| self.is_present(row).then_some(row));
         let mut column = match TableColumn::of(&attribute, &rows.collect::<Vec<_>>()) {
-            Err(Refusal::NoFill(_)) if !needs_fill => self.without_fill()?,
+            Err(BuildError::NoFillValue(_)) if !needs_fill => self.without_fill()?,
             column => column?,
         };
         // Truth values need no number that stands for none.
@@ -50,9 +50,9 @@ impl TableRows {
         Ok(column)
     }
 
-    fn without_fill(&self) -> Result<TableColumn, Refusal> {
+    fn without_fill(&self) -> Result<TableColumn, BuildError> {
         let Values::Numbers(numbers) = &self.values else {
-            return Err(Refusal::NoFill(self.name.clone()));
+            return Err(BuildError::NoFillValue(self.name.clone()));
         };
         let size = numbers.kind.size();
         Ok(TableColumn {
@@ -82,7 +82,7 @@ impl TableRows {
     }
 }
 
-impl Form {
+impl MigrationTarget {
     /// Whether a table can hold text.
     pub fn has_text(&self) -> bool {
         self.is_current()
@@ -138,14 +138,14 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// [`Refusal::CellSize`] when it is too large.
+    /// [`BuildError::CellSize`] when it is too large.
     pub fn manifests<B: AsRef<[u8]>>(
         &self,
         level: u32,
         rows: u64,
         chunk: u64,
         manifests: &[B],
-    ) -> Result<Output, Refusal> {
+    ) -> Result<Output, BuildError> {
         let array = format!("{level}/object_index/manifests");
         let most = rows.clamp(1, MANIFESTS as u64) as usize;
         let payload = tables::framed(&array, chunk, manifests, most)?;
@@ -172,13 +172,13 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// [`Refusal`] when no number is left to stand for absent ones.
+    /// [`BuildError`] when no number is left to stand for absent ones.
     pub fn object_attribute(
         &self,
         path: &str,
         old: &Map<String, Value>,
         rows: &TableRows,
-    ) -> Result<Vec<Output>, Refusal> {
+    ) -> Result<Vec<Output>, BuildError> {
         let is_whole = rows.present.is_none();
         let column = rows.column(self.is_current() && !is_whole)?;
         let mut outputs = Vec::new();
@@ -216,14 +216,14 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], never for numbers.
+    /// [`BuildError`], never for numbers.
     pub fn plain_attribute(
         &self,
         path: &str,
         tag: Option<&str>,
         old: &Map<String, Value>,
         rows: &TableRows,
-    ) -> Result<Vec<Output>, Refusal> {
+    ) -> Result<Vec<Output>, BuildError> {
         let present = None;
         let rows = TableRows {
             present,
@@ -272,7 +272,7 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// [`Refusal::CellSize`] when they are too large.
+    /// [`BuildError::CellSize`] when they are too large.
     pub fn groups(
         &self,
         path: &str,
@@ -280,7 +280,7 @@ impl Form {
         tagged: bool,
         members: &[Vec<i64>],
         ranges: &BTreeMap<u64, (i64, i64)>,
-    ) -> Result<Vec<Output>, Refusal> {
+    ) -> Result<Vec<Output>, BuildError> {
         let mut outputs = Vec::new();
         let mut says = json!({"num_groups": members.len()});
         if !ranges.is_empty() {
@@ -342,13 +342,13 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// [`Refusal::CellSize`] when they are too large.
+    /// [`BuildError::CellSize`] when they are too large.
     pub fn parametric(
         &self,
         old: [&Map<String, Value>; 3],
         numbers: &Numbers,
         names: Option<&[String]>,
-    ) -> Result<Vec<Output>, Refusal> {
+    ) -> Result<Vec<Output>, BuildError> {
         let [group, objects, named] = old;
         let mut outputs = vec![node("parametric", nodes::group(group))];
         if numbers.is_empty() {

@@ -1,8 +1,8 @@
 //! Attributes of objects, fragments and groups: nothing that is given gets lost.
 
 use zvf_build::{
-    Attribute, Compression, Design, Geometry, GeometryKind, Numbers, OutOfBounds, Output, Plan,
-    Refusal, Values,
+    Attribute, BuildError, CellCompression, Design, Geometry, GeometryKind, Numbers, OutOfBounds,
+    Output, Values, WritePlan,
 };
 
 /// Vertices at (0), (1), (2) and so on.
@@ -57,8 +57,8 @@ fn long_text_is_compressed_with_blosc_by_letter() {
         values: Values::Text(vec![Some("a".repeat(64))]),
     }];
     let mut design = design(GeometryKind::Points);
-    design.compression = Compression::Blosc;
-    let outputs = Plan::new(geometry, design).unwrap().rest().unwrap();
+    design.compression = CellCompression::Blosc;
+    let outputs = WritePlan::new(geometry, design).unwrap().rest().unwrap();
     let codecs = &node(&outputs, "0/object_attributes/text")["codecs"];
     assert_eq!(codecs[1]["configuration"]["typesize"], 4);
 }
@@ -67,7 +67,7 @@ fn long_text_is_compressed_with_blosc_by_letter() {
 fn attributes_of_groups_are_kept_without_members() {
     let mut geometry = row(2);
     geometry.group = vec![numbers("weight", [1.5, 2.5, 3.5])];
-    let plan = Plan::new(geometry, design(GeometryKind::Points)).unwrap();
+    let plan = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap();
     let outputs = plan.rest().unwrap();
     let attributes = &node(&outputs, "0/groups")["attributes"];
     assert_eq!(attributes["num_groups"], 3);
@@ -79,15 +79,15 @@ fn attributes_of_groups_are_kept_without_members() {
 fn attributes_of_fragments_make_an_object_of_each_point() {
     let mut geometry = row(2);
     geometry.fragment = vec![numbers("d", [1.5, 2.5])];
-    let plan = Plan::new(geometry.clone(), design(GeometryKind::Points)).unwrap();
+    let plan = WritePlan::new(geometry.clone(), design(GeometryKind::Points)).unwrap();
     let cells = plan.run(0).unwrap();
     let values = payload(&cells, "0/fragment_attributes/d");
     assert_eq!(floats(&values), [1.5, 2.5]);
     geometry.fragment = vec![numbers("d", [1.5])];
-    let refused = Plan::new(geometry, design(GeometryKind::Points)).unwrap_err();
+    let refused = WritePlan::new(geometry, design(GeometryKind::Points)).unwrap_err();
     assert!(matches!(
         refused,
-        Refusal::Length {
+        BuildError::RowCount {
             expected: 2,
             found: 1,
             ..
@@ -102,8 +102,8 @@ fn a_graph_without_links_stays_one_object_when_vertices_are_left_out() {
     geometry.object = vec![numbers("q", [7.5])];
     let mut design = design(GeometryKind::Graphs);
     design.bounds = Some((vec![1.0], vec![2.0]));
-    design.out_of_bounds = OutOfBounds::Ignore;
-    let plan = Plan::new(geometry, design).unwrap();
+    design.out_of_bounds = OutOfBounds::Drop;
+    let plan = WritePlan::new(geometry, design).unwrap();
     assert_eq!((plan.summary().vertices, plan.summary().objects), (2, 1));
     let values = payload(&plan.rest().unwrap(), "0/object_attributes/q");
     assert_eq!(floats(&values), [7.5]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use zvf::{
-    build::{Compression, Design, GeometryKind, Profile, Purpose, Sharding},
+    build::{CellCompression, Design, GeometryKind, Profile, Purpose, ShardingPolicy},
     format::numeric::Kind,
 };
 
@@ -55,13 +55,13 @@ pub struct Arguments {
     /// Parts of cells can be read alone where they have no checksums either.
     #[arg(long, value_name = "CODEC", help_heading = "Store", default_value = "none",
         value_parser = values::compression)]
-    compression: Compression,
+    compression: CellCompression,
     /// Puts many chunks in one object: so many along each axis, as --shard=4,4,4, or
     /// as many as make some 16 MB.
     #[arg(long, value_name = "auto|a,b,c", help_heading = "Store", num_args = 0..=1,
         require_equals = true, default_missing_value = "auto",
         value_parser = values::sharding)]
-    shard: Option<Sharding>,
+    shard: Option<ShardingPolicy>,
     /// What the store is read for, which decides how large chunks are.
     #[arg(long, help_heading = "Store", default_value = "auto",
         value_parser = named(PURPOSES.map(|(purpose, _)| purpose), purpose_name))]
@@ -232,7 +232,7 @@ impl Arguments {
     /// Before a file is read for nothing.
     fn check_axes(&self) -> Result<(), UsageError> {
         let shard = match &self.shard {
-            Some(Sharding::Shape(chunks)) => Some(chunks.len()),
+            Some(ShardingPolicy::Shape(chunks)) => Some(chunks.len()),
             _ => None,
         };
         let options = [

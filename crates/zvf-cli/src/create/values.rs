@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use zvf::build::{Axis, Compression, Sharding};
+use zvf::build::{AxisSpec, CellCompression, ShardingPolicy};
 
 /// Levels when none is said. At 1 zstd decodes up to twice as fast as at 3, at about
 /// the same size.
@@ -84,18 +84,18 @@ pub(super) fn bounds(text: &str) -> Result<Bounds, ValueError> {
     })
 }
 
-pub(crate) fn sharding(text: &str) -> Result<Sharding, ValueError> {
+pub(crate) fn sharding(text: &str) -> Result<ShardingPolicy, ValueError> {
     if text == "auto" {
-        return Ok(Sharding::Auto);
+        return Ok(ShardingPolicy::Auto);
     }
     let chunks = text.split(',').map(|count| {
         let count = count.trim().parse::<u64>().ok();
         count.filter(|count| *count > 0).ok_or(ValueError::Shard)
     });
-    Ok(Sharding::Shape(chunks.collect::<Result<_, _>>()?))
+    Ok(ShardingPolicy::Shape(chunks.collect::<Result<_, _>>()?))
 }
 
-pub(crate) fn compression(text: &str) -> Result<Compression, ValueError> {
+pub(crate) fn compression(text: &str) -> Result<CellCompression, ValueError> {
     let (name, level) = match text.split_once(':') {
         Some((name, level)) => (name, Some(level)),
         None => (text, None),
@@ -109,13 +109,15 @@ pub(crate) fn compression(text: &str) -> Result<Compression, ValueError> {
         level.transpose()
     };
     match (name, level) {
-        ("none", None) => Ok(Compression::None),
-        ("blosc", None) => Ok(Compression::Blosc),
-        ("zstd", _) => Ok(Compression::Zstd(within("zstd", 1, 22)?.unwrap_or(ZSTD))),
+        ("none", None) => Ok(CellCompression::None),
+        ("blosc", None) => Ok(CellCompression::Blosc),
+        ("zstd", _) => Ok(CellCompression::Zstd(
+            within("zstd", 1, 22)?.unwrap_or(ZSTD),
+        )),
         ("gzip", _) => {
             let level = within("gzip", 0, 9)?;
             let level = level.and_then(|level| u32::try_from(level).ok());
-            Ok(Compression::Gzip(level.unwrap_or(GZIP)))
+            Ok(CellCompression::Gzip(level.unwrap_or(GZIP)))
         }
         _ => Err(ValueError::Compression(text.to_owned())),
     }
@@ -123,10 +125,10 @@ pub(crate) fn compression(text: &str) -> Result<Compression, ValueError> {
 
 /// Names with a unit and a type where they have one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Axes(pub(super) Vec<Axis>);
+pub(super) struct Axes(pub(super) Vec<AxisSpec>);
 
 pub(super) fn axes(text: &str) -> Result<Axes, ValueError> {
-    let mut axes: Vec<Axis> = Vec::new();
+    let mut axes: Vec<AxisSpec> = Vec::new();
     for (at, text) in text.split(',').enumerate() {
         let mut parts = text.split(':').map(str::trim);
         let name = parts.next().filter(|name| !name.is_empty());
@@ -139,7 +141,7 @@ pub(super) fn axes(text: &str) -> Result<Axes, ValueError> {
         if axes.iter().any(|axis| axis.name == name) {
             return Err(ValueError::AxisTwice(name));
         }
-        axes.push(Axis {
+        axes.push(AxisSpec {
             name,
             kind: kind.unwrap_or("space").to_owned(),
             unit: unit.filter(|unit| !unit.is_empty()).map(str::to_owned),
@@ -213,12 +215,12 @@ mod tests {
 
     #[test]
     fn compression_has_levels_within_bounds() {
-        assert_eq!(compression("none"), Ok(Compression::None));
-        assert_eq!(compression("zstd"), Ok(Compression::Zstd(1)));
-        assert_eq!(compression("zstd:19"), Ok(Compression::Zstd(19)));
-        assert_eq!(compression("gzip"), Ok(Compression::Gzip(5)));
-        assert_eq!(compression("gzip:0"), Ok(Compression::Gzip(0)));
-        assert_eq!(compression("blosc"), Ok(Compression::Blosc));
+        assert_eq!(compression("none"), Ok(CellCompression::None));
+        assert_eq!(compression("zstd"), Ok(CellCompression::Zstd(1)));
+        assert_eq!(compression("zstd:19"), Ok(CellCompression::Zstd(19)));
+        assert_eq!(compression("gzip"), Ok(CellCompression::Gzip(5)));
+        assert_eq!(compression("gzip:0"), Ok(CellCompression::Gzip(0)));
+        assert_eq!(compression("blosc"), Ok(CellCompression::Blosc));
         let level = ValueError::CompressionLevel("zstd", 1, 22);
         assert_eq!(compression("zstd:23"), Err(level));
         for text in ["lz4", "none:1", "blosc:2", ""] {
@@ -229,7 +231,7 @@ mod tests {
 
     #[test]
     fn axes_may_have_units_and_types() {
-        let axis = |name: &str, unit: Option<&str>, kind: &str| Axis {
+        let axis = |name: &str, unit: Option<&str>, kind: &str| AxisSpec {
             name: name.to_owned(),
             kind: kind.to_owned(),
             unit: unit.map(str::to_owned),
@@ -260,8 +262,8 @@ mod tests {
 
     #[test]
     fn shards_are_chunks_along_axes() {
-        assert_eq!(sharding("auto"), Ok(Sharding::Auto));
-        assert_eq!(sharding("4, 2"), Ok(Sharding::Shape(vec![4, 2])));
+        assert_eq!(sharding("auto"), Ok(ShardingPolicy::Auto));
+        assert_eq!(sharding("4, 2"), Ok(ShardingPolicy::Shape(vec![4, 2])));
         for text in ["", "0,1", "a", "1.5"] {
             assert_eq!(sharding(text), Err(ValueError::Shard));
         }

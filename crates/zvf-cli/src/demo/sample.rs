@@ -4,7 +4,7 @@ use std::{error::Error, path::Path, time::Instant};
 
 use zvf::{
     Automatic, CreateOptions, Dataset, Existing, Levels, OpenOptions, PyramidOptions,
-    build::{Axis, Compression, Design, Geometry, GeometryKind},
+    build::{AxisSpec, CellCompression, Design, Geometry, GeometryKind},
     validation,
 };
 use zvf_render::{ColorBy, Colormap, RenderOptions, Viewpoint, render};
@@ -118,8 +118,8 @@ impl Sample {
         let begun = Instant::now();
         let address = folder.join(self.file).display().to_string();
         let mut design = Design::new(self.kind);
-        design.compression = Compression::Zstd(1);
-        let axes = ["x", "y", "z"].map(|name| Axis {
+        design.compression = CellCompression::Zstd(1);
+        let axes = ["x", "y", "z"].map(|name| AxisSpec {
             name: name.to_owned(),
             kind: "space".to_owned(),
             unit: Some(self.unit.to_owned()),

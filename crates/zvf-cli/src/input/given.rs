@@ -40,8 +40,8 @@ impl Given {
 
 const GAPS: [(Gaps, &str); 2] = [(Gaps::Refuse, "refuse"), (Gaps::Nan, "nan")];
 const OUT_OF_BOUNDS: [(OutOfBounds, &str); 3] = [
-    (OutOfBounds::Raise, "raise"),
-    (OutOfBounds::Ignore, "ignore"),
+    (OutOfBounds::Reject, "raise"),
+    (OutOfBounds::Drop, "ignore"),
     (OutOfBounds::Expand, "expand"),
 ];
 fn gaps_name(gaps: Gaps) -> &'static str {

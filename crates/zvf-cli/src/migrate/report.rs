@@ -1,7 +1,7 @@
 //! What a migration came to, for people and for programs.
 
 use serde_json::{Value, json};
-use zvf::{Migrated, build::migrate::Finding};
+use zvf::{Migrated, build::migrate::MigrationNote};
 
 use crate::number::{counted, grouped};
 
@@ -64,7 +64,7 @@ impl Report {
                 lines.push(format!("  {title}:"));
             }
             for finding in found {
-                let Finding {
+                let MigrationNote {
                     path, what, count, ..
                 } = finding;
                 let why = finding.why.as_ref().map(|why| format!(" ({why})"));
@@ -76,8 +76,8 @@ impl Report {
     }
 }
 
-fn findings(found: &[Finding]) -> Vec<Value> {
-    let object = |finding: &Finding| {
+fn findings(found: &[MigrationNote]) -> Vec<Value> {
+    let object = |finding: &MigrationNote| {
         let mut object = json!({
             "path": finding.path, "what": finding.what, "count": finding.count,
         });

@@ -5,7 +5,10 @@ use std::fs;
 use clap::Parser;
 use serde_json::json;
 use zvf::{
-    build::{Axis, Compression, Design, GeometryKind, OutOfBounds, Profile, Purpose, Sharding},
+    build::{
+        AxisSpec, CellCompression, Design, GeometryKind, OutOfBounds, Profile, Purpose,
+        ShardingPolicy,
+    },
     format::numeric::Kind,
 };
 use zvf_cli::{
@@ -109,15 +112,15 @@ fn options_make_a_design() {
     expected.chunk_shape = Some(vec![10.0, 20.0]);
     expected.bin_shape = Some(vec![1.0, 2.0]);
     expected.dtype = Some(Kind::Float32);
-    expected.compression = Compression::Zstd(3);
-    expected.sharding = Sharding::Shape(vec![4, 4]);
+    expected.compression = CellCompression::Zstd(3);
+    expected.sharding = ShardingPolicy::Shape(vec![4, 4]);
     expected.bounds = Some((vec![-1.0, -2.0], vec![3.0, 4.0]));
     expected.out_of_bounds = OutOfBounds::Expand;
     expected.purpose = Purpose::Scan;
     expected.directed = true;
     expected.duplicate = true;
     expected.checksum = Some(false);
-    let axis = |name: &str, unit: &str, kind: &str| Axis {
+    let axis = |name: &str, unit: &str, kind: &str| AxisSpec {
         name: name.to_owned(),
         kind: kind.to_owned(),
         unit: Some(unit.to_owned()),
@@ -130,8 +133,8 @@ fn options_make_a_design() {
     expected.crs = Some(json!({ "a": 1 }));
     expected.name = Some("tracts".to_owned());
     assert_eq!(found, expected);
-    assert_eq!(design(&["--shard"]).sharding, Sharding::Auto);
-    assert_eq!(design(&["--shard=auto"]).sharding, Sharding::Auto);
+    assert_eq!(design(&["--shard"]).sharding, ShardingPolicy::Auto);
+    assert_eq!(design(&["--shard=auto"]).sharding, ShardingPolicy::Auto);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::f32::consts::TAU;
 use tempfile::TempDir;
 use zvf::{
     CreateOptions,
-    build::{Attribute, Axis, Design, Geometry, GeometryKind, Numbers, Values},
+    build::{Attribute, AxisSpec, Design, Geometry, GeometryKind, Numbers, Values},
 };
 
 pub(crate) struct Made(TempDir);
@@ -19,7 +19,7 @@ impl Made {
 pub(crate) async fn made(kind: GeometryKind, geometry: Geometry) -> Made {
     let made = Made(tempfile::tempdir().unwrap());
     let mut design = Design::new(kind);
-    let axes = ["x", "y", "z"].map(|name| Axis {
+    let axes = ["x", "y", "z"].map(|name| AxisSpec {
         name: name.to_owned(),
         kind: "space".to_owned(),
         unit: Some("micrometer".to_owned()),

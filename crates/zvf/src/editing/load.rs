@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
-use zvf_build::edit::{Change, Image};
+use zvf_build::edit::{LevelChange, LevelSnapshot};
 use zvf_model::{key::Key, zarr::Array};
 use zvf_store::{CellArray, CellRead, CellReader, Read, Store};
 
@@ -42,7 +42,7 @@ pub(super) async fn image(
     store: &Store,
     reader: &CellReader,
     root: &Map<String, Value>,
-) -> Result<(BTreeMap<String, Value>, Image), Error> {
+) -> Result<(BTreeMap<String, Value>, LevelSnapshot), Error> {
     let mut paths: Vec<String> = SINGLE.iter().map(|path| (*path).to_owned()).collect();
     for (family, depth) in FAMILIES {
         let mut open = vec![family.to_owned()];
@@ -80,7 +80,7 @@ pub(super) async fn image(
         })?;
         nodes.insert(path, json);
     }
-    let mut image = Image::new(root.clone(), nodes.clone())?;
+    let mut image = LevelSnapshot::new(root.clone(), nodes.clone())?;
     for path in image.table_paths() {
         let (array, cells) = array(&nodes, &path)?;
         let chunks = table(reader, &array, &cells).await?;
@@ -130,8 +130,8 @@ async fn table(
 pub(super) async fn cells(
     reader: &CellReader,
     before: &BTreeMap<String, Value>,
-    image: &mut Image,
-    change: &Change,
+    image: &mut LevelSnapshot,
+    change: &LevelChange,
 ) -> Result<(), Error> {
     let needs = change.needs(image)?;
     let mut arrays: BTreeMap<&str, CellArray> = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join;
 use serde_json::json;
-use zvf_build::migrate::{self, Finding, Form};
+use zvf_build::migrate::{self, MigrationNote, MigrationTarget};
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex, Vertices},
     key::Key,
@@ -44,7 +44,7 @@ impl Migration<'_> {
             return Ok(());
         }
         let index = GeometryIndex::parse(&key, &says)?.value;
-        self.put(vec![Form::group(&path, &says)]).await?;
+        self.put(vec![MigrationTarget::group(&path, &says)]).await?;
         for (kind, geometry) in &index.geometries {
             let chunks = self.further_vertices(level, kind).await?;
             if geometry.links.is_none() {
@@ -70,7 +70,9 @@ impl Migration<'_> {
                 let why =
                     "they count vertices in the order they were given in, which is not stored";
                 let what = "which vertices links of a further geometry mean, in several chunks";
-                self.lost(Finding::new(path, what, ends.len() as u64 / width as u64).because(why));
+                self.lost(
+                    MigrationNote::new(path, what, ends.len() as u64 / width as u64).because(why),
+                );
             }
         }
         Ok(())
@@ -139,7 +141,7 @@ impl Migration<'_> {
         let further = kinds.flat_map(|kind| [format!("vertices_{kind}"), format!("links_{kind}")]);
         let further: BTreeSet<String> = further.collect();
         let is_part = |name: &str| {
-            migrate::is_part(name) || name == "geometry_index" || further.contains(name)
+            migrate::is_level_array(name) || name == "geometry_index" || further.contains(name)
         };
         self.others(&key, is_part).await
     }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use zvf_build::migrate::{Bridges, Extent, Finding, Form, FragmentEnds, LevelFacts};
+use zvf_build::migrate::{
+    ChunkExtent, FragmentEnds, ImpliedLinks, LevelFacts, MigrationNote, MigrationTarget,
+};
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 use zvf_query::LinkCells;
@@ -18,7 +20,7 @@ pub(super) struct Level {
     pub(super) path: String,
     /// Numbers of a chunk key.
     pub(super) arity: usize,
-    pub(super) extent: Extent,
+    pub(super) extent: ChunkExtent,
     pub(super) chunks: HashMap<ChunkCoord, ChunkFacts>,
     pub(super) facts: LevelFacts,
     /// Whether the level said already that objects share fragments.
@@ -26,7 +28,7 @@ pub(super) struct Level {
     /// The rows of objects that are numbered anew, by their ids.
     pub(super) renumbered: HashMap<i64, i64>,
     /// Links that paths imply, where those that are stored may be wrong.
-    pub(super) bridges: Option<Bridges>,
+    pub(super) bridges: Option<ImpliedLinks>,
 }
 
 /// What is known of a chunk.
@@ -69,7 +71,7 @@ impl Migration<'_> {
             id,
             path,
             arity: metadata.arity(root),
-            extent: Extent::of_bounds(bounds, chunk, values),
+            extent: ChunkExtent::of_bounds(bounds, chunk, values),
             chunks: HashMap::new(),
             facts: LevelFacts {
                 tiles: true,
@@ -81,7 +83,7 @@ impl Migration<'_> {
         };
         let links = self.all_links(&level).await?;
         let suspect = links.iter().any(|(delta, cells)| is_suspect(*delta, cells));
-        level.bridges = suspect.then(Bridges::new);
+        level.bridges = suspect.then(ImpliedLinks::new);
         self.chunk_parts(&mut level).await?;
         self.objects(&mut level).await?;
         self.groups(&mut level).await?;
@@ -99,9 +101,10 @@ impl Migration<'_> {
         }
         let (says, wrong) = self.form.level(node, level.id.number(), &level.facts);
         for what in wrong {
-            self.repaired(Finding::new(&level.path, what, 1));
+            self.repaired(MigrationNote::new(&level.path, what, 1));
         }
-        self.put(vec![Form::group(&level.path, &says)]).await
+        self.put(vec![MigrationTarget::group(&level.path, &says)])
+            .await
     }
 
     /// All links of a level, unread.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use zvf_build::{
     Output,
-    migrate::{Extent, Filing, Finding, LinkForm},
+    migrate::{ChunkExtent, LinkArrayKey, LinkTarget, MigrationNote},
 };
 use zvf_format::{
     links::{AxisScales, LinkWidth},
@@ -30,13 +30,13 @@ use crate::error::Error;
 /// Links of one delta on their way.
 pub(super) struct Links<'a> {
     pub(super) cells: &'a LinkCells,
-    pub(super) form: LinkForm,
-    pub(super) extent: Extent,
+    pub(super) form: LinkTarget,
+    pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
     /// Chunks that have a cell, by array or family.
-    pub(super) filed: BTreeMap<Filing, Vec<Vec<i64>>>,
+    pub(super) filed: BTreeMap<LinkArrayKey, Vec<Vec<i64>>>,
     /// The same of each attribute.
-    pub(super) valued: Vec<BTreeMap<Filing, Vec<Vec<i64>>>>,
+    pub(super) valued: Vec<BTreeMap<LinkArrayKey, Vec<Vec<i64>>>>,
     /// Bytes of a row of each attribute; 0 while that is not known.
     pub(super) rows: Vec<usize>,
     pub(super) made_up: Vec<u64>,
@@ -54,7 +54,11 @@ pub(super) struct Links<'a> {
 impl Links<'_> {
     /// Makes the array or family, and those of its attributes, known to whoever
     /// encodes their cells.
-    pub(super) fn begin(&self, migration: &Migration<'_>, filing: &Filing) -> Result<(), Error> {
+    pub(super) fn begin(
+        &self,
+        migration: &Migration<'_>,
+        filing: &LinkArrayKey,
+    ) -> Result<(), Error> {
         let none = Map::new();
         let names = self.cells.attributes();
         let paths = names.map(|(name, _)| self.form.attribute_path(name, filing));
@@ -88,7 +92,7 @@ impl Links<'_> {
     pub(super) fn cell(
         &mut self,
         migration: &Migration<'_>,
-        filing: &Filing,
+        filing: &LinkArrayKey,
         at: &[i64],
         (payload, values): (Vec<u8>, Vec<Option<Vec<u8>>>),
         outputs: &mut Vec<Output>,
@@ -131,7 +135,7 @@ impl Migration<'_> {
     ) -> Result<(), Error> {
         for (delta, cells) in &all {
             for stray in cells.strays() {
-                self.lost(Finding::new(
+                self.lost(MigrationNote::new(
                     stray.to_string(),
                     "a name that is no chunk",
                     1,
@@ -176,7 +180,7 @@ impl Migration<'_> {
                 width.get()
             );
             let what = "cells of links of another number of ends";
-            self.lost(Finding::new(node.to_string(), what, count as u64).because(why));
+            self.lost(MigrationNote::new(node.to_string(), what, count as u64).because(why));
         }
         self.links_of(level, delta, cells, *width).await
     }
@@ -250,7 +254,7 @@ impl Migration<'_> {
             if self.form.has_ids() {
                 let why = "their chunks are taken for as large as those of the root";
                 let path = format!("{}/links/{delta}", level.path);
-                self.lost(Finding::new(path, "the level that links lead to", 1).because(why));
+                self.lost(MigrationNote::new(path, "the level that links lead to", 1).because(why));
             }
             return Ok(equal);
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use bytes::Bytes;
 use zvf_build::{
     Numbers, Values as Stored,
-    migrate::{Finding, TableRows},
+    migrate::{MigrationNote, TableRows},
 };
 use zvf_format::{manifest::ObjectManifest, numeric::Kind};
 use zvf_model::{generation::Generation, grid::ChunkCoord, root::GeometryKind};
@@ -92,10 +92,10 @@ impl Migration<'_> {
             && declared != present
         {
             let what = "a count of objects that was not that of the manifests";
-            self.repaired(Finding::new(manifests.node().to_string(), what, 1));
+            self.repaired(MigrationNote::new(manifests.node().to_string(), what, 1));
         }
         let what = "manifests that were never written, and are empty now";
-        self.repaired(Finding::new(
+        self.repaired(MigrationNote::new(
             manifests.node().to_string(),
             what,
             tally.unwritten,
@@ -130,7 +130,7 @@ impl Migration<'_> {
             let why = "0.8 has a row for each id from 0 on, and theirs are too large; objects are \
                        numbered anew, and object_attributes/object_id has their ids";
             let path = format!("{}/object_index/object_ids", level.path);
-            self.lost(Finding::new(path, "ids of objects", rows).because(why));
+            self.lost(MigrationNote::new(path, "ids of objects", rows).because(why));
             return Order::Same(rows);
         }
         let last = ids.iter().copied().max().unwrap_or(-1);
@@ -138,7 +138,7 @@ impl Migration<'_> {
         let gaps = order.len().saturating_sub(ids.len()) as u64;
         let why = "0.8 has a row for each id from 0 on, so those in between are empty objects now";
         let path = format!("{}/object_index/object_ids", level.path);
-        self.lost(Finding::new(path, "ids that no object has", gaps).because(why));
+        self.lost(MigrationNote::new(path, "ids that no object has", gaps).because(why));
         for (row, id) in (0..).zip(ids) {
             if let Some(at) = usize::try_from(*id).ok().and_then(|id| order.get_mut(id)) {
                 *at = Some(row);
@@ -282,7 +282,7 @@ impl Migration<'_> {
         level.facts.shares_fragments = true;
         if !level.says_shared {
             let what = "fragments that several objects name, which was not declared";
-            self.repaired(Finding::new(&path, what, shared));
+            self.repaired(MigrationNote::new(&path, what, shared));
         }
         let generation = self.source.layout().generation;
         let old = matches!(generation, Generation::V0_6 | Generation::V0_7);
@@ -290,7 +290,7 @@ impl Migration<'_> {
         if old && kinds.contains(&GeometryKind::Mesh) {
             let why = "up to 0.7, all objects of a mesh name one fragment of each chunk";
             let what = "which vertices are those of which object";
-            self.lost(Finding::new(path, what, shared).because(why));
+            self.lost(MigrationNote::new(path, what, shared).because(why));
         }
     }
 
@@ -311,14 +311,18 @@ impl Migration<'_> {
         let rows = rows_of(column, order);
         if matches!(rows.values, Stored::Text(_)) && !self.form.has_text() {
             let count = rows.values.len() as u64;
-            self.lost(Finding::new(path, "text, of which 0.8 has no form", count));
+            self.lost(MigrationNote::new(
+                path,
+                "text, of which 0.8 has no form",
+                count,
+            ));
             return Ok(());
         }
         if let Some(kind) = rows.becomes()
             && self.form.has_ids()
         {
             let what = "truth values, which are numbers now that some are absent";
-            self.lost(Finding::new(&path, what, rows.values.len() as u64).because(kind));
+            self.lost(MigrationNote::new(&path, what, rows.values.len() as u64).because(kind));
         }
         self.parent(&folder).await?;
         self.put(self.form.object_attribute(&path, &old, &rows)?)
@@ -330,7 +334,7 @@ impl Migration<'_> {
         let shape = old.get("shape").and_then(serde_json::Value::as_array);
         if shape.is_some_and(|shape| shape.len() > 2) {
             let what = "the shape of rows of several axes, which are flat now";
-            self.lost(Finding::new(path, what, 1));
+            self.lost(MigrationNote::new(path, what, 1));
         }
     }
 
@@ -352,7 +356,7 @@ impl Migration<'_> {
                 }
                 let after: usize = members.iter().map(Vec::len).sum();
                 let what = "members of groups that are no objects";
-                self.lost(Finding::new(&path, what, (before - after) as u64));
+                self.lost(MigrationNote::new(&path, what, (before - after) as u64));
             }
             let old = self.attributes(&path).await?;
             self.put(self.form.groups(&path, &old, true, &members, &ranges)?)
@@ -428,7 +432,11 @@ impl Migration<'_> {
         let rows = rows_of(column, &Order::Same(rows));
         if matches!(rows.values, Stored::Text(_)) && !self.form.has_text() {
             let count = rows.values.len() as u64;
-            self.lost(Finding::new(path, "text, of which 0.8 has no form", count));
+            self.lost(MigrationNote::new(
+                path,
+                "text, of which 0.8 has no form",
+                count,
+            ));
             return Ok(());
         }
         self.put(self.form.plain_attribute(path, tag, old, &rows)?)

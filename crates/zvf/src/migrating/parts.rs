@@ -5,7 +5,7 @@ use futures_util::future::{join, join3};
 use serde_json::{Map, Value, json};
 use zvf_build::{
     Output,
-    migrate::{Extent, Finding},
+    migrate::{ChunkExtent, MigrationNote},
 };
 use zvf_format::{fragment::FragmentIndex, numeric::Dtype};
 use zvf_model::{
@@ -62,7 +62,7 @@ struct Attribute {
 /// Where cells are put, and which were.
 pub(super) struct Target<'a> {
     pub(super) path: String,
-    pub(super) extent: &'a Extent,
+    pub(super) extent: &'a ChunkExtent,
     pub(super) arity: usize,
     pub(super) old: &'a Map<String, Value>,
     pub(super) keys: Vec<Vec<i64>>,
@@ -336,7 +336,7 @@ impl Migration<'_> {
             if let Some(shape) = shape {
                 let why = format!("{shape:?} for {columns} values");
                 let what = "a shape of rows that is not that of the values";
-                self.repaired(Finding::new(path, what, 1).because(why));
+                self.repaired(MigrationNote::new(path, what, 1).because(why));
             }
             if !self.form.keeps_empty_cells() || shape.is_some() {
                 let shape: Vec<u64> = (columns > 1).then_some(columns).into_iter().collect();
@@ -437,9 +437,9 @@ fn columns_of(dtype: Dtype, cell: &Bytes, rows: u64) -> Option<u64> {
 }
 
 /// What is below the node of a part and is no chunk.
-pub(super) fn strays(part: &StoredPart) -> Finding {
+pub(super) fn strays(part: &StoredPart) -> MigrationNote {
     let strays = part.strays();
-    let finding = Finding::new(
+    let finding = MigrationNote::new(
         part.node().to_string(),
         "names that are no chunk",
         strays.len() as u64,

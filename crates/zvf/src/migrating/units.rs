@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zvf_build::migrate::{Alongside, LinkForm};
+use zvf_build::migrate::{AlignedLinks, LinkTarget};
 use zvf_format::numeric::Kind;
 use zvf_model::{array::CellAttribute, grid::ChunkCoord};
 use zvf_query::{CellLinks, LinkCells};
@@ -150,7 +150,7 @@ impl Gathered {
     }
 
     /// The links by their chunks, each with those before in the same order.
-    pub(super) fn apart(&self, form: &LinkForm) -> Vec<Vec<usize>> {
+    pub(super) fn apart(&self, form: &LinkTarget) -> Vec<Vec<usize>> {
         let mut apart: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
         for (link, record) in self.ends.chunks_exact(form.width.get()).enumerate() {
             let mut of: Vec<u32> = record.iter().map(|(chunk, _)| *chunk).collect();
@@ -171,7 +171,7 @@ fn number(chunks: &[ChunkCoord], chunk: &ChunkCoord) -> u32 {
 /// Links that go beside others of a chunk, with their values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
-    pub(super) links: Alongside,
+    pub(super) links: AlignedLinks,
     /// For each attribute.
     pub(super) values: Vec<Option<Vec<u8>>>,
 }

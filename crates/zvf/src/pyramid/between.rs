@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::{Map, Value};
 use zvf_build::{
     Output,
-    coarsen::{Field, NONE, Rule, contract_links},
-    migrate::{Filing, Form, LinkForm},
+    coarsen::{AggregatedAttribute, Aggregation, NO_VERTEX, contract_links},
+    migrate::{LinkArrayKey, LinkTarget, MigrationTarget},
 };
 use zvf_model::grid::ChunkCoord;
 use zvf_query::CellLinks;
@@ -79,7 +79,7 @@ impl Build<'_> {
     fn unit(
         &mut self,
         links: &Links,
-        form: &LinkForm,
+        form: &LinkTarget,
         chunks: &[ChunkCoord],
         read: &[CellLinks],
         new: &mut Vec<NewCell>,
@@ -105,7 +105,7 @@ impl Build<'_> {
                 });
                 // A row that is not there was refused when the chunk was made.
                 ends.push(match end {
-                    Some((_, NONE)) | None => u64::MAX,
+                    Some((_, NO_VERTEX)) | None => u64::MAX,
                     Some((number, parent)) => number | u64::from(parent),
                 });
             }
@@ -114,7 +114,7 @@ impl Build<'_> {
                 all.push(own.as_deref());
             }
         }
-        let is_tree = self.shared.recipe.shape == zvf_build::coarsen::Shape::Trees;
+        let is_tree = self.shared.recipe.shape == zvf_build::coarsen::Ownership::Trees;
         let (kept, into) = contract_links(&ends, width, links.directed || is_tree);
         let count = kept.len() / width;
         if count == 0 {
@@ -141,7 +141,7 @@ impl Build<'_> {
         }
         let all: Vec<usize> = (0..count).collect();
         let arity = self.shared.coarse.arity;
-        let mut filed: Vec<(Filing, Vec<i64>, Vec<usize>)> = Vec::new();
+        let mut filed: Vec<(LinkArrayKey, Vec<i64>, Vec<usize>)> = Vec::new();
         file(
             form,
             &coords,
@@ -186,7 +186,7 @@ impl Build<'_> {
         let mut outputs = Vec::new();
         let level = self.shared.coarse.path.clone();
         let arity = self.shared.coarse.arity;
-        let any = Filing::Offsets(String::new());
+        let any = LinkArrayKey::Offsets(String::new());
         let logical = self.tally.links;
         let paths = self.families();
         if let (Some(form), Some(links)) = (&self.shared.links, &self.source.links) {
@@ -194,33 +194,36 @@ impl Build<'_> {
             let crossing = self.tally.crossing;
             let copies = self.tally.physical - (logical - crossing);
             let counts = (logical, self.tally.physical);
-            outputs.push(Form::bare(&format!("{level}/links")));
+            outputs.push(MigrationTarget::bare(&format!("{level}/links")));
             let folders = match form.is_current() {
                 true => {
                     outputs.push(form.family(&any, says, arity, counts));
                     vec![("link_attributes", any.clone())]
                 }
                 false => {
-                    outputs.push(Form::bare(&format!("{level}/cross_chunk_links")));
+                    outputs.push(MigrationTarget::bare(&format!("{level}/cross_chunk_links")));
                     let mut inside = says.clone();
                     // What links between chunks say of theirs.
                     inside.remove("num_links");
                     inside.remove("sid_ndim");
-                    outputs.push(form.family(&Filing::Aligned, &inside, arity, counts));
+                    outputs.push(form.family(&LinkArrayKey::Aligned, &inside, arity, counts));
                     let counts = (crossing, copies);
-                    outputs.push(form.family(&Filing::Crossing, says, arity, counts));
+                    outputs.push(form.family(&LinkArrayKey::CrossChunk, says, arity, counts));
                     vec![
-                        ("link_attributes", Filing::Aligned),
-                        ("cross_chunk_link_attributes", Filing::Crossing),
+                        ("link_attributes", LinkArrayKey::Aligned),
+                        ("cross_chunk_link_attributes", LinkArrayKey::CrossChunk),
                     ]
                 }
             };
             for (folder, filing) in folders {
                 if !links.fields.is_empty() {
-                    outputs.push(Form::bare(&format!("{level}/{folder}")));
+                    outputs.push(MigrationTarget::bare(&format!("{level}/{folder}")));
                 }
                 for (field, says) in links.fields.iter().zip(&links.field_says) {
-                    outputs.push(Form::bare(&format!("{level}/{folder}/{}", field.name)));
+                    outputs.push(MigrationTarget::bare(&format!(
+                        "{level}/{folder}/{}",
+                        field.name
+                    )));
                     match form.is_current() {
                         true => outputs.push(form.attribute_family(&field.name, logical)),
                         false => {
@@ -233,7 +236,7 @@ impl Build<'_> {
                                 crossing,
                             );
                             says.extend(own.as_object().cloned().unwrap_or_default());
-                            outputs.push(Form::group(
+                            outputs.push(MigrationTarget::group(
                                 &form.attribute_path(&field.name, &filing),
                                 &says,
                             ));
@@ -251,7 +254,7 @@ impl Build<'_> {
         let own = own
             .into_iter()
             .filter_map(|(form, arity)| Some((form.clone()?, arity, count)));
-        let all: Vec<(LinkForm, usize, Stored)> =
+        let all: Vec<(LinkTarget, usize, Stored)> =
             own.chain(std::mem::take(&mut self.between)).collect();
         let none = Map::new();
         for (form, arity, (count, crossing)) in all {
@@ -259,7 +262,7 @@ impl Build<'_> {
                 outputs.push(form.family(&any, &none, arity, (count, count)));
                 continue;
             }
-            for filing in [Filing::Aligned, Filing::Crossing] {
+            for filing in [LinkArrayKey::Aligned, LinkArrayKey::CrossChunk] {
                 let path = form.path(&filing);
                 if paths.contains(&path) {
                     outputs.push(form.family(&filing, &none, arity, (crossing, crossing)));
@@ -289,22 +292,22 @@ impl Build<'_> {
             if known || is_old && self.is_there(&path).await? {
                 continue;
             }
-            outputs.push(Form::bare(&path));
+            outputs.push(MigrationTarget::bare(&path));
         }
         Ok(())
     }
 }
 
 /// Values of a row, as the node of the level before has it; it does not say it any more.
-fn columns_of(field: &Field, says: &mut Map<String, Value>) -> usize {
+fn columns_of(field: &AggregatedAttribute, says: &mut Map<String, Value>) -> usize {
     let shape = says.remove("row_shape");
     let shape = shape.as_ref().and_then(Value::as_array);
     let columns = shape.map(|shape| shape.iter().filter_map(Value::as_u64).product::<u64>());
-    if field.rule == Rule::Count {
+    if field.rule == Aggregation::Count {
         says.remove("channel_names");
     }
     match (field.rule, columns) {
-        (Rule::Count, _) | (_, None) => 1,
+        (Aggregation::Count, _) | (_, None) => 1,
         (_, Some(columns)) => usize::try_from(columns).unwrap_or(1),
     }
 }

@@ -12,8 +12,8 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 use zvf_build::{
     Output,
-    coarsen::{Method, Named, Recipe, Shape},
-    migrate::{Extent, Form, LinkForm},
+    coarsen::{CoarsenMethod, Coarsener, FragmentReference, Ownership},
+    migrate::{ChunkExtent, LinkTarget, MigrationTarget},
 };
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
@@ -61,7 +61,7 @@ pub(super) struct Build<'a> {
     pub(super) tally: Tally,
     pub(super) shards: Shards,
     /// Links between levels, what their chunk keys have, and how many there are.
-    pub(super) between: Vec<(LinkForm, usize, Stored)>,
+    pub(super) between: Vec<(LinkTarget, usize, Stored)>,
     /// Levels below the one before, as far as links over several levels need them.
     pub(super) deep_places: BTreeMap<LevelId, Arc<Shared>>,
     pub(super) deep_metadata: BTreeMap<LevelId, LevelMetadata>,
@@ -83,7 +83,7 @@ impl<'a> Build<'a> {
         options: &'a PyramidOptions,
         (design, coarsening): (&'a LevelDesign, &Coarsening),
         kept: Option<Vec<bool>>,
-        (form, transaction, target): (Form, Transaction, LevelId),
+        (form, transaction, target): (MigrationTarget, Transaction, LevelId),
     ) -> Result<Self, Error> {
         let root = source.dataset.root();
         let own = source.metadata.effective_chunk_shape(root);
@@ -115,16 +115,16 @@ impl<'a> Build<'a> {
         }
         let links = source.links.as_ref();
         let is_triangles = links.is_some_and(|links| links.width == 3);
-        if matches!(design.method, Method::Collapse { .. }) && !is_triangles {
+        if matches!(design.method, CoarsenMethod::Collapse { .. }) && !is_triangles {
             return Err(Error::NoPyramid {
                 why: "only edges of triangles collapse: faces of more corners take --method bins",
             });
         }
         let keeps = design.method.keeps_vertices();
-        let recipe = Recipe {
+        let recipe = Coarsener {
             // What is linked has one object.
             method: match source.shape(design.method.shares()) {
-                Shape::Named => design.method.clone(),
+                Ownership::Shared => design.method.clone(),
                 _ => design.method.without_sharing(),
             },
             axes,
@@ -272,8 +272,8 @@ impl<'a> Build<'a> {
         from: &LevelMetadata,
         to: &LevelMetadata,
         delta: i32,
-        form: &Form,
-    ) -> Result<LinkForm, Error> {
+        form: &MigrationTarget,
+    ) -> Result<LinkTarget, Error> {
         link_form(self.source.dataset.root(), (from, to), delta, form)
     }
 
@@ -434,7 +434,7 @@ async fn read(
     source: &Source<'_>,
     links: &SortedLinks,
     batch: Vec<(ChunkCoord, Vec<ChunkCoord>)>,
-    named: &mut BTreeMap<ChunkCoord, Vec<Named>>,
+    named: &mut BTreeMap<ChunkCoord, Vec<FragmentReference>>,
     with_ties: bool,
 ) -> Result<(u64, Vec<Job>), Error> {
     let chunks: Vec<ChunkCoord> = batch
@@ -488,7 +488,7 @@ fn place(root: &RootMetadata, metadata: &LevelMetadata) -> Place {
     let shape = metadata.effective_chunk_shape(root).extents();
     Place {
         path: metadata.level.to_string(),
-        extent: Extent::of_bounds(bounds, shape, values),
+        extent: ChunkExtent::of_bounds(bounds, shape, values),
         arity: metadata.arity(root),
         leading: usize::from(chunking.is_some()),
     }
@@ -499,8 +499,8 @@ fn link_form(
     root: &RootMetadata,
     (from, to): (&LevelMetadata, &LevelMetadata),
     delta: i32,
-    form: &Form,
-) -> Result<LinkForm, Error> {
+    form: &MigrationTarget,
+) -> Result<LinkTarget, Error> {
     let scales = from.link_scales(to, root).map_err(|_| Error::NoPyramid {
         why: "chunks of a level are no whole number of those of the root",
     })?;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use zvf_build::{
-    Sharding,
-    coarsen::{Method, Rule, Sparsity},
+    ShardingPolicy,
+    coarsen::{Aggregation, CoarsenMethod, Sparsity},
 };
 use zvf_format::numeric::Kind;
 
@@ -14,7 +14,7 @@ use crate::error::Error;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelDesign {
     /// Which vertices become one.
-    pub method: Method,
+    pub method: CoarsenMethod,
     /// How many chunks of the level before make one along each axis.
     pub chunk_scale: Vec<u32>,
     /// Which objects are kept; all when not said.
@@ -24,7 +24,7 @@ pub struct LevelDesign {
     pub additive: bool,
     /// How many of its cells go in one object; as many as of the level that it is made of
     /// when not said.
-    pub sharding: Option<Sharding>,
+    pub sharding: Option<ShardingPolicy>,
 }
 
 /// Which objects a level keeps.
@@ -40,7 +40,7 @@ pub struct Kept {
 
 /// A level, and what becomes of attributes.
 pub(super) struct Coarsening {
-    pub(super) rules: BTreeMap<String, Rule>,
+    pub(super) rules: BTreeMap<String, Aggregation>,
     /// Whether values of the level before were made by the same rules.
     pub(super) is_again: bool,
 }
@@ -54,10 +54,11 @@ impl Coarsening {
         columns: Option<usize>,
         is_coded: bool,
         keeps: bool,
-    ) -> Result<Rule, Error> {
+    ) -> Result<Aggregation, Error> {
         let rule = self.rules.get(name).copied();
-        let rule =
-            rule.unwrap_or_else(|| Rule::default_for(kind, columns.unwrap_or(1), is_coded, keeps));
+        let rule = rule.unwrap_or_else(|| {
+            Aggregation::default_for(kind, columns.unwrap_or(1), is_coded, keeps)
+        });
         if is_coded && !rule.suits_codes() {
             return Err(Error::NoPyramid {
                 why: "the values of an attribute are words, of which there is no mean, sum, least or \

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use zvf_build::coarsen::NONE;
+use zvf_build::coarsen::NO_VERTEX;
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 use zvf_query::CellLinks;
@@ -171,7 +171,7 @@ impl Build<'_> {
             };
             let found = alike.iter().filter_map(|ends| {
                 let row = usize::try_from(ends[1].1).ok()?;
-                let parent = parents.get(row).filter(|parent| **parent != NONE)?;
+                let parent = parents.get(row).filter(|parent| **parent != NO_VERTEX)?;
                 Some((ends[0].1, u64::from(*parent)))
             });
             let mut found = found.peekable();

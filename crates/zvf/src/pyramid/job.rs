@@ -10,8 +10,11 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use zvf_build::{
     Output,
-    coarsen::{FineChunk, FineLinks, Input, Made, NONE, Named, Recipe, Shape},
-    migrate::{Alongside, Extent, Filing, Form, LinkForm},
+    coarsen::{
+        CoarseChunk, CoarsenInput, Coarsener, FineChunk, FineLinks, FragmentReference, NO_VERTEX,
+        Ownership,
+    },
+    migrate::{AlignedLinks, ChunkExtent, LinkArrayKey, LinkTarget, MigrationTarget},
 };
 use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_query::CellLinks;
@@ -26,19 +29,19 @@ use crate::{
 /// What all jobs of a level have in common.
 #[derive(Clone)]
 pub(super) struct Shared {
-    pub(super) recipe: Recipe,
+    pub(super) recipe: Coarsener,
     /// How cells of the level are stored, and how links between levels are.
-    pub(super) form: Form,
-    pub(super) aside: Form,
+    pub(super) form: MigrationTarget,
+    pub(super) aside: MigrationTarget,
     pub(super) fine: Place,
     pub(super) coarse: Place,
     /// Extent of a chunk of the level.
     pub(super) chunk_shape: Vec<f64>,
     /// Links inside the level.
-    pub(super) links: Option<LinkForm>,
+    pub(super) links: Option<LinkTarget>,
     /// Links from the finer level to this one, and back.
-    pub(super) up: Option<LinkForm>,
-    pub(super) down: Option<LinkForm>,
+    pub(super) up: Option<LinkTarget>,
+    pub(super) down: Option<LinkTarget>,
     /// Whether what becomes of rows is asked for afterwards.
     pub(super) keeps_parents: bool,
     pub(super) opened: Opened,
@@ -59,7 +62,7 @@ impl Clone for Opened {
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) path: String,
-    pub(super) extent: Extent,
+    pub(super) extent: ChunkExtent,
     pub(super) arity: usize,
     /// Numbers of a chunk key that are no place in space.
     pub(super) leading: usize,
@@ -68,7 +71,7 @@ pub(super) struct Place {
 /// What is needed for a chunk.
 pub(super) struct Job {
     pub(super) chunk: ChunkCoord,
-    pub(super) fine: Vec<(ChunkCoord, Payloads, Vec<Named>)>,
+    pub(super) fine: Vec<(ChunkCoord, Payloads, Vec<FragmentReference>)>,
     pub(super) links: Vec<Arc<CellLinks>>,
 }
 
@@ -83,7 +86,7 @@ pub(super) struct Outcome {
     /// Of these, those between chunks of different coordinates.
     pub(super) crossed: u64,
     pub(super) error: Option<f64>,
-    pub(super) named: Vec<Named>,
+    pub(super) named: Vec<FragmentReference>,
     /// What became of the rows of each finer chunk, when that was asked for.
     pub(super) parents: Vec<(ChunkCoord, Vec<u32>)>,
     pub(super) put: Vec<Put>,
@@ -142,7 +145,7 @@ impl Shared {
     /// Whether jobs have to know which vertices have links that leave the chunk. In trees
     /// these say which links the order of rows does not imply.
     pub(super) fn needs_ties(&self) -> bool {
-        self.recipe.shape == Shape::Trees || self.recipe.method.needs_ties()
+        self.recipe.shape == Ownership::Trees || self.recipe.method.needs_ties()
     }
 
     /// Makes a chunk: its cells as objects, and what is known of it.
@@ -228,7 +231,7 @@ impl Shared {
         Ok((outcome, objects))
     }
 
-    fn make(&self, job: &Job) -> Result<Made, Error> {
+    fn make(&self, job: &Job) -> Result<CoarseChunk, Error> {
         let numbers: BTreeMap<&ChunkCoord, u32> =
             job.fine.iter().map(|(chunk, ..)| chunk).zip(0..).collect();
         let chunks = job.fine.iter().map(|(chunk, payloads, named)| FineChunk {
@@ -243,12 +246,12 @@ impl Shared {
             chunks: cell
                 .chunks
                 .iter()
-                .map(|chunk| numbers.get(chunk).copied().unwrap_or(NONE))
+                .map(|chunk| numbers.get(chunk).copied().unwrap_or(NO_VERTEX))
                 .collect(),
             ends: &cell.ends,
             values: cell.values.iter().map(Option::as_deref).collect(),
         });
-        let input = Input {
+        let input = CoarsenInput {
             chunks: chunks.collect(),
             links: links.collect(),
         };
@@ -271,7 +274,7 @@ impl Shared {
         let rows = parents
             .iter()
             .zip(0u64..)
-            .filter(|(parent, _)| **parent != NONE);
+            .filter(|(parent, _)| **parent != NO_VERTEX);
         let pairs: Vec<(u64, u64)> = rows
             .map(|(parent, row)| (row, u64::from(*parent)))
             .collect();
@@ -288,7 +291,7 @@ impl Shared {
     }
 
     /// The level and form of an array by its path.
-    fn place(&self, path: &str) -> (&Place, &Form) {
+    fn place(&self, path: &str) -> (&Place, &MigrationTarget) {
         let mut parts = path.split('/');
         let level = parts.next().unwrap_or_default();
         let is_aside = matches!(parts.next(), Some("links" | "cross_chunk_links"))
@@ -363,7 +366,7 @@ impl Shared {
 
 /// Files links from rows of a chunk to rows of one of another level.
 pub(super) fn file_pairs(
-    form: &LinkForm,
+    form: &LinkTarget,
     from: &ChunkCoord,
     to: &ChunkCoord,
     pairs: &[(u64, u64)],
@@ -378,7 +381,7 @@ pub(super) fn file_pairs(
     chunks.dedup();
     if let ([at], Some(filing)) = (chunks.as_slice(), form.aligned(from.coords())) {
         let rows = pairs.iter().flat_map(|(a, b)| [*a, *b]);
-        let links = Alongside::new(rows, Vec::new());
+        let links = AlignedLinks::new(rows, Vec::new());
         let payload = form.aligned_payload(&[], &links).unwrap_or_default();
         let mut cell = NewCell::new(form.path(&filing), at, payload);
         cell.put.says = Some(form.array(&filing, arity));
@@ -396,7 +399,7 @@ pub(super) fn file_pairs(
 }
 
 /// Who is told which links a cell has.
-pub(super) type Filed<'a> = dyn FnMut(&Filing, &[i64], &[usize]) + 'a;
+pub(super) type Filed<'a> = dyn FnMut(&LinkArrayKey, &[i64], &[usize]) + 'a;
 
 /// Cells as objects, and which they are.
 pub(super) struct Encoded {
@@ -435,7 +438,7 @@ fn in_shard(
 
 /// Files links, and tells of each array which of them it has.
 pub(super) fn file(
-    form: &LinkForm,
+    form: &LinkTarget,
     chunks: &[&[i64]],
     ends: &[(u32, u64)],
     links: &[usize],
@@ -444,7 +447,7 @@ pub(super) fn file(
     filed: &mut Filed<'_>,
 ) -> Result<(), Error> {
     let Some((placed, beside)) = form.file(chunks, ends, links)? else {
-        return Err(no_place(&form.path(&Filing::Crossing)));
+        return Err(no_place(&form.path(&LinkArrayKey::CrossChunk)));
     };
     for ((filing, at), links) in placed {
         let mut cell = NewCell::new(form.path(&filing), &at, links.payload());
@@ -476,5 +479,5 @@ pub(super) fn columns(payload: &[u8], rows: u64, size: usize) -> usize {
 }
 
 pub(super) fn no_place(path: &str) -> Error {
-    Error::Refused(zvf_build::Refusal::Apart(path.to_owned()))
+    Error::Refused(zvf_build::BuildError::ChunksTooFarApart(path.to_owned()))
 }

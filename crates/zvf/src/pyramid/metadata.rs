@@ -79,7 +79,7 @@ impl Build<'_> {
             put("preserves_object_ids", json!(true));
             put("inherited_num_objects", json!(objects.len()));
         }
-        if self.shared.recipe.shape == zvf_build::coarsen::Shape::Named {
+        if self.shared.recipe.shape == zvf_build::coarsen::Ownership::Shared {
             put("shared_fragments", json!(true));
         } else if !tally.is_untiled && self.shared.form.has_ids() {
             put("fragments_tile", json!(true));
@@ -109,7 +109,7 @@ impl Build<'_> {
             if self.source.objects.is_some() {
                 token(block, "preserved_object_ids");
             }
-            if self.shared.recipe.shape == zvf_build::coarsen::Shape::Named {
+            if self.shared.recipe.shape == zvf_build::coarsen::Ownership::Shared {
                 token(block, "shared_fragments");
             }
             let storage = match self.design.additive {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use rayon::prelude::*;
 use serde_json::Map;
-use zvf_build::coarsen::Named;
+use zvf_build::coarsen::FragmentReference;
 use zvf_format::manifest::ObjectManifestBuilder;
 use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_store::Read;
@@ -140,7 +140,7 @@ impl Build<'_> {
 
 /// The manifests of some objects, of what all name in the order of objects.
 fn manifests(
-    named: &[(Named, u32)],
+    named: &[(FragmentReference, u32)],
     chunks: &[ChunkCoord],
     objects: Range<u64>,
     arity: usize,

@@ -1,8 +1,8 @@
 //! Which levels there are to be, where nobody says.
 
 use zvf_build::{
-    Sharding,
-    coarsen::{Amount, Method, Placing, Sparsity, Strategy},
+    ShardingPolicy,
+    coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
 use zvf_model::{grid::ChunkCoord, root::GeometryKind};
 
@@ -79,7 +79,7 @@ pub struct Automatic {
     /// How far lines may move in the first level, and surfaces in all.
     pub tolerance: Option<f64>,
     /// Where the one vertex of a cell is.
-    pub placing: Placing,
+    pub placing: Placement,
     /// Whether objects share points.
     pub share: bool,
     /// Points of a cell that stay.
@@ -96,7 +96,7 @@ pub struct Automatic {
     pub additive: bool,
     /// How many cells of a level go in one object; as many as of the store's when not
     /// said.
-    pub sharding: Option<Sharding>,
+    pub sharding: Option<ShardingPolicy>,
 }
 
 /// What is known of a level that another is made of.
@@ -205,27 +205,27 @@ impl Automatic {
             None => first,
         };
         let method = match way {
-            Way::Bins => Method::Bins {
+            Way::Bins => CoarsenMethod::Bins {
                 cell: nested(&cell(true), &chunk),
                 placing: self.placing,
                 share: self.share,
             },
-            Way::Subset => Method::Subset {
+            Way::Subset => CoarsenMethod::Subset {
                 cell: nested(&cell(false), &chunk),
                 keep: self.keep.unwrap_or(1),
                 seed: self.seed,
                 without: None,
             },
-            Way::Simplify => Method::Simplify {
+            Way::Simplify => CoarsenMethod::Simplify {
                 tolerance: longer(
                     self.tolerance.or(sample.step).unwrap_or(1.0),
                     before.and_then(|design| design.method.tolerance()),
                 ),
             },
-            Way::Stride => Method::Stride {
+            Way::Stride => CoarsenMethod::Stride {
                 step: factor.map_or(2, |factor| factor.round().clamp(2.0, 1e6) as u32),
             },
-            Way::Collapse => Method::Collapse {
+            Way::Collapse => CoarsenMethod::Collapse {
                 keep: 1.0 / fewer.max(1.0),
                 tolerance: self.tolerance.unwrap_or(f64::INFINITY),
                 cull: self.cull,
@@ -246,10 +246,10 @@ impl Automatic {
         match way {
             Way::Bins | Way::Subset => {
                 let is_said = factor.is_some() || self.cell.is_some();
-                !is_said && before.and_then(Method::cell).is_none()
+                !is_said && before.and_then(CoarsenMethod::cell).is_none()
             }
             Way::Simplify => {
-                self.tolerance.is_none() && before.and_then(Method::tolerance).is_none()
+                self.tolerance.is_none() && before.and_then(CoarsenMethod::tolerance).is_none()
             }
             Way::Stride | Way::Collapse => false,
         }
@@ -314,7 +314,7 @@ impl Automatic {
                 .collect()
         };
         let designs = (0..count).map(|level| LevelDesign {
-            method: Method::Subset {
+            method: CoarsenMethod::Subset {
                 cell: cell(level),
                 keep: self.keep.unwrap_or(1),
                 seed: self.seed,
@@ -344,7 +344,7 @@ impl Automatic {
             let is_stuck = fewer.is_some_and(|fewer| fewer < 1.5);
             let was_bins = matches!(
                 before.map(|design| &design.method),
-                Some(Method::Bins { .. })
+                Some(CoarsenMethod::Bins { .. })
             );
             return if is_stuck || was_bins {
                 Way::Bins

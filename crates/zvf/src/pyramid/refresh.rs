@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use zvf_build::{coarsen::Shape, migrate::Form};
+use zvf_build::{coarsen::Ownership, migrate::MigrationTarget};
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId, zarr::Node};
 use zvf_query::Objects;
 use zvf_store::Store;
@@ -334,10 +334,10 @@ async fn stage(
     };
     let block = old.get("zarr_vectors_level");
     let tiled = block.and_then(|block| block.get("fragments_tile")) == Some(&Value::Bool(true));
-    build.tally.is_untiled |= !tiled && build.shared.recipe.shape != Shape::Named;
+    build.tally.is_untiled |= !tiled && build.shared.recipe.shape != Ownership::Shared;
     let level = build.level_says();
     build
-        .put(vec![Form::group(&target.to_string(), &level)])
+        .put(vec![MigrationTarget::group(&target.to_string(), &level)])
         .await?;
     build.transaction.touch("*");
     let key = nodes::metadata(&Key::root())?;

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use rayon::prelude::*;
-use zvf_build::migrate::Form;
+use zvf_build::migrate::MigrationTarget;
 use zvf_model::{grid::ChunkCoord, key::Key};
 use zvf_store::CellArray;
 
@@ -25,9 +25,9 @@ use crate::{error::Error, writing::run};
 pub(super) fn form(
     source: &Source<'_>,
     design: &LevelDesign,
-    form: &Form,
+    form: &MigrationTarget,
     coarse: &Place,
-) -> Result<Form, Error> {
+) -> Result<MigrationTarget, Error> {
     let sharding = design.sharding.clone();
     let sharding = sharding.unwrap_or_else(|| source.sharding());
     let place = (&coarse.extent, coarse.arity);

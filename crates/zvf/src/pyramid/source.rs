@@ -8,8 +8,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::{join, join_all};
 use zvf_build::{
-    Sharding,
-    coarsen::{Field, FineChunk, Named, Shape},
+    ShardingPolicy,
+    coarsen::{AggregatedAttribute, FineChunk, FragmentReference, Ownership},
 };
 use zvf_format::{numeric::Dtype, path::Delta};
 use zvf_model::{
@@ -59,7 +59,7 @@ pub(super) struct Links {
     pub(super) is_turned: bool,
     /// What the nodes of their families say.
     pub(super) says: Attributes,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<AggregatedAttribute>,
     /// What the nodes of their attributes say.
     pub(super) field_says: Vec<Attributes>,
 }
@@ -87,7 +87,11 @@ impl Attribute {
         self.part.attributes()
     }
 
-    pub(super) fn field(&self, coarsening: &Coarsening, keeps: bool) -> Result<Field, Error> {
+    pub(super) fn field(
+        &self,
+        coarsening: &Coarsening,
+        keeps: bool,
+    ) -> Result<AggregatedAttribute, Error> {
         field(&self.name, &self.metadata, coarsening, keeps)
     }
 }
@@ -98,13 +102,13 @@ fn field(
     metadata: &CellAttribute,
     coarsening: &Coarsening,
     keeps: bool,
-) -> Result<Field, Error> {
+) -> Result<AggregatedAttribute, Error> {
     let columns = metadata.row_shape.as_ref().map(|shape| {
         let columns = shape.iter().product::<u64>();
         usize::try_from(columns).unwrap_or(usize::MAX)
     });
     let dictionary = metadata.dictionary.as_ref();
-    Ok(Field {
+    Ok(AggregatedAttribute {
         name: name.to_owned(),
         dtype: metadata.dtype,
         // Cells of the reference hold more than their shape says.
@@ -261,15 +265,15 @@ impl<'a> Source<'a> {
     }
 
     /// How many cells of vertices are in one object.
-    pub(super) fn sharding(&self) -> Sharding {
+    pub(super) fn sharding(&self) -> ShardingPolicy {
         let array = self.vertices.array();
         match array.and_then(|array| array.metadata().sharding().zip(Some(array))) {
             Some((inner, array)) => {
                 let outer = array.metadata().chunk_shape.iter();
                 let cells = outer.zip(&inner.chunk_shape);
-                Sharding::Shape(cells.map(|(outer, inner)| outer / inner.max(&1)).collect())
+                ShardingPolicy::Shape(cells.map(|(outer, inner)| outer / inner.max(&1)).collect())
             }
-            None => Sharding::None,
+            None => ShardingPolicy::None,
         }
     }
 
@@ -317,7 +321,7 @@ impl<'a> Source<'a> {
         &self,
         chunk: &ChunkCoord,
         payloads: &Payloads,
-        named: &[Named],
+        named: &[FragmentReference],
         each: &mut dyn FnMut(u32, u32, &[f64]),
     ) -> Result<(), Error> {
         let fine = FineChunk {
@@ -333,26 +337,26 @@ impl<'a> Source<'a> {
     }
 
     /// How its vertices and objects hang together.
-    pub(super) fn shape(&self, shares: bool) -> Shape {
+    pub(super) fn shape(&self, shares: bool) -> Ownership {
         // What is linked is one vertex for all its links, and has one object.
         let shares = shares && self.links.is_none();
         if self.objects.is_some() && (self.is_paths() || self.is_shared || shares) {
-            return Shape::Named;
+            return Ownership::Shared;
         }
         let convention = self.dataset.root().links_convention.clone();
         match convention == Some(LinksConvention::ImplicitWithBranches) && self.links.is_some() {
-            true => Shape::Trees,
-            false => Shape::Owned,
+            true => Ownership::Trees,
+            false => Ownership::Exclusive,
         }
     }
 
     /// Which objects name the fragments of each chunk, by chunk.
-    pub(super) fn named(&self) -> BTreeMap<ChunkCoord, Vec<Named>> {
-        let mut named: BTreeMap<ChunkCoord, Vec<Named>> = BTreeMap::new();
+    pub(super) fn named(&self) -> BTreeMap<ChunkCoord, Vec<FragmentReference>> {
+        let mut named: BTreeMap<ChunkCoord, Vec<FragmentReference>> = BTreeMap::new();
         let Some(objects) = &self.objects else {
             return named;
         };
-        let mut by_number: Vec<Vec<Named>> = Vec::new();
+        let mut by_number: Vec<Vec<FragmentReference>> = Vec::new();
         for place in 0..objects.len() {
             let row = objects.row(place).and_then(|row| u32::try_from(row).ok());
             let Some(object) = row else { continue };
@@ -361,7 +365,7 @@ impl<'a> Source<'a> {
                 if by_number.len() <= number {
                     by_number.resize(number + 1, Vec::new());
                 }
-                by_number[number].push(Named {
+                by_number[number].push(FragmentReference {
                     object,
                     at,
                     fragment: piece.fragment,

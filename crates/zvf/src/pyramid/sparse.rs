@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use zvf_build::coarsen::{Named, ObjectFacts, Strategy};
+use zvf_build::coarsen::{FragmentReference, ObjectFacts, Strategy};
 use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{Rows, Values};
@@ -129,7 +129,9 @@ async fn lengths(source: &Source<'_>, facts: &mut [ObjectFacts]) -> Result<(), E
                         run.last.copy_from_slice(place);
                     }
                     _ => {
-                        let is_it = |own: &&Named| (own.object, own.fragment) == (object, fragment);
+                        let is_it = |own: &&FragmentReference| {
+                            (own.object, own.fragment) == (object, fragment)
+                        };
                         let own = todo.find(is_it);
                         runs.push(Run {
                             object,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use zvf_build::{
-    Compression, Sharding,
-    coarsen::{Amount, Method, Placing, Rule, Sparsity, Strategy},
+    CellCompression, ShardingPolicy,
+    coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
 };
 use zvf_model::{key::Key, zarr::Node};
 
@@ -25,7 +25,7 @@ pub(super) fn describe(build: &Build<'_>) -> Value {
 pub(super) fn is_made(
     level: &Map<String, Value>,
     own: &LevelDesign,
-    rules: &BTreeMap<String, Rule>,
+    rules: &BTreeMap<String, Aggregation>,
 ) -> bool {
     let mut known = level.get("zvf_pyramid").cloned();
     if let Some(known) = known.as_mut().and_then(Value::as_object_mut) {
@@ -36,7 +36,7 @@ pub(super) fn is_made(
     known.is_some() && known == serde_json::from_str(&text).ok()
 }
 
-fn design(own: &LevelDesign, rules: &BTreeMap<String, Rule>) -> Value {
+fn design(own: &LevelDesign, rules: &BTreeMap<String, Aggregation>) -> Value {
     let mut says = method(&own.method);
     says["chunk_scale"] = json!(own.chunk_scale);
     if own.additive {
@@ -47,9 +47,9 @@ fn design(own: &LevelDesign, rules: &BTreeMap<String, Rule>) -> Value {
     }
     match &own.sharding {
         None => {}
-        Some(Sharding::None) => says["shard"] = json!("none"),
-        Some(Sharding::Auto) => says["shard"] = json!("auto"),
-        Some(Sharding::Shape(shape)) => says["shard"] = json!(shape),
+        Some(ShardingPolicy::None) => says["shard"] = json!("none"),
+        Some(ShardingPolicy::Auto) => says["shard"] = json!("auto"),
+        Some(ShardingPolicy::Shape(shape)) => says["shard"] = json!(shape),
     }
     let rules: Map<String, Value> = rules
         .iter()
@@ -61,10 +61,10 @@ fn design(own: &LevelDesign, rules: &BTreeMap<String, Rule>) -> Value {
     says
 }
 
-fn method(method: &Method) -> Value {
+fn method(method: &CoarsenMethod) -> Value {
     let mut says = json!({"method": method.in_metadata()});
     match method {
-        Method::Bins {
+        CoarsenMethod::Bins {
             cell,
             placing,
             share,
@@ -73,7 +73,7 @@ fn method(method: &Method) -> Value {
             says["placing"] = json!(format!("{placing:?}").to_lowercase());
             says["share"] = json!(share);
         }
-        Method::Subset {
+        CoarsenMethod::Subset {
             cell,
             keep,
             seed,
@@ -86,9 +86,9 @@ fn method(method: &Method) -> Value {
             says["keep"] = json!(keep);
             says["seed"] = json!(seed);
         }
-        Method::Simplify { tolerance } => says["tolerance"] = json!(tolerance),
-        Method::Stride { step } => says["step"] = json!(step),
-        Method::Collapse {
+        CoarsenMethod::Simplify { tolerance } => says["tolerance"] = json!(tolerance),
+        CoarsenMethod::Stride { step } => says["step"] = json!(step),
+        CoarsenMethod::Collapse {
             keep,
             tolerance,
             cull,
@@ -104,7 +104,7 @@ fn method(method: &Method) -> Value {
 }
 
 /// How cells of vertices are compressed, and whether they have checksums.
-pub(super) async fn codecs(dataset: &Dataset) -> Result<(Compression, bool), Error> {
+pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, bool), Error> {
     let vertices = nodes::named(Key::parse("0/vertices"), "0/vertices")?;
     let mut node = nodes::read_one(dataset.store(), &vertices).await?;
     if let Some(Node::Group(_)) = &node {
@@ -131,25 +131,25 @@ pub(super) async fn codecs(dataset: &Dataset) -> Result<(Compression, bool), Err
             })
             .collect();
     }
-    let mut compression = Compression::None;
+    let mut compression = CellCompression::None;
     for (name, configuration) in &chain {
         let level = configuration.get("level").and_then(Value::as_i64);
         match name.as_str() {
             "zstd" => {
-                compression = Compression::Zstd(
+                compression = CellCompression::Zstd(
                     level
                         .and_then(|level| i32::try_from(level).ok())
                         .unwrap_or(1),
                 );
             }
             "gzip" => {
-                compression = Compression::Gzip(
+                compression = CellCompression::Gzip(
                     level
                         .and_then(|level| u32::try_from(level).ok())
                         .unwrap_or(5),
                 );
             }
-            "blosc" => compression = Compression::Blosc,
+            "blosc" => compression = CellCompression::Blosc,
             _ => {}
         }
     }
@@ -179,7 +179,7 @@ fn sparsity(kept: &Kept) -> Value {
 /// How a level was made.
 pub(super) struct Recipe {
     pub(super) design: LevelDesign,
-    pub(super) rules: BTreeMap<String, Rule>,
+    pub(super) rules: BTreeMap<String, Aggregation>,
 }
 
 /// What the attributes of a level say of how it was made; `None` when they do not, or
@@ -196,27 +196,27 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
     };
     let cell = || extents("cell");
     let method = match says.get("method")?.as_str()? {
-        "per_object" => Method::Bins {
+        "per_object" => CoarsenMethod::Bins {
             cell: cell()?,
             placing: match says.get("placing")?.as_str()? {
-                "medoid" => Placing::Medoid,
-                _ => Placing::Mean,
+                "medoid" => Placement::Medoid,
+                _ => Placement::Mean,
             },
             share: flag("share"),
         },
-        "subset" => Method::Subset {
+        "subset" => CoarsenMethod::Subset {
             cell: cell()?,
             keep: small("keep")?,
             seed: count("seed")?,
             without: extents("without"),
         },
-        "simplify" => Method::Simplify {
+        "simplify" => CoarsenMethod::Simplify {
             tolerance: number("tolerance")?,
         },
-        "stride" => Method::Stride {
+        "stride" => CoarsenMethod::Stride {
             step: small("step")?,
         },
-        "collapse" => Method::Collapse {
+        "collapse" => CoarsenMethod::Collapse {
             keep: number("keep")?,
             tolerance: number("tolerance").unwrap_or(f64::INFINITY),
             cull: small("cull")?,
@@ -248,13 +248,13 @@ pub(super) fn recipe(level: &Map<String, Value>) -> Option<Recipe> {
     })
 }
 
-fn sharding(says: &Value) -> Option<Sharding> {
+fn sharding(says: &Value) -> Option<ShardingPolicy> {
     match says {
-        Value::String(name) if name == "none" => Some(Sharding::None),
-        Value::String(name) if name == "auto" => Some(Sharding::Auto),
+        Value::String(name) if name == "none" => Some(ShardingPolicy::None),
+        Value::String(name) if name == "auto" => Some(ShardingPolicy::Auto),
         Value::Array(shape) => {
             let shape = shape.iter().map(Value::as_u64);
-            shape.collect::<Option<_>>().map(Sharding::Shape)
+            shape.collect::<Option<_>>().map(ShardingPolicy::Shape)
         }
         _ => None,
     }

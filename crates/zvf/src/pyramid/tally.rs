@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
-use zvf_build::{Output, coarsen::Named};
+use zvf_build::{Output, coarsen::FragmentReference};
 use zvf_model::grid::ChunkCoord;
 
 use super::job::{Outcome, Put, Shared};
@@ -25,7 +25,7 @@ pub(super) struct Tally {
     pub(super) between_chunks: u64,
     pub(super) is_untiled: bool,
     pub(super) error: Option<f64>,
-    pub(super) named: Vec<(Named, u32)>,
+    pub(super) named: Vec<(FragmentReference, u32)>,
     /// The chunks of the level, by the number that `named` has.
     pub(super) chunk_of: Vec<ChunkCoord>,
     pub(super) parents: HashMap<ChunkCoord, Vec<u32>>,

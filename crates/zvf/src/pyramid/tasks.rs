@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use zvf_build::coarsen::Named;
+use zvf_build::coarsen::FragmentReference;
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 use zvf_store::OpenOptions;
 
@@ -233,7 +233,7 @@ fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
     for _ in 0..count("named")? {
         let object = words.next()?;
         let (at, fragment) = (words.next()?, words.next()?);
-        let named_there = Named {
+        let named_there = FragmentReference {
             object,
             at,
             fragment,
@@ -277,7 +277,7 @@ fn tally(says: &Value, bytes: &[u8]) -> Option<Tally> {
     }
     let is_all = words.next().is_none() && rest.is_empty();
     let chunks = tally.chunk_of.len();
-    let is_known = |(_, chunk): &(Named, u32)| (*chunk as usize) < chunks;
+    let is_known = |(_, chunk): &(FragmentReference, u32)| (*chunk as usize) < chunks;
     (is_all && tally.named.iter().all(is_known)).then_some(tally)
 }
 

@@ -13,8 +13,8 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use zvf_build::{
-    Design, Geometry, Plan,
-    large::{Outline, PartResult, Splitter, Survey},
+    Design, Geometry, WritePlan,
+    large::{GeometrySurvey, Outline, PartitionResult, Partitioner},
 };
 use zvf_model::key::Key;
 use zvf_store::Creation;
@@ -128,7 +128,7 @@ pub fn create_from<'a>(
             tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
         let design = named(design, address);
         let copies = copies_nodes(design.profile, options.no_node_copy);
-        let mut survey = Survey::new(design, speaks)?;
+        let mut survey = GeometrySurvey::new(design, speaks)?;
         let row = |geometry: &Geometry| {
             let attributes = geometry
                 .vertex
@@ -155,7 +155,7 @@ pub fn create_from<'a>(
             Some(runner) => parts.max(runner.at_once().saturating_mul(4)),
             None => parts,
         };
-        let mut splitter = Splitter::new(outline, parts);
+        let mut splitter = Partitioner::new(outline, parts);
         let scratch = tempfile::tempdir().map_err(|source| Error::Scratch {
             path: std::env::temp_dir().display().to_string(),
             source,
@@ -191,7 +191,7 @@ pub fn create_from<'a>(
 /// The second pass: rows to the files of their parts.
 fn split(
     source: &mut dyn Batches,
-    splitter: &mut Splitter,
+    splitter: &mut Partitioner,
     batch: usize,
     scratch: &Path,
 ) -> Result<(), Error> {
@@ -213,7 +213,11 @@ struct Making<'a> {
 
 impl Making<'_> {
     /// Makes all parts, then what they have in common.
-    async fn write(&self, splitter: Splitter, tables: Geometry) -> Result<(Plan, Written), Error> {
+    async fn write(
+        &self,
+        splitter: Partitioner,
+        tables: Geometry,
+    ) -> Result<(WritePlan, Written), Error> {
         let all = (0..splitter.parts()).map(|part| file(self.scratch, part));
         let pieces: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
         let (outline, chunks) = splitter.settled();
@@ -247,7 +251,7 @@ impl Making<'_> {
         outline: Outline,
         chunks: Vec<Vec<i64>>,
         pieces: &[PathBuf],
-    ) -> Result<(Vec<PartResult>, Written), Error> {
+    ) -> Result<(Vec<PartitionResult>, Written), Error> {
         let mut written = Written::default();
         let mut results = Vec::with_capacity(pieces.len());
         let shared = Shared::new(outline, chunks)?;
@@ -287,7 +291,7 @@ impl Shared {
         pieces: &Path,
         put: impl Fn(Vec<(Key, Bytes)>) -> F,
         written: &mut Written,
-    ) -> Result<PartResult, Error>
+    ) -> Result<PartitionResult, Error>
     where
         F: Future<Output = Result<(), Error>>,
     {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use serde_json::{Value as Json, json};
 use zvf::{
     CreateOptions, Dataset, Editor, Error, OpenOptions, Query, Store,
-    build::{GeometryKind, OutOfBounds, Plan, Profile},
+    build::{GeometryKind, OutOfBounds, Profile, WritePlan},
     model::key::Key,
 };
 use zvf_store::{Read, SimulatedNetwork};
@@ -65,7 +65,7 @@ async fn two_states() -> (Files, Files) {
             *id += 1_000_000;
         }
     }
-    editor.append(&more, OutOfBounds::Raise).await.unwrap();
+    editor.append(&more, OutOfBounds::Reject).await.unwrap();
     (before, files(&store).await)
 }
 
@@ -260,7 +260,7 @@ fn a_store_made_without_a_copy_stays_without() {
         case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let plan = Plan::new(case.geometry, case.design).unwrap();
+        let plan = WritePlan::new(case.geometry, case.design).unwrap();
         let mut options = CreateOptions::default();
         options.no_node_copy = true;
         zvf::create_in(&store, plan, &options).await.unwrap();

@@ -1,6 +1,6 @@
 //! What is around an edge, and whether it can collapse without a change of topology.
 
-use super::super::NONE;
+use super::super::NO_VERTEX;
 use super::mesh::{Mesh, RIM, TIED};
 use super::vector::{Vector, dot, normal, sub};
 
@@ -157,7 +157,7 @@ impl Around {
             let is_start = corners[(at + 1) % 3] == edge.lost;
             Some(if is_start { beyond } else { edge.lost })
         });
-        let start = starts.next().unwrap_or(NONE);
+        let start = starts.next().unwrap_or(NO_VERTEX);
         [beyond, start]
     }
 

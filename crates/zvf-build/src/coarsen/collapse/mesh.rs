@@ -1,6 +1,6 @@
 //! A mesh that loses vertices: faces, and for each vertex a list of those around it.
 
-use super::super::{Block, NONE};
+use super::super::{NO_VERTEX, VertexBlock};
 use super::pieces::has_area;
 use super::vector::Vector;
 
@@ -27,7 +27,7 @@ pub(super) struct Mesh {
 impl Mesh {
     /// The triangles of a block but for those of which corners fall together and those
     /// of vertices that are `gone`.
-    pub(super) fn new(block: &Block, gone: &[bool]) -> Self {
+    pub(super) fn new(block: &VertexBlock, gone: &[bool]) -> Self {
         let at = block
             .positions
             .chunks_exact(block.axes)
@@ -37,14 +37,14 @@ impl Mesh {
             .filter(|face| has_area(*face) && !gone[face[0] as usize])
             .copied()
             .collect();
-        let mut first = vec![NONE; block.len()];
+        let mut first = vec![NO_VERTEX; block.len()];
         let mut last = first.clone();
-        let mut next = vec![NONE; faces.len() * 3];
+        let mut next = vec![NO_VERTEX; faces.len() * 3];
         for (corner, vertex) in faces.as_flattened().iter().enumerate().rev() {
             let vertex = *vertex as usize;
             next[corner] = first[vertex];
             first[vertex] = corner as u32;
-            if last[vertex] == NONE {
+            if last[vertex] == NO_VERTEX {
                 last[vertex] = corner as u32;
             }
         }
@@ -83,15 +83,15 @@ impl Mesh {
     pub(super) fn star(&mut self, vertex: u32, into: &mut Vec<u32>) {
         into.clear();
         let vertex = vertex as usize;
-        let (mut before, mut corner) = (NONE, self.first[vertex]);
-        while corner != NONE {
+        let (mut before, mut corner) = (NO_VERTEX, self.first[vertex]);
+        while corner != NO_VERTEX {
             let after = self.next[corner as usize];
-            if self.faces[corner as usize / 3][0] == NONE {
+            if self.faces[corner as usize / 3][0] == NO_VERTEX {
                 match before {
-                    NONE => self.first[vertex] = after,
+                    NO_VERTEX => self.first[vertex] = after,
                     _ => self.next[before as usize] = after,
                 }
-                if after == NONE {
+                if after == NO_VERTEX {
                     self.last[vertex] = before;
                 }
             } else {
@@ -107,21 +107,21 @@ impl Mesh {
         for face in faces {
             let face = &mut self.faces[*face as usize];
             if face.contains(&into) {
-                *face = [NONE; 3];
+                *face = [NO_VERTEX; 3];
             } else {
                 *face = face.map(|corner| if corner == vertex { into } else { corner });
             }
         }
         let (vertex, into) = (vertex as usize, into as usize);
-        if self.first[vertex] == NONE {
+        if self.first[vertex] == NO_VERTEX {
             return;
         }
         match self.last[into] {
-            NONE => self.first[into] = self.first[vertex],
+            NO_VERTEX => self.first[into] = self.first[vertex],
             last => self.next[last as usize] = self.first[vertex],
         }
         self.last[into] = self.last[vertex];
-        self.first[vertex] = NONE;
-        self.last[vertex] = NONE;
+        self.first[vertex] = NO_VERTEX;
+        self.last[vertex] = NO_VERTEX;
     }
 }

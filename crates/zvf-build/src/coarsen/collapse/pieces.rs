@@ -1,10 +1,10 @@
 //! Pieces of a mesh that are too small to be seen.
 
-use super::super::{Block, NONE};
+use super::super::{NO_VERTEX, VertexBlock};
 
 /// Which vertices go with the connected pieces of fewer than `cull` faces, nothing of
 /// which is tied. Vertices without a face are such pieces.
-pub(super) fn too_small(block: &Block, cull: u32) -> Vec<bool> {
+pub(super) fn too_small(block: &VertexBlock, cull: u32) -> Vec<bool> {
     if cull == 0 {
         return vec![false; block.len()];
     }
@@ -23,7 +23,7 @@ pub(super) fn too_small(block: &Block, cull: u32) -> Vec<bool> {
     }
     for vertex in 0..block.len() {
         if block.is_tied(vertex) {
-            counts[pieces.find(vertex as u32) as usize] = NONE;
+            counts[pieces.find(vertex as u32) as usize] = NO_VERTEX;
         }
     }
     (0..block.len() as u32)

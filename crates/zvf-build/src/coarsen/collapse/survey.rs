@@ -1,6 +1,6 @@
 //! What a mesh is like before anything collapses: edges, boundaries, planes.
 
-use super::super::NONE;
+use super::super::NO_VERTEX;
 use super::mesh::{LOCKED, Mesh, RIM, TIED};
 use super::quadric::Quadric;
 use super::vector::{cross, dot, length, normal, sub, unit};
@@ -91,7 +91,7 @@ fn neighbours(mesh: &Mesh, vertex: u32, faces: &[u32], around: &mut Vec<Neighbou
                     face,
                     out: 0,
                     back: 0,
-                    next: NONE,
+                    next: NO_VERTEX,
                 });
                 around.len() - 1
             })
@@ -120,9 +120,9 @@ fn shape(faces: &[u32], around: &[Neighbour]) -> Option<bool> {
     let start = around.iter().position(|other| other.back == 0);
     let first = start.unwrap_or(0) as u32;
     let (mut at, mut steps) = (first, 0);
-    while at != NONE && steps < faces.len() {
+    while at != NO_VERTEX && steps < faces.len() {
         at = around[at as usize].next;
-        steps += usize::from(at != NONE);
+        steps += usize::from(at != NO_VERTEX);
         if at == first {
             break;
         }

@@ -1,16 +1,16 @@
 //! The nearest of many points, stretches or triangles: a tree of boxes.
 
 use super::super::distance::{off, square};
-use super::Elements;
+use super::Simplices;
 
-/// Elements of a leaf.
+/// Simplices of a leaf.
 const LEAF: usize = 4;
 
-/// Elements in the order of a balanced tree: each range is cut in the middle, where its
+/// Simplices in the order of a balanced tree: each range is cut in the middle, where its
 /// boxes are longest, until it is a leaf.
 pub(super) struct Tree<'a> {
-    shape: Elements<'a>,
-    /// Elements in the order of leaves.
+    shape: Simplices<'a>,
+    /// Simplices in the order of leaves.
     elements: Vec<&'a [u32]>,
     /// The least and greatest corner of each node's box. Children of node n are 2n + 1
     /// and 2n + 2.
@@ -18,7 +18,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(shape: &Elements<'a>) -> Self {
+    pub(super) fn new(shape: &Simplices<'a>) -> Self {
         let mut tree = Self {
             shape: *shape,
             elements: shape.iter().collect(),

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Place, PlacedLinks};
+use super::{LinkCell, Place};
 
 /// Cells that links are put into. Where a cell is takes a path to say; that is done
 /// once for all links between the same chunks, which come by the million.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    all: Vec<PlacedLinks>,
+    all: Vec<LinkCell>,
     by_place: BTreeMap<Place, usize>,
     /// By the numbers of the chunks, in the order in which ends are stored.
     by_ways: HashMap<Vec<u32>, usize>,
@@ -22,8 +22,8 @@ impl Cells {
     pub(super) fn of(
         &mut self,
         ways: &[u32],
-        make: impl FnOnce() -> Option<(Place, PlacedLinks)>,
-    ) -> Option<&mut PlacedLinks> {
+        make: impl FnOnce() -> Option<(Place, LinkCell)>,
+    ) -> Option<&mut LinkCell> {
         let at = match &self.last {
             Some((last, at)) if last == ways => *at,
             _ => {
@@ -38,7 +38,7 @@ impl Cells {
         self.all.get_mut(at)
     }
 
-    fn open(&mut self, ways: &[u32], (place, cell): (Place, PlacedLinks)) -> usize {
+    fn open(&mut self, ways: &[u32], (place, cell): (Place, LinkCell)) -> usize {
         let next = self.all.len();
         let at = *self.by_place.entry(place).or_insert(next);
         if at == next {
@@ -48,7 +48,7 @@ impl Cells {
         at
     }
 
-    pub(super) fn finish(self) -> BTreeMap<Place, PlacedLinks> {
+    pub(super) fn finish(self) -> BTreeMap<Place, LinkCell> {
         let mut places: Vec<(Place, usize)> = self.by_place.into_iter().collect();
         places.sort_unstable_by_key(|(_, at)| *at);
         let places = places.into_iter().map(|(place, _)| place);

@@ -1,17 +1,18 @@
 //! Where links go, by profile and policy.
 
 use super::*;
-use crate::design::{Compression, Profile};
+use crate::design::{CellCompression, Profile};
 
-fn links(profile: Profile, delta: i32, policy: (bool, bool)) -> LinkForm {
-    let form = Form::new(profile, Compression::None, None).unwrap_or_else(|_| unreachable!());
+fn links(profile: Profile, delta: i32, policy: (bool, bool)) -> LinkTarget {
+    let form = MigrationTarget::new(profile, CellCompression::None, None)
+        .unwrap_or_else(|_| unreachable!());
     let scales = vec![AxisScales::EQUAL; 1];
     form.links(0, Delta::new(delta), LinkWidth::EDGE, policy, scales)
 }
 
 /// Links between chunks 0, 1 and 2 of one axis, and where they come to be.
 #[track_caller]
-fn check(form: &LinkForm, ends: &[(u32, u64)], expected: &[(&str, &[i64], &[u8])]) {
+fn check(form: &LinkTarget, ends: &[(u32, u64)], expected: &[(&str, &[i64], &[u8])]) {
     let chunks: [&[i64]; 3] = [&[0], &[1], &[2]];
     let all: Vec<usize> = (0..ends.len() / 2).collect();
     let filed = form.file(&chunks, ends, &all);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use proptest::{collection::vec, prelude::*, sample::select};
 use zvf_build::{
     Numbers,
-    coarsen::{AggregateError, NONE, Rule, aggregate},
+    coarsen::{AggregateError, Aggregation, NO_VERTEX, aggregate},
 };
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 
@@ -43,7 +43,7 @@ fn case() -> impl Strategy<Value = Case> {
                 }
                 bytes
             });
-            let parent = prop_oneof![4 => 0..count as u32, 1 => Just(NONE)];
+            let parent = prop_oneof![4 => 0..count as u32, 1 => Just(NO_VERTEX)];
             let picks = vec((any::<prop::sample::Index>(), parent), rows);
             let missing = prop_oneof![Just(None), Just(Some(-1)), Just(Some(1)), Just(Some(0))];
             (vec(vec(one, columns), 1..5), picks, missing).prop_map(
@@ -165,7 +165,7 @@ impl Case {
         }
     }
 
-    fn check(&self, rule: Rule) {
+    fn check(&self, rule: Aggregation) {
         let Self {
             numbers,
             parent,
@@ -176,7 +176,7 @@ impl Case {
         let found = aggregate(numbers, rule, parent, *count, None, *missing).unwrap();
         assert_eq!(found.len(), *count, "{rule}");
         let expected = match rule {
-            Rule::Count => (Kind::UInt32, 1),
+            Aggregation::Count => (Kind::UInt32, 1),
             _ => (kind, numbers.columns),
         };
         assert_eq!((found.kind, found.columns), expected);
@@ -193,13 +193,13 @@ impl Case {
                 .filter(|row| row.iter().all(|value| self.is_value(*value)))
                 .collect();
             match rule {
-                Rule::Count => assert_eq!(whole(found[0]), full.len() as i128),
-                Rule::Own => match members.first() {
+                Aggregation::Count => assert_eq!(whole(found[0]), full.len() as i128),
+                Aggregation::Own => match members.first() {
                     // NaN is not equal to itself.
                     Some(first) => assert_eq!(format!("{first:?}"), format!("{found:?}")),
                     None => assert!(found.iter().all(|value| self.is_nothing(*value))),
                 },
-                Rule::Mode => {
+                Aggregation::Mode => {
                     let times = |row: &Vec<Value>| {
                         full.iter()
                             .filter(|other| row_order(row, other).is_eq())
@@ -224,7 +224,7 @@ impl Case {
         }
     }
 
-    fn check_one(&self, rule: Rule, all: &[Value], found: Value) {
+    fn check_one(&self, rule: Aggregation, all: &[Value], found: Value) {
         let kind = self.numbers.kind;
         if all.is_empty() {
             assert!(self.is_nothing(found), "{rule}: {found:?}");
@@ -232,13 +232,13 @@ impl Case {
         }
         let members = all.len();
         match rule {
-            Rule::Min => assert!(all.iter().min_by(|a, b| order(**a, **b)) == Some(&found)),
-            Rule::Max => assert!(all.iter().max_by(|a, b| order(**a, **b)) == Some(&found)),
+            Aggregation::Min => assert!(all.iter().min_by(|a, b| order(**a, **b)) == Some(&found)),
+            Aggregation::Max => assert!(all.iter().max_by(|a, b| order(**a, **b)) == Some(&found)),
             _ if is_float(kind) => {
                 for (part, found) in parts(found).into_iter().enumerate() {
                     let sum = all.iter().fold(0.0, |sum, value| sum + parts(*value)[part]);
                     let sum = match rule {
-                        Rule::Sum => sum,
+                        Aggregation::Sum => sum,
                         _ => sum / members as f64,
                     };
                     let sum = narrowed(kind, sum);
@@ -253,7 +253,7 @@ impl Case {
                 let (least, greatest) = limits(kind);
                 let (found, members) = (whole(found), members as i128);
                 match rule {
-                    Rule::Sum => assert_eq!(found, sum.clamp(least, greatest)),
+                    Aggregation::Sum => assert_eq!(found, sum.clamp(least, greatest)),
                     _ => {
                         // No integer is nearer, and in the middle none is farther from zero.
                         let off = (found * members - sum) * 2;
@@ -271,7 +271,7 @@ proptest! {
 
     #[test]
     fn values_are_those_of_brute_force(case in case()) {
-        for rule in Rule::ALL {
+        for rule in Aggregation::ALL {
             case.check(rule);
         }
     }
@@ -280,9 +280,17 @@ proptest! {
 #[test]
 fn own_values_are_those_of_what_is_kept() {
     let numbers = Numbers::float32(2, (0..8_u8).map(f32::from));
-    let found = aggregate(&numbers, Rule::Own, &[1, 0, 1, 0], 2, Some(&[3, 2]), None).unwrap();
+    let found = aggregate(
+        &numbers,
+        Aggregation::Own,
+        &[1, 0, 1, 0],
+        2,
+        Some(&[3, 2]),
+        None,
+    )
+    .unwrap();
     assert_eq!(found, Numbers::float32(2, [6.0, 7.0, 4.0, 5.0]));
-    let short = aggregate(&numbers, Rule::Own, &[], 2, Some(&[9]), None).unwrap();
+    let short = aggregate(&numbers, Aggregation::Own, &[], 2, Some(&[9]), None).unwrap();
     assert!(
         short
             .bytes
@@ -314,20 +322,20 @@ fn large_integers_are_exact() {
         let found = found.unwrap();
         assert_eq!(found, numbers(&[expected]), "{rule} of {values:?}");
     };
-    check(Rule::Sum, &[large, 2], large + 2);
-    check(Rule::Mean, &[large, large, large], large);
-    check(Rule::Max, &[large, large - 1], large);
-    check(Rule::Min, &[-large, 1 - large], -large);
-    check(Rule::Sum, &[i64::MAX, i64::MAX, -5], i64::MAX);
-    check(Rule::Mean, &[i64::MIN, i64::MIN + 1], i64::MIN);
-    check(Rule::Mode, &[large, large - 1, large], large);
+    check(Aggregation::Sum, &[large, 2], large + 2);
+    check(Aggregation::Mean, &[large, large, large], large);
+    check(Aggregation::Max, &[large, large - 1], large);
+    check(Aggregation::Min, &[-large, 1 - large], -large);
+    check(Aggregation::Sum, &[i64::MAX, i64::MAX, -5], i64::MAX);
+    check(Aggregation::Mean, &[i64::MIN, i64::MIN + 1], i64::MIN);
+    check(Aggregation::Mode, &[large, large - 1, large], large);
 }
 
 /// They had been no values at all, as if nothing were known of anything.
 #[test]
 fn rows_that_are_cut_short_are_refused() {
     for kind in Kind::ALL {
-        for rule in Rule::ALL {
+        for rule in Aggregation::ALL {
             let numbers = |bytes: usize| Numbers {
                 bytes: vec![0; bytes],
                 ..Numbers::new(kind, 3)
@@ -345,12 +353,12 @@ fn rows_that_are_cut_short_are_refused() {
         columns: 0,
         ..Numbers::new(Kind::Float32, 1)
     };
-    let found = aggregate(&none, Rule::Mean, &[], 0, None, None);
+    let found = aggregate(&none, Aggregation::Mean, &[], 0, None, None);
     assert_eq!(found, Err(AggregateError::Columns(0)));
 }
 
 #[test]
 fn counts_are_added_up_after() {
-    assert_eq!(Rule::Count.again(), Rule::Sum);
-    assert_eq!(Rule::Mean.again(), Rule::Mean);
+    assert_eq!(Aggregation::Count.again(), Aggregation::Sum);
+    assert_eq!(Aggregation::Mean.again(), Aggregation::Mean);
 }

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use zvf_build::coarsen::{Block, Form, Merge, Method, NONE, Places, Placing, contract_links};
+use zvf_build::coarsen::{
+    CoarsenMethod, MergedPositions, NO_VERTEX, Placement, Topology, VertexBlock, VertexMerge,
+    contract_links,
+};
 
 use super::blocks::{block, distance, holds, place};
 
-fn bins(cell: &[f64], placing: Placing, share: bool) -> Method {
-    Method::Bins {
+fn bins(cell: &[f64], placing: Placement, share: bool) -> CoarsenMethod {
+    CoarsenMethod::Bins {
         cell: cell.to_vec(),
         placing,
         share,
@@ -16,16 +19,16 @@ fn bins(cell: &[f64], placing: Placing, share: bool) -> Method {
 }
 
 /// The groups, in order, by their members: a vertex as often as it counts.
-fn groups(block: &Block, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
+fn groups(block: &VertexBlock, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
     let key = |vertex: usize| {
         let place = block.position(vertex).iter().zip(cell);
         let cell: Vec<i64> = place.map(|(at, cell)| (at / cell).floor() as i64).collect();
-        let is_shared = share && block.form != Form::Trees;
+        let is_shared = share && block.topology != Topology::Trees;
         (if is_shared { 0 } else { block.owner(vertex) }, cell)
     };
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-    match block.form {
-        Form::Paths => {
+    match block.topology {
+        Topology::Paths => {
             let mut order = Vec::new();
             for row in block.paths.iter().flat_map(|path| &path.rows) {
                 let key = key(*row as usize);
@@ -36,7 +39,7 @@ fn groups(block: &Block, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
             }
             order.iter().map(|key| groups[key].clone()).collect()
         }
-        Form::Trees => {
+        Topology::Trees => {
             // Whoever is linked inside a cell is of one piece, until nothing changes.
             let mut piece: Vec<usize> = (0..block.len()).collect();
             for _ in 0..block.len() {
@@ -59,7 +62,7 @@ fn groups(block: &Block, cell: &[f64], share: bool) -> Vec<Vec<usize>> {
     }
 }
 
-fn check(block: &Block, cell: f64, placing: Placing, share: bool) {
+fn check(block: &VertexBlock, cell: f64, placing: Placement, share: bool) {
     let cell = vec![cell; block.axes];
     let merge = bins(&cell, placing, share).merge(block);
     holds(block, &merge);
@@ -78,8 +81,10 @@ fn check(block: &Block, cell: f64, placing: Placing, share: bool) {
             .collect();
         let found = place(block, &merge, number as u32);
         match &merge.places {
-            Places::Moved(_) => assert!(distance(found, &mean) < 1e-5, "{found:?} {mean:?}"),
-            Places::Kept(rows) => {
+            MergedPositions::Computed(_) => {
+                assert!(distance(found, &mean) < 1e-5, "{found:?} {mean:?}");
+            }
+            MergedPositions::Source(rows) => {
                 assert!(members.contains(&(rows[number] as usize)));
                 let far = members
                     .iter()
@@ -92,21 +97,21 @@ fn check(block: &Block, cell: f64, placing: Placing, share: bool) {
     for (row, parent) in merge.parent.iter().enumerate() {
         // What no path names has no part in levels.
         let is_named = groups.iter().flatten().any(|member| *member == row);
-        let is_lost = block.form == Form::Paths && !is_named;
-        assert_eq!(*parent == NONE, is_lost, "vertex {row}");
-        if *parent != NONE {
+        let is_lost = block.topology == Topology::Paths && !is_named;
+        assert_eq!(*parent == NO_VERTEX, is_lost, "vertex {row}");
+        if *parent != NO_VERTEX {
             error = error.max(distance(block.position(row), place(block, &merge, *parent)));
         }
     }
     assert!((merge.error.unwrap() - error).abs() < 1e-9);
-    if block.form == Form::Trees {
+    if block.topology == Topology::Trees {
         stays_a_forest(block, &merge);
     }
 }
 
 /// No cycle comes, and every root stays one: each vertex has one parent or none, as
 /// many have none as before, and all ways end.
-fn stays_a_forest(block: &Block, merge: &Merge) {
+fn stays_a_forest(block: &VertexBlock, merge: &VertexMerge) {
     let moved = block
         .links
         .iter()
@@ -132,30 +137,30 @@ fn stays_a_forest(block: &Block, merge: &Merge) {
     }
 }
 
-fn method() -> impl Strategy<Value = (f64, Placing, bool)> {
+fn method() -> impl Strategy<Value = (f64, Placement, bool)> {
     let cell = prop_oneof![Just(1.0), Just(2.0), Just(8.0), Just(1.6)];
-    let placing = prop_oneof![Just(Placing::Mean), Just(Placing::Medoid)];
+    let placing = prop_oneof![Just(Placement::Mean), Just(Placement::Medoid)];
     (cell, placing, any::<bool>())
 }
 
 proptest! {
     #[test]
-    fn points_are_those_of_brute_force(block in block(Form::Points), (cell, placing, share) in method()) {
+    fn points_are_those_of_brute_force(block in block(Topology::Points), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 
     #[test]
-    fn paths_are_those_of_brute_force(block in block(Form::Paths), (cell, placing, share) in method()) {
+    fn paths_are_those_of_brute_force(block in block(Topology::Paths), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 
     #[test]
-    fn trees_stay_trees(block in block(Form::Trees), (cell, placing, share) in method()) {
+    fn trees_stay_trees(block in block(Topology::Trees), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 
     #[test]
-    fn graphs_are_those_of_brute_force(block in block(Form::Graphs), (cell, placing, share) in method()) {
+    fn graphs_are_those_of_brute_force(block in block(Topology::Graphs), (cell, placing, share) in method()) {
         check(&block, cell, placing, share);
     }
 }
@@ -163,38 +168,38 @@ proptest! {
 /// As the reference has it: what several paths name counts for each.
 #[test]
 fn what_two_paths_name_counts_twice() {
-    let path = |object, rows: &[u32]| zvf_build::coarsen::Path {
+    let path = |object, rows: &[u32]| zvf_build::coarsen::PathSegment {
         object,
         rows: rows.to_vec(),
     };
-    let block = Block {
-        form: Form::Paths,
+    let block = VertexBlock {
+        topology: Topology::Paths,
         axes: 1,
         positions: vec![0.0, 3.0, 1.5, 7.0],
         lower: vec![0.0],
         upper: vec![8.0],
         paths: vec![path(0, &[0, 1]), path(1, &[1])],
-        ..Block::default()
+        ..VertexBlock::default()
     };
-    let merge = bins(&[4.0], Placing::Mean, false).merge(&block);
-    assert_eq!(merge.parent, [0, 0, NONE, NONE]);
-    assert_eq!(merge.places, Places::Moved(vec![2.0]));
-    let merge = bins(&[4.0], Placing::Medoid, false).merge(&block);
-    assert_eq!(merge.places, Places::Kept(vec![1]));
+    let merge = bins(&[4.0], Placement::Mean, false).merge(&block);
+    assert_eq!(merge.parent, [0, 0, NO_VERTEX, NO_VERTEX]);
+    assert_eq!(merge.places, MergedPositions::Computed(vec![2.0]));
+    let merge = bins(&[4.0], Placement::Medoid, false).merge(&block);
+    assert_eq!(merge.places, MergedPositions::Source(vec![1]));
 }
 
 #[test]
 fn trees_of_two_objects_stay_two() {
-    let block = Block {
-        form: Form::Trees,
+    let block = VertexBlock {
+        topology: Topology::Trees,
         axes: 1,
         positions: vec![0.0, 1.0, 2.0],
         owners: vec![5, 5, 6],
         width: 2,
         links: vec![1, 0, 2, 1],
-        ..Block::default()
+        ..VertexBlock::default()
     };
-    let merge = bins(&[4.0], Placing::Mean, true).merge(&block);
+    let merge = bins(&[4.0], Placement::Mean, true).merge(&block);
     assert_eq!(merge.parent, [0, 0, 1]);
 }
 
@@ -202,12 +207,12 @@ fn trees_of_two_objects_stay_two() {
 #[test]
 fn means_stay_in_their_chunk() {
     let end = 0.7_f64;
-    let block = Block {
+    let block = VertexBlock {
         axes: 1,
         positions: vec![end.next_down(), end.next_down().next_down()],
         lower: vec![0.0],
         upper: vec![end],
-        ..Block::default()
+        ..VertexBlock::default()
     };
-    holds(&block, &bins(&[end], Placing::Mean, true).merge(&block));
+    holds(&block, &bins(&[end], Placement::Mean, true).merge(&block));
 }

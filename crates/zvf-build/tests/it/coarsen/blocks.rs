@@ -1,14 +1,16 @@
 //! Random blocks.
 
 use proptest::{collection::vec, prelude::*};
-use zvf_build::coarsen::{Block, Form, Merge, NOBODY, NONE, Path, Places};
+use zvf_build::coarsen::{
+    MergedPositions, NO_OBJECT, NO_VERTEX, PathSegment, Topology, VertexBlock, VertexMerge,
+};
 
 /// Extent of a chunk.
 pub(super) const CHUNK: f64 = 8.0;
 
-/// A block of a form, with up to 40 vertices in one chunk, on few enough places that
+/// A block of a topology, with up to 40 vertices in one chunk, on few enough places that
 /// many fall together and some are the same.
-pub(super) fn block(form: Form) -> impl Strategy<Value = Block> {
+pub(super) fn block(topology: Topology) -> impl Strategy<Value = VertexBlock> {
     (1_usize..4, 0_usize..40, -3_i32..3).prop_flat_map(move |(axes, vertices, chunk)| {
         let lower = f64::from(chunk) * CHUNK;
         let place = prop_oneof![
@@ -22,7 +24,7 @@ pub(super) fn block(form: Form) -> impl Strategy<Value = Block> {
             at.clamp(lower, f64::from(((lower + CHUNK) as f32).next_down()))
         });
         let positions = vec(place, vertices * axes);
-        let owners = vec(prop_oneof![4 => 0_u32..3, 1 => Just(NOBODY)], vertices);
+        let owners = vec(prop_oneof![4 => 0_u32..3, 1 => Just(NO_OBJECT)], vertices);
         let tied = vec(prop::bool::weighted(0.1), vertices);
         let links = vec((any::<u32>(), any::<u32>(), 0_u32..8), vertices * 2);
         let last = vertices.saturating_sub(1) as u32;
@@ -40,25 +42,25 @@ pub(super) fn block(form: Form) -> impl Strategy<Value = Block> {
         let paths = vec(prop_oneof![3 => runs, 1 => jumps], 0..4);
         (positions, owners, tied, links, paths).prop_map(
             move |(positions, owners, tied, links, paths)| {
-                let mut block = Block {
-                    form,
+                let mut block = VertexBlock {
+                    topology,
                     axes,
                     positions,
                     lower: vec![lower; axes],
                     upper: vec![lower + CHUNK; axes],
                     width: 2,
                     tied,
-                    ..Block::default()
+                    ..VertexBlock::default()
                 };
                 let count = vertices as u32;
-                match form {
-                    Form::Paths => {
+                match topology {
+                    Topology::Paths => {
                         let stretches = paths.into_iter().filter(|_| vertices > 0).zip(0..);
                         block.paths = stretches
-                            .map(|(rows, object)| Path { object, rows })
+                            .map(|(rows, object)| PathSegment { object, rows })
                             .collect();
                     }
-                    Form::Trees => {
+                    Topology::Trees => {
                         block.owners = owners;
                         for (child, (parent, _, root)) in (1..count).zip(links) {
                             // Mostly the one before, so that there are limbs.
@@ -73,7 +75,7 @@ pub(super) fn block(form: Form) -> impl Strategy<Value = Block> {
                             }
                         }
                     }
-                    Form::Graphs => {
+                    Topology::Graphs => {
                         for (a, b, next) in links.into_iter().filter(|_| vertices > 0) {
                             match next {
                                 0..6 => block.links.extend([a % count, (a % count + 1) % count]),
@@ -83,8 +85,8 @@ pub(super) fn block(form: Form) -> impl Strategy<Value = Block> {
                         // Dense ones have no limbs.
                         block.links.truncate((vertices + vertices / 4) * 2);
                     }
-                    Form::Points => block.owners = owners,
-                    Form::Faces => {}
+                    Topology::Points => block.owners = owners,
+                    Topology::Faces => {}
                 }
                 block
             },
@@ -93,25 +95,27 @@ pub(super) fn block(form: Form) -> impl Strategy<Value = Block> {
 }
 
 /// Where a vertex of the coarser level is.
-pub(super) fn place<'a>(block: &'a Block, merge: &'a Merge, vertex: u32) -> &'a [f64] {
+pub(super) fn place<'a>(block: &'a VertexBlock, merge: &'a VertexMerge, vertex: u32) -> &'a [f64] {
     let vertex = vertex as usize;
     match &merge.places {
-        Places::Kept(rows) => block.position(rows[vertex] as usize),
-        Places::Moved(places) => &places[vertex * block.axes..(vertex + 1) * block.axes],
+        MergedPositions::Source(rows) => block.position(rows[vertex] as usize),
+        MergedPositions::Computed(places) => {
+            &places[vertex * block.axes..(vertex + 1) * block.axes]
+        }
     }
 }
 
 /// What must hold of any method.
 #[track_caller]
-pub(super) fn holds(block: &Block, merge: &Merge) {
+pub(super) fn holds(block: &VertexBlock, merge: &VertexMerge) {
     assert_eq!(merge.parent.len(), block.len());
     let count = merge.len(block.axes);
     let mut met: Vec<u32> = merge.parent.clone();
-    met.retain(|parent| *parent != NONE);
+    met.retain(|parent| *parent != NO_VERTEX);
     met.sort_unstable();
     met.dedup();
     assert_eq!(met, (0..count as u32).collect::<Vec<_>>(), "all occur");
-    if let Places::Kept(rows) = &merge.places {
+    if let MergedPositions::Source(rows) = &merge.places {
         for (number, row) in rows.iter().enumerate() {
             assert_eq!(
                 merge.parent[*row as usize] as usize, number,
@@ -119,7 +123,7 @@ pub(super) fn holds(block: &Block, merge: &Merge) {
             );
         }
     }
-    if block.form == Form::Paths {
+    if block.topology == Topology::Paths {
         let visits = block.paths.iter().flat_map(|path| &path.rows);
         let mut next = 0;
         for number in visits.map(|row| merge.parent[*row as usize]) {

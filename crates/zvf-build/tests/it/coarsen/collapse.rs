@@ -1,11 +1,13 @@
 //! Meshes that lost vertices, compared with what they were.
 
-use zvf_build::coarsen::{Block, Form, Merge, Method, NONE, Places};
+use zvf_build::coarsen::{
+    CoarsenMethod, MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge,
+};
 
 use super::meshes::{Mesh, cross, dot, farthest, shaken, sheet, sphere, torus, with_holes};
 
-fn collapse(block: &Block, keep: f64, tolerance: f64) -> Merge {
-    let method = Method::Collapse {
+fn collapse(block: &VertexBlock, keep: f64, tolerance: f64) -> VertexMerge {
+    let method = CoarsenMethod::Collapse {
         keep,
         tolerance,
         cull: 0,
@@ -207,10 +209,10 @@ fn objects_do_not_mix_and_chunks_keep_their_vertices() {
     let merge = collapse(&block, 0.2, f64::INFINITY);
     let coarse = mesh.merged(&merge);
     assert_eq!(coarse.topology(), mesh.topology());
-    let mut owners = vec![NONE; coarse.at.len()];
+    let mut owners = vec![NO_VERTEX; coarse.at.len()];
     for (vertex, parent) in merge.parent.iter().enumerate() {
         let owner = &mut owners[*parent as usize];
-        assert!(*owner == NONE || *owner == block.owners[vertex]);
+        assert!(*owner == NO_VERTEX || *owner == block.owners[vertex]);
         *owner = block.owners[vertex];
     }
     for at in &coarse.at {
@@ -246,13 +248,13 @@ fn small_pieces_go_unless_they_are_tied() {
     block.tied[18] = true;
     let kept = |cull: u32| -> Vec<usize> {
         let keep = 1.0;
-        let merge = Method::Collapse {
+        let merge = CoarsenMethod::Collapse {
             keep,
             tolerance: 0.0,
             cull,
         }
         .merge(&block);
-        let there = (0..block.len()).filter(|at| merge.parent[*at] != NONE);
+        let there = (0..block.len()).filter(|at| merge.parent[*at] != NO_VERTEX);
         there.collect()
     };
     assert_eq!(kept(0), (0..32).collect::<Vec<_>>());
@@ -323,15 +325,15 @@ fn chunks_that_know_nothing_of_each_other_make_one_surface() {
         for vertex in 0..mesh.at.len() as u32 {
             chunks.entry(chunk(vertex)).or_default().push(vertex);
         }
-        let mut whole = Merge {
-            parent: vec![NONE; mesh.at.len()],
-            ..Merge::default()
+        let mut whole = VertexMerge {
+            parent: vec![NO_VERTEX; mesh.at.len()],
+            ..VertexMerge::default()
         };
         let (mut places, mut error) = (Vec::new(), 0.0f64);
         for (place, rows) in &chunks {
             let row = |vertex: u32| rows.iter().position(|row| *row == vertex);
-            let mut block = Block {
-                form: Form::Faces,
+            let mut block = VertexBlock {
+                topology: Topology::Faces,
                 axes: 3,
                 lower: place.iter().map(|number| *number as f64 * cell).collect(),
                 upper: place
@@ -341,7 +343,7 @@ fn chunks_that_know_nothing_of_each_other_make_one_surface() {
                 positions: rows.iter().flat_map(|row| mesh.at[*row as usize]).collect(),
                 width: 3,
                 tied: vec![false; rows.len()],
-                ..Block::default()
+                ..VertexBlock::default()
             };
             for face in &mesh.faces {
                 let ends = face.map(row);
@@ -358,13 +360,13 @@ fn chunks_that_know_nothing_of_each_other_make_one_surface() {
             for (row, parent) in rows.iter().zip(&merge.parent) {
                 whole.parent[*row as usize] = start + parent;
             }
-            let Places::Moved(positions) = merge.places else {
+            let MergedPositions::Computed(positions) = merge.places else {
                 unreachable!()
             };
             places.extend(positions);
             error = error.max(merge.error.unwrap());
         }
-        whole.places = Places::Moved(places);
+        whole.places = MergedPositions::Computed(places);
         let coarse = mesh.merged(&whole);
         assert_eq!(coarse.topology(), mesh.topology());
         let is = farthest(&mesh.triangles(), &coarse.triangles(), 1);
@@ -375,31 +377,34 @@ fn chunks_that_know_nothing_of_each_other_make_one_surface() {
 
 #[test]
 fn faces_of_four_corners_stay_unless_they_are_culled() {
-    let mut block = Block {
-        form: Form::Faces,
+    let mut block = VertexBlock {
+        topology: Topology::Faces,
         axes: 3,
         positions: (0..8 * 3).map(f64::from).collect(),
         width: 4,
         links: vec![0, 1, 2, 3, 3, 2, 4, 5],
-        ..Block::default()
+        ..VertexBlock::default()
     };
-    let merge = |block: &Block, cull: u32| {
-        let method = Method::Collapse {
+    let merge = |block: &VertexBlock, cull: u32| {
+        let method = CoarsenMethod::Collapse {
             keep: 0.0,
             tolerance: f64::INFINITY,
             cull,
         };
         method.merge(block)
     };
-    let unchanged = Merge {
-        places: Places::Moved(block.positions.clone()),
-        ..Merge::unchanged(&block)
+    let unchanged = VertexMerge {
+        places: MergedPositions::Computed(block.positions.clone()),
+        ..VertexMerge::unchanged(&block)
     };
     assert_eq!(merge(&block, 0), unchanged);
     let kept = merge(&block, 2);
-    assert_eq!(kept.parent, [0, 1, 2, 3, 4, 5, NONE, NONE]);
-    assert_eq!(kept.places, Places::Moved((0..18).map(f64::from).collect()));
-    assert_eq!(merge(&block, 3).parent, [NONE; 8]);
+    assert_eq!(kept.parent, [0, 1, 2, 3, 4, 5, NO_VERTEX, NO_VERTEX]);
+    assert_eq!(
+        kept.places,
+        MergedPositions::Computed((0..18).map(f64::from).collect())
+    );
+    assert_eq!(merge(&block, 3).parent, [NO_VERTEX; 8]);
     block.tied = vec![true; 8];
     assert_eq!(merge(&block, 3), unchanged);
 }
@@ -413,7 +418,7 @@ fn flat_meshes_of_two_axes_collapse() {
     let merge = collapse(&block, 0.0, 1e-9);
     assert_eq!(
         merge.places,
-        Places::Moved(vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+        MergedPositions::Computed(vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0])
     );
     assert!(merge.error.unwrap() < 1e-12);
 }
@@ -463,9 +468,9 @@ fn faces_out_of_sight_are_not_run_into() {
         faces: [&cap[..], &outside].concat(),
     };
     assert!(mesh.topology().is_surface);
-    let into = Merge {
+    let into = VertexMerge {
         parent: vec![0, 0, 1, 2, 3, 4, 5],
-        places: Places::Moved(mesh.at[1..].as_flattened().to_vec()),
+        places: MergedPositions::Computed(mesh.at[1..].as_flattened().to_vec()),
         error: None,
     };
     assert!(!mesh.merged(&into).topology().is_surface);

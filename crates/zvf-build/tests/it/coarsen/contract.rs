@@ -1,7 +1,7 @@
 //! Links whose ends became others.
 
 use proptest::{collection::vec, prelude::*};
-use zvf_build::coarsen::{NONE, contract_links};
+use zvf_build::coarsen::{NO_VERTEX, contract_links};
 
 /// Links are the same when some turn of one is the other.
 fn is_same(a: &[u64], b: &[u64], directed: bool) -> bool {
@@ -30,7 +30,7 @@ proptest! {
             let is_lost = ends.contains(&u64::MAX);
             let falls = (0..width).any(|at| ends[at + 1..].contains(&ends[at]));
             if is_lost || falls {
-                numbers.push(NONE);
+                numbers.push(NO_VERTEX);
                 continue;
             }
             let known = expected.iter().position(|known| is_same(ends, known, directed));

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use zvf_build::coarsen::{Block, Form, Method, NONE, Path, Places, contract_links, contract_path};
+use zvf_build::coarsen::{
+    CoarsenMethod, MergedPositions, NO_VERTEX, PathSegment, Topology, VertexBlock, contract_links,
+    contract_path,
+};
 
 use super::blocks::{block, distance, holds};
 
@@ -26,9 +29,9 @@ fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
 }
 
 /// The straight lines of a block, as pairs of rows.
-fn lines(block: &Block) -> Vec<[u32; 2]> {
-    match block.form {
-        Form::Paths => {
+fn lines(block: &VertexBlock) -> Vec<[u32; 2]> {
+    match block.topology {
+        Topology::Paths => {
             let pairs = block.paths.iter().flat_map(|path| path.rows.windows(2));
             pairs.map(|pair| [pair[0], pair[1]]).collect()
         }
@@ -41,7 +44,7 @@ fn lines(block: &Block) -> Vec<[u32; 2]> {
 }
 
 /// The farthest that a point of some lines is from the nearest of others, sampled.
-fn hausdorff(block: &Block, of: &[[u32; 2]], from: &[[u32; 2]]) -> f64 {
+fn hausdorff(block: &VertexBlock, of: &[[u32; 2]], from: &[[u32; 2]]) -> f64 {
     let mut far = 0.0_f64;
     for [a, b] in of {
         let (a, b) = (block.position(*a as usize), block.position(*b as usize));
@@ -62,7 +65,7 @@ fn hausdorff(block: &Block, of: &[[u32; 2]], from: &[[u32; 2]]) -> f64 {
 }
 
 /// What must stay: ends, roots, tied vertices, and where lines meet or turn back.
-fn fixed(block: &Block) -> BTreeSet<u32> {
+fn fixed(block: &VertexBlock) -> BTreeSet<u32> {
     let all = 0..block.len() as u32;
     let mut fixed: BTreeSet<u32> = all
         .clone()
@@ -83,7 +86,7 @@ fn fixed(block: &Block) -> BTreeSet<u32> {
             .chunks_exact(2)
             .filter(|link| link[0] == row)
             .count();
-        if near.len() != 2 || (block.form == Form::Trees && ups == 0) {
+        if near.len() != 2 || (block.topology == Topology::Trees && ups == 0) {
             fixed.insert(row);
         }
     }
@@ -95,27 +98,27 @@ fn fixed(block: &Block) -> BTreeSet<u32> {
         let turns = rows.windows(3).filter(|rows| rows[0] == rows[2]);
         fixed.extend(turns.map(|rows| rows[1]));
     }
-    if block.form == Form::Paths {
+    if block.topology == Topology::Paths {
         fixed.retain(|row| block.paths.iter().any(|path| path.rows.contains(row)));
     }
     fixed
 }
 
-fn check(block: &Block, method: &Method) {
+fn check(block: &VertexBlock, method: &CoarsenMethod) {
     let merge = method.merge(block);
     holds(block, &merge);
-    let Places::Kept(rows) = &merge.places else {
+    let MergedPositions::Source(rows) = &merge.places else {
         panic!("lines keep vertices")
     };
     let kept: BTreeSet<u32> = rows.iter().copied().collect();
     let fixed = fixed(block);
     assert!(fixed.is_subset(&kept), "{fixed:?} of {kept:?}");
     let error = merge.error.unwrap();
-    if let Method::Simplify { tolerance } = method {
+    if let CoarsenMethod::Simplify { tolerance } = method {
         assert!(error <= *tolerance, "{error}");
     }
-    let new: Vec<[u32; 2]> = match block.form {
-        Form::Paths => {
+    let new: Vec<[u32; 2]> = match block.topology {
+        Topology::Paths => {
             // Each path is what it keeps of itself, and its error is that of its own vertices.
             let mut measured = 0.0_f64;
             let mut new = Vec::new();
@@ -146,7 +149,7 @@ fn check(block: &Block, method: &Method) {
             new
         }
         _ => {
-            assert!(merge.parent.iter().all(|parent| *parent != NONE));
+            assert!(merge.parent.iter().all(|parent| *parent != NO_VERTEX));
             let moved = block
                 .links
                 .iter()
@@ -157,7 +160,7 @@ fn check(block: &Block, method: &Method) {
                 .map(|link| [rows[link[0] as usize], rows[link[1] as usize]])
                 .collect();
             new.extend(kept.iter().map(|row| [*row, *row]));
-            if block.form == Form::Trees {
+            if block.topology == Topology::Trees {
                 let links = block.links.len() / 2;
                 let alone = kept.len() - (new.len() - kept.len());
                 assert_eq!(alone, block.len() - links, "as many trees as there were");
@@ -192,14 +195,14 @@ fn told(places: &[Vec<f64>], start: usize, end: usize, tolerance: f64, kept: &mu
     }
 }
 
-fn method() -> impl Strategy<Value = Method> {
+fn method() -> impl Strategy<Value = CoarsenMethod> {
     prop_oneof![
-        (0.0..4.0).prop_map(|tolerance| Method::Simplify { tolerance }),
-        Just(Method::Simplify { tolerance: 0.0 }),
-        Just(Method::Simplify {
+        (0.0..4.0).prop_map(|tolerance| CoarsenMethod::Simplify { tolerance }),
+        Just(CoarsenMethod::Simplify { tolerance: 0.0 }),
+        Just(CoarsenMethod::Simplify {
             tolerance: f64::INFINITY
         }),
-        (0_u32..7).prop_map(|step| Method::Stride { step }),
+        (0_u32..7).prop_map(|step| CoarsenMethod::Stride { step }),
     ]
 }
 
@@ -208,17 +211,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn paths_stay_near(block in block(Form::Paths), method in method()) {
+    fn paths_stay_near(block in block(Topology::Paths), method in method()) {
         check(&block, &method);
     }
 
     #[test]
-    fn trees_stay_near(block in block(Form::Trees), method in method()) {
+    fn trees_stay_near(block in block(Topology::Trees), method in method()) {
         check(&block, &method);
     }
 
     #[test]
-    fn graphs_stay_near(block in block(Form::Graphs), method in method()) {
+    fn graphs_stay_near(block in block(Topology::Graphs), method in method()) {
         check(&block, &method);
     }
 
@@ -227,43 +230,43 @@ proptest! {
         places in prop::collection::vec(prop::collection::vec(0.0..10.0_f64, 3), 2..60), tolerance in 0.0..5.0,
     ) {
         let vertices = places.len();
-        let block = Block {
-            form: Form::Paths,
+        let block = VertexBlock {
+            topology: Topology::Paths,
             axes: 3,
             positions: places.concat(),
-            paths: vec![Path { object: 0, rows: (0..vertices as u32).collect() }],
-            ..Block::default()
+            paths: vec![PathSegment { object: 0, rows: (0..vertices as u32).collect() }],
+            ..VertexBlock::default()
         };
         let mut kept = BTreeSet::from([0, vertices - 1]);
         told(&places, 0, vertices - 1, tolerance, &mut kept);
         let kept = kept.into_iter().map(|row| row as u32).collect();
-        let merge = Method::Simplify { tolerance }.merge(&block);
-        assert_eq!(merge.places, Places::Kept(kept));
+        let merge = CoarsenMethod::Simplify { tolerance }.merge(&block);
+        assert_eq!(merge.places, MergedPositions::Source(kept));
     }
 }
 
-fn path(positions: &[f64], paths: &[&[u32]]) -> Block {
+fn path(positions: &[f64], paths: &[&[u32]]) -> VertexBlock {
     let paths = paths.iter().zip(0..);
-    Block {
-        form: Form::Paths,
+    VertexBlock {
+        topology: Topology::Paths,
         axes: 2,
         positions: positions.to_vec(),
         paths: paths
-            .map(|(rows, object)| Path {
+            .map(|(rows, object)| PathSegment {
                 object,
                 rows: rows.to_vec(),
             })
             .collect(),
-        ..Block::default()
+        ..VertexBlock::default()
     }
 }
 
 #[test]
 fn what_is_dropped_goes_to_the_nearer_along_the_path() {
     let block = path(&[0.0, 0.0, 1.0, 0.0, 6.0, 0.0, 9.0, 0.0], &[&[0, 1, 2, 3]]);
-    let merge = Method::Simplify { tolerance: 0.5 }.merge(&block);
+    let merge = CoarsenMethod::Simplify { tolerance: 0.5 }.merge(&block);
     assert_eq!(merge.parent, [0, 0, 1, 1]);
-    assert_eq!(merge.places, Places::Kept(vec![0, 3]));
+    assert_eq!(merge.places, MergedPositions::Source(vec![0, 3]));
 }
 
 #[test]
@@ -272,8 +275,8 @@ fn shared_stretches_are_the_same_in_both_directions() {
         .flat_map(|at| [f64::from(at), f64::from(at % 2)])
         .collect();
     let block = path(&positions, &[&[0, 1, 2, 3, 4, 5], &[6, 4, 3, 2, 1, 7]]);
-    let merge = Method::Stride { step: 2 }.merge(&block);
-    let Places::Kept(rows) = &merge.places else {
+    let merge = CoarsenMethod::Stride { step: 2 }.merge(&block);
+    let MergedPositions::Source(rows) = &merge.places else {
         panic!()
     };
     assert_eq!(
@@ -287,39 +290,39 @@ fn shared_stretches_are_the_same_in_both_directions() {
 fn a_stride_counts_from_the_start_of_paths_and_the_root_of_trees() {
     let positions = vec![0.0; 14];
     let block = path(&positions, &[&[0, 1, 2, 3, 4, 5, 6]]);
-    let merge = Method::Stride { step: 4 }.merge(&block);
-    assert_eq!(merge.places, Places::Kept(vec![0, 4, 6]));
-    let tree = Block {
-        form: Form::Trees,
+    let merge = CoarsenMethod::Stride { step: 4 }.merge(&block);
+    assert_eq!(merge.places, MergedPositions::Source(vec![0, 4, 6]));
+    let tree = VertexBlock {
+        topology: Topology::Trees,
         axes: 2,
         positions,
         width: 2,
         links: vec![0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6],
-        ..Block::default()
+        ..VertexBlock::default()
     };
-    let merge = Method::Stride { step: 4 }.merge(&tree);
-    assert_eq!(merge.places, Places::Kept(vec![0, 2, 6]));
+    let merge = CoarsenMethod::Stride { step: 4 }.merge(&tree);
+    assert_eq!(merge.places, MergedPositions::Source(vec![0, 2, 6]));
 }
 
 #[test]
 fn rings_keep_a_vertex() {
     let ring = |tolerance| {
-        let block = Block {
-            form: Form::Graphs,
+        let block = VertexBlock {
+            topology: Topology::Graphs,
             axes: 2,
             positions: vec![0.0, 0.0, 4.0, 0.0, 4.0, 4.0, 0.0, 4.0],
             width: 2,
             links: vec![0, 1, 1, 2, 2, 3, 3, 0],
-            ..Block::default()
+            ..VertexBlock::default()
         };
-        let merge = Method::Simplify { tolerance }.merge(&block);
+        let merge = CoarsenMethod::Simplify { tolerance }.merge(&block);
         (merge.places, merge.error.unwrap())
     };
-    assert_eq!(ring(0.0), (Places::Kept(vec![0, 1, 2, 3]), 0.0));
+    assert_eq!(ring(0.0), (MergedPositions::Source(vec![0, 1, 2, 3]), 0.0));
     let (places, error) = ring(3.0);
-    assert_eq!(places, Places::Kept(vec![0, 2]));
+    assert_eq!(places, MergedPositions::Source(vec![0, 2]));
     assert!((error - 8.0_f64.sqrt()).abs() < 1e-12);
-    assert_eq!(ring(9.0).0, Places::Kept(vec![0]));
+    assert_eq!(ring(9.0).0, MergedPositions::Source(vec![0]));
 }
 
 /// Where the farthest is always the next, each vertex would be looked at for each.
@@ -331,24 +334,24 @@ fn long_lines_take_no_longer_for_each_vertex() {
     });
     let positions: Vec<f64> = positions.collect();
     let rows: Vec<u32> = (0..20_000).collect();
-    let merge = Method::Simplify { tolerance: 0.25 }.merge(&path(&positions, &[&rows]));
+    let merge = CoarsenMethod::Simplify { tolerance: 0.25 }.merge(&path(&positions, &[&rows]));
     assert_eq!(merge.len(2), 20_000);
     let straight: Vec<f64> = (0..20_000).flat_map(|at| [f64::from(at), 0.0]).collect();
-    let merge = Method::Simplify { tolerance: 0.25 }.merge(&path(&straight, &[&rows]));
+    let merge = CoarsenMethod::Simplify { tolerance: 0.25 }.merge(&path(&straight, &[&rows]));
     assert_eq!(merge.len(2), 6, "one for each 4096 and the last");
 }
 
 #[test]
 fn faces_have_no_lines() {
-    let block = Block {
-        form: Form::Faces,
+    let block = VertexBlock {
+        topology: Topology::Faces,
         axes: 1,
         positions: vec![0.0, 1.0, 2.0],
         width: 3,
         links: vec![0, 1, 2],
-        ..Block::default()
+        ..VertexBlock::default()
     };
-    let method = Method::Simplify { tolerance: 9.0 };
-    assert!(!method.suits(block.form));
+    let method = CoarsenMethod::Simplify { tolerance: 9.0 };
+    assert!(!method.suits(block.topology));
     assert_eq!(method.merge(&block).parent, [0, 1, 2]);
 }

@@ -1,11 +1,11 @@
 //! Distances, compared with those of everything from everything.
 
-use zvf_build::coarsen::{Elements, hausdorff_one_sided};
+use zvf_build::coarsen::{Simplices, hausdorff_one_sided};
 
 use super::meshes::{Random, dot, sheet, way};
 
-fn shape<'a>(positions: &'a [f64], width: usize, links: &'a [u32]) -> Elements<'a> {
-    Elements {
+fn shape<'a>(positions: &'a [f64], width: usize, links: &'a [u32]) -> Simplices<'a> {
+    Simplices {
         axes: 3,
         positions,
         width,
@@ -81,13 +81,13 @@ fn nothing_is_infinitely_far() {
     let [one, none] = [&[0][..], &[7][..]].map(|links| shape(&place, 1, links));
     assert_eq!(hausdorff_one_sided(&one, &none, 1.0).bound, f64::INFINITY);
     assert_eq!(hausdorff_one_sided(&none, &one, 1.0).bound, 0.0);
-    let four = Elements {
+    let four = Simplices {
         axes: 4,
         positions: &[0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0],
         width: 1,
         links: &[0],
     };
-    let other = Elements {
+    let other = Simplices {
         links: &[1],
         ..four
     };

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use zvf_build::coarsen::{Block, Form, Merge, NONE, Places, contract_links};
+use zvf_build::coarsen::{
+    MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, contract_links,
+};
 
 /// Triangles in space.
 #[derive(Clone, Debug, Default)]
@@ -152,16 +154,16 @@ fn has_edge(face: [u32; 3], from: u32, to: u32) -> bool {
 }
 
 impl Mesh {
-    pub(crate) fn block(&self) -> Block {
-        Block {
-            form: Form::Faces,
+    pub(crate) fn block(&self) -> VertexBlock {
+        VertexBlock {
+            topology: Topology::Faces,
             axes: 3,
             positions: self.at.as_flattened().to_vec(),
             lower: vec![-10.0; 3],
             upper: vec![10.0; 3],
             width: 3,
             links: self.faces.as_flattened().to_vec(),
-            ..Block::default()
+            ..VertexBlock::default()
         }
     }
 
@@ -175,13 +177,13 @@ impl Mesh {
     }
 
     /// What became of it.
-    pub(crate) fn merged(&self, merge: &Merge) -> Self {
-        let Places::Moved(positions) = &merge.places else {
+    pub(crate) fn merged(&self, merge: &VertexMerge) -> Self {
+        let MergedPositions::Computed(positions) = &merge.places else {
             panic!("meshes move");
         };
         let at = positions.as_chunks().0.to_vec();
         let parent = |end: &u32| match merge.parent[*end as usize] {
-            NONE => u64::MAX,
+            NO_VERTEX => u64::MAX,
             parent => u64::from(parent),
         };
         let links: Vec<u64> = self.faces.as_flattened().iter().map(parent).collect();
@@ -208,7 +210,7 @@ impl Mesh {
         once.map(|(edge, _)| edge).collect()
     }
 
-    pub(crate) fn topology(&self) -> Topology {
+    pub(crate) fn topology(&self) -> SurfaceInvariants {
         let mut edges: BTreeMap<[u32; 2], [u32; 2]> = BTreeMap::new();
         for [a, b] in self.faces.iter().flat_map(edges_of) {
             edges.entry([a.min(b), a.max(b)]).or_default()[usize::from(a > b)] += 1;
@@ -223,7 +225,7 @@ impl Mesh {
         let is_surface =
             edges.values().all(|[out, back]| *out < 2 && *back < 2) && fans.values().all(is_fan);
         let loops = pieces(self.boundary().iter().map(|edge| &edge[..]));
-        Topology {
+        SurfaceInvariants {
             euler: fans.len() as i64 - edges.len() as i64 + self.faces.len() as i64,
             pieces: pieces(self.faces.iter().map(|face| &face[..])),
             loops,
@@ -234,7 +236,7 @@ impl Mesh {
 
 /// What a collapse must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Topology {
+pub(crate) struct SurfaceInvariants {
     pub(crate) euler: i64,
     pub(crate) pieces: usize,
     /// Boundaries.

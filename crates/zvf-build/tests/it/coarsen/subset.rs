@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use zvf_build::coarsen::{Block, Form, Method, NONE, Places};
+use zvf_build::coarsen::{CoarsenMethod, MergedPositions, NO_VERTEX, Topology, VertexBlock};
 
 use super::blocks::{block, distance, holds};
 
-fn subset(axes: usize, cell: f64, keep: u32, seed: u64) -> Method {
+fn subset(axes: usize, cell: f64, keep: u32, seed: u64) -> CoarsenMethod {
     let cell = vec![cell; axes];
     let without = None;
-    Method::Subset {
+    CoarsenMethod::Subset {
         cell,
         keep,
         seed,
@@ -18,15 +18,15 @@ fn subset(axes: usize, cell: f64, keep: u32, seed: u64) -> Method {
     }
 }
 
-fn kept(block: &Block, method: &Method) -> Vec<u32> {
+fn kept(block: &VertexBlock, method: &CoarsenMethod) -> Vec<u32> {
     match method.merge(block).places {
-        Places::Kept(rows) => rows,
-        Places::Moved(_) => panic!("points stay where they are"),
+        MergedPositions::Source(rows) => rows,
+        MergedPositions::Computed(_) => panic!("points stay where they are"),
     }
 }
 
 /// The rows of each cell.
-fn cells(block: &Block, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
+fn cells(block: &VertexBlock, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
     let mut cells: BTreeMap<(u32, Vec<i64>), Vec<u32>> = BTreeMap::new();
     for row in 0..block.len() {
         let place = block.position(row).iter();
@@ -40,9 +40,9 @@ fn cells(block: &Block, cell: f64) -> BTreeMap<(u32, Vec<i64>), Vec<u32>> {
 }
 
 /// Some rows of a block.
-fn of(block: &Block, rows: &[u32]) -> Block {
+fn of(block: &VertexBlock, rows: &[u32]) -> VertexBlock {
     let all = rows.iter().map(|row| *row as usize);
-    Block {
+    VertexBlock {
         positions: all
             .clone()
             .flat_map(|row| block.position(row).to_vec())
@@ -55,11 +55,11 @@ fn of(block: &Block, rows: &[u32]) -> Block {
 proptest! {
     #[test]
     fn each_cell_keeps_its_share_and_sends_others_to_the_nearest(
-        block in block(Form::Points), cell in prop_oneof![Just(2.0), Just(8.0)], keep in 0_u32..30, seed: u64,
+        block in block(Topology::Points), cell in prop_oneof![Just(2.0), Just(8.0)], keep in 0_u32..30, seed: u64,
     ) {
         let merge = subset(block.axes, cell, keep, seed).merge(&block);
         holds(&block, &merge);
-        let Places::Kept(rows) = &merge.places else { panic!() };
+        let MergedPositions::Source(rows) = &merge.places else { panic!() };
         let mut error = Some(0.0_f64);
         for members in cells(&block, cell).values() {
             let stay: Vec<u32> = members.iter().copied().filter(|row| rows.contains(row)).collect();
@@ -70,7 +70,7 @@ proptest! {
                 let near = stay.iter().copied().filter(|other| owner(*other) == owner(*row));
                 let near = near.min_by(|a, b| far(*a).total_cmp(&far(*b)).then(a.cmp(b)));
                 let parent = merge.parent[*row as usize];
-                let found = (parent != NONE).then(|| rows[parent as usize]);
+                let found = (parent != NO_VERTEX).then(|| rows[parent as usize]);
                 // Roots of squares tie where the squares do not.
                 assert_eq!(found.map(far), near.map(far), "{found:?} {near:?}");
                 assert_eq!(found.map(owner), near.map(owner));
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn equal_seeds_nest(block in block(Form::Points), keep in 1_u32..4, seed: u64) {
+    fn equal_seeds_nest(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
         let fine = kept(&block, &subset(block.axes, 2.0, keep, seed));
         let coarse = kept(&block, &subset(block.axes, 4.0, keep, seed));
         assert!(coarse.iter().all(|row| fine.contains(row)));
@@ -95,10 +95,10 @@ proptest! {
 
 proptest! {
     #[test]
-    fn points_of_the_next_level_are_left_out(block in block(Form::Points), keep in 1_u32..4, seed: u64) {
+    fn points_of_the_next_level_are_left_out(block in block(Topology::Points), keep in 1_u32..4, seed: u64) {
         let all = kept(&block, &subset(block.axes, 2.0, keep, seed));
         let next = kept(&block, &subset(block.axes, 4.0, keep, seed));
-        let method = Method::Subset {
+        let method = CoarsenMethod::Subset {
             cell: vec![2.0; block.axes],
             keep,
             seed,
@@ -120,13 +120,13 @@ fn many_that_stay_are_found_by_others() {
         let place = |at: u32| [at * 7919 % 211, at * 104_729 % 89, at * 31 % 7];
         let places = (0..1200).map(place);
         let positions = places.flat_map(|place| place.into_iter().take(axes));
-        let block = Block {
+        let block = VertexBlock {
             axes,
             positions: positions.map(f64::from).collect(),
-            ..Block::default()
+            ..VertexBlock::default()
         };
         let merge = subset(axes, 10_000.0, 300, 4).merge(&block);
-        let Places::Kept(rows) = &merge.places else {
+        let MergedPositions::Source(rows) = &merge.places else {
             panic!("points stay where they are")
         };
         assert_eq!(rows.len(), 300);
@@ -147,10 +147,10 @@ fn many_that_stay_are_found_by_others() {
 
 #[test]
 fn seeds_draw_evenly() {
-    let block = Block {
+    let block = VertexBlock {
         axes: 1,
         positions: (0..100).map(f64::from).collect(),
-        ..Block::default()
+        ..VertexBlock::default()
     };
     let mut times = [0_u32; 100];
     let mut met = BTreeSet::new();

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use futures_util::future::join;
 use serde_json::{Map, json};
-use zvf_build::migrate::{Alongside, Filing, Finding};
+use zvf_build::migrate::{AlignedLinks, LinkArrayKey, MigrationNote};
 use zvf_format::path::Delta;
 use zvf_model::{grid::ChunkCoord, key::Key, layout::Part};
 use zvf_query::{CellLinks, Damage, Fault, LinkBlobs, LinkCells, StoredPart};
@@ -131,7 +131,7 @@ impl Migration<'_> {
             let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
             index_to.end(self, says).await?;
             let what = "groups of links that were missing: all of a chunk are one now";
-            self.repaired(Finding::new(path, what, made_up));
+            self.repaired(MigrationNote::new(path, what, made_up));
         }
         if !cells.0.is_empty() {
             self.shuffled(level, links);
@@ -189,7 +189,7 @@ impl Migration<'_> {
             let Some(CellLinks { ends, values, .. }) = read else {
                 continue;
             };
-            let rows = Alongside::new(ends.iter().map(|(_, row)| *row), Vec::new());
+            let rows = AlignedLinks::new(ends.iter().map(|(_, row)| *row), Vec::new());
             let payload = links.form.aligned_payload(&[], &rows);
             let payload = payload
                 .map_err(|error| damage(links, &chunk, ragged(error)))
@@ -208,7 +208,7 @@ impl Migration<'_> {
         own: Option<Own>,
         outputs: &mut Vec<zvf_build::Output>,
     ) -> Result<(), Error> {
-        let filing: Option<Filing> = links.form.aligned(chunk.coords());
+        let filing: Option<LinkArrayKey> = links.form.aligned(chunk.coords());
         let filing = filing.ok_or_else(|| no_place("links"))?;
         let beside = links.beside.remove(chunk.coords()).unwrap_or_default();
         let is_there = own.is_some();
@@ -270,7 +270,7 @@ impl Migration<'_> {
                    their links were numbered";
         let what = "chunks whose links may name other vertices";
         let path = format!("{}/links/0", level.path);
-        self.lost(Finding::new(path, what, several as u64).because(why));
+        self.lost(MigrationNote::new(path, what, several as u64).because(why));
     }
 }
 

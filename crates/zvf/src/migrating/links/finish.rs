@@ -1,7 +1,7 @@
 //! What nodes of links say, when all cells are put.
 
 use serde_json::{Map, Value};
-use zvf_build::migrate::{Filing, Finding};
+use zvf_build::migrate::{LinkArrayKey, MigrationNote};
 use zvf_format::path::Delta;
 use zvf_query::LinkCells;
 
@@ -27,8 +27,8 @@ impl Migration<'_> {
         for (node, _) in &families {
             old.extend(self.attributes(node.as_str()).await?);
         }
-        let counts = |filing: &Filing| match filing {
-            Filing::Crossing => (links.crossing, links.physical_crossing()),
+        let counts = |filing: &LinkArrayKey| match filing {
+            LinkArrayKey::CrossChunk => (links.crossing, links.physical_crossing()),
             _ => (links.logical, links.physical),
         };
         let mut outputs = Vec::new();
@@ -44,7 +44,7 @@ impl Migration<'_> {
         }
         if form.is_current() {
             self.parent(&format!("{path}/links")).await?;
-            let any = Filing::Offsets(String::new());
+            let any = LinkArrayKey::Offsets(String::new());
             outputs.push(form.family(&any, &old, links.arity, counts(&any)));
         } else if families.len() > 1 || filed.is_empty() {
             // A family that is empty is still there.
@@ -52,12 +52,12 @@ impl Migration<'_> {
                 *width == form.width && node.as_str().contains("/cross_chunk_links/")
             });
             if crossing || filed.is_empty() {
-                filed.entry(Filing::Crossing).or_default();
+                filed.entry(LinkArrayKey::CrossChunk).or_default();
             }
         }
         for (filing, keys) in &filed {
             let folder = match filing {
-                Filing::Crossing => "cross_chunk_links",
+                LinkArrayKey::CrossChunk => "cross_chunk_links",
                 _ => "links",
             };
             level.facts.present.push(folder);
@@ -103,7 +103,7 @@ impl Migration<'_> {
             }
             for (filing, keys) in &links.valued[number] {
                 let folder = match filing {
-                    Filing::Crossing => "cross_chunk_link_attributes",
+                    LinkArrayKey::CrossChunk => "cross_chunk_link_attributes",
                     _ => "link_attributes",
                 };
                 present.push(folder);
@@ -112,7 +112,7 @@ impl Migration<'_> {
                 let mut target = links.target(form.attribute_path(name, filing), &old);
                 target.keys.clone_from(keys);
                 let logical = match filing {
-                    Filing::Crossing => links.crossing,
+                    LinkArrayKey::CrossChunk => links.crossing,
                     _ => links.logical,
                 };
                 let about = (name, dtype.as_str(), columns);
@@ -125,7 +125,7 @@ impl Migration<'_> {
             }
             let what = "values of links that had none beside others that had";
             let path = format!("{path}/link_attributes/{name}/{}", form.delta);
-            self.lost(Finding::new(path, what, links.made_up[number]));
+            self.lost(MigrationNote::new(path, what, links.made_up[number]));
         }
         level.facts.present.extend(present);
         Ok(())
@@ -145,7 +145,11 @@ impl Migration<'_> {
             };
             let is_wrong = count("num_links").is_some_and(|declared| declared != found);
             let what = "a count of links that was not that of the records";
-            self.repaired(Finding::new(node.to_string(), what, u64::from(is_wrong)));
+            self.repaired(MigrationNote::new(
+                node.to_string(),
+                what,
+                u64::from(is_wrong),
+            ));
         }
         let node = links
             .cells
@@ -154,11 +158,11 @@ impl Migration<'_> {
             .map(|(node, _)| node.to_string());
         let node = node.unwrap_or_default();
         let what = "links between pieces of paths that named other rows than those of their ends";
-        self.repaired(Finding::new(&node, what, links.mended));
+        self.repaired(MigrationNote::new(&node, what, links.mended));
         let what = "rows of links between chunks, which no path explains";
-        self.lost(Finding::new(&node, what, links.unexplained));
+        self.lost(MigrationNote::new(&node, what, links.unexplained));
         let what = "copies of links that were missing";
-        self.repaired(Finding::new(&node, what, links.copies));
+        self.repaired(MigrationNote::new(&node, what, links.copies));
         Ok(())
     }
 
@@ -176,7 +180,7 @@ impl Migration<'_> {
             for name in names.map_err(zvf_query::QueryError::from)? {
                 if Delta::parse(&name).is_err() {
                     let path = format!("{key}/{name}");
-                    self.lost(Finding::new(path, "a name that is no delta", 1));
+                    self.lost(MigrationNote::new(path, "a name that is no delta", 1));
                 }
             }
         }
@@ -190,7 +194,7 @@ impl Migration<'_> {
                     let known = Delta::parse(&delta).ok();
                     if !all.iter().any(|(delta, _)| known == Some(*delta)) {
                         let what = "an attribute of links that are not there";
-                        self.lost(Finding::new(format!("{of_name}/{delta}"), what, 1));
+                        self.lost(MigrationNote::new(format!("{of_name}/{delta}"), what, 1));
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use zvf_build::coarsen::{Named, Shape};
+use zvf_build::coarsen::{FragmentReference, Ownership};
 use zvf_model::grid::ChunkCoord;
 use zvf_query::Objects;
 
@@ -34,10 +34,10 @@ pub(super) fn complete(build: &mut Build<'_>, stale: &BTreeSet<ChunkCoord>, old:
     let (Some(now), Some(old)) = (build.source.objects.as_deref(), old) else {
         return;
     };
-    let is_ordered = build.shared.recipe.shape == Shape::Named;
+    let is_ordered = build.shared.recipe.shape == Ownership::Shared;
     let mut numbers: HashMap<ChunkCoord, u32> =
         build.tally.chunk_of.iter().cloned().zip(0..).collect();
-    let mut named: Vec<(Named, u32)> = Vec::new();
+    let mut named: Vec<(FragmentReference, u32)> = Vec::new();
     for place in 0..now.len() {
         let Some(row) = now.row(place).and_then(|row| u32::try_from(row).ok()) else {
             continue;
@@ -62,7 +62,7 @@ pub(super) fn complete(build: &mut Build<'_>, stale: &BTreeSet<ChunkCoord>, old:
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
             let number = *numbers.entry(chunk.clone()).or_insert(next);
             named.push((
-                Named {
+                FragmentReference {
                     object: row,
                     at,
                     fragment,

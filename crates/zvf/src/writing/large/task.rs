@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use zvf_build::large::{Outline, PartResult};
+use zvf_build::large::{Outline, PartitionResult};
 use zvf_store::OpenOptions;
 
 use super::{Shared, failed};
@@ -65,12 +65,12 @@ pub(super) fn files(tasks: &[Task]) -> Vec<PathBuf> {
 }
 
 /// What came of all tasks.
-pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartResult>, Written), Error> {
+pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, Written), Error> {
     let mut written = Written::default();
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
         let json = get(&task.result)?;
-        results.push(PartResult::from_json(&json["part"])?);
+        results.push(PartitionResult::from_json(&json["part"])?);
         written.objects += json["objects"].as_u64().unwrap_or(0);
         written.bytes += json["bytes"].as_u64().unwrap_or(0);
     }

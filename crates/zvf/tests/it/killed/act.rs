@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use zvf::{CreateOptions, Editor, Error, Existing, OpenOptions};
-use zvf_build::{Geometry, GeometryKind, OutOfBounds, Profile, Sharding, Values};
+use zvf_build::{Geometry, GeometryKind, OutOfBounds, Profile, ShardingPolicy, Values};
 use zvf_model::key::Key;
 
 use super::state::State;
@@ -74,8 +74,8 @@ impl Act {
             geometry, design, ..
         } = self.case();
         let is_like = match like {
-            Like::Plain => design.sharding == Sharding::None,
-            Like::Sharded => matches!(design.sharding, Sharding::Shape(_)),
+            Like::Plain => design.sharding == ShardingPolicy::None,
+            Like::Sharded => matches!(design.sharding, ShardingPolicy::Shape(_)),
             Like::Checked => design.checksum == Some(true) || design.checksum == Some(false),
             Like::Tiny => geometry.vertex.len() == 1 && geometry.vertices() < 9,
         };
@@ -184,7 +184,7 @@ impl Act {
             Verb::Finish => editor(address, open).await.map(drop),
             Verb::Careless => {
                 let store = zvf::Store::create("memory:").unwrap();
-                let plan = zvf_build::Plan::new(later(&geometry, 2), design).unwrap();
+                let plan = zvf_build::WritePlan::new(later(&geometry, 2), design).unwrap();
                 zvf::create_in(&store, plan, &CreateOptions::default()).await?;
                 let files = State::files(&store).await?;
                 let objects = files.into_iter();

@@ -87,7 +87,7 @@ async fn append(
 ) -> Result<Vec<i64>, Error> {
     let editor = Editor::open(address, open).await?.retries(retries);
     let changed = editor
-        .append(&writers::of(writer), OutOfBounds::Raise)
+        .append(&writers::of(writer), OutOfBounds::Reject)
         .await?;
     Ok(changed.objects)
 }

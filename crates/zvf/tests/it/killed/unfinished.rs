@@ -47,7 +47,7 @@ fn a_change_that_was_committed_is_not_made_again() {
     block_on(async {
         let editor = Editor::open(&address, &open).await.unwrap();
         let error = editor
-            .append(&writers::of(0), OutOfBounds::Raise)
+            .append(&writers::of(0), OutOfBounds::Reject)
             .await
             .unwrap_err();
         let is = matches!(

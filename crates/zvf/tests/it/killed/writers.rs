@@ -245,7 +245,7 @@ pub(super) fn write(job: &str, address: &str) {
         let editor = editor.retries(way.retries);
         for append in 0..way.appends {
             let (geometry, _) = way.addition(writer, append);
-            let said = match editor.append(&geometry, OutOfBounds::Raise).await {
+            let said = match editor.append(&geometry, OutOfBounds::Reject).await {
                 Ok(changed) => {
                     let ids = changed.objects.iter().map(|id| format!(" {id}"));
                     format!("{}{}", changed.transaction, ids.collect::<String>())

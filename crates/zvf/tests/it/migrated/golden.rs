@@ -23,7 +23,7 @@ const WIDTH: &str = "cells of links of another number of ends";
 fn lines(store: &str, report: &Migrated) -> Vec<String> {
     let line = |sign: char| {
         let store = store.to_owned();
-        move |found: &zvf::build::migrate::Finding| {
+        move |found: &zvf::build::migrate::MigrationNote| {
             format!(
                 "{store} {sign} {}: {} {}",
                 found.path, found.count, found.what

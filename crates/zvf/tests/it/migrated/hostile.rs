@@ -235,14 +235,14 @@ fn a_migration_that_is_given_up_leaves_no_store() {
 
 #[test]
 fn a_store_that_create_made_goes_there_and_back() {
-    use zvf::build::{Design, Geometry, GeometryKind, Numbers, Plan};
+    use zvf::build::{Design, Geometry, GeometryKind, Numbers, WritePlan};
     let rows = (0_u8..60).map(f32::from);
     let mut geometry = Geometry::new(Numbers::float32(3, rows));
     geometry.part_offsets = Some(vec![0, 7, 20]);
     let mut design = Design::new(GeometryKind::Lines);
     design.kind = GeometryKind::Polylines;
     design.chunk_shape = Some(vec![10.0; 3]);
-    let plan = Plan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zvf::{
     Automatic, CreateOptions, Dataset, Levels, PyramidOptions, Query, Store,
-    build::{Attribute, Design, Geometry, GeometryKind, Numbers, Plan, Values},
+    build::{Attribute, Design, Geometry, GeometryKind, Numbers, Values, WritePlan},
     pyramid_in,
     query::LevelChoice,
 };
@@ -61,7 +61,7 @@ fn each_point_is_on_one_level_and_all_are_seen() {
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let plan = Plan::new(geometry, design).unwrap();
+        let plan = WritePlan::new(geometry, design).unwrap();
         zvf::create_in(&store, plan, &CreateOptions::default())
             .await
             .unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use zvf::build::coarsen::{Method, Placing};
+use zvf::build::coarsen::{CoarsenMethod, Placement};
 use zvf_build::GeometryKind;
 
 use super::step::Step;
@@ -24,7 +24,7 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64]) {
     let found = members.map(|own| own.iter().copied().collect::<BTreeSet<usize>>());
     assert_eq!(expected, found.collect(), "{about}");
     let times = times(step);
-    let Method::Bins { placing, .. } = &step.design.method else {
+    let CoarsenMethod::Bins { placing, .. } = &step.design.method else {
         panic!("{about}")
     };
     let mut farthest = 0.0_f64;
@@ -39,11 +39,11 @@ pub(super) fn check(step: &Step<'_>, cell: &[f64]) {
         let mean: Vec<f64> = (0..step.fine.axes).map(mean).collect();
         let off = |at: &usize| distance(&mean, step.fine.place(*at));
         match placing {
-            Placing::Mean => {
+            Placement::Mean => {
                 let off = distance(&mean, &vertex.place);
                 assert!(off < 1e-4, "{mean:?} is at {:?}, {about}", vertex.place);
             }
-            Placing::Medoid => {
+            Placement::Medoid => {
                 let least = members.iter().map(off).fold(f64::INFINITY, f64::min);
                 let own = |at: &&usize| step.fine.vertices[**at].bits == vertex.bits;
                 let own = members.iter().find(own);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zvf::{
     CrossLevel, Dataset, LevelDesign, Levels, PyramidOptions, Query, Store,
-    build::coarsen::{Method, Placing},
+    build::coarsen::{CoarsenMethod, Placement},
     pyramid_in,
     query::LevelChoice,
 };
@@ -111,9 +111,9 @@ fn recorded_pyramids_are_made_again() {
         });
         let store = Store::from_memory(files).unwrap();
         let levels = recorded.levels.iter().map(|(cell, scale)| LevelDesign {
-            method: Method::Bins {
+            method: CoarsenMethod::Bins {
                 cell: vec![*cell; axes],
-                placing: Placing::Mean,
+                placing: Placement::Mean,
                 share: true,
             },
             chunk_scale: vec![*scale; axes],

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
     Automatic, CrossLevel, Dataset, Error, Kept, LevelDesign, Levels, PyramidOptions, Query, Store,
-    build::coarsen::{Amount, Method, Placing, Rule, Sparsity, Strategy},
+    build::coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     pyramid_in,
     query::LevelChoice,
     validate_store,
@@ -34,9 +34,9 @@ fn bins(axes: usize, sparsity: Option<&Kept>) -> Vec<LevelDesign> {
     [(4.0, 1), (8.0, 2)]
         .into_iter()
         .map(|(cell, scale)| LevelDesign {
-            method: Method::Bins {
+            method: CoarsenMethod::Bins {
                 cell: vec![cell; axes],
-                placing: Placing::Mean,
+                placing: Placement::Mean,
                 share: false,
             },
             chunk_scale: vec![scale; axes],
@@ -53,7 +53,7 @@ fn check(
     kind: GeometryKind,
     profile: Profile,
     levels: Vec<LevelDesign>,
-    rules: BTreeMap<String, Rule>,
+    rules: BTreeMap<String, Aggregation>,
     about: &str,
 ) {
     let mut design = Design::new(kind);
@@ -78,7 +78,7 @@ const PROFILES: [Profile; 2] = [Profile::V09, Profile::V08];
 
 #[test]
 fn what_is_no_number_is_no_value() {
-    for rule in [None].into_iter().chain(Rule::ALL.map(Some)) {
+    for rule in [None].into_iter().chain(Aggregation::ALL.map(Some)) {
         let mut random = Random::new(5);
         let mut geometry = Geometry::new(places(&mut random, 90, 2));
         let values = geometry.positions.bytes.chunks_exact(8).map(|place| {
@@ -123,7 +123,7 @@ fn words_have_no_mean() {
     design.chunk_shape = Some(vec![8.0; 2]);
     let mut options = PyramidOptions::default();
     options.levels = Levels::Given(bins(2, None));
-    for (rule, is_refused) in Rule::ALL.map(|rule| (rule, !rule.suits_codes())) {
+    for (rule, is_refused) in Aggregation::ALL.map(|rule| (rule, !rule.suits_codes())) {
         options.rules.insert("word".to_owned(), rule);
         block_on(async {
             let store = store_of(geometry.clone(), design.clone()).await;
@@ -185,7 +185,7 @@ fn points_may_be_an_object_each() {
     let mut levels = bins(3, None);
     for level in &mut levels {
         let cell = level.method.cell().unwrap().to_vec();
-        level.method = Method::Subset {
+        level.method = CoarsenMethod::Subset {
             without: None,
             cell,
             keep: 2,

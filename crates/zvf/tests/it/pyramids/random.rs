@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf::{
     CreateOptions, CrossLevel, Dataset, Kept, LevelDesign, Levels, Pyramid, PyramidOptions, Query,
     Store,
-    build::coarsen::{Amount, Method, Placing, Rule, Sparsity, Strategy},
+    build::coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     pyramid_in,
     query::{LevelChoice, Selection},
 };
-use zvf_build::{Design, GeometryKind, Plan, Profile};
+use zvf_build::{Design, GeometryKind, Profile, WritePlan};
 use zvf_model::level::LevelId;
 use zvf_query::predicate::Scope;
 use zvf_testkit::stores::Random;
@@ -34,7 +34,7 @@ pub(crate) struct Wanted {
 
 /// Makes a store.
 pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> Store {
-    let plan = Plan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
@@ -74,7 +74,7 @@ pub(super) async fn wanted_in(
             *extent *= f64::from(*scale);
         }
         let method = method(&mut random, kind, &chunk, has_objects);
-        let is_subset = matches!(method, Method::Subset { .. });
+        let is_subset = matches!(method, CoarsenMethod::Subset { .. });
         levels.push(LevelDesign {
             method,
             chunk_scale: scale,
@@ -92,11 +92,14 @@ pub(super) async fn wanted_in(
     ]);
     options.depth = *random.pick(&[Some(1), Some(2), None]);
     if is_rich && random.chance(60) {
-        let rules = Rule::ALL;
-        let mut put = |name: &str, rule: Rule| options.rules.insert(name.to_owned(), rule);
+        let rules = Aggregation::ALL;
+        let mut put = |name: &str, rule: Aggregation| options.rules.insert(name.to_owned(), rule);
         put("any", *random.pick(&rules));
         put("flag", *random.pick(&rules));
-        put("word", *random.pick(&[Rule::Mode, Rule::Own, Rule::Count]));
+        put(
+            "word",
+            *random.pick(&[Aggregation::Mode, Aggregation::Own, Aggregation::Count]),
+        );
         let rule = *random.pick(&rules);
         if has_weight {
             put("weight", rule);
@@ -111,14 +114,19 @@ pub(super) async fn wanted_in(
     }
 }
 
-fn method(random: &mut Random, kind: GeometryKind, chunk: &[f64], has_objects: bool) -> Method {
+fn method(
+    random: &mut Random,
+    kind: GeometryKind,
+    chunk: &[f64],
+    has_objects: bool,
+) -> CoarsenMethod {
     let cell: Vec<f64> = chunk
         .iter()
         .map(|at| at / *random.pick(&[1.0, 2.0, 4.0]))
         .collect();
-    let bins = |random: &mut Random, share: bool| Method::Bins {
+    let bins = |random: &mut Random, share: bool| CoarsenMethod::Bins {
         cell: cell.clone(),
-        placing: *random.pick(&[Placing::Mean, Placing::Medoid]),
+        placing: *random.pick(&[Placement::Mean, Placement::Medoid]),
         share,
     };
     match (kind, random.below(3)) {
@@ -126,17 +134,17 @@ fn method(random: &mut Random, kind: GeometryKind, chunk: &[f64], has_objects: b
             let share = has_objects && random.chance(50);
             bins(random, share)
         }
-        (GeometryKind::Points, _) => Method::Subset {
+        (GeometryKind::Points, _) => CoarsenMethod::Subset {
             without: None,
             keep: 1 + random.below(3) as u32,
             seed: random.any(),
             cell,
         },
         (GeometryKind::Mesh, _) | (_, 0) => bins(random, false),
-        (_, 1) => Method::Simplify {
+        (_, 1) => CoarsenMethod::Simplify {
             tolerance: 0.5 + random.unit() * 6.0,
         },
-        _ => Method::Stride {
+        _ => CoarsenMethod::Stride {
             step: 1 + random.below(4) as u32,
         },
     }

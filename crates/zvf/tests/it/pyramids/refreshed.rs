@@ -7,7 +7,7 @@ use zvf::{
     CrossLevel, Dataset, Editor, Kept, LevelDesign, Levels, PyramidOptions, Store,
     build::{
         GeometryKind, Profile,
-        coarsen::{Amount, Method, Placing, Sparsity, Strategy},
+        coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     },
     pyramid_in, refresh_in,
 };
@@ -86,17 +86,17 @@ fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign
         .iter()
         .map(|extent| extent * f64::from(scale) / cells)
         .collect();
-    let bins = Method::Bins {
+    let bins = CoarsenMethod::Bins {
         cell: cell.clone(),
         placing: if random.chance(50) {
-            Placing::Mean
+            Placement::Mean
         } else {
-            Placing::Medoid
+            Placement::Medoid
         },
         share: random.chance(30),
     };
     let method = match kind {
-        GeometryKind::Points if random.chance(50) => Method::Subset {
+        GeometryKind::Points if random.chance(50) => CoarsenMethod::Subset {
             cell,
             keep: 1,
             seed: 7,
@@ -106,8 +106,8 @@ fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign
             if random.chance(50) =>
         {
             match random.chance(50) {
-                true => Method::Simplify { tolerance: 2.0 },
-                false => Method::Stride { step: 3 },
+                true => CoarsenMethod::Simplify { tolerance: 2.0 },
+                false => CoarsenMethod::Stride { step: 3 },
             }
         }
         _ => bins,

@@ -6,8 +6,8 @@ use serde_json::Value;
 use zvf::{
     CrossLevel, Editor, LevelDesign, Levels, PyramidOptions, Store,
     build::{
-        GeometryKind, Profile, Sharding,
-        coarsen::{Method, Placing},
+        GeometryKind, Profile, ShardingPolicy,
+        coarsen::{CoarsenMethod, Placement},
     },
     pyramid_in, refresh_in,
 };
@@ -49,8 +49,8 @@ fn arrays(files: &Files) -> Vec<(String, u64, bool, usize)> {
     arrays
 }
 
-fn pair(axes: usize) -> Sharding {
-    Sharding::Shape(vec![2; axes])
+fn pair(axes: usize) -> ShardingPolicy {
+    ShardingPolicy::Shape(vec![2; axes])
 }
 
 /// Cells of all kinds, links between chunks and levels among them, are where they should
@@ -89,12 +89,12 @@ fn shards_of_levels_are_chosen() {
     block_on(async {
         for (asked, is_sharded) in [
             (None, false),
-            (Some(Sharding::None), false),
-            (Some(Sharding::Auto), true),
-            (Some(Sharding::Shape(vec![2; 9])), true),
+            (Some(ShardingPolicy::None), false),
+            (Some(ShardingPolicy::Auto), true),
+            (Some(ShardingPolicy::Shape(vec![2; 9])), true),
         ] {
             let wanted = wanted_in(31, GeometryKind::Graphs, Profile::V09, |design, _| {
-                design.sharding = Sharding::None;
+                design.sharding = ShardingPolicy::None;
             });
             let mut wanted = wanted.await;
             let Levels::Given(levels) = &mut wanted.options.levels else {
@@ -102,7 +102,7 @@ fn shards_of_levels_are_chosen() {
             };
             for level in levels {
                 level.sharding = match &asked {
-                    Some(Sharding::Shape(_)) => Some(pair(level.chunk_scale.len())),
+                    Some(ShardingPolicy::Shape(_)) => Some(pair(level.chunk_scale.len())),
                     asked => asked.clone(),
                 };
             }
@@ -127,7 +127,7 @@ async fn shards(store: &Store) -> BTreeSet<(String, bool)> {
 /// Neither a build that goes on nor one after a change loses what was asked for.
 #[test]
 fn shards_stay_when_levels_are_made_anew() {
-    for asked in [None, Some(Sharding::None), Some(Sharding::Auto)] {
+    for asked in [None, Some(ShardingPolicy::None), Some(ShardingPolicy::Auto)] {
         let mut case = random::case(33, GeometryKind::Graphs, Profile::V09);
         let axes = case.geometry.axes();
         case.design.chunk_shape = Some(vec![8.0; axes]);
@@ -138,9 +138,9 @@ fn shards_stay_when_levels_are_made_anew() {
         block_on(async {
             let store = edits::store(&mut case).await;
             let level = |cell: f64| LevelDesign {
-                method: Method::Bins {
+                method: CoarsenMethod::Bins {
                     cell: vec![cell; axes],
-                    placing: Placing::Mean,
+                    placing: Placement::Mean,
                     share: false,
                 },
                 chunk_scale: vec![1; axes],
@@ -159,7 +159,7 @@ fn shards_stay_when_levels_are_made_anew() {
             assert_eq!((made.there, made.levels.len()), (1, 1), "{asked:?}");
             let before = shards(&store).await;
             assert!(first.is_subset(&before), "{asked:?}");
-            let is_sharded = asked != Some(Sharding::None);
+            let is_sharded = asked != Some(ShardingPolicy::None);
             let vertices = |level: u32| (format!("{level}/vertices"), is_sharded);
             assert!(before.contains(&vertices(1)) && before.contains(&vertices(2)));
             let editor = Editor::of(store.clone()).await.unwrap();
@@ -171,7 +171,7 @@ fn shards_stay_when_levels_are_made_anew() {
             is_sound(&store, "refreshed").await;
             // Another form is another level.
             let mut other = level(2.0);
-            other.sharding = Some(Sharding::Shape(vec![3; axes]));
+            other.sharding = Some(ShardingPolicy::Shape(vec![3; axes]));
             options.levels = Levels::Given(vec![other]);
             let made = pyramid_in(&store, "memory:", &options).await;
             assert!(matches!(made, Err(zvf::Error::NoPyramid { .. })));
@@ -184,9 +184,9 @@ fn shards_stay_when_levels_are_made_anew() {
 fn shards_that_are_not_possible_are_refused() {
     block_on(async {
         for (profile, sharding) in [
-            (Profile::V08, Sharding::Auto),
-            (Profile::V09, Sharding::Shape(vec![0; 3])),
-            (Profile::V09, Sharding::Shape(vec![2; 9])),
+            (Profile::V08, ShardingPolicy::Auto),
+            (Profile::V09, ShardingPolicy::Shape(vec![0; 3])),
+            (Profile::V09, ShardingPolicy::Shape(vec![2; 9])),
         ] {
             let wanted = wanted_in(35, GeometryKind::Points, profile, |_, _| {});
             let mut wanted = wanted.await;

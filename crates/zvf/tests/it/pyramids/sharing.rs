@@ -2,7 +2,7 @@
 
 use zvf::{
     Dataset, LevelDesign, Levels, PyramidOptions,
-    build::coarsen::{Method, Placing},
+    build::coarsen::{CoarsenMethod, Placement},
     pyramid_in,
 };
 use zvf_build::{Design, Geometry, GeometryKind, Numbers};
@@ -50,9 +50,9 @@ fn bundles_share_vertices_and_stay_where_they_were() {
     design.chunk_shape = Some(vec![16.0; 3]);
     let mut options = PyramidOptions::default();
     let levels = [2.0, 4.0].map(|cell| LevelDesign {
-        method: Method::Bins {
+        method: CoarsenMethod::Bins {
             cell: vec![cell; 3],
-            placing: Placing::Mean,
+            placing: Placement::Mean,
             share: false,
         },
         chunk_scale: vec![1; 3],

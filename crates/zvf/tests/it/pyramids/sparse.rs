@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
     Dataset, Kept, LevelDesign, Levels, PyramidOptions,
-    build::coarsen::{Amount, Method, Placing, Sparsity, Strategy},
+    build::coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     pyramid_in,
 };
 use zvf_build::{Design, Geometry, GeometryKind, Numbers, Values};
@@ -51,9 +51,9 @@ async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeS
     let is_attribute = matches!(strategy, Strategy::Attribute { .. });
     let about = format!("{amount:?} {strategy:?}");
     let level = LevelDesign {
-        method: Method::Bins {
+        method: CoarsenMethod::Bins {
             cell: vec![5.0; 3],
-            placing: Placing::Mean,
+            placing: Placement::Mean,
             share: false,
         },
         chunk_scale: vec![2; 3],

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
     LevelDesign,
-    build::coarsen::{Method, Rule},
+    build::coarsen::{Aggregation, CoarsenMethod},
 };
 
 use super::{
@@ -22,7 +22,7 @@ pub(super) struct Step<'a> {
     /// By vertex of the coarser one.
     pub(super) members: Vec<Vec<usize>>,
     pub(super) design: &'a LevelDesign,
-    pub(super) rules: &'a BTreeMap<String, Rule>,
+    pub(super) rules: &'a BTreeMap<String, Aggregation>,
     pub(super) error: Option<f64>,
     pub(super) about: String,
 }
@@ -33,7 +33,7 @@ impl<'a> Step<'a> {
         (fine, coarse): (&'a Level, &'a Level),
         links: &BTreeSet<(usize, usize)>,
         design: &'a LevelDesign,
-        rules: &'a BTreeMap<String, Rule>,
+        rules: &'a BTreeMap<String, Aggregation>,
         error: Option<f64>,
         about: String,
     ) -> Self {
@@ -62,11 +62,11 @@ impl<'a> Step<'a> {
         self.links();
         values::check(self);
         match &self.design.method {
-            Method::Bins { cell, .. } => bins::check(self, cell),
-            Method::Subset { cell, keep, .. } => subset::check(self, cell, *keep as usize),
-            Method::Simplify { tolerance } => lines::check(self, Some(*tolerance)),
-            Method::Stride { .. } => lines::check(self, None),
-            Method::Collapse { .. } => {}
+            CoarsenMethod::Bins { cell, .. } => bins::check(self, cell),
+            CoarsenMethod::Subset { cell, keep, .. } => subset::check(self, cell, *keep as usize),
+            CoarsenMethod::Simplify { tolerance } => lines::check(self, Some(*tolerance)),
+            CoarsenMethod::Stride { .. } => lines::check(self, None),
+            CoarsenMethod::Collapse { .. } => {}
         }
     }
 

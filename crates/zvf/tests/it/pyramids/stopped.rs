@@ -3,10 +3,10 @@
 
 use zvf::{
     CreateOptions, CrossLevel, LevelDesign, Levels, OpenOptions, PyramidOptions,
-    build::coarsen::{Method, Placing},
+    build::coarsen::{CoarsenMethod, Placement},
     pyramid_in,
 };
-use zvf_build::{GeometryKind, Plan, Profile};
+use zvf_build::{GeometryKind, Profile, WritePlan};
 
 use super::equal::files;
 use crate::{
@@ -17,9 +17,9 @@ use crate::{
 
 fn bins(cell: f64) -> LevelDesign {
     LevelDesign {
-        method: Method::Bins {
+        method: CoarsenMethod::Bins {
             cell: vec![cell; 3],
-            placing: Placing::Mean,
+            placing: Placement::Mean,
             share: false,
         },
         chunk_scale: vec![1; 3],
@@ -42,7 +42,7 @@ async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
     (design.chunk_shape, design.bin_shape) = (Some(vec![8.0; 3]), None);
     let none: [(&str, &[u8]); 0] = [];
     let store = open.from_memory(none).unwrap();
-    let plan = Plan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
     let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
     written.unwrap();
     store
@@ -88,7 +88,7 @@ fn what_is_no_triangles_does_not_collapse() {
         block_on(async {
             let store = store(kind, &OpenOptions::default()).await;
             let mut design = bins(4.0);
-            design.method = Method::Collapse {
+            design.method = CoarsenMethod::Collapse {
                 keep: 0.5,
                 tolerance: f64::INFINITY,
                 cull: 0,

@@ -12,7 +12,7 @@ use std::{
 
 use zvf::{
     CrossLevel, OpenOptions, Runner,
-    build::{GeometryKind, Profile, Sharding},
+    build::{GeometryKind, Profile, ShardingPolicy},
     pyramid,
 };
 use zvf_store::Store;
@@ -61,7 +61,7 @@ fn put(files: &Files, folder: &Path) {
 async fn of(kind: GeometryKind, profile: Profile, seed: u64, sharded: bool) -> Wanted {
     let wanted = wanted_in(seed, kind, profile, |design, axes| {
         if sharded {
-            design.sharding = Sharding::Shape(vec![2; axes]);
+            design.sharding = ShardingPolicy::Shape(vec![2; axes]);
         }
     });
     let mut wanted = wanted.await;

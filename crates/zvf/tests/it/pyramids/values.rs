@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf::build::coarsen::Rule;
+use zvf::build::coarsen::Aggregation;
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value};
 
 use super::{
@@ -17,7 +17,7 @@ pub(super) fn check(step: &Step<'_>) {
         let rule = step.rule(name, about, keeps);
         let title = format!("{name} by {rule}, {}", step.about);
         let mut expected = about.clone();
-        if rule == Rule::Count {
+        if rule == Aggregation::Count {
             expected.kind = Kind::UInt32;
             expected.columns = about.columns.map(|_| 1);
             (expected.is_coded, expected.missing) = (false, None);
@@ -30,7 +30,7 @@ pub(super) fn check(step: &Step<'_>) {
             };
             let values: Vec<&[u8]> = values.into_iter().map(Vec::as_slice).collect();
             let found = &vertex.values[name];
-            if rule == Rule::Own && keeps {
+            if rule == Aggregation::Own && keeps {
                 continue;
             }
             same(about, rule, &values, found, &title);
@@ -44,7 +44,7 @@ pub(super) fn check(step: &Step<'_>) {
 /// Of what stays as it is all values are its own.
 fn own(step: &Step<'_>, keeps: bool) {
     let names = step.fine.about.iter();
-    let names = names.filter(|(name, about)| step.rule(name, about, keeps) == Rule::Own);
+    let names = names.filter(|(name, about)| step.rule(name, about, keeps) == Aggregation::Own);
     let names: Vec<&String> = names.map(|(name, _)| name).collect();
     for (vertex, members) in step.coarse.vertices.iter().zip(&step.members) {
         let is_it = |at: &&usize| {
@@ -80,7 +80,7 @@ pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
         // Links have no one that is kept.
         let mut rule = step.rule(name, &about, false);
         if *kind == Kind::UInt8 && matches!(value.len(), 3 | 4) && !step.rules.contains_key(name) {
-            rule = Rule::Mean;
+            rule = Aggregation::Mean;
         }
         same(
             &about,
@@ -94,20 +94,20 @@ pub(super) fn check_link(step: &Step<'_>, of: &[&Link], found: &Link) {
 
 impl Step<'_> {
     /// What becomes of an attribute.
-    fn rule(&self, name: &str, about: &About, keeps: bool) -> Rule {
+    fn rule(&self, name: &str, about: &About, keeps: bool) -> Aggregation {
         if let Some(rule) = self.rules.get(name) {
             return match rule {
                 // Numbers that were counted are added up.
-                Rule::Count if self.fine.number > 0 => Rule::Sum,
+                Aggregation::Count if self.fine.number > 0 => Aggregation::Sum,
                 rule => *rule,
             };
         }
         let is_colour = about.kind == Kind::UInt8 && matches!(about.columns, Some(3 | 4));
         match about.kind {
-            _ if keeps => Rule::Own,
-            Kind::Float32 | Kind::Float64 if !about.is_coded => Rule::Mean,
-            _ if is_colour && !about.is_coded => Rule::Mean,
-            _ => Rule::Mode,
+            _ if keeps => Aggregation::Own,
+            Kind::Float32 | Kind::Float64 if !about.is_coded => Aggregation::Mean,
+            _ if is_colour && !about.is_coded => Aggregation::Mean,
+            _ => Aggregation::Mode,
         }
     }
 }
@@ -145,23 +145,23 @@ fn is_none(about: &About, value: &Value) -> bool {
 }
 
 /// Compares what the rule makes of rows with what is there.
-fn same(about: &About, rule: Rule, rows: &[&[u8]], found: &[u8], title: &str) {
+fn same(about: &About, rule: Aggregation, rows: &[&[u8]], found: &[u8], title: &str) {
     let all: Vec<Vec<Value>> = rows.iter().map(|row| numbers(about.kind, row)).collect();
     let has_all = |row: &&Vec<Value>| row.iter().all(|value| !is_none(about, value));
-    if rule == Rule::Own {
+    if rule == Aggregation::Own {
         assert!(
             rows.contains(&found),
             "{found:?} is none of {rows:?}, {title}"
         );
         return;
     }
-    if rule == Rule::Count {
+    if rule == Aggregation::Count {
         let count = all.iter().filter(has_all).count() as u32;
         assert_eq!(count.to_le_bytes(), found, "{title}");
         return;
     }
     let found_numbers = numbers(about.kind, found);
-    if rule == Rule::Mode {
+    if rule == Aggregation::Mode {
         let mut often: BTreeMap<Vec<(i128, i64)>, usize> = BTreeMap::new();
         for row in all.iter().filter(has_all) {
             *often.entry(row.iter().map(ordered).collect()).or_default() += 1;
@@ -188,10 +188,10 @@ fn same(about: &About, rule: Rule, rows: &[&[u8]], found: &[u8], title: &str) {
             Value::Float(_) => {
                 let floats = values.iter().map(|value| float(value));
                 let expected = match rule {
-                    Rule::Mean => floats.sum::<f64>() / values.len() as f64,
-                    Rule::Sum => floats.sum(),
-                    Rule::Min => floats.fold(f64::INFINITY, f64::min),
-                    Rule::Max => floats.fold(f64::NEG_INFINITY, f64::max),
+                    Aggregation::Mean => floats.sum::<f64>() / values.len() as f64,
+                    Aggregation::Sum => floats.sum(),
+                    Aggregation::Min => floats.fold(f64::INFINITY, f64::min),
+                    Aggregation::Max => floats.fold(f64::NEG_INFINITY, f64::max),
                     other => panic!("{other}"),
                 };
                 let off = (expected - float(found)).abs();
@@ -206,13 +206,13 @@ fn same(about: &About, rule: Rule, rows: &[&[u8]], found: &[u8], title: &str) {
                 let sum: i128 = wholes.iter().sum();
                 let expected = match rule {
                     // In the middle away from zero.
-                    Rule::Mean => {
+                    Aggregation::Mean => {
                         let half = (2 * sum.abs() + count) / (2 * count);
                         half * sum.signum()
                     }
-                    Rule::Sum => sum.clamp(least(about.kind), greatest(about.kind)),
-                    Rule::Min => *wholes.iter().min().unwrap(),
-                    Rule::Max => *wholes.iter().max().unwrap(),
+                    Aggregation::Sum => sum.clamp(least(about.kind), greatest(about.kind)),
+                    Aggregation::Min => *wholes.iter().min().unwrap(),
+                    Aggregation::Max => *wholes.iter().max().unwrap(),
                     other => panic!("{other}"),
                 };
                 assert_eq!(Some(expected), whole(found), "{wholes:?}, {title}");

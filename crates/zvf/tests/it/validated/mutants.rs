@@ -13,7 +13,7 @@ mod json;
 use std::collections::BTreeMap;
 
 use zvf::{CreateOptions, Store, validation::ValidateOptions};
-use zvf_build::{Design, Geometry, GeometryKind, Plan, Profile};
+use zvf_build::{Design, Geometry, GeometryKind, Profile, WritePlan};
 use zvf_model::key::Key;
 use zvf_store::Read;
 use zvf_testkit::{damage::Files, stores::Random};
@@ -97,7 +97,7 @@ fn geometry(kind: GeometryKind) -> Geometry {
 
 /// The store of a design, as files.
 fn made(geometry: Geometry, design: Design) -> Files {
-    let plan = Plan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();

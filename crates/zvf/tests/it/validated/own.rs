@@ -1,7 +1,7 @@
 //! Stores that were made and changed here: nothing is found in them.
 
 use zvf::{CreateOptions, Store, validate_store, validation::ValidateOptions};
-use zvf_build::{GeometryKind, Plan, Profile};
+use zvf_build::{GeometryKind, Profile, WritePlan};
 
 use crate::{
     block_on,
@@ -43,7 +43,7 @@ fn check_all(profile: Profile) {
                 geometry, design, ..
             } = random::case(seed, kind, profile);
             let about = format!("seed {seed}, {kind:?}, {profile:?}, {design:?}");
-            let plan = Plan::new(geometry, design).unwrap();
+            let plan = WritePlan::new(geometry, design).unwrap();
             block_on(async {
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();

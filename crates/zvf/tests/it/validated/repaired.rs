@@ -7,7 +7,7 @@ use zvf::{
     CreateOptions, Dataset, OpenOptions, Repaired, Store, repair_store,
     validation::{Remedy, ValidateOptions, rules},
 };
-use zvf_build::{Design, Geometry, GeometryKind, Plan, Profile, Sharding};
+use zvf_build::{Design, Geometry, GeometryKind, Profile, ShardingPolicy, WritePlan};
 use zvf_testkit::{
     damage::{Files, apply},
     golden::Golden,
@@ -109,12 +109,12 @@ fn geometry(design: &Design) -> Geometry {
 #[test]
 fn answers_come_back() {
     for kind in GeometryKind::ALL {
-        for sharding in [Sharding::None, Sharding::Shape(vec![2, 2])] {
+        for sharding in [ShardingPolicy::None, ShardingPolicy::Shape(vec![2, 2])] {
             let mut design = Design::new(kind);
             design.profile = Profile::V09;
             design.chunk_shape = Some(vec![16.0, 16.0]);
             design.sharding = sharding.clone();
-            let plan = Plan::new(geometry(&design), design).unwrap();
+            let plan = WritePlan::new(geometry(&design), design).unwrap();
             let mut files = block_on(async {
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();

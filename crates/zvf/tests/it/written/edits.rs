@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use zvf::{CreateOptions, Dataset, Editor, Error, Store};
-use zvf_build::{Geometry, GeometryKind, OutOfBounds, Plan, Profile, edit::EditError};
+use zvf_build::{Geometry, GeometryKind, OutOfBounds, Profile, WritePlan, edit::EditError};
 use zvf_testkit::stores::Random;
 
 use super::{
@@ -19,7 +19,7 @@ pub(crate) async fn store(case: &mut Case) -> Store {
     case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
-    let plan = Plan::new(case.geometry.clone(), case.design.clone()).unwrap();
+    let plan = WritePlan::new(case.geometry.clone(), case.design.clone()).unwrap();
     let options = CreateOptions::default();
     zvf::create_in(&store, plan, &options).await.unwrap();
     store
@@ -68,7 +68,7 @@ pub(crate) async fn change(
         0 | 1 => {
             let size = 1 + random.below(60);
             let geometry = with_ids(case.more(random, size, next), case, next);
-            let bounds = OutOfBounds::Raise;
+            let bounds = OutOfBounds::Reject;
             let changed = editor.append(&geometry, bounds).await.unwrap();
             assert_eq!(changed.added, geometry.vertices() as u64);
             expected.add(Content::of(&geometry, &case.design));
@@ -104,7 +104,7 @@ async fn replace(
     expected: &mut Content,
 ) -> &'static str {
     let geometry = with_ids(case.more(random, 20, next), case, next);
-    let bounds = OutOfBounds::Raise;
+    let bounds = OutOfBounds::Reject;
     let mut after = expected.clone();
     let severed = after.remove(some);
     let changed = editor.exchange(some, &geometry, bounds).await;
@@ -200,14 +200,14 @@ fn an_object_that_is_there_is_not_added_again() {
         let store = store(&mut case).await;
         let before = content(&store).await;
         let editor = Editor::of(store.clone()).await.unwrap();
-        let bounds = OutOfBounds::Raise;
+        let bounds = OutOfBounds::Reject;
         let mut again = case.geometry.clone();
         if again.part_objects.is_none() {
             let parts = again.part_offsets.as_ref().map_or(0, Vec::len) as i64 - 1;
             again.part_objects = Some((0..parts).collect());
         }
         let refused = editor.append(&again, bounds).await;
-        let is_there = matches!(refused, Err(Error::Edit(EditError::ObjectThere(_))));
+        let is_there = matches!(refused, Err(Error::Edit(EditError::ObjectExists(_))));
         assert!(is_there, "{refused:?}");
         compare(&before, &content(&store).await, "refused");
     });

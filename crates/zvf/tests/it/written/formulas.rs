@@ -2,7 +2,7 @@
 
 use zvf::{CreateOptions, Dataset, Store};
 use zvf_build::{
-    Design, Formula, Geometry, GeometryKind, Numbers, Parametric, Plan, Profile, Refusal,
+    BuildError, Design, Formula, Geometry, GeometryKind, Numbers, Parametric, Profile, WritePlan,
 };
 
 use crate::block_on;
@@ -29,11 +29,11 @@ fn some() -> Parametric {
     }
 }
 
-fn plan(profile: Profile, parametric: Parametric) -> Result<Plan, Refusal> {
+fn plan(profile: Profile, parametric: Parametric) -> Result<WritePlan, BuildError> {
     let mut design = Design::new(GeometryKind::Points);
     design.profile = profile;
     design.parametric = Some(parametric);
-    Plan::new(Geometry::new(Numbers::float32(3, [1.0; 6])), design)
+    WritePlan::new(Geometry::new(Numbers::float32(3, [1.0; 6])), design)
 }
 
 #[test]
@@ -79,16 +79,19 @@ fn formulas_that_do_not_fit_are_refused() {
         plan(Profile::V09, parametric).unwrap_err()
     };
     let unknown = check(formula(9, None, &[1.0]));
-    assert!(matches!(unknown, Refusal::FormulaType { type_id: 9, .. }));
+    assert!(matches!(
+        unknown,
+        BuildError::UnknownFormulaType { type_id: 9, .. }
+    ));
     let short = check(formula(0, None, &[1.0]));
     assert!(matches!(
         short,
-        Refusal::Coefficients {
+        BuildError::FormulaCoefficients {
             expected: 4,
             found: 1,
             ..
         }
     ));
     let infinite = check(formula(0, None, &[1.0, 1.0, f64::NAN, 0.0]));
-    assert!(matches!(infinite, Refusal::Coefficients { .. }));
+    assert!(matches!(infinite, BuildError::FormulaCoefficients { .. }));
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use zvf::{Batches, CreateOptions, OpenOptions, Runner};
-use zvf_build::{Attribute, Geometry, GeometryKind, Numbers, Profile, Sharding};
+use zvf_build::{Attribute, Geometry, GeometryKind, Numbers, Profile, ShardingPolicy};
 
 use super::random;
 use crate::block_on;
@@ -125,8 +125,8 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     if case.design.chunk_shape.is_none() || has_empty {
         return;
     }
-    if case.design.sharding == Sharding::Auto {
-        case.design.sharding = Sharding::None;
+    if case.design.sharding == ShardingPolicy::Auto {
+        case.design.sharding = ShardingPolicy::None;
     }
     let folder = tempfile::tempdir().unwrap();
     // The folder's name is in the store.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use zvf_build::{
-    Attribute, Compression, Design, Geometry, GeometryKind, Numbers, Profile, Sharding, Values,
+    Attribute, CellCompression, Design, Geometry, GeometryKind, Numbers, Profile, ShardingPolicy,
+    Values,
 };
 use zvf_format::numeric::Kind;
 use zvf_testkit::stores::Random;
@@ -79,8 +80,8 @@ pub(crate) fn case(seed: u64, kind: GeometryKind, profile: Profile) -> Case {
     if profile == Profile::V09 && random.chance(30) {
         let shape = (0..axes).map(|_| 1 + random.below(3) as u64).collect();
         design.sharding = match random.chance(70) {
-            true => Sharding::Shape(shape),
-            false => Sharding::Auto,
+            true => ShardingPolicy::Shape(shape),
+            false => ShardingPolicy::Auto,
         };
     }
     let double = random.chance(30);
@@ -117,11 +118,11 @@ fn design(random: &mut Random, kind: GeometryKind, profile: Profile) -> Design {
     let mut design = Design::new(kind);
     design.profile = profile;
     let compressions = [
-        Compression::None,
-        Compression::None,
-        Compression::Zstd(1),
-        Compression::Gzip(3),
-        Compression::Blosc,
+        CellCompression::None,
+        CellCompression::None,
+        CellCompression::Zstd(1),
+        CellCompression::Gzip(3),
+        CellCompression::Blosc,
     ];
     design.compression = *random.pick(&compressions);
     design.checksum = random.chance(40).then(|| random.chance(50));

@@ -1,7 +1,7 @@
 //! What was written is what is read.
 
 use zvf::{CreateOptions, Dataset, Store};
-use zvf_build::{GeometryKind, Plan, Profile};
+use zvf_build::{GeometryKind, Profile, WritePlan};
 
 use super::{
     content::Content,
@@ -15,7 +15,7 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     } = random::case(seed, kind, profile);
     let expected = Content::of(&geometry, &design);
     let about = format!("seed {seed}, {kind:?}, {profile:?}, {design:?}");
-    let plan = Plan::new(geometry, design).unwrap_or_else(|error| panic!("{error}: {about}"));
+    let plan = WritePlan::new(geometry, design).unwrap_or_else(|error| panic!("{error}: {about}"));
     let summary = plan.summary();
     let found = block_on(async {
         let none: [(&str, &[u8]); 0] = [];

@@ -1,7 +1,7 @@
 //! Steps of paths from chunk to chunk: links where they are asked for, and nothing else is.
 
 use zvf::{CreateOptions, Editor, Store};
-use zvf_build::{Design, Geometry, GeometryKind, Numbers, OutOfBounds, Plan, Profile};
+use zvf_build::{Design, Geometry, GeometryKind, Numbers, OutOfBounds, Profile, WritePlan};
 
 use crate::{block_on, validated::own::is_sound};
 
@@ -43,7 +43,7 @@ fn steps_are_links_where_they_are_asked_for() {
         block_on(async {
             let none: [(&str, &[u8]); 0] = [];
             let store = Store::from_memory(none).unwrap();
-            let plan = Plan::new(path(4), design).unwrap();
+            let plan = WritePlan::new(path(4), design).unwrap();
             assert_eq!(
                 plan.summary().links,
                 if has_links { 3 } else { 0 },
@@ -58,7 +58,7 @@ fn steps_are_links_where_they_are_asked_for() {
                 return;
             }
             let editor = Editor::of(store.clone()).await.unwrap();
-            let appended = editor.append(&path(6), OutOfBounds::Raise).await.unwrap();
+            let appended = editor.append(&path(6), OutOfBounds::Reject).await.unwrap();
             assert_eq!(appended.added, 12);
             let found = links(&store).await;
             assert_eq!(found.unwrap_or(0), if has_links { 8 } else { 0 }, "{about}");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use zvf::{CreateOptions, Dataset, Editor, Error, Query, Store};
 use zvf_build::{
-    Attribute, Design, Geometry, GeometryKind, Numbers, OutOfBounds, Plan, Refusal, Values,
+    Attribute, BuildError, Design, Geometry, GeometryKind, Numbers, OutOfBounds, Values, WritePlan,
     edit::EditError,
 };
 use zvf_format::numeric::Kind;
@@ -22,7 +22,7 @@ fn memory() -> Store {
 
 async fn store(geometry: Geometry, design: Design) -> Store {
     let store = memory();
-    let plan = Plan::new(geometry, design).unwrap();
+    let plan = WritePlan::new(geometry, design).unwrap();
     let options = CreateOptions::default();
     zvf::create_in(&store, plan, &options).await.unwrap();
     store
@@ -66,7 +66,7 @@ fn attribute(name: &str, values: Values) -> Attribute {
     }
 }
 
-const RAISE: OutOfBounds = OutOfBounds::Raise;
+const RAISE: OutOfBounds = OutOfBounds::Reject;
 
 #[test]
 fn w1_what_is_added_does_not_take_the_place_of_what_is_there() {
@@ -146,7 +146,10 @@ fn w4_an_object_that_is_removed_is_gone_and_no_longer_counted() {
         );
         assert_eq!(read(&store, &Query::new()).await.positions.len(), 180);
         let again = editor.remove(&[4]).await;
-        assert!(matches!(again, Err(Error::Edit(EditError::NoObject(4)))));
+        assert!(matches!(
+            again,
+            Err(Error::Edit(EditError::UnknownObject(4)))
+        ));
     });
 }
 
@@ -259,8 +262,8 @@ fn w9_a_store_of_an_unknown_version_is_not_changed() {
 }
 
 #[track_caller]
-fn refused(geometry: Geometry, kind: GeometryKind) -> Refusal {
-    Plan::new(geometry, design(kind)).unwrap_err()
+fn refused(geometry: Geometry, kind: GeometryKind) -> BuildError {
+    WritePlan::new(geometry, design(kind)).unwrap_err()
 }
 
 #[test]
@@ -271,7 +274,7 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
         geometry.vertex.push(attribute("a", values));
         let error = refused(geometry, GeometryKind::Points);
         let is_length =
-            matches!(&error, Refusal::Length { found, expected: 3, .. } if *found == rows);
+            matches!(&error, BuildError::RowCount { found, expected: 3, .. } if *found == rows);
         assert!(is_length, "{error:?}");
     }
     for end in [-1, 3, i64::MAX] {
@@ -279,14 +282,19 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
         geometry.link_width = 3;
         geometry.links = vec![0, 1, 2, 0, 1, end];
         let error = refused(geometry, GeometryKind::Mesh);
-        assert!(matches!(error, Refusal::LinkEnd { link: 1, vertex, .. } if vertex == end));
+        assert!(
+            matches!(error, BuildError::LinkEndOutOfRange { link: 1, vertex, .. } if vertex == end)
+        );
     }
     for name in ["", "a b", "../x", "1st", "a/b", "\u{e9}"] {
         let mut geometry = points(3);
         let values = Values::Numbers(Numbers::float32(1, vec![0.0; 3]));
         geometry.vertex.push(attribute(name, values));
         let error = refused(geometry, GeometryKind::Points);
-        assert!(matches!(error, Refusal::Name { .. }), "{name:?}: {error:?}");
+        assert!(
+            matches!(error, BuildError::InvalidName { .. }),
+            "{name:?}: {error:?}"
+        );
     }
     for value in [f32::NAN, f32::INFINITY] {
         let mut values = vec![1.0; 9];
@@ -295,28 +303,28 @@ fn w10_lengths_and_indexes_that_do_not_fit_are_refused() {
         let error = refused(geometry, GeometryKind::Points);
         assert!(matches!(
             error,
-            Refusal::NotFinite {
+            BuildError::NotFinite {
                 vertex: 1,
                 axis: 1,
                 ..
             }
         ));
     }
-    assert_eq!(refused(points(0), GeometryKind::Points), Refusal::Empty);
+    assert_eq!(refused(points(0), GeometryKind::Points), BuildError::Empty);
     for (chunk, bin) in [(0.0, 1.0), (-1.0, 1.0), (f64::NAN, 1.0), (10.0, 3.0)] {
         let mut design = design(GeometryKind::Points);
         design.chunk_shape = Some(vec![chunk; 3]);
         design.bin_shape = Some(vec![bin; 3]);
-        let error = Plan::new(points(3), design).unwrap_err();
+        let error = WritePlan::new(points(3), design).unwrap_err();
         assert!(
-            matches!(error, Refusal::Shape(_) | Refusal::Bins(_)),
+            matches!(error, BuildError::ChunkShape(_) | BuildError::BinShape(_)),
             "{error:?}"
         );
     }
     let mut geometry = streamlines(2);
     geometry.part_objects = Some(vec![7, 7]);
     let twice = refused(geometry, GeometryKind::Streamlines);
-    assert_eq!(twice, Refusal::ObjectTwice(7));
+    assert_eq!(twice, BuildError::DuplicateObject(7));
 }
 
 #[test]
@@ -369,8 +377,7 @@ fn links_without_the_values_they_should_have_are_not_added_to() {
         more.link.push(weights(1));
         let editor = Editor::of(store).await.unwrap();
         let refused = editor.append(&more, RAISE).await;
-        let missing =
-            matches!(&refused, Err(Error::Edit(EditError::Missing(path))) if path.contains("/w/"));
+        let missing = matches!(&refused, Err(Error::Edit(EditError::NotLoaded(path))) if path.contains("/w/"));
         assert!(missing, "{refused:?}");
     });
 }

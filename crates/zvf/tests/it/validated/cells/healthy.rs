@@ -1,7 +1,7 @@
 //! Nothing is found in stores that are as they should be.
 
 use zvf::{CreateOptions, Editor, Store, validate_store, validation::ValidateOptions};
-use zvf_build::{GeometryKind, OutOfBounds, Plan, Profile};
+use zvf_build::{GeometryKind, OutOfBounds, Profile, WritePlan};
 use zvf_testkit::stores::{self, Cells, CrossLevel, Kind, Policy, Recipe, make, pyramid};
 
 use super::{found, lines};
@@ -71,7 +71,7 @@ async fn found_in(store: &Store) -> Vec<String> {
         .collect()
 }
 
-async fn created(plan: Plan) -> Store {
+async fn created(plan: WritePlan) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let options = CreateOptions::default();
@@ -86,7 +86,7 @@ fn created_stores_are_healthy() {
             for seed in 0..4 {
                 let case = random::case(seed, kind, profile);
                 let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
-                let plan = Plan::new(case.geometry, case.design).unwrap();
+                let plan = WritePlan::new(case.geometry, case.design).unwrap();
                 let found = block_on(async { found_in(&created(plan).await).await });
                 assert!(found.is_empty(), "{about}: {found:#?}");
             }
@@ -103,12 +103,12 @@ fn changed_stores_are_healthy() {
             case.design.bounds = Some((vec![-200.0; axes], vec![200.0; axes]));
             let about = format!("seed {seed}, {kind:?}, {:?}", case.design);
             let mut random = stores::Random::new(seed);
-            let plan = Plan::new(case.geometry.clone(), case.design.clone()).unwrap();
+            let plan = WritePlan::new(case.geometry.clone(), case.design.clone()).unwrap();
             block_on(async {
                 let store = created(plan).await;
                 let editor = Editor::of(store.clone()).await.unwrap();
                 let more = case.more(&mut random, 30, 1_000_000);
-                let appended = editor.append(&more, OutOfBounds::Raise).await;
+                let appended = editor.append(&more, OutOfBounds::Reject).await;
                 let appended = appended.is_ok();
                 let found_now = found_in(&store).await;
                 assert!(found_now.is_empty(), "{appended} {about}: {found_now:#?}");

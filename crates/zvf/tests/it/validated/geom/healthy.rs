@@ -1,6 +1,6 @@
 //! Nothing is found where nothing is wrong.
 
-use zvf_build::{Compression, GeometryKind, Profile, Sharding};
+use zvf_build::{CellCompression, GeometryKind, Profile, ShardingPolicy};
 use zvf_testkit::stores::{CrossLevel, Kind, Policy, Profile as Form, Recipe, make, pyramid};
 
 use super::made::{Made, created, design, graph, mesh, paths, trees};
@@ -21,8 +21,8 @@ fn in_what_is_created() {
                 continue;
             }
             let mut other = design(kind, profile);
-            other.sharding = Sharding::Auto;
-            other.compression = Compression::Zstd(1);
+            other.sharding = ShardingPolicy::Auto;
+            other.compression = CellCompression::Zstd(1);
             created(geometry.clone(), other.clone()).breaks(&[]);
             other.duplicate = true;
             created(geometry.clone(), other.clone()).breaks(&[]);

@@ -9,13 +9,13 @@ use zvf_model::{
 /// What is wrong with geometry, or with how it is to be stored.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum BuildError {
     /// No vertices at all.
     #[error("there are no vertices to write")]
     Empty,
     /// Coordinates that do not fill rows.
     #[error("{bytes} bytes of positions are no whole rows of {axes} {kind:?}")]
-    Positions {
+    PartialPositions {
         /// Bytes given.
         bytes: usize,
         /// Axes.
@@ -25,7 +25,7 @@ pub enum Refusal {
     },
     /// Another number of axes than the store or an option has.
     #[error("{what} has {found} axes and the positions have {expected}")]
-    Axes {
+    AxisCount {
         /// What has them.
         what: &'static str,
         /// Axes of the positions.
@@ -81,7 +81,7 @@ pub enum Refusal {
     AllOutside,
     /// Bounds that are not finite, or upside down.
     #[error("bounds from {lower} to {upper} on axis {axis} are none")]
-    Bounds {
+    InvalidBounds {
         /// The axis.
         axis: usize,
         /// The least.
@@ -91,7 +91,7 @@ pub enum Refusal {
     },
     /// A column of another length than what it is of.
     #[error("{what} {name:?} has {found} rows where there are {expected}")]
-    Length {
+    RowCount {
         /// What kind of column.
         what: &'static str,
         /// Its name.
@@ -103,7 +103,7 @@ pub enum Refusal {
     },
     /// Numbers that do not fill rows.
     #[error("{what} {name:?} ends inside a row")]
-    Rows {
+    PartialRow {
         /// What kind of column.
         what: &'static str,
         /// Its name.
@@ -113,7 +113,7 @@ pub enum Refusal {
     #[error(
         "{what} cannot be called {name:?}: names are letters, digits and _, and do not start with a digit"
     )]
-    Name {
+    InvalidName {
         /// What kind of column.
         what: &'static str,
         /// The name.
@@ -121,7 +121,7 @@ pub enum Refusal {
     },
     /// A name that is there twice.
     #[error("there are two {what}s called {name:?}")]
-    Twice {
+    DuplicateName {
         /// What kind of column.
         what: &'static str,
         /// The name.
@@ -129,7 +129,7 @@ pub enum Refusal {
     },
     /// A name that the format keeps for itself.
     #[error("the {what} {name:?} is written by the store itself")]
-    Reserved {
+    ReservedName {
         /// What kind of column.
         what: &'static str,
         /// The name.
@@ -137,7 +137,7 @@ pub enum Refusal {
     },
     /// Something the kind of geometry has no place for.
     #[error("{kind} have no {what}")]
-    NoPlace {
+    Unsupported {
         /// The kind of geometry.
         kind: &'static str,
         /// What they have none of.
@@ -145,7 +145,7 @@ pub enum Refusal {
     },
     /// Something the kind of geometry cannot be without.
     #[error("{kind} need {what}")]
-    Needs {
+    MissingInput {
         /// The kind of geometry.
         kind: &'static str,
         /// What they need.
@@ -153,7 +153,7 @@ pub enum Refusal {
     },
     /// Offsets of parts that do not ascend from 0 to the number of vertices.
     #[error("part_offsets do not ascend from 0 to {vertices}: entry {at} is {found}")]
-    Offsets {
+    PartOffsets {
         /// Number of vertices.
         vertices: usize,
         /// Which entry.
@@ -163,7 +163,7 @@ pub enum Refusal {
     },
     /// A line of other than two vertices.
     #[error("line {line} has {vertices} vertices")]
-    Line {
+    LineVertices {
         /// Which line.
         line: usize,
         /// Its vertices.
@@ -181,7 +181,7 @@ pub enum Refusal {
     },
     /// Ends that do not fill links.
     #[error("{ends} ends are no whole links of {width}")]
-    LinkEnds {
+    PartialLink {
         /// Ends given.
         ends: usize,
         /// Ends of a link.
@@ -189,7 +189,7 @@ pub enum Refusal {
     },
     /// An end that is no vertex.
     #[error("link {link} names vertex {vertex} of {vertices}")]
-    LinkEnd {
+    LinkEndOutOfRange {
         /// Which link.
         link: usize,
         /// What it names.
@@ -199,7 +199,7 @@ pub enum Refusal {
     },
     /// A vertex with two parents.
     #[error("vertex {vertex} has two parents, {first} and {second}: a skeleton is a tree")]
-    Parents {
+    MultipleParents {
         /// The child.
         vertex: usize,
         /// One parent.
@@ -212,7 +212,7 @@ pub enum Refusal {
     Cycle(usize),
     /// Parent and child of different objects.
     #[error("vertex {child} of object {object} has a parent in object {other}")]
-    Limb {
+    ParentInOtherObject {
         /// The child.
         child: usize,
         /// Its object.
@@ -230,10 +230,10 @@ pub enum Refusal {
     },
     /// Two objects of one id.
     #[error("there are two objects {0}")]
-    ObjectTwice(i64),
+    DuplicateObject(i64),
     /// A row or group of an object that is not there.
     #[error("{what} names object {id}, which is not there")]
-    NoObject {
+    UnknownObject {
         /// What names it.
         what: String,
         /// The id.
@@ -243,10 +243,10 @@ pub enum Refusal {
     #[error(
         "object attribute {0:?} takes every value of its type, and none is left for absent objects; store it in a wider type"
     )]
-    NoFill(String),
+    NoFillValue(String),
     /// A kind of number the profile has no place for.
     #[error("{what} {name:?} of {kind} cannot be stored in profile {profile}")]
-    Kind {
+    UnsupportedKind {
         /// What kind of column.
         what: &'static str,
         /// Its name.
@@ -258,16 +258,16 @@ pub enum Refusal {
     },
     /// A chunk or bin of no extent.
     #[error("chunk shape")]
-    Shape(#[from] ShapeError),
+    ChunkShape(#[from] ShapeError),
     /// Bins that do not fill chunks.
     #[error("bin shape")]
-    Bins(#[from] BinsError),
+    BinShape(#[from] BinsError),
     /// Shards of another number of axes, or without extent.
     #[error("a shard of {0:?} chunks is not possible")]
-    Shard(Vec<u64>),
+    ShardShape(Vec<u64>),
     /// More chunks than an array can have.
     #[error("the bounds hold more chunks than an array can have; choose larger chunks")]
-    Grid,
+    TooManyChunks,
     /// A cell that 32 bits cannot count.
     #[error(
         "chunk {chunk} holds {bytes} bytes of {array}, and a cell at most 4294967295; choose smaller chunks"
@@ -282,16 +282,16 @@ pub enum Refusal {
     },
     /// More vertices than one batch can have.
     #[error("a batch of {0} vertices; at most 4294967295 go at once")]
-    Batch(usize),
+    TooManyVertices(usize),
     /// Chunks that one array cannot hold.
     #[error("the chunks of {0} are too far apart for one array")]
-    Apart(String),
+    ChunksTooFarApart(String),
     /// A policy that only links of generation 0.9 have.
     #[error("profile {0} stores links undirected and once")]
-    Policy(&'static str),
+    LinkPolicy(&'static str),
     /// An option the profile has no place for.
     #[error("profile {profile} has no {what}")]
-    Profile {
+    UnsupportedOption {
         /// The profile.
         profile: &'static str,
         /// What it has none of.
@@ -299,7 +299,7 @@ pub enum Refusal {
     },
     /// A formula of a type that is not declared.
     #[error("formula {place} is of type {type_id}, which is not declared")]
-    FormulaType {
+    UnknownFormulaType {
         /// Which formula.
         place: usize,
         /// Its type.
@@ -307,7 +307,7 @@ pub enum Refusal {
     },
     /// A formula with other coefficients than its type has.
     #[error("formula {place} has {found} coefficients; its type has {expected}, all finite")]
-    Coefficients {
+    FormulaCoefficients {
         /// Which formula.
         place: usize,
         /// Coefficients of the type.
