@@ -109,7 +109,7 @@ fn written(seed: Option<u64>) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-fn differential(cases: u64, seed: Option<u64>) -> Result<Done> {
+pub(crate) fn differential(cases: u64, seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("differential.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };

@@ -9,12 +9,14 @@ use std::process::ExitCode;
 
 mod api;
 mod bench;
+mod check;
 mod ci;
 mod conformance;
 mod fixtures;
 mod fuzz;
 mod hex;
 mod metadata;
+mod nightly;
 mod node;
 mod nostd;
 mod options;
@@ -32,57 +34,68 @@ use options::Options;
 use stage::{Done, Stages};
 
 const USAGE: &str = "\
-cargo xtask COMMAND
+Usage: cargo xtask COMMAND
 
-  test                 all that shows a build is sound: tests, doctests, golden data, probes
-  ci                   everything .ci/run checks, cheapest first
-  tidy                 layering, licences, duplicates, docs, golden manifest, text
-  fixtures             rewrite testdata/codec with the Python reference, the examples and
-                       description of the corpus, and the manifest
-    --check            compare instead of writing
+Every day:
+  check                format, tidy, clippy, tests of changed crates and of their dependents
+    --since REV        compare with this revision (default: the upstream branch, else HEAD)
+  test                 everything that shows a build is sound: tests, doctests, golden data, probes
+  tidy                 layering, import cycles, type names, licences, duplicate packages, pages,
+                       golden manifest, text
+
+For a whole change:
+  ci                   everything that .ci/run checks, cheapest first
+  nightly              long random runs, every mutant, long fuzzing; CI runs a sample of each
+
+Files that are written from code (--check compares instead of writing):
+  api                  docs/api: the public items of every library
+  rules                docs/rules.md: the rules of the validator
+  fixtures             testdata/codec, with the Python reference; the examples and the description
+                       of the corpus; the manifest
     --manifest         only the manifest, without Python
-  conformance          golden tests, then random cases both ways with the Python reference,
-                       then stores of `zvf create` beside its own, and recorded ones migrated
-    --seed N           repeat a run
-    --cases N          how many cases each way (default 2000)
-    --golden           only the golden tests
-    --reference        only the random cases
-    --stores           only the stores
-    --runners          only what implementations read of the corpus; writes the table
-      --check          compare with the table instead
-    --pyramids         levels that `zvf pyramid` makes, read by the reference
-    --runner COMMAND   the same of another implementation, as docs/conformance.md explains
+  pictures [NAME]...   docs/pictures: the demo and the levels of small stores
+
+Comparison with other implementations:
+  conformance          golden data, random blobs both ways, stores both ways, migrated stores
+    --golden           only golden data
+    --reference        only random blobs, both ways
+      --cases N        number of blobs each way (default 2000)
+    --stores           only stores that `zvf create` writes
+    --pyramids         only levels that `zvf pyramid` writes
+    --migrated         only recorded stores, migrated to 0.9
     --random           only random stores, both ways
-      --cases N        how many (default 40)
-    --b2nd             only arrays of Blosc2, both ways beside python-blosc2 and caterva
-    --migrated         only the recorded stores, migrated to 0.9 and read by the reference
-  rules                rewrite docs/rules.md from the validator's code
-    --check            compare instead of writing
-  api                  rewrite docs/api, the public items of every library
-    --check            compare instead of writing
-  pictures [NAME]…     redraw docs/pictures: the demo, levels of a small store of each kind, or some
-  servers              stores read from an S3 server, Azurite and a web server, with faults between
+      --cases N        number of stores (default 40)
+    --b2nd             only Blosc2 arrays, both ways
+    --runners          only the queries of docs/conformance.md; writes its table
+    --runner COMMAND   the same queries, asked of another implementation
+    --seed N           repeat a run
+  servers              stores on an S3 server, Azurite and a web server, with injected faults
+
+Hostile input:
   nostd                no_std and no-panic probes, cross builds of the format crate
-  fuzz [TARGET]        coverage-guided fuzzing on stable, all targets or one
-    --seconds N        for each target (default 60)
+  fuzz [TARGET]        coverage-guided fuzzing on the stable toolchain
+    --seconds N        time for each target (default 60)
     --list             print the targets
     --reproduce HEX    run one input
-  bench                speed beside everybody else, costs in a bucket, scaling; writes
-                       docs/performance.md
-    --quick            less of it, in three minutes, and leaves the page as it is
-    --huge             also stores of 10^8 vertices in a bucket
-    --compare FILE     only instructions of inner loops, which may be 3 % more than in FILE
-  bench kernels        the same beside xtask/kernels.json
-    --write            keeps what is counted there
-  bench format         speed of the format crate beside the Python reference and memcpy
-  bench dense [N]…     slices of dense arrays, on so many threads, beside python-blosc2,
-                       Tetration and zarr-python
-  bench reads [STORE]…  requests, bytes and time of queries beside the reference, on all
-                       stores of a million vertices or some; makes them first
-  bench pyramids [SIZE]… [--large]  time and memory of making levels beside the reference
-  bench writes [SIZE]…  time, memory and size of writing beside the reference
 
-CI=true makes a missing tool a failure instead of a skip.
+Speed:
+  bench                every comparison; writes docs/performance.md
+    --quick            a three-minute sample that leaves the page unchanged
+    --huge             also stores of 10^8 vertices in a bucket
+    --compare FILE     only instruction counts of inner loops, compared with FILE
+  bench kernels        instruction counts, compared with xtask/kernels.json
+    --write            replace that file
+  bench format         codecs beside the Python reference and memcpy
+  bench dense [N]...   slices of dense arrays on N threads, beside python-blosc2, Tetration and
+                       zarr-python
+  bench reads [STORE]...
+                       requests, bytes and time of queries beside the reference
+  bench pyramids [SIZE]... [--large]
+                       time and memory of pyramids beside the reference
+  bench writes [SIZE]...
+                       time, memory and size of writing beside the reference
+
+With CI=true, a missing tool is a failure instead of a skip.
 ";
 
 fn main() -> ExitCode {
@@ -99,7 +112,9 @@ fn main() -> ExitCode {
         }
     };
     match command.as_str() {
+        "check" => report(&check::all(&options)),
         "ci" => report(&ci::all()),
+        "nightly" => report(&nightly::all()),
         "test" => report(&test::all()),
         "tidy" => single(tidy::all()),
         "fixtures" => single(fixtures::from_options(&options)),

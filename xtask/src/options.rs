@@ -21,7 +21,15 @@ const FLAGS: [&str; 15] = [
     "runners",
     "stores",
 ];
-const VALUES: [&str; 6] = ["compare", "seconds", "seed", "cases", "reproduce", "runner"];
+const VALUES: [&str; 7] = [
+    "cases",
+    "compare",
+    "reproduce",
+    "runner",
+    "seconds",
+    "seed",
+    "since",
+];
 
 /// A command's arguments.
 #[derive(Debug, Default)]

@@ -7,6 +7,22 @@ use serde_json::Value;
 
 use super::types::{bounds, generics, path, shown, signature, text};
 
+/// Traits that derive macros implement for the compiler and that users never name.
+const NOISE: [&str; 2] = ["StructuralPartialEq", "TrivialClone"];
+
+/// Traits that most types have, which stand beside the type instead of on lines of their own.
+const DERIVED: [&str; 9] = [
+    "Clone",
+    "Copy",
+    "Debug",
+    "Default",
+    "Eq",
+    "Hash",
+    "Ord",
+    "PartialEq",
+    "PartialOrd",
+];
+
 /// A line for each, in order.
 pub(super) fn lines(json: &Value) -> Result<String> {
     let root = text(&json["root"]);
@@ -58,7 +74,6 @@ impl<'a> Walk<'a> {
             }
             "use" => self.used(of, at)?,
             "struct" => {
-                self.lines.insert(format!("{here}: struct{generic}"));
                 let kind = &of["kind"];
                 let tuple = kind["tuple"]
                     .as_array()
@@ -69,14 +84,16 @@ impl<'a> Walk<'a> {
                 {
                     self.field(&field, &here, true);
                 }
-                self.impls(of, &here);
+                let derived = self.impls(of, &here);
+                self.lines
+                    .insert(format!("{here}: struct{generic}{derived}"));
             }
             "enum" => {
-                self.lines.insert(format!("{here}: enum{generic}"));
                 for id in ids(&of["variants"]) {
                     self.variant(&id, &here);
                 }
-                self.impls(of, &here);
+                let derived = self.impls(of, &here);
+                self.lines.insert(format!("{here}: enum{generic}{derived}"));
             }
             "trait" => {
                 let above = bounds(&of["bounds"]);
@@ -152,7 +169,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn impls(&mut self, of: &Value, here: &str) {
+    /// Lists the members of each impl and returns the traits that belong on the type's own line.
+    fn impls(&mut self, of: &Value, here: &str) -> String {
+        let mut derived = BTreeSet::new();
         for id in ids(&of["impls"]) {
             let Some(inner) = self.get(&id).map(|it| &it["inner"]["impl"]) else {
                 continue;
@@ -160,14 +179,22 @@ impl<'a> Walk<'a> {
             if inner["is_synthetic"] == true || !inner["blanket_impl"].is_null() {
                 continue;
             }
-            match inner["trait"].is_null() {
-                true => self.members(&inner["items"], here),
-                false => {
-                    self.lines
-                        .insert(format!("{here}: impl {}", path(&inner["trait"])));
+            if inner["trait"].is_null() {
+                self.members(&inner["items"], here);
+            } else if !NOISE.contains(&inner["trait"]["path"].as_str().unwrap_or_default()) {
+                let name = path(&inner["trait"]);
+                if DERIVED.contains(&name.as_str()) {
+                    derived.insert(name);
+                } else {
+                    self.lines.insert(format!("{here}: impl {name}"));
                 }
             }
         }
+        if derived.is_empty() {
+            return String::new();
+        }
+        let derived: Vec<String> = derived.into_iter().collect();
+        format!(" ({})", derived.join(", "))
     }
 
     /// Of an inherent impl or a trait.
@@ -205,6 +232,10 @@ mod tests {
     #[test]
     fn items_are_listed_where_users_find_them() {
         let public = |name: &str, inner| json!({ "id": 9, "name": name, "visibility": "public", "inner": inner });
+        let imp = |name: &str| {
+            json!({ "visibility": "default", "inner": { "impl": { "trait": { "path": name, "args": null },
+            "is_synthetic": false, "blanket_impl": null, "items": [] } } })
+        };
         let sig = json!({ "inputs": [["self", { "borrowed_ref": { "lifetime": null, "is_mutable": false,
             "type": { "generic": "Self" } } }]], "output": { "primitive": "u64" } });
         let json = json!({ "root": 0, "index": {
@@ -212,16 +243,17 @@ mod tests {
             "1": { "name": "hidden", "visibility": "crate", "inner": { "module": { "items": [3] } } },
             "2": public("", json!({ "use": { "id": 3, "name": "S", "source": "hidden::S", "is_glob": false } })),
             "3": public("S", json!({ "struct": { "kind": { "plain": { "fields": [4] } },
-                "generics": { "params": [] }, "impls": [5] } })),
+                "generics": { "params": [] }, "impls": [5, 7, 8, 10] } })),
             "4": public("f", json!({ "struct_field": { "slice": { "primitive": "u8" } } })),
             "5": { "visibility": "default", "inner": { "impl": { "trait": null, "is_synthetic": false,
                 "blanket_impl": null, "items": [6] } } },
+            "7": imp("Eq"), "8": imp("Clone"), "10": imp("Error"),
             "6": public("len", json!({ "function": { "sig": sig, "header": {}, "generics": { "params": [] } } })),
         } });
         let found = lines(&json).unwrap();
         assert_eq!(
             found,
-            "c::S.f: [u8]\nc::S: struct\nc::S::len: fn(&self) -> u64\n"
+            "c::S.f: [u8]\nc::S: impl Error\nc::S: struct (Clone, Eq)\nc::S::len: fn(&self) -> u64\n"
         );
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     stores(cases, options.number("seed")?)
 }
 
-pub(super) fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
+pub(crate) fn stores(cases: u64, seed: Option<u64>) -> Result<Done> {
     let (Some(script), Some(older)) = (
         python::script("conformance/random_stores.py")?,
         python::older()?,
