@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, time::Instant};
 use zvf::{
-    Answer, CreateOptions, Dataset, OpenOptions, Query,
+    CreateOptions, Dataset, OpenOptions, Query, QueryResult,
     query::{
         Values,
         geometry::{Bbox, Mode},
@@ -146,7 +146,7 @@ fn queries(data: &Data) -> Result<Vec<Asked>> {
             continue;
         };
         for mode in modes {
-            let query = |bbox: &Bbox| Query::new().region(*bbox).mode(*mode).without_objects();
+            let query = |bbox: &Bbox| Query::new().region(*bbox).mode(*mode).owners(false);
             ask(&format!("box {name} %, {mode}"), None, query(first));
             if name == "0.1" {
                 let warm = format!("box {name} %, {mode}, warm");
@@ -205,7 +205,7 @@ fn cost(address: &str, asked: Asked) -> Result<Cost> {
 }
 
 /// Seconds, requests and bytes of a query, and of opening the store unless it was asked before.
-fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, u64, Answer)> {
+fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, u64, QueryResult)> {
     let options = options.budget(16 << 30);
     still()?.block_on(async {
         let mut start = Instant::now();
@@ -225,7 +225,7 @@ fn run(address: &str, asked: &Asked, options: OpenOptions) -> Result<(f64, u64, 
 }
 
 /// Bytes of the columns of an answer.
-fn size(answer: &Answer) -> u64 {
+fn size(answer: &QueryResult) -> u64 {
     let columns = [
         &answer.vertex,
         &answer.fragment,
@@ -247,7 +247,7 @@ fn size(answer: &Answer) -> u64 {
 }
 
 /// How many chunks vertices of an answer are in.
-fn chunks(address: &str, answer: &Answer) -> Result<usize> {
+fn chunks(address: &str, answer: &QueryResult) -> Result<usize> {
     let open = Dataset::open(address);
     let open = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -11,7 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::runtime::Runtime;
 use zvf::{
-    Answer, Automatic, CreateOptions, Dataset, Levels, OpenOptions, PyramidOptions, Query, Way,
+    Automatic, CreateOptions, Dataset, Levels, OpenOptions, PyramidOptions, Query, QueryResult,
+    Way,
     build::{CellCompression, Design, Geometry, ShardingPolicy},
     query::{
         geometry::{Bbox, Mode},
@@ -260,7 +261,7 @@ impl Worker {
         let query = Query::new().region(Bbox::new(low, high)?).mode(mode);
         Ok(match self.data.kind {
             Kind::Streamlines => query,
-            _ => query.without_objects(),
+            _ => query.owners(false),
         })
     }
 
@@ -380,7 +381,7 @@ impl Worker {
             .block_on(Dataset::open_with(address, &options))?)
     }
 
-    fn answer(&self, open: &Dataset, query: &Query) -> Result<Answer> {
+    fn answer(&self, open: &Dataset, query: &Query) -> Result<QueryResult> {
         Ok(self.runtime.block_on(open.query(query))?)
     }
 

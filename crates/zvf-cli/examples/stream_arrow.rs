@@ -14,7 +14,7 @@ use std::{
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use arrow_ipc::writer::StreamWriter;
-use zvf::{Dataset, Query, format::numeric::Value, query::Answer};
+use zvf::{Dataset, Query, format::numeric::Value, query::QueryResult};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let dataset = Dataset::open(&address).await?;
     let mut writer = None;
     let mut failed = None;
-    let each = |answer: Answer| match write(&answer, &mut writer) {
+    let each = |answer: QueryResult| match write(&answer, &mut writer) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             failed = Some(error);
@@ -38,7 +38,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 type Writer = StreamWriter<io::Stdout>;
 
-fn write(answer: &Answer, writer: &mut Option<Writer>) -> Result<(), arrow_schema::ArrowError> {
+fn write(
+    answer: &QueryResult,
+    writer: &mut Option<Writer>,
+) -> Result<(), arrow_schema::ArrowError> {
     let rows = answer.positions.view();
     let value = |row, axis| match rows.as_ref()?.value(row, axis)? {
         Value::Float(value) => Some(value),

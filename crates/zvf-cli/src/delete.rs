@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, error::Error};
 
 use zvf::{
     Query,
-    query::{Answer, NO_OBJECT, QueryError, Selection, geometry::Mode},
+    query::{NO_OBJECT, QueryError, QueryResult, Selection, geometry::Mode},
 };
 
 use crate::{
@@ -145,7 +145,11 @@ fn whole(ids: &[i64]) -> Query {
     query
 }
 
-async fn answer(work: &Work, opened: &Opened, query: &Query) -> Result<Answer, Box<dyn Error>> {
+async fn answer(
+    work: &Work,
+    opened: &Opened,
+    query: &Query,
+) -> Result<QueryResult, Box<dyn Error>> {
     match opened.dataset.query(query).await {
         Err(zvf::Error::Query(QueryError::NoObject { id, .. })) => {
             Err(DeleteError::NoObject(id).into())
@@ -161,7 +165,7 @@ async fn answer(work: &Work, opened: &Opened, query: &Query) -> Result<Answer, B
 }
 
 /// How many vertices each object has.
-fn vertices_of(answer: &Answer) -> BTreeMap<i64, u64> {
+fn vertices_of(answer: &QueryResult) -> BTreeMap<i64, u64> {
     let mut vertices: BTreeMap<i64, u64> = BTreeMap::new();
     for id in answer.object_ids.iter().flatten() {
         *vertices.entry(*id).or_default() += 1;

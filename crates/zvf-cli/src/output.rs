@@ -48,7 +48,7 @@ mod target;
 
 use std::path::PathBuf;
 
-use zvf::query::Answer;
+use zvf::query::QueryResult;
 
 pub use error::WriteError;
 pub use target::{Format, Target, TargetError};
@@ -81,7 +81,7 @@ pub struct Written {
 /// [`WriteError`] when the answer does not fit the format, or the file cannot
 /// be written; nothing has changed then, unless the last step, renaming several
 /// finished files, stops half way.
-pub fn write(answer: &Answer, geometry: &str, target: &Target) -> Result<Written, WriteError> {
+pub fn write(answer: &QueryResult, geometry: &str, target: &Target) -> Result<Written, WriteError> {
     check::answer(answer)?;
     let mut staged = Staged::new(target.path());
     let left_out = match target.format() {
@@ -116,7 +116,7 @@ pub(crate) fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), Wri
 }
 
 /// The level of an answer, or all it has rows of, as they follow each other.
-fn levels(answer: &Answer) -> String {
+fn levels(answer: &QueryResult) -> String {
     let levels = answer.levels.iter().map(|used| used.level.to_string());
     let levels: Vec<String> = levels.collect();
     match levels.is_empty() {

@@ -7,12 +7,12 @@ use zvf_model::{fetch::FetchProblem, key::Key};
 use crate::{
     catalog::level::lock,
     error::{Damage, Fault, QueryError},
-    result::Missing,
+    result::Skipped,
 };
 
 /// Where damage goes: strict queries stop, others write it down.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Diagnostics {
     keep_going: bool,
     written: Mutex<Written>,
 }
@@ -24,7 +24,7 @@ struct Written {
     notes: BTreeSet<String>,
 }
 
-impl Ledger {
+impl Diagnostics {
     pub(crate) fn new(keep_going: bool) -> Self {
         Self {
             keep_going,
@@ -33,7 +33,7 @@ impl Ledger {
     }
 
     /// Stops, or writes it down and goes on without it.
-    pub(crate) fn missing(&self, damage: Damage) -> Result<(), QueryError> {
+    pub(crate) fn skip(&self, damage: Damage) -> Result<(), QueryError> {
         let over_budget = matches!(
             &damage.fault,
             Fault::Fetch(error) if error.problem == FetchProblem::OverBudget
@@ -83,10 +83,10 @@ impl Ledger {
     }
 
     /// What was written down, in the order of keys.
-    pub(crate) fn finish(&self) -> (Vec<Missing>, Vec<String>) {
+    pub(crate) fn finish(&self) -> (Vec<Skipped>, Vec<String>) {
         let Written { missing, notes } = core::mem::take(&mut *lock(&self.written));
         let missing = missing.into_iter();
-        let missing = missing.map(|(key, reason)| Missing { key, reason });
+        let missing = missing.map(|(key, reason)| Skipped { key, reason });
         (missing.collect(), notes.into_iter().collect())
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! | module or type | answers |
 //! |---|---|
-//! | [`Query`], [`Answer`] | what is selected, and what comes back, for every kind of geometry and every generation |
+//! | [`Query`], [`QueryResult`] | what is selected, and what comes back, for every kind of geometry and every generation |
 //! | [`Session`] | asks: [`query`](Session::query), [`batches`](Session::batches), [`count`](Session::count), [`explain`](Session::explain); lists objects, groups and links as stored |
 //! | [`geometry`] | does this point, segment, triangle or face come into the box or sphere, lie within it, and which part of it does? which are the k nearest? |
 //! | [`predicate`] | what does `--where` say, and does a row satisfy it? |
@@ -40,16 +40,16 @@ pub mod predicate;
 pub use catalog::extras::{FurtherGeometry, FurtherLinks, Header};
 pub use catalog::level::{Levels, Session};
 pub use catalog::links::{CellLinks, LinkBlobs, LinkCells, StoredLinkFamily, StoredLinks};
-pub use catalog::objects::{Objects, OwnersOfChunk, Piece, SomeObjects, StoredManifests};
+pub use catalog::objects::{ObjectLookup, Objects, OwnersOfChunk, Piece, StoredManifests};
 pub use catalog::parametric::{Coefficient, Parametric, ParametricObject};
 pub use catalog::stored::{PaddedRows, StoredPart};
 pub use catalog::tables::{GroupList, ScopedColumns};
 pub use closest::closest;
 pub use error::{Damage, Fault, QueryError};
 pub use plan::explain::{Explanation, Reads};
-pub use plan::run::{Counts, Outcome};
-pub use query::{Budget, Cut, LevelChoice, NearestTo, Query, Region, Selection, Shape};
+pub use plan::run::{Counts, QueryReport};
+pub use query::{Budget, Clip, LevelChoice, NearestTo, Query, Region, Selection, Shape};
 pub use result::{
-    Answer, Column, Group, LevelUse, Links, Missing, NO_OBJECT, Parts, Rows, SEVERAL_OBJECTS,
+    Column, Group, LevelUse, Links, NO_OBJECT, Parts, QueryResult, Rows, SEVERAL_OBJECTS, Skipped,
     Values,
 };

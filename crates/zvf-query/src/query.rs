@@ -40,7 +40,7 @@ use crate::{
 /// assert_eq!(query.mode, Mode::Clip);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Query {
     /// Which level.
@@ -51,8 +51,8 @@ pub struct Query {
     pub region: Option<Region>,
     /// How the region and the predicate select.
     pub mode: Mode,
-    /// What clipping does to what crosses the border.
-    pub cut: Cut,
+    /// How clipping treats segments and faces that cross the border.
+    pub clip: Clip,
     /// The nearest to a place, the nearest first and those as near as each other in
     /// the order they would have otherwise. Of links, with the vertices at their ends
     /// alone.
@@ -72,9 +72,9 @@ pub struct Query {
     pub chunked_by: Option<serde_json::Value>,
     /// Which attributes to read.
     pub columns: Selection,
-    /// Whether to leave out which object a vertex belongs to, which takes
-    /// reading all manifests where vertices are selected by place.
-    pub without_objects: bool,
+    /// Whether each vertex comes with the object it belongs to, which takes reading all
+    /// manifests where vertices are selected by place. True by default.
+    pub owners: bool,
     /// The first so many vertices, paths or links: of paths that are clipped their
     /// parts, of links those that are cut and not what becomes of them. Links come
     /// with the vertices at their ends alone; where no link is selected, vertices
@@ -87,7 +87,7 @@ pub struct Query {
     /// A further geometry of a composite store, by its name.
     pub geometry: Option<String>,
     /// Whether to leave out what cannot be read and list it in
-    /// [`Answer::missing`](crate::Answer::missing), rather than fail.
+    /// [`QueryResult::skipped`](crate::QueryResult::skipped), rather than fail.
     pub keep_going: bool,
 }
 
@@ -195,16 +195,17 @@ impl From<Sphere> for Region {
     }
 }
 
-/// What clipping does to segments and faces that cross the border.
+/// The treatment of segments and faces that cross the border of a region under
+/// [`Mode::Clip`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Cut {
-    /// Cuts them: the part inside ends in new vertices on the border. Their
-    /// attributes are interpolated where they are floats, and those of the nearer
-    /// end otherwise. Boxes only.
+pub enum Clip {
+    /// Splits them: the part inside ends in new vertices on the border. Attributes of a new
+    /// vertex are interpolated if they are floats, and copied from the nearer end otherwise.
+    /// Boxes only.
     #[default]
-    Cut,
-    /// Drops them: only what is between vertices inside stays, and vertices that
-    /// have nothing inside next to them.
+    Split,
+    /// Drops them: only segments and faces between vertices inside stay, and vertices without
+    /// a neighbour inside.
     Drop,
 }
 
@@ -232,6 +233,30 @@ impl Selection {
     /// No attributes.
     pub fn none() -> Self {
         Self::Named(Vec::new())
+    }
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            level: LevelChoice::default(),
+            shape: None,
+            region: None,
+            mode: Mode::default(),
+            clip: Clip::default(),
+            nearest: None,
+            objects: None,
+            groups: None,
+            chunks: None,
+            filter: None,
+            chunked_by: None,
+            columns: Selection::default(),
+            owners: true,
+            limit: None,
+            drill: None,
+            geometry: None,
+            keep_going: false,
+        }
     }
 }
 
@@ -269,10 +294,10 @@ impl Query {
         self
     }
 
-    /// Cutting in this way when clipping.
+    /// Sets how clipping treats segments and faces that cross the border.
     #[must_use]
-    pub fn cut(mut self, cut: Cut) -> Self {
-        self.cut = cut;
+    pub fn clip(mut self, clip: Clip) -> Self {
+        self.clip = clip;
         self
     }
 
@@ -318,10 +343,10 @@ impl Query {
         self
     }
 
-    /// Without the objects of vertices.
+    /// Sets whether each vertex comes with the object it belongs to.
     #[must_use]
-    pub fn without_objects(mut self) -> Self {
-        self.without_objects = true;
+    pub fn owners(mut self, owners: bool) -> Self {
+        self.owners = owners;
         self
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use zvf_format::numeric::{ByteOrder, Dtype, Kind, NumericRows};
 use zvf_model::{grid::ChunkCoord, key::Key, level::LevelId};
 
-/// No object: in [`Answer::object_ids`], of a vertex that none has.
+/// No object: in [`QueryResult::object_ids`], of a vertex that none has.
 pub const NO_OBJECT: i64 = -1;
 /// Of a vertex that several objects have.
 pub const SEVERAL_OBJECTS: i64 = -2;
@@ -25,7 +25,7 @@ pub const SEVERAL_OBJECTS: i64 = -2;
 /// * of several levels, all of one after all of the coarser before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct QueryResult {
     /// The level; the finest where there are several.
     pub level: LevelId,
     /// What each level gave, in the order of rows, the coarsest first: with a budget,
@@ -61,7 +61,7 @@ pub struct Answer {
     /// The groups that were asked for.
     pub groups: Vec<Group>,
     /// What could not be read. Empty unless the query keeps going.
-    pub missing: Vec<Missing>,
+    pub skipped: Vec<Skipped>,
     /// Known defects of the store that the answer got around, and levels that are
     /// behind.
     pub notes: Vec<String>,
@@ -69,7 +69,7 @@ pub struct Answer {
     pub(crate) origins: Vec<(ChunkCoord, u64)>,
 }
 
-impl Answer {
+impl QueryResult {
     /// Objects of the vertices; of those that follow each other each once, as all
     /// vertices of an object often do.
     pub(crate) fn objects_met(&self) -> impl Iterator<Item = i64> + '_ {
@@ -198,7 +198,7 @@ impl Rows {
     }
 }
 
-/// Paths: runs of rows of [`Answer::positions`].
+/// Paths: runs of rows of [`QueryResult::positions`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// Part p is rows `offsets[p]..offsets[p + 1]`; one more than there are
@@ -213,7 +213,7 @@ pub struct Parts {
 pub struct Links {
     /// Ends of each.
     pub width: u32,
-    /// Rows of [`Answer::positions`], in the order the ends were given when
+    /// Rows of [`QueryResult::positions`], in the order the ends were given when
     /// they were written: of skeletons child and parent, of faces the winding.
     pub ends: Vec<u64>,
 }
@@ -323,7 +323,7 @@ pub struct LevelUse {
 
 /// Something that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct Skipped {
     /// Where it is.
     pub key: Key,
     /// What is wrong with it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use zvf::{
     format::numeric::Kind,
-    query::{Answer, Column, NO_OBJECT, SEVERAL_OBJECTS, Values, predicate::Scope},
+    query::{Column, NO_OBJECT, QueryResult, SEVERAL_OBJECTS, Values, predicate::Scope},
 };
 
 use crate::{
@@ -97,7 +97,7 @@ impl Tints {
     /// Appends the numbers of the vertices and links of a piece.
     pub(crate) fn add(
         &mut self,
-        answer: &Answer,
+        answer: &QueryResult,
         source: &Source,
         vertices: &mut Vec<u32>,
         links: &mut Vec<u32>,
@@ -343,7 +343,7 @@ impl Tints {
 }
 
 /// The object of each vertex of a piece.
-fn objects_of(answer: &Answer) -> impl Iterator<Item = i64> + '_ {
+fn objects_of(answer: &QueryResult) -> impl Iterator<Item = i64> + '_ {
     let rows = answer.positions.len();
     let of_parts = answer.parts.as_ref().map(move |parts| {
         let spans = parts.offsets.windows(2).map(|span| match span {

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use zvf::{
     Dataset, Query,
     model::{level::LevelId, root::GeometryKind},
-    query::{Answer, Budget, LevelChoice, Outcome, QueryError, Selection, geometry::Mode},
+    query::{Budget, LevelChoice, QueryError, QueryReport, QueryResult, Selection, geometry::Mode},
 };
 
 use crate::{
@@ -197,7 +197,7 @@ async fn survey(
     axes: [Option<usize>; 3],
     source: Source,
     view: Viewpoint,
-) -> Result<(Survey, Query, Outcome), RenderError> {
+) -> Result<(Survey, Query, QueryReport), RenderError> {
     let mut survey = Survey::new(Space::new(axes), source, view, options.max_cached_vertices);
     let mut query = query(options, &survey.source);
     let outcome = match survey.look(dataset, &query).await {
@@ -250,11 +250,11 @@ fn query(options: &RenderOptions, source: &Source) -> Query {
         query = query.region(*bbox).mode(Mode::Clip);
     }
     query.geometry.clone_from(&options.geometry);
-    query.without_objects = !source.needs_objects();
+    query.owners = source.needs_objects();
     query
 }
 
-fn levels(outcome: &Outcome, only: LevelId) -> Vec<LevelId> {
+fn levels(outcome: &QueryReport, only: LevelId) -> Vec<LevelId> {
     match outcome.levels.is_empty() {
         true => vec![only],
         false => outcome.levels.iter().map(|used| used.level).collect(),
@@ -313,7 +313,7 @@ impl Survey {
     }
 
     /// Reads all that a query selects.
-    async fn look(&mut self, dataset: &Dataset, query: &Query) -> Result<Outcome, RenderError> {
+    async fn look(&mut self, dataset: &Dataset, query: &Query) -> Result<QueryReport, RenderError> {
         let mut failed = None;
         let outcome = dataset.batches(query, |answer| match self.take(&answer) {
             Ok(()) => ControlFlow::Continue(()),
@@ -332,7 +332,7 @@ impl Survey {
         }
     }
 
-    fn take(&mut self, answer: &Answer) -> Result<(), RenderError> {
+    fn take(&mut self, answer: &QueryResult) -> Result<(), RenderError> {
         let before = self.scene.positions.len();
         let paths = self.scene.starts.len();
         self.level = answer.level;

@@ -1,6 +1,6 @@
 //! What is drawn, as it comes from a store.
 
-use zvf::query::{Answer, Column, Rows, Values};
+use zvf::query::{Column, QueryResult, Rows, Values};
 
 use crate::{
     error::RenderError,
@@ -64,7 +64,7 @@ impl Scene {
     /// Takes a piece of an answer, in order.
     pub(crate) fn add(
         &mut self,
-        answer: &Answer,
+        answer: &QueryResult,
         space: &mut Space,
         source: &Source,
         tints: &mut Tints,
@@ -186,8 +186,8 @@ mod tests {
 
     use super::*;
 
-    fn answer(positions: &[f32]) -> Answer {
-        let mut answer = Answer::default();
+    fn answer(positions: &[f32]) -> QueryResult {
+        let mut answer = QueryResult::default();
         answer.positions = Rows::new(Kind::Float32, 3);
         answer.positions.bytes = positions
             .iter()
@@ -196,7 +196,7 @@ mod tests {
         answer
     }
 
-    fn taken(answers: &[Answer]) -> Result<Scene, RenderError> {
+    fn taken(answers: &[QueryResult]) -> Result<Scene, RenderError> {
         let mut space = Space::new([Some(0), Some(1), Some(2)]);
         let (mut scene, mut tints) = (Scene::default(), Tints::default());
         for answer in answers {

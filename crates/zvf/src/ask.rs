@@ -3,12 +3,12 @@
 use core::ops::ControlFlow;
 
 use futures_util::future::{BoxFuture, join};
-use zvf_query::{Answer, Counts, Explanation, Outcome, Query};
+use zvf_query::{Counts, Explanation, Query, QueryReport, QueryResult};
 
 use crate::{dataset::Dataset, error::Error};
 
 /// What takes batches.
-type Each<'a> = dyn FnMut(Answer) -> ControlFlow<()> + Send + 'a;
+type Each<'a> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'a;
 
 impl Dataset {
     /// All that a query selects, in memory at once.
@@ -39,7 +39,7 @@ impl Dataset {
     /// [`Error::Query`], also when the answer takes more memory than the
     /// budget the store was opened with: then ask for
     /// [`batches`](Self::batches).
-    pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<Answer, Error>> {
+    pub fn query<'a>(&'a self, query: &'a Query) -> BoxFuture<'a, Result<QueryResult, Error>> {
         Box::pin(async move {
             if self.is_in_doubt() {
                 // Side by side, so that being sure takes no round trip.
@@ -89,8 +89,8 @@ impl Dataset {
     pub async fn batches(
         &self,
         query: &Query,
-        mut each: impl FnMut(Answer) -> ControlFlow<()> + Send,
-    ) -> Result<Outcome, Error> {
+        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + Send,
+    ) -> Result<QueryReport, Error> {
         self.each_batch(query, &mut each).await
     }
 
@@ -98,7 +98,7 @@ impl Dataset {
         &'a self,
         query: &'a Query,
         each: &'a mut Each<'a>,
-    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+    ) -> BoxFuture<'a, Result<QueryReport, Error>> {
         Box::pin(async move {
             self.settle().await?;
             Ok(self.session().batches(query, each).await?)

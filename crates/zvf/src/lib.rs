@@ -62,7 +62,7 @@ pub use writing::{
 pub use zvf_build as build;
 pub use zvf_format as format;
 pub use zvf_model as model;
-pub use zvf_query::{self as query, Answer, Query};
+pub use zvf_query::{self as query, Query, QueryResult};
 pub use zvf_store::{CommitError, CreateError, OpenError, OpenOptions, Read, Store};
 pub use zvf_validate as validation;
 

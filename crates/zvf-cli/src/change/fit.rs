@@ -3,12 +3,12 @@
 use zvf::{
     build::{Attribute, Geometry, Numbers, Values},
     format::numeric::Kind,
-    query::{self, Answer, Column},
+    query::{self, Column, QueryResult},
 };
 
 /// Gives attributes the types that those of `like` have. What does not fit stays as
 /// it is, and is refused later.
-pub(super) fn to(like: &Answer, geometry: &mut Geometry) {
+pub(super) fn to(like: &QueryResult, geometry: &mut Geometry) {
     all(&like.vertex, &mut geometry.vertex);
     all(&like.fragment, &mut geometry.fragment);
     all(&like.link, &mut geometry.link);

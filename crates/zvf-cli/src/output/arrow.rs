@@ -1,7 +1,7 @@
 //! Arrow's IPC file format, known as Feather 2 too.
 
 use arrow_ipc::writer::FileWriter;
-use zvf::query::Answer;
+use zvf::query::QueryResult;
 
 use super::{
     WriteError,
@@ -10,7 +10,7 @@ use super::{
 };
 
 pub(super) fn write(
-    answer: &Answer,
+    answer: &QueryResult,
     geometry: &str,
     staged: &mut Staged,
 ) -> Result<Vec<String>, WriteError> {

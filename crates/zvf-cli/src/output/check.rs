@@ -1,12 +1,12 @@
 //! Whether an answer holds together, so that no writer has to wonder.
 
-use zvf::query::{Answer, Column, Links, Parts, Values};
+use zvf::query::{Column, Links, Parts, QueryResult, Values};
 
 use super::WriteError;
 
 /// Checks that columns are as long as what they belong to, that words have
 /// their texts, and that parts and links name vertices that are there.
-pub(super) fn answer(answer: &Answer) -> Result<(), WriteError> {
+pub(super) fn answer(answer: &QueryResult) -> Result<(), WriteError> {
     let vertices = answer.positions.len();
     if answer.positions.view().is_none() {
         return Err(WriteError::Broken("positions end inside a row"));

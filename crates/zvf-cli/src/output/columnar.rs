@@ -18,7 +18,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use zvf::{
     format::numeric::{Element, Kind, NumericRows},
-    query::Answer,
+    query::QueryResult,
 };
 
 use super::{
@@ -78,7 +78,7 @@ impl<'a> Batches<'a> {
 /// Writes vertices, and beside them links and objects, with what `fill` makes of
 /// a table.
 pub(super) fn write_batches(
-    answer: &Answer,
+    answer: &QueryResult,
     geometry: &str,
     staged: &mut Staged,
     fill: fn(&Batches<'_>, &mut Sink<'_>) -> Result<(), Fault>,
@@ -95,7 +95,7 @@ pub(super) fn write_batches(
 }
 
 /// What the schema says of the answer.
-fn metadata(answer: &Answer, geometry: &str) -> HashMap<String, String> {
+fn metadata(answer: &QueryResult, geometry: &str) -> HashMap<String, String> {
     let axes = serde_json::Value::from(answer.axes.clone());
     let entries = [
         ("level", super::levels(answer)),

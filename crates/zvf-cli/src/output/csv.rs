@@ -6,14 +6,14 @@
 
 use std::io::{self, Write};
 
-use zvf::query::Answer;
+use zvf::query::QueryResult;
 
 use super::{
     Table, WriteError,
     staged::{Sink, Staged},
 };
 
-pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
+pub(super) fn write(answer: &QueryResult, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
     let vertices = Table::vertices(answer)?;
     staged.write(|sink| Ok(rows(&vertices, sink)?))?;
     for (part, table) in Table::beside(answer)? {

@@ -8,7 +8,7 @@ use std::{
 use zip::{ZipWriter, write::SimpleFileOptions};
 use zvf::{
     format::numeric::{Kind, NumericRows},
-    query::{Answer, Column, Values},
+    query::{Column, QueryResult, Values},
 };
 
 use super::{
@@ -22,7 +22,7 @@ const BUFFER: usize = 1 << 16;
 /// The most bytes that a column of words may take as text of fixed length.
 const MOST_TEXT: u64 = 4 << 30;
 
-pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
+pub(super) fn write(answer: &QueryResult, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
     staged.write(|sink| {
         let mut archive = Archive {
             zip: ZipWriter::new(sink),
@@ -37,7 +37,7 @@ pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>,
     Ok(Vec::new())
 }
 
-fn arrays(answer: &Answer, archive: &mut Archive<'_, '_>) -> Result<(), Fault> {
+fn arrays(answer: &QueryResult, archive: &mut Archive<'_, '_>) -> Result<(), Fault> {
     let positions = answer.positions.view();
     let positions = positions.ok_or(WriteError::Broken("positions end inside a row"))?;
     archive.start(

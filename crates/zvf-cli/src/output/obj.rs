@@ -15,7 +15,7 @@ use std::io::Write;
 
 use zvf::{
     format::numeric::Kind,
-    query::{Answer, Parts},
+    query::{Parts, QueryResult},
 };
 
 use super::{
@@ -25,7 +25,7 @@ use super::{
     table::{TableColumn, axes},
 };
 
-pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
+pub(super) fn write(answer: &QueryResult, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
     let mut columns = axes(answer)?;
     if !matches!(columns.len(), 2 | 3) {
         return Err(WriteError::Axes(columns.len()));
@@ -116,7 +116,7 @@ fn element(
     writeln!(sink)
 }
 
-fn left_out(answer: &Answer) -> Vec<String> {
+fn left_out(answer: &QueryResult) -> Vec<String> {
     let scopes = [
         ("vertex", &answer.vertex),
         ("fragment", &answer.fragment),

@@ -7,7 +7,7 @@ use parquet::{
     basic::{Compression, ZstdLevel},
     file::{metadata::KeyValue, properties::WriterProperties},
 };
-use zvf::query::Answer;
+use zvf::query::QueryResult;
 
 use super::{
     WriteError,
@@ -16,7 +16,7 @@ use super::{
 };
 
 pub(super) fn write(
-    answer: &Answer,
+    answer: &QueryResult,
     geometry: &str,
     staged: &mut Staged,
 ) -> Result<Vec<String>, WriteError> {

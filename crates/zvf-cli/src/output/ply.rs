@@ -14,7 +14,7 @@ use std::{
 
 use zvf::{
     format::numeric::{Kind, Value},
-    query::Answer,
+    query::QueryResult,
 };
 
 use super::{
@@ -23,7 +23,7 @@ use super::{
     table::TableColumn,
 };
 
-pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
+pub(super) fn write(answer: &QueryResult, staged: &mut Staged) -> Result<Vec<String>, WriteError> {
     let vertices = Table::vertices(answer)?;
     let links = Table::links(answer)?;
     if i32::try_from(vertices.rows).is_err() {
@@ -98,7 +98,7 @@ pub(super) fn write(answer: &Answer, staged: &mut Staged) -> Result<Vec<String>,
 
 /// What formats for drawing have no place for, a line each.
 pub(super) fn not_drawn<'a>(
-    answer: &'a Answer,
+    answer: &'a QueryResult,
     format: &'a str,
 ) -> impl Iterator<Item = String> + 'a {
     let attributes = answer.object.iter();
@@ -109,7 +109,7 @@ pub(super) fn not_drawn<'a>(
 }
 
 /// The first vertex of each step of each path.
-fn steps(answer: &Answer) -> impl Iterator<Item = u64> + Clone + '_ {
+fn steps(answer: &QueryResult) -> impl Iterator<Item = u64> + Clone + '_ {
     let offsets = answer.parts.as_ref().map(|parts| parts.offsets.as_slice());
     let offsets = offsets.unwrap_or_default();
     let spans = offsets.iter().zip(offsets.iter().skip(1));

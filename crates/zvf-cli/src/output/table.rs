@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
 use zvf::{
     format::numeric::{Kind, NumericRows, Value},
-    query::{Answer, Column, Values},
+    query::{Column, QueryResult, Values},
 };
 
 use super::WriteError;
@@ -49,7 +49,7 @@ pub(crate) enum Cells<'a> {
 
 impl<'a> Table<'a> {
     /// A row a vertex.
-    pub(crate) fn vertices(answer: &'a Answer) -> Result<Self, WriteError> {
+    pub(crate) fn vertices(answer: &'a QueryResult) -> Result<Self, WriteError> {
         let rows = answer.positions.len();
         let mut columns = axes(answer)?;
         if let Some(ids) = &answer.object_ids {
@@ -74,7 +74,7 @@ impl<'a> Table<'a> {
     }
 
     /// A row a link; `None` when there is none.
-    pub(crate) fn links(answer: &'a Answer) -> Result<Option<Self>, WriteError> {
+    pub(crate) fn links(answer: &'a QueryResult) -> Result<Option<Self>, WriteError> {
         let Some(links) = answer.links.as_ref().filter(|links| !links.is_empty()) else {
             return Ok(None);
         };
@@ -88,7 +88,7 @@ impl<'a> Table<'a> {
     }
 
     /// A row an object; `None` when there is none.
-    pub(crate) fn objects(answer: &'a Answer) -> Result<Option<Self>, WriteError> {
+    pub(crate) fn objects(answer: &'a QueryResult) -> Result<Option<Self>, WriteError> {
         if answer.objects.is_empty() {
             return Ok(None);
         }
@@ -99,7 +99,7 @@ impl<'a> Table<'a> {
     }
 
     /// A row a member of a group; `None` when there is none.
-    pub(crate) fn groups(answer: &'a Answer) -> Result<Option<Self>, WriteError> {
+    pub(crate) fn groups(answer: &'a QueryResult) -> Result<Option<Self>, WriteError> {
         let mut groups = Vec::new();
         let mut members = Vec::new();
         for group in &answer.groups {
@@ -120,7 +120,7 @@ impl<'a> Table<'a> {
     }
 
     /// What goes beside the vertices, with the part of the file's name.
-    pub(crate) fn beside(answer: &'a Answer) -> Result<Vec<(&'static str, Self)>, WriteError> {
+    pub(crate) fn beside(answer: &'a QueryResult) -> Result<Vec<(&'static str, Self)>, WriteError> {
         let tables = [
             ("links", Self::links(answer)?),
             ("objects", Self::objects(answer)?),
@@ -272,7 +272,7 @@ fn push_float(value: f64, is_wide: bool, out: &mut String) -> std::fmt::Result {
 }
 
 /// A column an axis.
-pub(crate) fn axes(answer: &Answer) -> Result<Vec<TableColumn<'_>>, WriteError> {
+pub(crate) fn axes(answer: &QueryResult) -> Result<Vec<TableColumn<'_>>, WriteError> {
     let rows = answer.positions.view();
     let rows = rows.ok_or(WriteError::Broken("positions end inside a row"))?;
     let columns = answer.axes.iter().enumerate().map(|(first, name)| {

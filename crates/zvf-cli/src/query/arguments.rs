@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use zvf::{
     model::level::LevelId,
     query::{
-        Budget, Cut, LevelChoice, Query, Selection,
+        Budget, Clip, LevelChoice, Query, Selection,
         geometry::{Mode, Position},
     },
 };
@@ -162,11 +162,11 @@ impl Arguments {
             if query.mode != Mode::Clip {
                 return Err(UsageError::DropCut);
             }
-            query.cut = Cut::Drop;
+            query.clip = Clip::Drop;
         }
         query.chunked_by = self.chunked_by.as_deref().map(values::chunked_by);
         query.columns = self.select.clone().unwrap_or_default();
-        query.without_objects = self.no_objects;
+        query.owners = !self.no_objects;
         query.limit = self.limit;
         query.drill = self.drill;
         query.geometry.clone_from(&self.geometry);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use zvf::{
     Dataset,
-    query::{Answer, LevelUse, Query},
+    query::{LevelUse, Query, QueryResult},
 };
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 
 /// What a query finds.
-pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<Answer, zvf::Error> {
+pub(super) async fn answer(dataset: &Dataset, query: &Query) -> Result<QueryResult, zvf::Error> {
     dataset.query(query).await
 }
 
@@ -30,7 +30,7 @@ pub(super) async fn count(
         objects: found.objects.unwrap_or(0),
         links: found.links.unwrap_or(0),
     };
-    report.count(counts, found.missing, found.notes);
+    report.count(counts, found.skipped, found.notes);
     report.levels(&found.levels);
     Ok(())
 }

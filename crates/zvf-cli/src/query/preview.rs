@@ -1,6 +1,6 @@
 //! The first rows of an answer, as a table for people.
 
-use zvf::query::Answer;
+use zvf::query::QueryResult;
 
 use crate::{
     grid,
@@ -21,7 +21,7 @@ const CHANNELS: usize = 4;
 /// # Errors
 ///
 /// [`WriteError`] when the answer is broken.
-pub fn preview(answer: &Answer) -> Result<String, WriteError> {
+pub fn preview(answer: &QueryResult) -> Result<String, WriteError> {
     let mut lines = Vec::new();
     let vertices = Table::vertices(answer)?;
     if vertices.rows > 0 {

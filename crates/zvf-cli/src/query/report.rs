@@ -1,7 +1,7 @@
 //! What was found, for people and for programs.
 
 use serde_json::{Map, Value, json};
-use zvf::query::{Answer, LevelUse, Links, Missing};
+use zvf::query::{LevelUse, Links, QueryResult, Skipped};
 
 use crate::{
     number::{counted, grouped, of_len},
@@ -31,7 +31,7 @@ pub struct Report {
     levels: Vec<LevelUse>,
     requests: u64,
     bytes_read: u64,
-    missing: Vec<Missing>,
+    missing: Vec<Skipped>,
     notes: Vec<String>,
     rows: String,
     written: Option<Written>,
@@ -47,14 +47,14 @@ impl Report {
     }
 
     /// Takes what was counted.
-    pub fn count(&mut self, counts: Counts, missing: Vec<Missing>, notes: Vec<String>) {
+    pub fn count(&mut self, counts: Counts, missing: Vec<Skipped>, notes: Vec<String>) {
         self.counts = counts;
         self.missing = missing;
         self.notes = notes;
     }
 
     /// Takes what was found, but the rows.
-    pub fn answer(&mut self, answer: &Answer) {
+    pub fn answer(&mut self, answer: &QueryResult) {
         self.counts = Counts {
             level: Some(answer.level.number()),
             vertices: of_len(answer.positions.len()),
@@ -66,7 +66,7 @@ impl Report {
                 .map(|parts| of_len(parts.objects.len())),
         };
         self.levels(&answer.levels);
-        self.missing.clone_from(&answer.missing);
+        self.missing.clone_from(&answer.skipped);
         self.notes.clone_from(&answer.notes);
     }
 

@@ -4,25 +4,29 @@ use std::{fs, path::Path};
 
 use zvf::{
     format::numeric::{ByteOrder, Element, Kind, encode},
-    query::{Answer, Column, Group, Links, Parts, Rows, Values},
+    query::{Column, Group, Links, Parts, QueryResult, Rows, Values},
 };
 use zvf_cli::output::{Target, WriteError, Written, write};
 
 /// Writes an answer to a file of this name in a folder.
-pub(crate) fn written(answer: &Answer, folder: &Path, name: &str) -> Result<Written, WriteError> {
+pub(crate) fn written(
+    answer: &QueryResult,
+    folder: &Path,
+    name: &str,
+) -> Result<Written, WriteError> {
     let target = Target::new(folder.join(name)).unwrap();
     write(answer, "graph", &target)
 }
 
 /// Writes an answer, and gives the bytes of the file.
-pub(crate) fn bytes(answer: &Answer, name: &str) -> Vec<u8> {
+pub(crate) fn bytes(answer: &QueryResult, name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     written(answer, folder.path(), name).unwrap();
     fs::read(folder.path().join(name)).unwrap()
 }
 
 /// Writes an answer, and gives the text of the file.
-pub(crate) fn text(answer: &Answer, name: &str) -> String {
+pub(crate) fn text(answer: &QueryResult, name: &str) -> String {
     String::from_utf8(bytes(answer, name)).unwrap()
 }
 
@@ -62,8 +66,8 @@ fn axes(names: &[&str]) -> Vec<String> {
 }
 
 /// Three points with a column of every sort.
-pub(crate) fn points() -> Answer {
-    let mut answer = Answer::default();
+pub(crate) fn points() -> QueryResult {
+    let mut answer = QueryResult::default();
     answer.level = zvf::model::level::LevelId::new(2);
     answer.axes = axes(&["x", "y", "z"]);
     answer.positions = rows(3, &[0.1_f32, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0]);
@@ -117,8 +121,8 @@ pub(crate) fn points() -> Answer {
 }
 
 /// Paths of three, one and two vertices in a plane, in f64.
-pub(crate) fn paths() -> Answer {
-    let mut answer = Answer::default();
+pub(crate) fn paths() -> QueryResult {
+    let mut answer = QueryResult::default();
     answer.axes = axes(&["x", "y"]);
     let positions = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 0.1, 5.5];
     answer.positions = rows::<f64>(2, &positions);
@@ -131,8 +135,8 @@ pub(crate) fn paths() -> Answer {
 }
 
 /// Four vertices and three edges with a weight, child first.
-pub(crate) fn graph() -> Answer {
-    let mut answer = Answer::default();
+pub(crate) fn graph() -> QueryResult {
+    let mut answer = QueryResult::default();
     answer.axes = axes(&["z", "y", "x"]);
     answer.positions = rows(3, &[0_i16, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32]);
     answer.object_ids = Some(vec![1, 1, 1, 1]);
@@ -149,8 +153,8 @@ pub(crate) fn graph() -> Answer {
 }
 
 /// A square as faces of this many corners.
-pub(crate) fn mesh(width: u32) -> Answer {
-    let mut answer = Answer::default();
+pub(crate) fn mesh(width: u32) -> QueryResult {
+    let mut answer = QueryResult::default();
     answer.axes = axes(&["x", "y", "z"]);
     answer.positions = rows(
         3,
@@ -168,8 +172,8 @@ pub(crate) fn mesh(width: u32) -> Answer {
 }
 
 /// Nothing, of a store with objects and links.
-pub(crate) fn nothing() -> Answer {
-    let mut answer = Answer::default();
+pub(crate) fn nothing() -> QueryResult {
+    let mut answer = QueryResult::default();
     answer.axes = axes(&["x", "y", "z"]);
     answer.positions = Rows::new(Kind::Float32, 3);
     answer.object_ids = Some(Vec::new());
@@ -182,8 +186,8 @@ pub(crate) fn nothing() -> Answer {
 }
 
 /// Two points in so many axes, in f64.
-pub(crate) fn in_axes(count: u32) -> Answer {
-    let mut answer = Answer::default();
+pub(crate) fn in_axes(count: u32) -> QueryResult {
+    let mut answer = QueryResult::default();
     let names = ["x", "y", "z", "t", "c"];
     answer.axes = axes(&names[..count.try_into().unwrap()]);
     let values: Vec<f64> = (0..2 * count)

@@ -4,7 +4,7 @@ use clap::Parser;
 use zvf::{
     model::{grid::ChunkCoord, level::LevelId},
     query::{
-        Budget, Cut, LevelChoice, NearestTo, Query, Region, Selection,
+        Budget, Clip, LevelChoice, NearestTo, Query, Region, Selection,
         geometry::{Bbox, Mode, Position, Sphere},
         predicate::{Predicate, Scope},
     },
@@ -110,9 +110,9 @@ fn a_mode_has_a_name_and_only_clipping_cuts() {
     }
     assert!(refused(&["--mode", "inside"]).contains("touch, within, clip"));
     let clip = query(&["--mode", "clip"]);
-    assert_eq!(clip.cut, Cut::Cut);
+    assert_eq!(clip.clip, Clip::Split);
     let dropped = query(&["--mode", "clip", "--drop-cut"]);
-    assert_eq!(dropped.cut, Cut::Drop);
+    assert_eq!(dropped.clip, Clip::Drop);
     let alone = parse(&["--drop-cut"]).unwrap();
     assert_eq!(alone.query().unwrap_err(), UsageError::DropCut);
 }
@@ -164,7 +164,7 @@ fn the_rest_is_taken_as_it_is() {
         "soma",
         "--keep-going",
     ]);
-    assert!(found.without_objects && found.keep_going);
+    assert!(!found.owners && found.keep_going);
     assert_eq!(found.limit, Some(10));
     assert_eq!(found.geometry.as_deref(), Some("soma"));
 }

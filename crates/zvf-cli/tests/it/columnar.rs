@@ -10,7 +10,7 @@ use arrow_array::{
     types::{Float16Type, Float32Type, Float64Type, UInt8Type, UInt32Type},
 };
 use arrow_schema::SchemaRef;
-use zvf::query::Answer;
+use zvf::query::QueryResult;
 
 use crate::answers::{graph, in_axes, lacking, numbers, paths, points, rows, words, written};
 
@@ -49,7 +49,7 @@ fn formats() -> Vec<(&'static str, Reader)> {
 
 /// Writes an answer in each format, and looks at the file with this part in its
 /// name.
-fn each(answer: &Answer, part: &str, look: impl Fn(&RecordBatch, &SchemaRef)) {
+fn each(answer: &QueryResult, part: &str, look: impl Fn(&RecordBatch, &SchemaRef)) {
     for (end, read) in formats() {
         let folder = tempfile::tempdir().unwrap();
         written(answer, folder.path(), &format!("a.{end}")).unwrap();

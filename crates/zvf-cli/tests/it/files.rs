@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use zvf::query::{Answer, Links};
+use zvf::query::{Links, QueryResult};
 use zvf_cli::output::{Format, Target, TargetError, WriteError};
 
 use crate::answers::{in_axes, numbers, points, words, written};
@@ -95,7 +95,7 @@ fn a_file_beside_that_fails_keeps_the_first_one_back() {
 }
 
 #[track_caller]
-fn check_broken(change: impl Fn(&mut Answer), expected: &str) {
+fn check_broken(change: impl Fn(&mut QueryResult), expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     for format in Format::ALL.into_iter().filter(|format| format.is_built()) {
         let mut answer = points();
@@ -130,7 +130,7 @@ fn an_answer_that_does_not_hold_together_is_not_written() {
     );
     let ends = |width, ends: &[u64]| {
         let ends = ends.to_vec();
-        move |answer: &mut Answer| {
+        move |answer: &mut QueryResult| {
             answer.links = Some(Links {
                 width,
                 ends: ends.clone(),
@@ -144,7 +144,7 @@ fn an_answer_that_does_not_hold_together_is_not_written() {
     check_broken(ends(0, &[]), cut);
     let parts = |offsets: &[u64]| {
         let offsets = offsets.to_vec();
-        move |answer: &mut Answer| {
+        move |answer: &mut QueryResult| {
             answer.parts = Some(zvf::query::Parts {
                 offsets: offsets.clone(),
                 objects: vec![1, 2],

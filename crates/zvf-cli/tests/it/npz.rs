@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs::File, io::Read};
 
 use zvf::{
     format::numeric::{ByteOrder, Element, encode},
-    query::Answer,
+    query::QueryResult,
 };
 use zvf_cli::output::WriteError;
 
@@ -21,7 +21,7 @@ struct Array {
 }
 
 /// Reads all arrays of a file.
-fn arrays(answer: &Answer) -> BTreeMap<String, Array> {
+fn arrays(answer: &QueryResult) -> BTreeMap<String, Array> {
     let folder = tempfile::tempdir().unwrap();
     written(answer, folder.path(), "a.npz").unwrap();
     let file = File::open(folder.path().join("a.npz")).unwrap();
@@ -80,7 +80,7 @@ fn text(code: &str, width: usize, texts: &[&str]) -> Array {
 }
 
 #[track_caller]
-fn check(answer: &Answer, expected: Vec<(&str, Array)>) {
+fn check(answer: &QueryResult, expected: Vec<(&str, Array)>) {
     let found = arrays(answer);
     let names: Vec<_> = found.keys().map(String::as_str).collect();
     let mut expected_names: Vec<_> = expected.iter().map(|(name, _)| *name).collect();
@@ -191,7 +191,7 @@ fn nothing_has_its_shapes() {
             ("vertex.kind", text("<U1", 1, &[])),
         ],
     );
-    let mut answer = Answer::default();
+    let mut answer = QueryResult::default();
     answer.parts = Some(zvf::query::Parts::default());
     assert_eq!(arrays(&answer)["part_offsets"], of("<i8", "1,", &[0_i64]));
 }

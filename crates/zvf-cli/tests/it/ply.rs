@@ -1,6 +1,6 @@
 //! ply, read back by a reader of its own.
 
-use zvf::query::{Answer, Links};
+use zvf::query::{Links, QueryResult};
 use zvf_cli::output::WriteError;
 
 use crate::answers::{
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 }
 
-fn elements(answer: &Answer) -> Vec<Element> {
+fn elements(answer: &QueryResult) -> Vec<Element> {
     let bytes = bytes(answer, "a.ply");
     let end = b"end_header\n";
     let at = bytes

@@ -3,13 +3,13 @@
 use serde_json::json;
 use zvf::{
     model::key::Key,
-    query::{Answer, Missing},
+    query::{QueryResult, Skipped},
 };
 use zvf_cli::query::{Counts, Report, preview};
 
 use crate::answers::{graph, in_axes, nothing, paths, points, rows, words, written};
 
-fn report(answer: &Answer) -> Report {
+fn report(answer: &QueryResult) -> Report {
     let mut report = Report::new("a.zv");
     report.answer(answer);
     report.cost(12, 4500);
@@ -59,7 +59,7 @@ fn counts_are_of_the_same_keys() {
 fn what_is_missing_written_and_left_out_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let mut answer = graph();
-    answer.missing = vec![Missing {
+    answer.skipped = vec![Skipped {
         key: Key::parse("0/vertices/c/0/0/0").unwrap(),
         reason: "cut short".to_owned(),
     }];

@@ -5,7 +5,7 @@ use std::path::Path;
 use zvf::{
     build::{Attribute, Geometry, GeometryKind, Numbers, Values},
     format::numeric::Kind,
-    query::{self, Answer, Column},
+    query::{self, Column, QueryResult},
 };
 use zvf_cli::input::{ColumnError, Gaps, Input, ReadError, Reading, Source, read};
 
@@ -29,7 +29,7 @@ pub(crate) fn file(path: &Path, reading: &Reading) -> Result<Input, ReadError> {
 }
 
 /// Writes an answer, and reads it.
-fn again(answer: &Answer, end: &str, reading: &Reading) -> Result<Input, ReadError> {
+fn again(answer: &QueryResult, end: &str, reading: &Reading) -> Result<Input, ReadError> {
     let folder = tempfile::tempdir().unwrap();
     let name = format!("a.{end}");
     written(answer, folder.path(), &name).unwrap();
@@ -68,7 +68,7 @@ fn attributes(columns: &[Column]) -> Vec<Attribute> {
 }
 
 /// The geometry of an answer without fragments.
-fn geometry(answer: &Answer) -> Geometry {
+fn geometry(answer: &QueryResult) -> Geometry {
     let mut geometry = Geometry::new(numbers_of(&answer.positions));
     geometry.object_ids.clone_from(&answer.object_ids);
     if let Some(parts) = &answer.parts {
@@ -93,7 +93,7 @@ fn geometry(answer: &Answer) -> Geometry {
 }
 
 #[track_caller]
-fn check(answer: &Answer, kind: GeometryKind) {
+fn check(answer: &QueryResult, kind: GeometryKind) {
     for end in typed() {
         let found = again(answer, end, &Reading::new(kind)).unwrap();
         assert_eq!(found.geometry, geometry(answer), "{end}");
@@ -104,7 +104,7 @@ fn check(answer: &Answer, kind: GeometryKind) {
 }
 
 /// Points whose numbers are all there.
-fn whole() -> Answer {
+fn whole() -> QueryResult {
     let mut answer = points();
     answer.fragment.clear();
     for column in answer.vertex.iter_mut().chain(&mut answer.object) {

@@ -12,10 +12,10 @@ use zvf_format::numeric::Kind;
 use crate::{
     batch::columns::bytes_of,
     error::QueryError,
-    result::{Answer, Column, Links, NO_OBJECT, Rows, Values},
+    result::{Column, Links, NO_OBJECT, QueryResult, Rows, Values},
 };
 
-impl Answer {
+impl QueryResult {
     /// Appends the next piece of an answer.
     ///
     /// # Errors

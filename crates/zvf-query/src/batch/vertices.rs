@@ -11,11 +11,11 @@ use crate::{
     catalog::fragments::FragmentRows,
     catalog::objects::Objects,
     catalog::schema::{Names, Schema},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, QueryError},
     exec::chunk::Chunk,
     exec::paths::Loaded,
-    result::{Answer, NO_OBJECT, Rows as AnswerRows, SEVERAL_OBJECTS},
+    result::{NO_OBJECT, QueryResult, Rows as AnswerRows, SEVERAL_OBJECTS},
 };
 
 pub(crate) use bulk::{Copying, Room};
@@ -365,7 +365,7 @@ impl VertexBuilder {
         chunk: &Chunk,
         vertices: &Runs,
         object: impl Fn(u32) -> i64,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         self.settle();
         let rows = self.rows.saturating_add(vertices.len());
@@ -382,7 +382,7 @@ impl VertexBuilder {
                 && let Err(fault) = builder.push_runs(cell, vertices)
             {
                 let key = &attribute.family.node;
-                ledger.missing(Damage::in_chunk(key, &chunk.chunk, fault))?;
+                diagnostics.skip(Damage::in_chunk(key, &chunk.chunk, fault))?;
                 builder.skip_to(rows);
             }
         }
@@ -398,7 +398,7 @@ impl VertexBuilder {
                     && let Err(fault) = builder.push_places(cell, &places)
                 {
                     let key = &attribute.family.node;
-                    ledger.missing(Damage::in_chunk(key, &chunk.chunk, fault))?;
+                    diagnostics.skip(Damage::in_chunk(key, &chunk.chunk, fault))?;
                     builder.skip_to(rows);
                 }
             }
@@ -423,7 +423,7 @@ impl VertexBuilder {
         schema: &Schema,
         runs: &[(u32, Run)],
         loaded: &Loaded,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let rows = runs
             .iter()
@@ -445,7 +445,7 @@ impl VertexBuilder {
                 }
                 let chunk = same.first().and_then(|(number, _)| loaded.get(*number));
                 if let Some(chunk) = chunk {
-                    self.push(schema, chunk, &own, |_| NO_OBJECT, ledger)?;
+                    self.push(schema, chunk, &own, |_| NO_OBJECT, diagnostics)?;
                 }
             }
             return Ok(());
@@ -524,7 +524,7 @@ impl VertexBuilder {
     }
 
     /// Puts the columns into an answer.
-    pub(crate) fn finish(mut self, answer: &mut Answer) {
+    pub(crate) fn finish(mut self, answer: &mut QueryResult) {
         self.settle();
         answer.positions = self.positions;
         answer.vertex = self.vertex.into_iter().map(|(_, b)| b.finish()).collect();

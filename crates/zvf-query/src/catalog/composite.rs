@@ -8,9 +8,9 @@ use crate::{
     batch::vertices::Owners,
     catalog::level::{Level, Session},
     catalog::schema::Schema,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{Rows, Wish},
+    exec::chunk::{ChunkRequest, Rows},
     query::Selection,
     resolve::query::{Emit, Plan, VertexFilter},
     result::{Links, Values},
@@ -22,7 +22,7 @@ impl Plan<'_> {
     pub(crate) async fn further_geometry(
         &self,
         name: &str,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let query = self.query;
@@ -57,14 +57,14 @@ impl Plan<'_> {
         if let Some(area) = &self.area {
             chunks.retain(|chunk| area.reaches(chunk));
         }
-        let wishes = chunks.into_iter().map(|chunk| Wish {
+        let requests = chunks.into_iter().map(|chunk| ChunkRequest {
             chunk,
             fragments: false,
             rows: Rows::All,
         });
         let chunks = self
             .session
-            .chunks(&schema, wishes.collect(), ledger)
+            .chunks(&schema, requests.collect(), diagnostics)
             .await?;
         let mut builder = self.vertices(&schema, false);
         let mut left = usize::try_from(self.limit()).unwrap_or(usize::MAX);
@@ -73,13 +73,15 @@ impl Plan<'_> {
             self.retain_selected(&schema, chunk, &mut selected, &filter, &Owners::default())?;
             selected.truncate(left);
             left = left.saturating_sub(selected.len());
-            builder.push(&schema, chunk, &selected, |_| crate::NO_OBJECT, ledger)?;
+            builder.push(&schema, chunk, &selected, |_| crate::NO_OBJECT, diagnostics)?;
         }
         let mut answer = self.empty_answer();
         builder.finish(&mut answer);
         let is_whole = self.area.is_none() && self.allowed()?.is_everything();
         if is_whole && self.query.limit.is_none() {
-            let links = self.session.further_link_rows(&self.level, name, ledger);
+            let links = self
+                .session
+                .further_link_rows(&self.level, name, diagnostics);
             answer.links = links.await?;
         }
         let _ = emit(answer);
@@ -101,7 +103,7 @@ impl Session<'_> {
     ) -> BoxFuture<'f, Result<Option<Links>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            self.further_link_rows(&level, name, &Ledger::new(false))
+            self.further_link_rows(&level, name, &Diagnostics::new(false))
                 .await
         })
     }
@@ -110,7 +112,7 @@ impl Session<'_> {
         &self,
         level: &Level,
         name: &str,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<Links>, QueryError> {
         let part = Part::CompositeLinks(name);
         let Some(family) = self.family(level, &part).await? else {
@@ -122,7 +124,7 @@ impl Session<'_> {
         let table = self.int64_rows_at(&family.node, name, columns);
         let table = table.await?;
         let table = table.ok_or_else(|| Damage::new(&family.node, Fault::Missing))?;
-        let column = self.table_column(&table, None, ledger).await?;
+        let column = self.table_column(&table, None, diagnostics).await?;
         let rows = match &column.values {
             Values::Numbers(rows) => rows.view(),
             Values::Words { .. } => None,
@@ -144,7 +146,7 @@ impl Session<'_> {
             let expected = u64::try_from(expected).unwrap_or(u64::MAX);
             return Err(Damage::new(&family.node, Fault::Count { found, expected }).into());
         }
-        ledger.note(format!(
+        diagnostics.note(format!(
             "{}: counts vertices in the order they were given in, which is not stored",
             family.node
         ));

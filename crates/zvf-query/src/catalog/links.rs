@@ -48,7 +48,7 @@ use zvf_model::{
 use crate::{
     catalog::family::{Family, child},
     catalog::level::{Level, Session},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::chunk::CellRows,
 };
@@ -214,7 +214,7 @@ impl LinkSet {
 
     /// Compares how many records all cells were found to have with what is
     /// declared, which alone tells a cell that was cut between two records.
-    pub(crate) fn note_counts(&self, read: &[LinkRecords], ledger: &Ledger) {
+    pub(crate) fn note_counts(&self, read: &[LinkRecords], diagnostics: &Diagnostics) {
         let mut families = BTreeMap::new();
         for source in &self.sources {
             families.entry(source.family).or_insert((source, 0_u64));
@@ -229,7 +229,7 @@ impl LinkSet {
         for (source, held) in families.into_values() {
             let declared = source.records.unwrap_or(held);
             if declared != held {
-                ledger.note(format!(
+                diagnostics.note(format!(
                     "{}: {held} links, where {declared} are declared",
                     source.family_node
                 ));
@@ -239,9 +239,14 @@ impl LinkSet {
 
     /// Writes down that links in chunks of several fragments may be wrong. For
     /// whoever maps records and knows the fragments.
-    pub(crate) fn note_fragments(&self, chunk: &ChunkCoord, fragments: u32, ledger: &Ledger) {
+    pub(crate) fn note_fragments(
+        &self,
+        chunk: &ChunkCoord,
+        fragments: u32,
+        diagnostics: &Diagnostics,
+    ) {
         if self.may_be_shuffled && fragments > 1 {
-            ledger.note(format!(
+            diagnostics.note(format!(
                 "chunk {chunk} has several fragments: links written up to 0.8.0 may name \
                  other vertices there"
             ));
@@ -287,7 +292,7 @@ impl Session<'_> {
         delta: Delta,
         attributes: &[String],
         view: View,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<LinkSet>, QueryError> {
         let opened = match self.layout.links {
             LinkForm::PerOffsets => {
@@ -304,7 +309,8 @@ impl Session<'_> {
         if opened.sources.is_empty() {
             return Ok(None);
         }
-        self.link_set(delta, attributes, opened, ledger).map(Some)
+        self.link_set(delta, attributes, opened, diagnostics)
+            .map(Some)
     }
 
     fn link_set(
@@ -312,23 +318,23 @@ impl Session<'_> {
         delta: Delta,
         names: &[String],
         opened: Opened,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<LinkSet, QueryError> {
         let Opened { sources, cells } = opened;
         let mut attributes = Vec::with_capacity(names.len());
         for (at, name) in names.iter().enumerate() {
-            attributes.push(attribute(&sources, &cells, at, name, ledger)?);
+            attributes.push(attribute(&sources, &cells, at, name, diagnostics)?);
         }
         let crossing = cells.iter().any(|cell| !cell.is_inside);
         let rows_are_known = delta != Delta::INTRA || !crossing || self.crossing_rows_are_known();
         if !rows_are_known {
-            ledger.note(
+            diagnostics.note(
                 "rows in links between chunks are not those of vertices, as always where this \
                  kind of store was written",
             );
         }
         if sources.iter().any(|source| source.is_turned) {
-            ledger.note(
+            diagnostics.note(
                 "links between chunks name the parent first where links inside chunks name the \
                  child first: they were turned round",
             );
@@ -381,7 +387,7 @@ fn attribute(
     cells: &[LinkCell],
     at: usize,
     name: &str,
-    ledger: &Ledger,
+    diagnostics: &Diagnostics,
 ) -> Result<LinkAttribute, QueryError> {
     let mut metadata: Option<&Arc<CellAttribute>> = None;
     let mut is_partial = false;
@@ -402,7 +408,7 @@ fn attribute(
         }
     }
     if is_partial && metadata.is_some() {
-        ledger.note(format!("some links have no value of {name}"));
+        diagnostics.note(format!("some links have no value of {name}"));
     }
     Ok(LinkAttribute {
         name: name.to_owned(),

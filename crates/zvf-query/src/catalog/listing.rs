@@ -7,9 +7,9 @@ use zvf_model::level::LevelId;
 
 use crate::{
     catalog::level::Session,
-    catalog::objects::{Objects, SomeObjects},
+    catalog::objects::{ObjectLookup, Objects},
     catalog::tables::GroupList,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     predicate::Scope,
     result::Column,
@@ -30,7 +30,7 @@ impl Session<'_> {
     ) -> BoxFuture<'_, Result<Option<Arc<Objects>>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            self.objects(&level, &Ledger::new(false)).await
+            self.objects(&level, &Diagnostics::new(false)).await
         })
     }
 
@@ -45,10 +45,11 @@ impl Session<'_> {
         &'f self,
         level: LevelId,
         ids: &'f [i64],
-    ) -> BoxFuture<'f, Result<SomeObjects, QueryError>> {
+    ) -> BoxFuture<'f, Result<ObjectLookup, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            self.some_objects(&level, ids, &Ledger::new(false)).await
+            self.some_objects(&level, ids, &Diagnostics::new(false))
+                .await
         })
     }
 
@@ -85,8 +86,8 @@ impl Session<'_> {
     ) -> BoxFuture<'f, Result<Column, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            let ledger = &Ledger::new(false);
-            self.object_column(&level, name, rows, ledger).await
+            let diagnostics = &Diagnostics::new(false);
+            self.object_column(&level, name, rows, diagnostics).await
         })
     }
 
@@ -101,7 +102,7 @@ impl Session<'_> {
     ) -> BoxFuture<'_, Result<Option<Arc<GroupList>>, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            self.groups(&level, &Ledger::new(false)).await
+            self.groups(&level, &Diagnostics::new(false)).await
         })
     }
 
@@ -119,8 +120,8 @@ impl Session<'_> {
     ) -> BoxFuture<'f, Result<Column, QueryError>> {
         Box::pin(async move {
             let level = self.level(level).await?;
-            let ledger = &Ledger::new(false);
-            self.group_column(&level, name, groups, ledger).await
+            let diagnostics = &Diagnostics::new(false);
+            self.group_column(&level, name, groups, diagnostics).await
         })
     }
 }

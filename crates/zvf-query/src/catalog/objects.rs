@@ -19,7 +19,7 @@ mod tests;
 pub(crate) use ids::Ids;
 pub(crate) use owners::Owners;
 pub use owners::OwnersOfChunk;
-pub use some::SomeObjects;
+pub use some::ObjectLookup;
 pub use stored::StoredManifests;
 pub(crate) use table::ObjectTable;
 

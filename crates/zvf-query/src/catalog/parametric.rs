@@ -16,7 +16,7 @@ use crate::{
     catalog::family::child,
     catalog::level::Session,
     catalog::tables::{GroupList, ItemArray, RowArray},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     result::Column,
 };
@@ -132,8 +132,8 @@ impl Session<'_> {
             let objects = self.parametric_objects(rows, names, &types);
             let groups = async {
                 let key = child(&node, "groups")?;
-                let ledger = &Ledger::new(false);
-                self.groups_at(&key, self.layout.tables, ledger).await
+                let diagnostics = &Diagnostics::new(false);
+                self.groups_at(&key, self.layout.tables, diagnostics).await
             };
             let attributes = self.parametric_columns(&node, "object_attributes");
             let group_attributes = self.parametric_columns(&node, "group_attributes");
@@ -256,7 +256,8 @@ impl Session<'_> {
             let key = child(&folder, name)?;
             let table = self.table_at(&key, name).await?;
             let table = table.ok_or_else(|| Damage::new(&key, Fault::Missing))?;
-            self.table_column(&table, None, &Ledger::new(false)).await
+            self.table_column(&table, None, &Diagnostics::new(false))
+                .await
         });
         try_join_all(columns).await.map(Some)
     }

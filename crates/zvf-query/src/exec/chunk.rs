@@ -18,7 +18,7 @@ use crate::{
     catalog::fragments::FragmentTable,
     catalog::level::Session,
     catalog::schema::{Attribute, Schema},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     selection::Held,
 };
@@ -28,7 +28,7 @@ use rows::{AttributeRows, attribute_rows, positions, whole_rows};
 
 /// What is wanted of a chunk.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct ChunkRequest {
     pub(crate) chunk: ChunkCoord,
     /// Whether the fragments are wanted even where rows do not depend on them.
     pub(crate) fragments: bool,
@@ -133,7 +133,7 @@ fn take(
 
 /// A chunk on its way.
 struct Open {
-    wish: Wish,
+    request: ChunkRequest,
     index: Option<Slot>,
     positions: Pieces,
     vertex: Vec<Pieces>,
@@ -159,31 +159,34 @@ enum Pieces {
 
 impl Session<'_> {
     /// Reads chunks, in the order asked for; `None` for one that is damaged, if
-    /// the ledger lets it pass. At most two round trips: what is read whole comes
+    /// the diagnostics lets it pass. At most two round trips: what is read whole comes
     /// with the fragment indexes, what is read in part after them. A third where
     /// an attribute turns out to be wider than it says.
     pub(crate) async fn chunks(
         &self,
         schema: &Schema,
-        wishes: Vec<Wish>,
-        ledger: &Ledger,
+        requests: Vec<ChunkRequest>,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
         let mut round = Round::new();
-        let first = |wish: Wish| Self::first(schema, wish, &mut round);
-        let mut open: Vec<Open> = wishes.into_iter().map(first).collect();
+        let first = |request: ChunkRequest| Self::first(schema, request, &mut round);
+        let mut open: Vec<Open> = requests.into_iter().map(first).collect();
         let mut answers = round.fetch(self.fetch).await;
         let mut round = Round::new();
         let mut alive: Vec<bool> = Vec::with_capacity(open.len());
         let offset = answers.len();
         for chunk in &mut open {
             let done = second(schema, chunk, &mut answers, offset, &mut round);
-            alive.push(keep(done, ledger)?.is_some());
+            alive.push(keep(done, diagnostics)?.is_some());
         }
         answers.extend(round.fetch(self.fetch).await);
         let mut chunks = Vec::with_capacity(open.len());
         for (chunk, alive) in open.into_iter().zip(alive) {
             chunks.push(match alive {
-                true => self.finish(schema, chunk, &mut answers, ledger).await?,
+                true => {
+                    self.finish(schema, chunk, &mut answers, diagnostics)
+                        .await?
+                }
                 false => None,
             });
         }
@@ -191,23 +194,23 @@ impl Session<'_> {
     }
 
     /// Asks for what is known to be needed.
-    fn first(schema: &Schema, wish: Wish, round: &mut Round) -> Open {
+    fn first(schema: &Schema, request: ChunkRequest, round: &mut Round) -> Open {
         let padded = schema.vertices.padded().is_some();
-        let by_index = matches!(wish.rows, Rows::Fragments(_) | Rows::Bins { .. });
+        let by_index = matches!(request.rows, Rows::Fragments(_) | Rows::Bins { .. });
         let needed = schema.fragments.as_ref();
-        let needed = needed.filter(|_| wish.fragments || by_index || padded);
-        let table = needed.and_then(|fragments| fragments.tables.get(&wish.chunk));
+        let needed = needed.filter(|_| request.fragments || by_index || padded);
+        let table = needed.and_then(|fragments| fragments.tables.get(&request.chunk));
         let index = match (needed, &table) {
-            (Some(fragments), None) => round.ask(fragments, &wish.chunk, None),
+            (Some(fragments), None) => round.ask(fragments, &request.chunk, None),
             _ => None,
         };
-        let chunk = &wish.chunk;
+        let chunk = &request.chunk;
         // What is only there as a whole is read as a whole, and at once.
         let mut pieces = |family: &Family| {
             if !family.has(chunk) {
                 return Pieces::Absent;
             }
-            if wish.rows == Rows::All || !family.is_plain() {
+            if request.rows == Rows::All || !family.is_plain() {
                 let slot = round.ask(family, chunk, None);
                 return slot.map_or(Pieces::Absent, Pieces::Whole);
             }
@@ -220,7 +223,7 @@ impl Session<'_> {
         let fragment = fragment.map(|attribute| round.ask(&attribute.family, chunk, None));
         let fragment = fragment.collect();
         let mut open = Open {
-            wish,
+            request,
             index,
             positions,
             vertex,
@@ -230,7 +233,7 @@ impl Session<'_> {
             held: None,
             bins: None,
         };
-        if let Rows::These(rows) = &open.wish.rows {
+        if let Rows::These(rows) = &open.request.rows {
             let runs = rows.iter().map(|row| *row..row.saturating_add(1));
             open.held = Some(runs.collect());
             parts(schema, &mut open, 0, round);
@@ -263,11 +266,11 @@ impl Session<'_> {
         schema: &Schema,
         open: Open,
         answers: &mut Answers,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<Chunk>, QueryError> {
-        let chunk = &open.wish.chunk;
+        let chunk = &open.request.chunk;
         let positions = positions(schema, &open, answers);
-        let Some((rows, held, positions)) = keep(positions, ledger)? else {
+        let Some((rows, held, positions)) = keep(positions, diagnostics)? else {
             return Ok(None);
         };
         let fragments = match open.table {
@@ -288,7 +291,7 @@ impl Session<'_> {
                 }
                 other => other,
             };
-            vertex.push(match keep(cell, ledger)? {
+            vertex.push(match keep(cell, diagnostics)? {
                 Some(AttributeRows::Rows(cell)) if cell.columns > 0 => Some(cell),
                 _ => None,
             });
@@ -302,10 +305,10 @@ impl Session<'_> {
             let key = &attribute.family.node;
             let cell = take(answers, *slot, key, chunk)
                 .and_then(|cell| whole_rows(attribute, chunk, cell.bytes, fragments.len().into()));
-            fragment.push(keep(cell, ledger)?);
+            fragment.push(keep(cell, diagnostics)?);
         }
         Ok(Some(Chunk {
-            chunk: open.wish.chunk,
+            chunk: open.request.chunk,
             fragments,
             rows,
             held,
@@ -318,10 +321,10 @@ impl Session<'_> {
 }
 
 /// What is damaged stops the query or is left out.
-fn keep<T>(result: Result<T, Damage>, ledger: &Ledger) -> Result<Option<T>, QueryError> {
+fn keep<T>(result: Result<T, Damage>, diagnostics: &Diagnostics) -> Result<Option<T>, QueryError> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(damage) => ledger.missing(damage).map(|()| None),
+        Err(damage) => diagnostics.skip(damage).map(|()| None),
     }
 }
 
@@ -335,12 +338,12 @@ fn second(
     round: &mut Round,
 ) -> Result<(), Damage> {
     let Some(family) = &schema.fragments else {
-        return match open.wish.rows {
+        return match open.request.rows {
             Rows::All | Rows::These(_) => Ok(()),
             // Without an index a chunk is one fragment.
             _ => {
                 let unneeded = Rows::All;
-                open.wish.rows = unneeded;
+                open.request.rows = unneeded;
                 if matches!(open.positions, Pieces::Later) {
                     whole(schema, open, offset, round);
                 }
@@ -348,8 +351,8 @@ fn second(
             }
         };
     };
-    let wanted = open.wish.fragments
-        || matches!(open.wish.rows, Rows::Fragments(_) | Rows::Bins { .. })
+    let wanted = open.request.fragments
+        || matches!(open.request.rows, Rows::Fragments(_) | Rows::Bins { .. })
         || schema.vertices.padded().is_some();
     if !wanted {
         return Ok(());
@@ -357,7 +360,7 @@ fn second(
     if let Some(named) = open.named.take() {
         return named;
     }
-    let chunk = &open.wish.chunk;
+    let chunk = &open.request.chunk;
     let Some(slot) = open.index else {
         return Err(Damage::in_chunk(&family.node, chunk, Fault::Missing));
     };
@@ -379,8 +382,8 @@ fn ask_named(
     offset: usize,
     round: &mut Round,
 ) -> Result<(), Damage> {
-    let chunk = &open.wish.chunk;
-    let fragments = match &open.wish.rows {
+    let chunk = &open.request.chunk;
+    let fragments = match &open.request.rows {
         Rows::Fragments(fragments) => Some(fragments.clone()),
         Rows::Bins { bins, of } if u64::from(table.len()) == *of => Some(bins.clone()),
         Rows::All | Rows::These(_) | Rows::Bins { .. } => None,
@@ -404,11 +407,11 @@ fn ask_named(
             }
         }
         open.held = Some(runs.into_iter().collect());
-        if matches!(open.wish.rows, Rows::Bins { .. }) {
+        if matches!(open.request.rows, Rows::Bins { .. }) {
             open.bins = Some(fragments);
         }
         parts(schema, open, offset, round);
-    } else if matches!(open.wish.rows, Rows::Bins { .. }) {
+    } else if matches!(open.request.rows, Rows::Bins { .. }) {
         whole(schema, open, offset, round);
     }
     Ok(())
@@ -416,7 +419,7 @@ fn ask_named(
 
 /// Asks for all rows of what was put off.
 fn whole(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
-    let chunk = &open.wish.chunk;
+    let chunk = &open.request.chunk;
     let families = schema.vertex.iter().map(|attribute| &attribute.family);
     let families = core::iter::once(&schema.vertices).chain(families);
     let pieces = core::iter::once(&mut open.positions).chain(&mut open.vertex);
@@ -434,7 +437,7 @@ fn parts(schema: &Schema, open: &mut Open, offset: usize, round: &mut Round) {
     let Some(held) = &open.held else {
         return;
     };
-    let chunk = &open.wish.chunk;
+    let chunk = &open.request.chunk;
     let mut ask = |family: &Family, row: u64| {
         let mut slots = Vec::new();
         for run in held.runs() {

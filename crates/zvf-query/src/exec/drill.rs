@@ -10,12 +10,12 @@ use crate::{
     batch::vertices::Runs,
     catalog::level::Level,
     catalog::links::View,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{Rows, Wish},
+    exec::chunk::{ChunkRequest, Rows},
     query::Query,
     resolve::query::{Emit, Plan},
-    result::{Answer, NO_OBJECT, SEVERAL_OBJECTS},
+    result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
 };
 
 /// Rows of chunks.
@@ -30,11 +30,11 @@ impl Plan<'_> {
     pub(crate) async fn drill(
         &self,
         levels: i32,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let mut rows = RowsOf::new();
-        let mut take = |batch: Answer| {
+        let mut take = |batch: QueryResult| {
             for (chunk, row) in batch.origins {
                 rows.entry(chunk).or_default().insert(row);
             }
@@ -47,14 +47,14 @@ impl Plan<'_> {
         };
         let start = self.session.plan(&start).await?;
         match &self.query.nearest {
-            Some(nearest) => start.nearest(nearest, ledger, &mut take).await?,
-            None => start.select(ledger, &mut take).await?,
+            Some(nearest) => start.nearest(nearest, diagnostics, &mut take).await?,
+            None => start.select(diagnostics, &mut take).await?,
         }
         let from = self.level.id();
         let target = from.offset(levels).ok_or(QueryError::NoScale)?;
         let target = self.session.level(target).await?;
         let direct = self
-            .hop(&self.level, &target, &rows, levels, ledger)
+            .hop(&self.level, &target, &rows, levels, diagnostics)
             .await?;
         let reached = match direct {
             Some(reached) => reached,
@@ -64,7 +64,7 @@ impl Plan<'_> {
                 for _ in 0..levels.unsigned_abs() {
                     let next = level.id().offset(step).ok_or(QueryError::NoScale)?;
                     let next = self.session.level(next).await?;
-                    let reached = self.hop(&level, &next, &rows, step, ledger).await?;
+                    let reached = self.hop(&level, &next, &rows, step, diagnostics).await?;
                     rows = reached.ok_or(QueryError::Unsupported(
                         "no links between these levels are stored",
                     ))?;
@@ -76,7 +76,7 @@ impl Plan<'_> {
         let query = Query {
             level: crate::query::LevelChoice::Number(target.id()),
             columns: self.query.columns.clone(),
-            without_objects: self.query.without_objects,
+            owners: self.query.owners,
             limit: self.query.limit,
             shape: Some(crate::query::Shape::Points),
             ..Query::default()
@@ -84,7 +84,7 @@ impl Plan<'_> {
         self.session
             .plan(&query)
             .await?
-            .these(&reached, ledger, emit)
+            .these(&reached, diagnostics, emit)
             .await
     }
 
@@ -95,7 +95,7 @@ impl Plan<'_> {
         target: &Level,
         rows: &RowsOf,
         levels: i32,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<RowsOf>, QueryError> {
         if levels == 0 {
             return Ok(Some(rows.clone()));
@@ -104,25 +104,28 @@ impl Plan<'_> {
         let session = &self.session;
         let is_there = session.link_deltas(from).await?.contains(&there);
         if is_there {
-            let set = session.links(from, Some(target), there, &[], View::Logical, ledger);
+            let set = session.links(from, Some(target), there, &[], View::Logical, diagnostics);
             if let Some(set) = set.await? {
                 let ends = |ends: &[(u32, u64)]| {
                     let (first, rest) = ends.split_first()?;
                     Some((vec![*first], rest.to_vec()))
                 };
-                return self.follow(from, &set, rows, &ends, ledger).await.map(Some);
+                return self
+                    .follow(from, &set, rows, &ends, diagnostics)
+                    .await
+                    .map(Some);
             }
         }
         let is_back = session.link_deltas(target).await?.contains(&back);
         if is_back {
-            let set = session.links(target, Some(from), back, &[], View::Logical, ledger);
+            let set = session.links(target, Some(from), back, &[], View::Logical, diagnostics);
             if let Some(set) = set.await? {
                 let ends = |ends: &[(u32, u64)]| {
                     let (first, rest) = ends.split_first()?;
                     Some((rest.to_vec(), vec![*first]))
                 };
                 return self
-                    .follow(target, &set, rows, &ends, ledger)
+                    .follow(target, &set, rows, &ends, diagnostics)
                     .await
                     .map(Some);
             }
@@ -139,7 +142,7 @@ impl Plan<'_> {
         set: &crate::catalog::links::LinkSet,
         rows: &RowsOf,
         ends: &(impl Fn(&[(u32, u64)]) -> Option<(Vec<(u32, u64)>, Vec<(u32, u64)>)> + Sync),
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<RowsOf, QueryError> {
         let cells: Vec<usize> = (0..set.cells.len())
             .filter(|at| {
@@ -148,7 +151,11 @@ impl Plan<'_> {
             })
             .collect();
         let mut reached = RowsOf::new();
-        for records in self.session.link_cells(owner, set, &cells, ledger).await? {
+        for records in self
+            .session
+            .link_cells(owner, set, &cells, diagnostics)
+            .await?
+        {
             for link in records.ends.chunks(records.width.max(1)) {
                 let Some((starts, targets)) = ends(link) else {
                     continue;
@@ -175,7 +182,7 @@ impl Plan<'_> {
     async fn these(
         &self,
         rows: &RowsOf,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let index = self.session.object_index(&self.level).await?;
@@ -184,15 +191,15 @@ impl Plan<'_> {
         let Some(schema) = self.schema(with_fragments).await? else {
             return self.no_vertices(emit).await;
         };
-        let objects = self.objects_if(shows_objects, ledger).await?;
-        let mut wishes = Vec::with_capacity(rows.len());
+        let objects = self.objects_if(shows_objects, diagnostics).await?;
+        let mut requests = Vec::with_capacity(rows.len());
         for (chunk, rows) in rows {
             if !schema.vertices.has(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                ledger.missing(Damage::new(&schema.vertices.node, fault))?;
+                diagnostics.skip(Damage::new(&schema.vertices.node, fault))?;
                 continue;
             }
-            wishes.push(Wish {
+            requests.push(ChunkRequest {
                 chunk: chunk.clone(),
                 fragments: with_fragments,
                 rows: Rows::These(rows.iter().copied().collect()),
@@ -202,12 +209,12 @@ impl Plan<'_> {
         let mut vertices = self.vertices(&schema, shows_objects);
         for chunk in self
             .session
-            .chunks(&schema, wishes, ledger)
+            .chunks(&schema, requests, diagnostics)
             .await?
             .into_iter()
             .flatten()
         {
-            let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
+            let owners = self.owners_of(objects.as_ref(), &chunk, diagnostics)?;
             // Each once, however many fragments name it.
             let mut entries = chunk.entries();
             entries.sort_by_key(|entry| entry.row);
@@ -229,7 +236,7 @@ impl Plan<'_> {
             entries.truncate(left);
             left = left.saturating_sub(entries.len());
             let selected: Runs = entries.iter().copied().collect();
-            vertices.push(&schema, &chunk, &selected, object, ledger)?;
+            vertices.push(&schema, &chunk, &selected, object, diagnostics)?;
             if let Some(given) = &mut vertices.object_ids {
                 let first = given.len().saturating_sub(entries.len());
                 let new = given.get_mut(first..).unwrap_or_default();
@@ -239,7 +246,7 @@ impl Plan<'_> {
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
         let ids = answer.objects_met().collect();
-        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+        self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
             .await?;
         let _ = emit(answer);
         Ok(())

@@ -20,9 +20,9 @@ use crate::{
     catalog::level::lock,
     catalog::links::{LinkCell, LinkRecords, LinkSet, View},
     catalog::schema::Schema,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{Rows, Wish},
+    exec::chunk::{ChunkRequest, Rows},
     exec::points::{Groups, portions},
     resolve::query::{Emit, Plan},
     result::Links,
@@ -42,11 +42,11 @@ impl Plan<'_> {
     /// then the other ends of those that may.
     pub(crate) async fn linked(
         &self,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let index = self.session.object_index(&self.level);
-        let (index, set) = try_join(index, self.link_set(ledger)).await?;
+        let (index, set) = try_join(index, self.link_set(diagnostics)).await?;
         let needs_objects = index.is_some() && self.needs_objects();
         let implied = self.convention == LinksConvention::ImplicitWithBranches;
         // Objects have fragments, also where they are only selected and not shown.
@@ -62,7 +62,7 @@ impl Plan<'_> {
             return Ok(());
         };
         if set.as_ref().is_some_and(|set| !set.rows_are_known) {
-            ledger.note(
+            diagnostics.note(
                 "links between chunks are left out: writers of paths did not store the rows of \
                  their ends; read the store as paths",
             );
@@ -76,20 +76,23 @@ impl Plan<'_> {
             shows_objects: self.shows_objects() && index.is_some(),
         };
         match self.is_everything() {
-            true => self.all_links(&work, ledger, emit).await,
-            false => self.some_links(&work, ledger, emit).await,
+            true => self.all_links(&work, diagnostics, emit).await,
+            false => self.some_links(&work, diagnostics, emit).await,
         }
     }
 
     /// The links of the level. To name all their cells takes longer than a small query: they
     /// stay with the level, unless each query is to be told something about them.
-    async fn link_set(&self, ledger: &Ledger) -> Result<Option<Arc<LinkSet>>, QueryError> {
+    async fn link_set(
+        &self,
+        diagnostics: &Diagnostics,
+    ) -> Result<Option<Arc<LinkSet>>, QueryError> {
         let attributes = &self.read.link;
         let known = lock(&self.level.links).clone();
         if let Some((_, set)) = known.filter(|(of, _)| of == attributes) {
             return Ok(set);
         }
-        let (level, told) = (&*self.level, Ledger::new(ledger.keeps_going()));
+        let (level, told) = (&*self.level, Diagnostics::new(diagnostics.keeps_going()));
         let session = self.session;
         let view = View::Logical;
         let set = session.links(level, Some(level), Delta::INTRA, attributes, view, &told);
@@ -97,7 +100,7 @@ impl Plan<'_> {
         if told.is_empty() {
             *lock(&self.level.links) = Some((attributes.clone(), set.clone()));
         }
-        ledger.absorb(&told);
+        diagnostics.absorb(&told);
         Ok(set)
     }
 
@@ -110,8 +113,8 @@ impl Plan<'_> {
             && !self.selects_objects()
     }
 
-    fn wish(work: &LinkWork, chunk: &ChunkCoord, rows: Rows) -> Wish {
-        Wish {
+    fn request(work: &LinkWork, chunk: &ChunkCoord, rows: Rows) -> ChunkRequest {
+        ChunkRequest {
             chunk: chunk.clone(),
             fragments: work.with_fragments,
             rows,
@@ -127,19 +130,19 @@ impl Plan<'_> {
     async fn all_links(
         &self,
         work: &LinkWork,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let schema = &work.schema;
         let chunks = self.chunks(schema)?;
         let allowed = self.allowed()?;
-        let wish = |chunk: &ChunkCoord| Self::wish(work, chunk, Rows::All);
+        let request = |chunk: &ChunkCoord| Self::request(work, chunk, Rows::All);
         let at_once = self.session.fetch.at_once();
         let mut groups = Groups::new(&chunks, self.group_size(schema, chunks.len(), at_once));
-        let first = groups.read(self, schema, &wish, ledger);
+        let first = groups.read(self, schema, &request, diagnostics);
         let (objects, mut group) =
-            try_join(self.objects_if(work.needs_objects, ledger), first).await?;
-        self.check_chunks(schema, objects.as_ref(), ledger)?;
+            try_join(self.objects_if(work.needs_objects, diagnostics), first).await?;
+        self.check_chunks(schema, objects.as_ref(), diagnostics)?;
         let builder = || self.vertices(schema, work.shows_objects);
         let mut map = RowMap::default();
         let mut vertices = builder();
@@ -149,7 +152,7 @@ impl Plan<'_> {
             for portion in portions(&group, vertices.row_size(), most) {
                 for chunk in portion.iter().flatten() {
                     if let Some(set) = &work.set {
-                        set.note_fragments(&chunk.chunk, chunk.fragments.len(), ledger);
+                        set.note_fragments(&chunk.chunk, chunk.fragments.len(), diagnostics);
                     }
                     map.add(chunk, &chunk.runs(), work.implied);
                 }
@@ -157,9 +160,9 @@ impl Plan<'_> {
                 if !vertices.push_chunks(schema, portion, expected) {
                     vertices.reserve(expected);
                     for chunk in portion.iter().flatten() {
-                        let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+                        let owners = self.owners_of(objects.as_ref(), chunk, diagnostics)?;
                         let object = |fragment| owners.id(fragment, objects.as_deref());
-                        vertices.push(schema, chunk, &chunk.runs(), object, ledger)?;
+                        vertices.push(schema, chunk, &chunk.runs(), object, diagnostics)?;
                     }
                 }
                 if vertices.size() >= most {
@@ -178,7 +181,7 @@ impl Plan<'_> {
                 let mut answer = self.empty_answer();
                 done.finish(&mut answer);
                 ids.extend(answer.objects_met());
-                self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
                     .await?;
                 answer.links = Some(no_links(work.set.as_deref()));
                 // What is in one piece is within the budget together.
@@ -190,7 +193,7 @@ impl Plan<'_> {
                 }
                 break;
             }
-            group = groups.read(self, schema, &wish, ledger).await?;
+            group = groups.read(self, schema, &request, diagnostics).await?;
         }
         let cells: Vec<usize> = match &work.set {
             None => Vec::new(),
@@ -212,7 +215,7 @@ impl Plan<'_> {
             allowed: &allowed,
             chunks: &chunks,
             implied: work.implied,
-            ledger,
+            diagnostics,
         };
         let (mut cells, mut at_once) = (cells.as_slice(), CELLS_AT_ONCE);
         while let Some(set) = work.set.as_ref().filter(|_| !cells.is_empty()) {
@@ -229,7 +232,7 @@ impl Plan<'_> {
                 let numbered = numbering.number(&records)?;
                 Ok((records, numbered))
             };
-            read.each(ledger, number, |(records, numbered)| {
+            read.each(diagnostics, number, |(records, numbered)| {
                 lost.add(&records);
                 children.extend_from_slice(&numbered.children);
                 links.push_cell(&records, &numbered)

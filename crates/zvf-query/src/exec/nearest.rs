@@ -10,9 +10,9 @@ use zvf_format::numeric::{ByteOrder, Dtype};
 use crate::{
     batch::vertices::{Entry, Runs},
     catalog::coordinates::Coordinates,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{Chunk, Rows, Wish},
+    exec::chunk::{Chunk, ChunkRequest, Rows},
     geometry::{
         KNearest, Mode, Sphere, squared_distance_to_point, squared_distance_to_segment,
         squared_distance_to_triangle,
@@ -20,7 +20,7 @@ use crate::{
     plan::run::Whole,
     query::{NearestTo, Query, Shape},
     resolve::query::{Emit, Kept, Plan},
-    result::{Answer, Parts},
+    result::{Parts, QueryResult},
 };
 
 impl Plan<'_> {
@@ -29,7 +29,7 @@ impl Plan<'_> {
     pub(crate) async fn nearest(
         &self,
         nearest: &NearestTo,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         if self.selects_objects() {
@@ -38,12 +38,12 @@ impl Plan<'_> {
             ));
         }
         match self.shape {
-            Shape::Points => self.nearest_points(nearest, ledger, emit).await,
+            Shape::Points => self.nearest_points(nearest, diagnostics, emit).await,
             Shape::Paths | Shape::Links if self.area.is_some() => Err(QueryError::Unsupported(
                 "the nearest paths and links in a region are not looked for: \
                  ask for one or the other",
             )),
-            Shape::Paths | Shape::Links => self.nearest_things(nearest, ledger, emit).await,
+            Shape::Paths | Shape::Links => self.nearest_things(nearest, diagnostics, emit).await,
         }
     }
 
@@ -52,20 +52,21 @@ impl Plan<'_> {
     async fn nearest_things(
         &self,
         nearest: &NearestTo,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let count = nearest
             .count
             .min(usize::try_from(self.limit()).unwrap_or(usize::MAX));
         let kept = Arc::new(Kept::default());
-        let Some((mut radius, furthest)) = self.first_radius(nearest, &kept, ledger).await? else {
+        let Some((mut radius, furthest)) = self.first_radius(nearest, &kept, diagnostics).await?
+        else {
             let query = Query {
                 nearest: None,
                 limit: Some(0),
                 ..self.query.clone()
             };
-            return Box::pin(self.session.plan(&query).await?.select(ledger, emit)).await;
+            return Box::pin(self.session.plan(&query).await?.select(diagnostics, emit)).await;
         };
         loop {
             let sphere = Sphere::new(&nearest.place, radius);
@@ -79,8 +80,8 @@ impl Plan<'_> {
             plan.kept = Some(Arc::clone(&kept));
             plan.area_mode = Mode::Touch;
             let mut whole = Whole::default();
-            let mut take = |batch: Answer| whole.take(batch, u64::MAX);
-            Box::pin(plan.select(ledger, &mut take)).await?;
+            let mut take = |batch: QueryResult| whole.take(batch, u64::MAX);
+            Box::pin(plan.select(diagnostics, &mut take)).await?;
             let mut answer = whole.finish()?.unwrap_or_else(|| self.empty_answer());
             let distances = distances(&answer, &nearest.place);
             let mut best = KNearest::new(count);
@@ -108,7 +109,7 @@ impl Plan<'_> {
         &self,
         nearest: &NearestTo,
         kept: &Arc<Kept>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<(f64, f64)>, QueryError> {
         let Some(schema) = self.schema(true).await? else {
             return Ok(None);
@@ -126,7 +127,7 @@ impl Plan<'_> {
         let furthest = furthest.map(|(x, (lo, hi))| (x - lo).abs().max((x - hi).abs()));
         let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
         let by_object = self.shape == Shape::Paths;
-        let objects = self.objects_if(by_object, ledger).await?;
+        let objects = self.objects_if(by_object, diagnostics).await?;
         let mut reading = self.session.plan(self.query).await?;
         reading.kept = Some(Arc::clone(kept));
         // The nearest vertex of each object, or all vertices.
@@ -156,15 +157,15 @@ impl Plan<'_> {
             at_once = at_once.saturating_mul(4);
             next = next.saturating_add(wanted);
             let now = left.get(..wanted).unwrap_or_default();
-            let wishes = now.iter().filter_map(|(_, at)| {
-                Some(Wish {
+            let requests = now.iter().filter_map(|(_, at)| {
+                Some(ChunkRequest {
                     chunk: chunks.get(*at)?.clone(),
                     fragments: true,
                     rows: Rows::All,
                 })
             });
             let read = reading
-                .read_chunks(&schema, wishes.collect(), ledger)
+                .read_chunks(&schema, requests.collect(), diagnostics)
                 .await?;
             for ((_, number), chunk) in now.iter().zip(read) {
                 let Some(chunk) = chunk else { continue };
@@ -190,7 +191,7 @@ impl Plan<'_> {
     async fn nearest_points(
         &self,
         nearest: &NearestTo,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let index = self.session.object_index(&self.level).await?;
@@ -199,8 +200,8 @@ impl Plan<'_> {
         let Some(schema) = self.schema(with_fragments).await? else {
             return self.no_vertices(emit).await;
         };
-        let objects = self.objects_if(needs_objects, ledger).await?;
-        let filter = self.vertex_filter(None, ledger).await?;
+        let objects = self.objects_if(needs_objects, diagnostics).await?;
+        let filter = self.vertex_filter(None, diagnostics).await?;
         let chunks = self.chunks(&schema)?;
         let mut order: Vec<(f64, usize)> = chunks
             .iter()
@@ -233,8 +234,8 @@ impl Plan<'_> {
             at_once = at_once.saturating_mul(4);
             let now = left.get(..wanted).unwrap_or_default();
             next = next.saturating_add(wanted);
-            let wishes = now.iter().filter_map(|(_, at)| {
-                Some(Wish {
+            let requests = now.iter().filter_map(|(_, at)| {
+                Some(ChunkRequest {
                     chunk: chunks.get(*at)?.clone(),
                     fragments: with_fragments,
                     rows: Rows::All,
@@ -242,11 +243,11 @@ impl Plan<'_> {
             });
             let found = self
                 .session
-                .chunks(&schema, wishes.collect(), ledger)
+                .chunks(&schema, requests.collect(), diagnostics)
                 .await?;
             for ((_, number), chunk) in now.iter().zip(found) {
                 let Some(chunk) = chunk else { continue };
-                let owners = self.owners_of(objects.as_ref(), &chunk, ledger)?;
+                let owners = self.owners_of(objects.as_ref(), &chunk, diagnostics)?;
                 let mut selected = chunk.runs();
                 self.retain_selected(&schema, &chunk, &mut selected, &filter, &owners)?;
                 let entries: Vec<Entry> = selected.entries().collect();
@@ -265,15 +266,15 @@ impl Plan<'_> {
             let Some((chunk, entries)) = read.get(&number) else {
                 continue;
             };
-            let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+            let owners = self.owners_of(objects.as_ref(), chunk, diagnostics)?;
             let object = |fragment| owners.id(fragment, objects.as_deref());
             let entry: Runs = entries.get(at).copied().into_iter().collect();
-            vertices.push(&schema, chunk, &entry, object, ledger)?;
+            vertices.push(&schema, chunk, &entry, object, diagnostics)?;
         }
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
         let ids = answer.objects_met().collect();
-        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+        self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
             .await?;
         let _ = emit(answer);
         Ok(())
@@ -288,7 +289,7 @@ fn kth(distances: &HashMap<usize, f64>, count: usize) -> Option<f64> {
 }
 
 /// The squared distance of each path or link.
-fn distances(answer: &Answer, place: &[f64]) -> Vec<f64> {
+fn distances(answer: &QueryResult, place: &[f64]) -> Vec<f64> {
     let dtype = Dtype::new(answer.positions.kind, ByteOrder::Little);
     let axes = usize::try_from(answer.positions.columns).unwrap_or(1);
     let positions = Coordinates::of(&answer.positions.bytes, dtype, axes);
@@ -332,7 +333,7 @@ fn distances(answer: &Answer, place: &[f64]) -> Vec<f64> {
 }
 
 /// Keeps these paths, in this order.
-fn keep_parts(answer: &mut Answer, chosen: &[usize]) {
+fn keep_parts(answer: &mut QueryResult, chosen: &[usize]) {
     let Some(parts) = answer.parts.take() else {
         return;
     };
@@ -362,7 +363,7 @@ fn keep_parts(answer: &mut Answer, chosen: &[usize]) {
 }
 
 /// Keeps these links, in this order, and the vertices at their ends.
-fn keep_links(answer: &mut Answer, chosen: &[usize]) {
+fn keep_links(answer: &mut QueryResult, chosen: &[usize]) {
     let Some(mut links) = answer.links.take() else {
         return;
     };

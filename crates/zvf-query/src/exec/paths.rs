@@ -1,11 +1,11 @@
 //! Vertices of objects in the order of their pieces: paths, and points that are
 //! selected by object.
 
-mod fate;
 mod give;
 mod load;
 mod loaded;
 mod objects;
+mod overlap;
 mod select;
 mod whole;
 
@@ -20,12 +20,12 @@ use crate::{
     batch::vertices::{Entry, Run},
     catalog::objects::{Objects, Piece},
     catalog::schema::Schema,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{Rows, Wish},
+    exec::chunk::{ChunkRequest, Rows},
     query::Shape,
     resolve::query::{Allowed, Emit, Plan, VertexFilter},
-    result::{Answer, Parts},
+    result::{Parts, QueryResult},
 };
 
 pub(crate) use loaded::Loaded;
@@ -117,7 +117,7 @@ impl Plan<'_> {
     /// level all chunks do, where they can be held.
     pub(crate) async fn paths(
         &self,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let Some(schema) = self.schema(true).await? else {
@@ -131,16 +131,16 @@ impl Plan<'_> {
                 Some(area) => self.chunks_where(&schema, |chunk| area.reaches(chunk))?,
                 None => self.all_at_once(&schema)?,
             };
-            let wishes = chunks.into_iter().map(|chunk| Wish {
+            let requests = chunks.into_iter().map(|chunk| ChunkRequest {
                 chunk,
                 fragments: true,
                 rows: Rows::All,
             });
-            let wishes = wishes.collect();
-            self.read_chunks(&schema, wishes, ledger).await
+            let requests = requests.collect();
+            self.read_chunks(&schema, requests, diagnostics).await
         };
         // Chunks are asked for first: they come while manifests are looked at.
-        let (nearby, selection) = try_join(nearby, self.selected_objects(ledger)).await?;
+        let (nearby, selection) = try_join(nearby, self.selected_objects(diagnostics)).await?;
         let Some(Selected {
             objects,
             mut places,
@@ -179,7 +179,7 @@ impl Plan<'_> {
         if self.filter.is_never {
             paths.clear();
         }
-        let filter = self.vertex_filter(Some(&objects), ledger).await?;
+        let filter = self.vertex_filter(Some(&objects), diagnostics).await?;
         let work = Work {
             manifests: self.manifests()?,
             schema: &schema,
@@ -189,7 +189,7 @@ impl Plan<'_> {
         if let Some(area) = regional
             && self.shape == Shape::Paths
         {
-            self.load_region(&work, area, &mut paths, &mut loaded, ledger)
+            self.load_region(&work, area, &mut paths, &mut loaded, diagnostics)
                 .await?;
             let (mut left, mut given) = (self.limit(), BTreeSet::new());
             let done = self.emit_paths(
@@ -197,12 +197,12 @@ impl Plan<'_> {
                 &paths,
                 &loaded,
                 (&mut left, &mut given),
-                ledger,
+                diagnostics,
                 emit,
             );
             return done.await.map(|_| ());
         }
-        self.stream_paths(&work, &paths, loaded, named, ledger, emit)
+        self.stream_paths(&work, &paths, loaded, named, diagnostics, emit)
             .await
     }
 
@@ -239,11 +239,11 @@ impl Plan<'_> {
     pub(crate) async fn vertex_filter(
         &self,
         objects: Option<&Objects>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<VertexFilter<'_>, QueryError> {
         let predicate = self.filter.vertex.as_ref();
         let object_columns = match self.filter.vertex_needs_objects() {
-            true => self.object_columns_of_filter(objects, ledger).await?,
+            true => self.object_columns_of_filter(objects, diagnostics).await?,
             false => Vec::new(),
         };
         Ok(VertexFilter {
@@ -259,7 +259,7 @@ impl Plan<'_> {
         paths: &[Path<'_>],
         mut loaded: Loaded,
         in_part: bool,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let listed = work.schema.vertices.count().unwrap_or(1);
@@ -279,10 +279,17 @@ impl Plan<'_> {
                     new.map(|chunk| (*chunk, Rows::All)).collect()
                 }
             };
-            self.load(work, wanted, &mut loaded, ledger).await?;
+            self.load(work, wanted, &mut loaded, diagnostics).await?;
             first = first.saturating_add(count);
             let flow = self
-                .emit_paths(work, now, &loaded, (&mut left, &mut given), ledger, emit)
+                .emit_paths(
+                    work,
+                    now,
+                    &loaded,
+                    (&mut left, &mut given),
+                    diagnostics,
+                    emit,
+                )
                 .await?;
             if in_part {
                 // What was read in part may be needed in another part next.
@@ -307,10 +314,10 @@ impl Plan<'_> {
     /// Puts the objects of an answer and their attributes in.
     pub(crate) async fn show_objects(
         &self,
-        answer: &mut Answer,
+        answer: &mut QueryResult,
         objects: &Objects,
         places: &[usize],
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         answer.objects = places
             .iter()
@@ -321,7 +328,7 @@ impl Plan<'_> {
         let names = &self.shown.object;
         let columns = self
             .session
-            .object_columns(&self.level, names, Some(&rows), ledger);
+            .object_columns(&self.level, names, Some(&rows), diagnostics);
         answer.object = columns.await?;
         Ok(())
     }
@@ -329,17 +336,18 @@ impl Plan<'_> {
     /// The same for vertices by place, with the ids that they have.
     pub(crate) async fn add_objects(
         &self,
-        answer: &mut Answer,
+        answer: &mut QueryResult,
         objects: Option<&Arc<Objects>>,
         ids: &BTreeSet<i64>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let Some(objects) = objects else {
             return Ok(());
         };
         let places = ids.iter().filter_map(|id| objects.find(*id));
         let places: Vec<usize> = places.collect();
-        self.show_objects(answer, objects, &places, ledger).await
+        self.show_objects(answer, objects, &places, diagnostics)
+            .await
     }
 }
 

@@ -15,9 +15,9 @@ use crate::{
     catalog::objects::Objects,
     catalog::schema::Schema,
     cores::on_cores,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{Chunk, Rows, Wish},
+    exec::chunk::{Chunk, ChunkRequest, Rows},
     geometry::Primitive,
     resolve::query::{Emit, Plan, VertexFilter},
 };
@@ -64,7 +64,7 @@ impl Plan<'_> {
     /// fit into memory at once.
     pub(crate) async fn points(
         &self,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let index = self.session.object_index(&self.level).await?;
@@ -82,16 +82,16 @@ impl Plan<'_> {
         if self.filter.is_never {
             chunks.clear();
         }
-        let objects = self.objects_if(needs_objects, ledger);
-        let filter = self.vertex_filter(None, ledger);
-        let wish = |chunk: &ChunkCoord| {
+        let objects = self.objects_if(needs_objects, diagnostics);
+        let filter = self.vertex_filter(None, diagnostics);
+        let request = |chunk: &ChunkCoord| {
             let bins = bins.then_some(self.area.as_ref()).flatten();
             let bins = bins.and_then(|area| area.bins_of(chunk));
             let rows = match bins {
                 Some((bins, of)) => Rows::Bins { bins, of },
                 None => Rows::All,
             };
-            Wish {
+            ChunkRequest {
                 chunk: chunk.clone(),
                 fragments: with_fragments,
                 rows,
@@ -99,9 +99,9 @@ impl Plan<'_> {
         };
         let most = self.group_size(&schema, chunks.len(), self.session.fetch.at_once());
         let mut groups = Groups::new(&chunks, most);
-        let first = groups.read(self, &schema, &wish, ledger);
+        let first = groups.read(self, &schema, &request, diagnostics);
         let ((objects, filter), mut group) = try_join(try_join(objects, filter), first).await?;
-        self.check_chunks(&schema, objects.as_ref(), ledger)?;
+        self.check_chunks(&schema, objects.as_ref(), diagnostics)?;
         let shows_objects = self.shows_objects() && index.is_some();
         let builder = || self.vertices(&schema, shows_objects);
         let mut vertices = builder();
@@ -117,7 +117,7 @@ impl Plan<'_> {
                     let chunks: Vec<&Chunk> = portion.iter().flatten().collect();
                     let bytes = chunks.iter().map(|chunk| chunk.positions.len()).sum();
                     let selected = on_cores(chunks, bytes, |chunk| {
-                        let owners = self.owners_of(objects.as_ref(), chunk, ledger)?;
+                        let owners = self.owners_of(objects.as_ref(), chunk, diagnostics)?;
                         let mut selected = chunk.runs();
                         self.retain_selected(&schema, chunk, &mut selected, &filter, &owners)?;
                         Ok::<_, QueryError>((chunk, owners, selected))
@@ -128,7 +128,7 @@ impl Plan<'_> {
                         let count = u64::try_from(selected.len()).unwrap_or(u64::MAX);
                         left = left.saturating_sub(count);
                         let object = |fragment| owners.id(fragment, objects.as_deref());
-                        vertices.push(&schema, chunk, &selected, object, ledger)?;
+                        vertices.push(&schema, chunk, &selected, object, diagnostics)?;
                     }
                 }
                 if vertices.size() >= most {
@@ -145,12 +145,12 @@ impl Plan<'_> {
                 let mut answer = self.empty_answer();
                 vertices.finish(&mut answer);
                 ids.extend(answer.objects_met());
-                self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+                self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
                     .await?;
                 let _ = emit(answer);
                 return Ok(());
             }
-            group = groups.read(self, &schema, &wish, ledger).await?;
+            group = groups.read(self, &schema, &request, diagnostics).await?;
         }
     }
 
@@ -271,7 +271,7 @@ impl Plan<'_> {
         &self,
         schema: &Schema,
         objects: Option<&Arc<Objects>>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let allowed = self.allowed()?;
         let named = objects.into_iter().flat_map(|objects| objects.chunks());
@@ -280,7 +280,7 @@ impl Plan<'_> {
             let looked_at = self.area.as_ref().is_none_or(|area| area.reaches(chunk));
             if looked_at && allowed.allows(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                ledger.missing(Damage::new(&self.manifests()?, fault))?;
+                diagnostics.skip(Damage::new(&self.manifests()?, fault))?;
             }
         }
         Ok(())
@@ -290,10 +290,10 @@ impl Plan<'_> {
     pub(crate) async fn objects_if(
         &self,
         needed: bool,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<Arc<Objects>>, QueryError> {
         match needed {
-            true => self.session.objects(&self.level, ledger).await,
+            true => self.session.objects(&self.level, diagnostics).await,
             false => Ok(None),
         }
     }
@@ -303,7 +303,7 @@ impl Plan<'_> {
         &self,
         objects: Option<&Arc<Objects>>,
         chunk: &Chunk,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Owners, QueryError> {
         let Some(objects) = objects else {
             return Ok(Owners::default());
@@ -316,7 +316,7 @@ impl Plan<'_> {
                 fragment,
                 fragments,
             };
-            ledger.missing(Damage::in_chunk(&self.manifests()?, &chunk.chunk, fault))?;
+            diagnostics.skip(Damage::in_chunk(&self.manifests()?, &chunk.chunk, fault))?;
         }
         let there = pairs.iter().filter(|(fragment, _)| *fragment < fragments);
         let owners = Owners::new(there);
@@ -352,14 +352,14 @@ impl<'c> Groups<'c> {
         &mut self,
         plan: &Plan<'_>,
         schema: &Schema,
-        wish: &impl Fn(&ChunkCoord) -> Wish,
-        ledger: &Ledger,
+        request: &impl Fn(&ChunkCoord) -> ChunkRequest,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
         loop {
             let count = self.size.min(self.left.len());
             let (group, left) = self.left.split_at(count);
-            let wishes = group.iter().map(wish).collect();
-            match plan.session.chunks(schema, wishes, ledger).await {
+            let requests = group.iter().map(request).collect();
+            match plan.session.chunks(schema, requests, diagnostics).await {
                 Err(error) if count > 1 && is_over_budget(&error) => {
                     self.size = count.div_ceil(2);
                 }

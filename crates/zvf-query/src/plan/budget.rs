@@ -11,7 +11,7 @@ use zvf_model::level::LevelId;
 
 use crate::{
     catalog::level::Session,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     query::{Budget, Query, Shape},
     resolve::area::{Area, Space},
@@ -31,11 +31,11 @@ impl Session<'_> {
         &self,
         query: &Query,
         budget: &Budget,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Chosen, QueryError> {
         self.check_goes_with(query, budget)?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
-        let candidates = self.candidates(query, ledger).await?;
+        let candidates = self.candidates(query, diagnostics).await?;
         let mut counted = Counted::new();
         // The finest that fits, and the next, which does not.
         let (mut fitting, mut over) = (None, None);
@@ -43,7 +43,7 @@ impl Session<'_> {
         while let Some(levels) = candidates.get(at) {
             for level in levels {
                 if !counted.contains_key(level) {
-                    let counts = self.counts(query, *level, ledger).await?;
+                    let counts = self.counts(query, *level, diagnostics).await?;
                     counted.insert(*level, counts);
                 }
             }
@@ -96,7 +96,7 @@ impl Session<'_> {
     async fn candidates(
         &self,
         query: &Query,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Vec<LevelId>>, QueryError> {
         let stale = self.stale();
         let (stale_ids, fresh): (Vec<_>, Vec<_>) = self
@@ -104,7 +104,7 @@ impl Session<'_> {
             .into_iter()
             .partition(|id| stale.contains(id));
         for id in stale_ids {
-            ledger.note(passed_over(id));
+            diagnostics.note(passed_over(id));
         }
         // One round trip for all of them.
         try_join_all(fresh.iter().map(|id| self.level(*id))).await?;

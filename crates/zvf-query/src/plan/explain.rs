@@ -22,7 +22,7 @@ use zvf_model::{
 use crate::{
     catalog::family::object_of,
     catalog::level::{Levels, Session, lock},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     query::{LevelChoice, Query, Shape},
     result::LevelUse,
@@ -35,7 +35,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What each level gives, as in [`Answer::levels`](crate::Answer::levels). Finding
+    /// What each level gives, as in [`QueryResult::levels`](crate::QueryResult::levels). Finding
     /// that out for a budget reads what counting takes, which comes on top.
     pub levels: Vec<LevelUse>,
     /// Whether that is what is given, but for filters and limits, rather than about
@@ -86,8 +86,8 @@ impl Session<'_> {
         query: &'f Query,
     ) -> BoxFuture<'f, Result<Explanation, QueryError>> {
         Box::pin(async move {
-            let ledger = Ledger::new(query.keep_going);
-            let chosen = self.choose(query, &ledger).await?;
+            let diagnostics = Diagnostics::new(query.keep_going);
+            let chosen = self.choose(query, &diagnostics).await?;
             let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
             let (mut asked, mut whole, mut then) = (Vec::new(), Vec::new(), Vec::new());
             for part in drawing {
@@ -134,7 +134,7 @@ impl Session<'_> {
             Ok(Explanation {
                 levels,
                 is_exact: chosen.is_exact,
-                notes: ledger.finish().1,
+                notes: diagnostics.finish().1,
                 first: first.into_values().collect(),
                 then,
                 at_most: at_most.sum(),
@@ -171,13 +171,13 @@ impl Session<'_> {
     }
 
     async fn dry_run(&self, query: &Query) -> Result<(), QueryError> {
-        let ledger = Ledger::new(false);
+        let diagnostics = Diagnostics::new(false);
         let plan = self.plan(query).await?;
         if let Some(groups) = &query.groups {
-            plan.asked_groups(groups, &ledger).await?;
+            plan.asked_groups(groups, &diagnostics).await?;
         }
         let mut emit = |_| core::ops::ControlFlow::Continue(());
-        Box::pin(plan.run(&ledger, &mut emit)).await
+        Box::pin(plan.run(&diagnostics, &mut emit)).await
     }
 
     async fn then(&self, query: &Query, in_part: bool) -> Result<Vec<&'static str>, QueryError> {

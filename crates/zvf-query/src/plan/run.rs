@@ -8,12 +8,12 @@ use zvf_model::level::LevelId;
 
 use crate::{
     catalog::level::Session,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     query::{Query, Shape},
     resolve::choice::{Drawing, Part},
     resolve::query::{Emit, Plan},
-    result::{Answer, Group, LevelUse, Missing},
+    result::{Group, LevelUse, QueryResult, Skipped},
 };
 
 /// How much a query selects.
@@ -22,7 +22,7 @@ use crate::{
 pub struct Counts {
     /// The level; the finest where there are several.
     pub level: LevelId,
-    /// What each level gives, as in [`Answer::levels`].
+    /// What each level gives, as in [`QueryResult::levels`].
     pub levels: Vec<LevelUse>,
     /// Vertices, new ones included.
     pub vertices: u64,
@@ -33,7 +33,7 @@ pub struct Counts {
     /// Links; `None` for points and paths.
     pub links: Option<u64>,
     /// What could not be read.
-    pub missing: Vec<Missing>,
+    pub skipped: Vec<Skipped>,
     /// Known defects of the store that were got around, and levels that are behind.
     pub notes: Vec<String>,
 }
@@ -41,11 +41,11 @@ pub struct Counts {
 /// What batches have left unsaid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Outcome {
-    /// What each level gave, as in [`Answer::levels`].
+pub struct QueryReport {
+    /// What each level gave, as in [`QueryResult::levels`].
     pub levels: Vec<LevelUse>,
     /// What could not be read.
-    pub missing: Vec<Missing>,
+    pub skipped: Vec<Skipped>,
     /// Known defects of the store that were got around, and levels that are behind.
     pub notes: Vec<String>,
 }
@@ -57,7 +57,7 @@ impl Session<'_> {
     ///
     /// [`QueryError`], also when the answer takes more memory than the store's
     /// budget: then ask for [`batches`](Self::batches).
-    pub fn query<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<Answer, QueryError>> {
+    pub fn query<'f>(&'f self, query: &'f Query) -> BoxFuture<'f, Result<QueryResult, QueryError>> {
         Box::pin(async move {
             let budget = self.fetch.budget();
             let mut whole = Whole::default();
@@ -66,7 +66,7 @@ impl Session<'_> {
             let mut answer = whole.finish()?.unwrap_or_default();
             answer.level = finest(&outcome.levels).unwrap_or(answer.level);
             answer.levels = outcome.levels;
-            answer.missing = outcome.missing;
+            answer.skipped = outcome.skipped;
             answer.notes = outcome.notes;
             Ok(answer)
         })
@@ -77,7 +77,7 @@ impl Session<'_> {
     ///
     /// Pieces in order are the answer: vertices first, then links. Their
     /// numbers of rows count from the start of the answer, see
-    /// [`Answer::first_row`]. With a region, what paths and links select is one
+    /// [`QueryResult::first_row`]. With a region, what paths and links select is one
     /// piece, and so is what each level gives of a budget that may not do. Objects and
     /// their attributes come with the last piece that has some of them. A piece is of
     /// one level, and has its columns.
@@ -88,8 +88,8 @@ impl Session<'_> {
     pub async fn batches(
         &self,
         query: &Query,
-        mut each: impl FnMut(Answer) -> ControlFlow<()> + Send,
-    ) -> Result<Outcome, QueryError> {
+        mut each: impl FnMut(QueryResult) -> ControlFlow<()> + Send,
+    ) -> Result<QueryReport, QueryError> {
         self.give(query, false, &mut each).await
     }
 
@@ -99,7 +99,7 @@ impl Session<'_> {
         query: &'f Query,
         in_one: bool,
         each: &'f mut Emit<'_>,
-    ) -> BoxFuture<'f, Result<Outcome, QueryError>> {
+    ) -> BoxFuture<'f, Result<QueryReport, QueryError>> {
         Box::pin(async move {
             let outcome = self.ask(query, in_one, each).await;
             match outcome {
@@ -129,17 +129,18 @@ impl Session<'_> {
         query: &Query,
         in_one: bool,
         each: &mut Emit<'_>,
-    ) -> Result<Outcome, QueryError> {
-        let ledger = Ledger::new(query.keep_going);
-        let chosen = self.choose(query, &ledger).await?;
+    ) -> Result<QueryReport, QueryError> {
+        let diagnostics = Diagnostics::new(query.keep_going);
+        let chosen = self.choose(query, &diagnostics).await?;
         let levels = match chosen.most {
             None => {
                 let drawing = chosen.drawings.first().map_or(&[][..], Vec::as_slice);
-                self.draw(query, in_one, drawing, &ledger, each).await?
+                self.draw(query, in_one, drawing, &diagnostics, each)
+                    .await?
             }
             Some(most) => {
                 let (kept, levels) = self
-                    .try_each(query, &chosen.drawings, most, &ledger)
+                    .try_each(query, &chosen.drawings, most, &diagnostics)
                     .await?;
                 for batch in kept {
                     if each(batch).is_break() {
@@ -149,10 +150,10 @@ impl Session<'_> {
                 levels
             }
         };
-        let (missing, notes) = ledger.finish();
-        Ok(Outcome {
+        let (skipped, notes) = diagnostics.finish();
+        Ok(QueryReport {
             levels: if chosen.is_told { levels } else { Vec::new() },
-            missing,
+            skipped,
             notes,
         })
     }
@@ -163,7 +164,7 @@ impl Session<'_> {
         query: &Query,
         in_one: bool,
         drawing: &[Part],
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         each: &mut Emit<'_>,
     ) -> Result<Vec<LevelUse>, QueryError> {
         let mut levels = Vec::with_capacity(drawing.len());
@@ -177,9 +178,9 @@ impl Session<'_> {
             let mut plan = self.plan(&query).await?;
             plan.in_one = in_one;
             if let (Some(ids), 0) = (&query.groups, at) {
-                groups = Some(plan.asked_groups(ids, ledger).await?);
+                groups = Some(plan.asked_groups(ids, diagnostics).await?);
             }
-            let mut emit = |mut batch: Answer| {
+            let mut emit = |mut batch: QueryResult| {
                 batch.first_row = first_row;
                 batch.groups = groups.take().unwrap_or_default();
                 if let Some(parts) = &mut batch.parts {
@@ -198,7 +199,7 @@ impl Session<'_> {
                 flow
             };
             // Plans are large; who asks should not have to carry them.
-            Box::pin(plan.run(ledger, &mut emit)).await?;
+            Box::pin(plan.run(diagnostics, &mut emit)).await?;
             let vertices = first_row.saturating_sub(before);
             levels.push(LevelUse {
                 level: part.level,
@@ -220,8 +221,8 @@ impl Session<'_> {
         query: &Query,
         drawings: &[Drawing],
         most: u64,
-        ledger: &Ledger,
-    ) -> Result<(Vec<Answer>, Vec<LevelUse>), QueryError> {
+        diagnostics: &Diagnostics,
+    ) -> Result<(Vec<QueryResult>, Vec<LevelUse>), QueryError> {
         let budget = self.fetch.budget();
         let is_limited = query.limit.is_some();
         let unlimited = query.clone().columns(crate::query::Selection::none());
@@ -234,9 +235,9 @@ impl Session<'_> {
         };
         let mut over = None;
         for drawing in drawings {
-            let own = Ledger::new(query.keep_going);
+            let own = Diagnostics::new(query.keep_going);
             let (mut kept, mut vertices, mut bytes) = (Vec::new(), 0_u64, 0_u64);
-            let mut keep = |batch: Answer| {
+            let mut keep = |batch: QueryResult| {
                 let rows = u64::try_from(batch.positions.len()).unwrap_or(u64::MAX);
                 vertices = vertices.saturating_add(rows);
                 if is_limited || vertices > most {
@@ -253,7 +254,7 @@ impl Session<'_> {
             };
             let mut levels = self.draw(asked, false, drawing, &own, &mut keep).await?;
             if vertices <= most && is_limited {
-                let mut keep = |batch: Answer| {
+                let mut keep = |batch: QueryResult| {
                     bytes = bytes.saturating_add(batch.size());
                     kept.push(batch);
                     match bytes > budget {
@@ -267,7 +268,7 @@ impl Session<'_> {
                 return Err(over_budget(bytes, budget));
             }
             if vertices <= most {
-                ledger.absorb(&own);
+                diagnostics.absorb(&own);
                 return Ok((kept, levels));
             }
             over = levels.first().map(|first| (first.level, vertices));
@@ -311,7 +312,7 @@ impl Session<'_> {
             counts.objects = any_objects.then(|| u64::try_from(objects.len()).unwrap_or(u64::MAX));
             counts.level = finest(&outcome.levels).unwrap_or(counts.level);
             counts.levels = outcome.levels;
-            counts.missing = outcome.missing;
+            counts.skipped = outcome.skipped;
             counts.notes = outcome.notes;
             Ok(counts)
         })
@@ -321,12 +322,12 @@ impl Session<'_> {
 /// An answer in memory at once.
 #[derive(Default)]
 pub(crate) struct Whole {
-    answer: Option<Answer>,
+    answer: Option<QueryResult>,
     error: Option<QueryError>,
 }
 
 impl Whole {
-    pub(crate) fn take(&mut self, batch: Answer, budget: u64) -> ControlFlow<()> {
+    pub(crate) fn take(&mut self, batch: QueryResult, budget: u64) -> ControlFlow<()> {
         let appended = match &mut self.answer {
             None => {
                 self.answer = Some(batch);
@@ -334,7 +335,7 @@ impl Whole {
             }
             Some(whole) => whole.append(batch),
         };
-        let bytes = self.answer.as_ref().map_or(0, Answer::size);
+        let bytes = self.answer.as_ref().map_or(0, QueryResult::size);
         self.error = match appended {
             Err(error) => Some(error),
             Ok(()) if bytes > budget => Some(over_budget(bytes, budget)),
@@ -343,7 +344,7 @@ impl Whole {
         ControlFlow::Break(())
     }
 
-    pub(crate) fn finish(self) -> Result<Option<Answer>, QueryError> {
+    pub(crate) fn finish(self) -> Result<Option<QueryResult>, QueryError> {
         self.error.map_or(Ok(self.answer), Err)
     }
 }
@@ -363,30 +364,34 @@ fn finest(levels: &[LevelUse]) -> Option<LevelId> {
 }
 
 impl Plan<'_> {
-    pub(crate) async fn run(&self, ledger: &Ledger, emit: &mut Emit<'_>) -> Result<(), QueryError> {
+    pub(crate) async fn run(
+        &self,
+        diagnostics: &Diagnostics,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), QueryError> {
         if let Some(name) = &self.query.geometry {
-            return self.further_geometry(name, ledger, emit).await;
+            return self.further_geometry(name, diagnostics, emit).await;
         }
         if let Some(levels) = self.query.drill {
-            return self.drill(levels, ledger, emit).await;
+            return self.drill(levels, diagnostics, emit).await;
         }
         if let Some(nearest) = &self.query.nearest {
-            return self.nearest(nearest, ledger, emit).await;
+            return self.nearest(nearest, diagnostics, emit).await;
         }
-        self.select(ledger, emit).await
+        self.select(diagnostics, emit).await
     }
 
     /// What region, objects and filter select.
     pub(crate) async fn select(
         &self,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         match self.shape {
-            Shape::Links => self.linked(ledger, emit).await,
-            Shape::Paths => self.paths(ledger, emit).await,
-            Shape::Points if self.selects_objects() => self.paths(ledger, emit).await,
-            Shape::Points => self.points(ledger, emit).await,
+            Shape::Links => self.linked(diagnostics, emit).await,
+            Shape::Paths => self.paths(diagnostics, emit).await,
+            Shape::Points if self.selects_objects() => self.paths(diagnostics, emit).await,
+            Shape::Points => self.points(diagnostics, emit).await,
         }
     }
 
@@ -394,9 +399,9 @@ impl Plan<'_> {
     pub(crate) async fn asked_groups(
         &self,
         ids: &[u64],
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Group>, QueryError> {
-        let groups = self.session.groups(&self.level, ledger).await?;
+        let groups = self.session.groups(&self.level, diagnostics).await?;
         let mut asked = Vec::with_capacity(ids.len());
         for id in ids {
             let budget = self.session.fetch.budget();
@@ -406,7 +411,7 @@ impl Plan<'_> {
                 None => {
                     let (id, level) = (*id, self.level.id());
                     let node = Session::node_of(&self.level)?;
-                    ledger.absent(&node, QueryError::NoGroup { id, level })?;
+                    diagnostics.absent(&node, QueryError::NoGroup { id, level })?;
                 }
             }
         }

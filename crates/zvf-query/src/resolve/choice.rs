@@ -6,7 +6,7 @@ use zvf_model::{grid::ChunkCoord, level::LevelId};
 
 use crate::{
     catalog::level::Session,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     query::{LevelChoice, Query, Shape},
     resolve::query::shape_of,
@@ -64,23 +64,23 @@ impl Session<'_> {
     pub(crate) async fn choose(
         &self,
         query: &Query,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Chosen, QueryError> {
         if let LevelChoice::Budget(budget) = query.level {
-            return Box::pin(self.within(query, &budget, ledger)).await;
+            return Box::pin(self.within(query, &budget, diagnostics)).await;
         }
         let id = self.chosen_level(query).await?;
         let stale = self.stale();
         let drawn = self.drawn_with(query, id).await?;
         for level in drawn.iter().filter(|level| stale.contains(level)) {
-            ledger.note(format!(
+            diagnostics.note(format!(
                 "level {level} is behind: what was changed since it was made is not in it"
             ));
         }
         if !stale.is_empty() {
             let regardless = self.level_of(query, &BTreeSet::new()).await;
             if let Some(other) = regardless.ok().filter(|other| *other != id) {
-                ledger.note(passed_over(other));
+                diagnostics.note(passed_over(other));
             }
         }
         let is_told = drawn.len() > 1;

@@ -20,15 +20,15 @@ use crate::{
     catalog::links::{LinkRecords, LinkSet},
     catalog::objects::Objects,
     catalog::schema::{Names, Schema, nameless},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
-    exec::chunk::{Chunk, Rows, Wish},
+    exec::chunk::{Chunk, ChunkRequest, Rows},
     geometry::Mode,
     predicate::{BindError, BoundPredicate, FindError, Predicate, Scope},
     query::{Query, Shape},
     resolve::area::{Area, Space},
     resolve::filter::{ColumnView, Filter, Views, with_scopes},
-    result::{Answer, Column},
+    result::{Column, QueryResult},
 };
 
 /// A query on a level.
@@ -236,7 +236,7 @@ impl Plan<'_> {
 
     /// Whether the answer says which object a vertex belongs to.
     pub(crate) fn shows_objects(&self) -> bool {
-        !self.query.without_objects
+        self.query.owners
     }
 
     /// What is read of chunks.
@@ -254,20 +254,23 @@ impl Plan<'_> {
     pub(crate) async fn read_chunks(
         &self,
         schema: &Schema,
-        mut wishes: Vec<Wish>,
-        ledger: &Ledger,
+        mut requests: Vec<ChunkRequest>,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Option<Chunk>>, QueryError> {
         let Some(kept) = &self.kept else {
-            return self.session.chunks(schema, wishes, ledger).await;
+            return self.session.chunks(schema, requests, diagnostics).await;
         };
         // What is kept must be whole.
-        for wish in &mut wishes {
-            wish.rows = Rows::All;
+        for request in &mut requests {
+            request.rows = Rows::All;
         }
-        let is_kept = |wish: &Wish| lock(&kept.chunks).contains_key(&wish.chunk);
-        let order: Vec<ChunkCoord> = wishes.iter().map(|wish| wish.chunk.clone()).collect();
-        wishes.retain(|wish| !is_kept(wish));
-        let read = self.session.chunks(schema, wishes, ledger).await?;
+        let is_kept = |request: &ChunkRequest| lock(&kept.chunks).contains_key(&request.chunk);
+        let order: Vec<ChunkCoord> = requests
+            .iter()
+            .map(|request| request.chunk.clone())
+            .collect();
+        requests.retain(|request| !is_kept(request));
+        let read = self.session.chunks(schema, requests, diagnostics).await?;
         let mut chunks = lock(&kept.chunks);
         for chunk in read.into_iter().flatten() {
             chunks.insert(chunk.chunk.clone(), chunk);
@@ -283,12 +286,12 @@ impl Plan<'_> {
         &self,
         set: &LinkSet,
         cells: &[usize],
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<LinkRecords>, QueryError> {
         let Some(kept) = &self.kept else {
             return self
                 .session
-                .link_cells(&self.level, set, cells, ledger)
+                .link_cells(&self.level, set, cells, diagnostics)
                 .await;
         };
         let is_kept = |cell: &&usize| lock(&kept.links).contains_key(*cell);
@@ -299,7 +302,7 @@ impl Plan<'_> {
             .collect();
         let read = self
             .session
-            .link_cells(&self.level, set, &new, ledger)
+            .link_cells(&self.level, set, &new, diagnostics)
             .await?;
         let mut links = lock(&kept.links);
         links.extend(new.into_iter().zip(read));
@@ -319,12 +322,12 @@ impl Plan<'_> {
     }
 
     /// An answer with what all have in common.
-    pub(crate) fn empty_answer(&self) -> Answer {
+    pub(crate) fn empty_answer(&self) -> QueryResult {
         let axes = self.session.root.axes.iter();
-        Answer {
+        QueryResult {
             level: self.level.id(),
             axes: axes.map(|axis| axis.name.clone()).collect(),
-            ..Answer::default()
+            ..QueryResult::default()
         }
     }
 
@@ -341,7 +344,7 @@ impl Plan<'_> {
     }
 
     /// The type of positions, of an answer without any.
-    pub(crate) async fn without_vertices(&self) -> Result<Answer, QueryError> {
+    pub(crate) async fn without_vertices(&self) -> Result<QueryResult, QueryError> {
         let mut answer = self.empty_answer();
         let axes = u32::try_from(self.space.axes()).unwrap_or(1);
         let vertices = self.session.family(&self.level, &Part::Vertices).await?;
@@ -361,12 +364,12 @@ impl Plan<'_> {
     pub(crate) async fn object_columns_of_filter(
         &self,
         objects: Option<&Objects>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Column>, QueryError> {
         let rows = objects.and_then(Objects::rows);
         let names = &self.filter.names.object;
         self.session
-            .object_columns(&self.level, names, rows, ledger)
+            .object_columns(&self.level, names, rows, diagnostics)
             .await
     }
 
@@ -375,14 +378,16 @@ impl Plan<'_> {
     pub(crate) async fn filtered_objects(
         &self,
         objects: &Objects,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<Vec<bool>>, QueryError> {
         if !self.filter.looks_at_objects() {
             return Ok(None);
         }
         let mut selected = vec![true; objects.len()];
         if let Some(predicate) = &self.filter.object {
-            let columns = self.object_columns_of_filter(Some(objects), ledger).await?;
+            let columns = self
+                .object_columns_of_filter(Some(objects), diagnostics)
+                .await?;
             let views = Views::of(Scope::Object, &columns);
             let bound = predicate.bind(&views)?;
             for (row, selected) in selected.iter_mut().enumerate() {
@@ -390,13 +395,15 @@ impl Plan<'_> {
             }
         }
         for predicate in &self.filter.group {
-            let groups = self.session.groups(&self.level, ledger).await?;
+            let groups = self.session.groups(&self.level, diagnostics).await?;
             let groups = groups.ok_or(QueryError::NoGroup {
                 id: 0,
                 level: self.level.id(),
             })?;
             let names = &self.filter.names.group;
-            let columns = self.session.group_columns(&self.level, names, None, ledger);
+            let columns = self
+                .session
+                .group_columns(&self.level, names, None, diagnostics);
             let columns = columns.await?;
             let views = Views::of(Scope::Group, &columns);
             let bound = predicate.bind(&views)?;
@@ -573,4 +580,4 @@ impl VertexFilter<'_> {
 }
 
 /// Whoever takes batches of an answer; a break ends the query.
-pub(crate) type Emit<'e> = dyn FnMut(Answer) -> ControlFlow<()> + Send + 'e;
+pub(crate) type Emit<'e> = dyn FnMut(QueryResult) -> ControlFlow<()> + Send + 'e;

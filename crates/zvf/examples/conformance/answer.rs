@@ -3,12 +3,12 @@
 use serde_json::{Map, Value as Json, json};
 use zvf::{
     format::numeric::Value,
-    query::{Answer, Column, NO_OBJECT, Rows, SEVERAL_OBJECTS, Values},
+    query::{Column, NO_OBJECT, QueryResult, Rows, SEVERAL_OBJECTS, Values},
 };
 
 use crate::Outcome;
 
-pub(crate) fn geometry(answer: &Answer) -> Outcome<Json> {
+pub(crate) fn geometry(answer: &QueryResult) -> Outcome<Json> {
     let mut json = json!({
         "positions": rows(&answer.positions)?,
         "vertex": columns(&answer.vertex)?,
@@ -32,8 +32,8 @@ pub(crate) fn geometry(answer: &Answer) -> Outcome<Json> {
         json["links"] = links.ends.chunks(width).map(|ends| json!(ends)).collect();
         json["link"] = columns(&answer.link)?;
     }
-    if !answer.missing.is_empty() {
-        let missing = answer.missing.iter();
+    if !answer.skipped.is_empty() {
+        let missing = answer.skipped.iter();
         let missing = missing.map(|one| json!(format!("{}: {}", one.key, one.reason)));
         json["missing"] = missing.collect();
     }

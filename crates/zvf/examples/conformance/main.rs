@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value as Json, json};
 use zvf::{
     Dataset,
-    query::{Answer, Fault, Query, QueryError, predicate::Scope},
+    query::{Fault, Query, QueryError, QueryResult, predicate::Scope},
 };
 
 use self::request::{Kind, Request};
@@ -54,7 +54,7 @@ async fn info(dataset: &Dataset) -> Outcome<Json> {
 }
 
 /// An answer; what edits by others left out of step is left out, and named.
-async fn found(dataset: &Dataset, query: &Query) -> Outcome<Answer> {
+async fn found(dataset: &Dataset, query: &Query) -> Outcome<QueryResult> {
     match dataset.query(query).await {
         Err(zvf::Error::Query(QueryError::Damaged(damage)))
             if matches!(

@@ -14,7 +14,7 @@ use core::ops::ControlFlow;
 use proptest::prelude::*;
 use zvf::{Dataset, Error};
 use zvf_query::{
-    Answer, Budget, Query, QueryError, Rows,
+    Budget, Query, QueryError, QueryResult, Rows,
     geometry::{Bbox, Position},
 };
 use zvf_testkit::stores::{Kind, Layers, Profile, Random, Recipe, Truth, layers};
@@ -48,7 +48,7 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-fn ask(dataset: &Dataset, query: &Query) -> Answer {
+fn ask(dataset: &Dataset, query: &Query) -> QueryResult {
     block_on(dataset.query(query)).unwrap_or_else(|error| panic!("{error:?}\n{query:?}"))
 }
 
@@ -80,7 +80,7 @@ fn vertices<'t>(
 }
 
 /// What is given of each level is what is in its chunks and the region, each vertex once.
-fn check_rows(made: &Layers, answer: &Answer, region: Option<&Bbox>) {
+fn check_rows(made: &Layers, answer: &QueryResult, region: Option<&Bbox>) {
     let found = numbers(&answer.positions);
     let mut rows = 0;
     for used in &answer.levels {
@@ -102,7 +102,7 @@ fn check_rows(made: &Layers, answer: &Answer, region: Option<&Bbox>) {
 }
 
 /// Coarse levels have none.
-fn check_attributes(truth: &Truth, vertex: usize, answer: &Answer, row: usize) {
+fn check_attributes(truth: &Truth, vertex: usize, answer: &QueryResult, row: usize) {
     for column in &answer.vertex {
         let own = truth
             .vertex_attributes
@@ -125,7 +125,7 @@ fn check_attributes(truth: &Truth, vertex: usize, answer: &Answer, row: usize) {
 }
 
 /// The same answer counted, in batches, and only the first of it.
-fn check_ways(dataset: &Dataset, query: &Query, answer: &Answer) {
+fn check_ways(dataset: &Dataset, query: &Query, answer: &QueryResult) {
     let counts = block_on(dataset.count(query)).unwrap();
     assert_eq!(counts.vertices, answer.positions.len() as u64);
     assert_eq!(counts.levels, answer.levels);

@@ -9,7 +9,7 @@ mod flips;
 mod recorded;
 mod subset;
 
-use zvf::{Answer, Dataset, Error, OpenOptions, Query};
+use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
 use zvf_testkit::golden::Golden;
 
 /// Keys and bytes of a store.
@@ -46,7 +46,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// An answer, or why there is none.
-pub(crate) type Told = Result<Answer, String>;
+pub(crate) type Told = Result<QueryResult, String>;
 
 pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
     let answer = dataset.query(query).await;
@@ -54,8 +54,8 @@ pub(crate) async fn ask(dataset: &Dataset, query: &Query) -> Told {
 }
 
 /// Whether two answers are the same but for notes about known defects.
-pub(crate) fn is_same(one: &Answer, other: &Answer) -> bool {
-    let plain = |answer: &Answer| {
+pub(crate) fn is_same(one: &QueryResult, other: &QueryResult) -> bool {
+    let plain = |answer: &QueryResult| {
         let mut answer = answer.clone();
         answer.notes.clear();
         answer

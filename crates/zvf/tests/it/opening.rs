@@ -309,7 +309,7 @@ pub(crate) fn places() -> Query {
     let mut query = Query::default();
     query.shape = Some(Shape::Points);
     query.columns = Selection::Named(Vec::new());
-    query.without_objects = true;
+    query.owners = false;
     query
 }
 

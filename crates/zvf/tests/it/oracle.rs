@@ -14,7 +14,7 @@ mod render;
 use proptest::prelude::*;
 use zvf::Error;
 use zvf_query::{
-    Answer, Cut, Query, QueryError, Selection,
+    Clip, Query, QueryError, QueryResult, Selection,
     geometry::{Mode, Sphere},
     predicate::Predicate,
 };
@@ -28,7 +28,7 @@ use crate::{
 
 /// What the engine answers; `None` when it says that it does not know how to: only the
 /// nearest of what something else selects as well.
-async fn answer(made: &Made, query: &Query) -> Option<Answer> {
+async fn answer(made: &Made, query: &Query) -> Option<QueryResult> {
     match open(made).await.query(query).await {
         Ok(answer) => Some(answer),
         Err(Error::Query(QueryError::Unsupported(_))) if is_nearest_of_some(query) => None,
@@ -61,17 +61,17 @@ fn check(made: &Made, query: &Query) {
 
 /// Asks for objects of which only some are there.
 fn check_without(made: &Made, mut query: Query, known: Vec<i64>) {
-    query.without_objects = false;
+    query.owners = true;
     let strict = block_on(async { open(made).await.query(&query).await });
     let is_absent = matches!(&strict, Err(Error::Query(QueryError::NoObject { .. })));
     assert!(is_absent, "{strict:?}\n{query:?}\n{:?}", made.truth.recipe);
     let going = query.clone().keep_going();
     let mut answer = block_on(answer(made, &going)).unwrap();
-    let missing: Vec<&str> = answer.missing.iter().map(|m| m.reason.as_str()).collect();
+    let missing: Vec<&str> = answer.skipped.iter().map(|m| m.reason.as_str()).collect();
     let names = |id: &str| missing.iter().any(|reason| reason.contains(id));
     let both = missing.len() == 2 && names("-7") && names(&(1_i64 << 60).to_string());
     assert!(both, "{missing:?}\n{query:?}\n{:?}", made.truth.recipe);
-    answer.missing.clear();
+    answer.skipped.clear();
     query.objects = Some(known);
     if let Err(fault) = verdict(made, &query, &answer) {
         panic!("{fault}\n{query:?}\n{:?}", made.truth.recipe);
@@ -91,7 +91,7 @@ fn any_recipe(kinds: impl Fn(Kind) -> bool + 'static) -> impl Strategy<Value = R
 }
 
 /// Queries on a store, and for each an answer made of what is expected.
-fn rendered(made: &Made, seed: u64) -> Vec<(Query, Answer)> {
+fn rendered(made: &Made, seed: u64) -> Vec<(Query, QueryResult)> {
     let mut random = Random::new(seed);
     let queries = (0..4).map(|_| {
         let query = ask::ask(&made.truth, &mut random);
@@ -102,7 +102,7 @@ fn rendered(made: &Made, seed: u64) -> Vec<(Query, Answer)> {
     queries.collect()
 }
 
-fn verdict(made: &Made, query: &Query, answer: &Answer) -> Result<(), String> {
+fn verdict(made: &Made, query: &Query, answer: &QueryResult) -> Result<(), String> {
     let truth = &made.truth;
     let expected = expect::expect(truth, query);
     let comparison = Comparison {
@@ -115,7 +115,7 @@ fn verdict(made: &Made, query: &Query, answer: &Answer) -> Result<(), String> {
 
 /// Whether parts of geometry are given, which may be so in many ways.
 fn is_cut(query: &Query) -> bool {
-    query.mode == Mode::Clip && query.region.is_some() && query.cut == Cut::Cut
+    query.mode == Mode::Clip && query.region.is_some() && query.clip == Clip::Split
 }
 
 fn check_some(recipe: &Recipe, seed: u64) {
@@ -238,7 +238,7 @@ fn objects_of_tiled_links_are_found_by_their_fragments() {
         });
         let ids = made.truth.objects.iter().flatten().map(|object| object.id);
         let query = Query::new().objects(ids.collect::<Vec<i64>>());
-        let query = query.columns(Selection::none()).without_objects();
+        let query = query.columns(Selection::none()).owners(false);
         check(&made, &query);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use zvf::{
-    Answer, Dataset, Error, Info, OpenOptions, Query,
+    Dataset, Error, Info, OpenOptions, Query, QueryResult,
     model::generation::Generation,
     query::{Selection, geometry::Bbox},
 };
@@ -128,7 +128,7 @@ fn on_disk(store: &str) -> String {
 #[derive(Debug, PartialEq)]
 struct Answers {
     info: Option<Info>,
-    queries: Vec<Answer>,
+    queries: Vec<QueryResult>,
 }
 
 /// Counting takes a server that lists, as does finding out which attributes

@@ -12,7 +12,7 @@ fn numbers(kind: Kind, columns: u32, bytes: Vec<u8>) -> Values {
     })
 }
 
-fn piece(rows: usize, vertex: Vec<(&str, Values)>) -> Answer {
+fn piece(rows: usize, vertex: Vec<(&str, Values)>) -> QueryResult {
     let positions = Rows {
         kind: Kind::Float32,
         columns: 1,
@@ -23,10 +23,10 @@ fn piece(rows: usize, vertex: Vec<(&str, Values)>) -> Answer {
         values,
         missing: None,
     });
-    Answer {
+    QueryResult {
         positions,
         vertex: vertex.collect(),
-        ..Answer::default()
+        ..QueryResult::default()
     }
 }
 

@@ -16,7 +16,7 @@ use zvf_model::{
 use super::{CellForm, Cells, LinkSet, View, read::want};
 use crate::{
     catalog::level::{Level, Session},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
 };
 
@@ -197,9 +197,9 @@ impl Session<'_> {
                 None
             };
             let names = self.link_attribute_names(&level, delta).await?;
-            let (ledger, view) = (Ledger::new(false), View::Stored);
+            let (diagnostics, view) = (Diagnostics::new(false), View::Stored);
             let target = target.as_deref();
-            let set = self.links(&level, target, delta, &names, view, &ledger);
+            let set = self.links(&level, target, delta, &names, view, &diagnostics);
             let set = set.await?;
             Ok(set.map(|set| LinkCells { level, set }))
         })
@@ -216,8 +216,8 @@ impl Session<'_> {
         cells: &'f [usize],
     ) -> BoxFuture<'f, Result<Vec<CellLinks>, QueryError>> {
         Box::pin(async move {
-            let ledger = Ledger::new(false);
-            let read = self.link_cells(&links.level, &links.set, cells, &ledger);
+            let diagnostics = Diagnostics::new(false);
+            let read = self.link_cells(&links.level, &links.set, cells, &diagnostics);
             let mut found = Vec::with_capacity(cells.len());
             for (records, cell) in read.await?.into_iter().zip(cells) {
                 let width = links.width(*cell);

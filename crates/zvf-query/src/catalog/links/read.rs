@@ -17,7 +17,7 @@ use crate::{
     catalog::fragments::FragmentTable,
     catalog::level::{Level, Session, lock},
     cores::on_cores,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::chunk::{CellRows, value_rows},
 };
@@ -69,7 +69,7 @@ impl FetchedLinks<'_> {
     /// comes of it in order. Of few cells the records are there at a time.
     pub(crate) fn each<T: Send>(
         self,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         work: impl Fn(LinkRecords) -> Result<T, QueryError> + Sync,
         mut give: impl FnMut(T) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
@@ -77,7 +77,7 @@ impl FetchedLinks<'_> {
         let bytes = self.bytes();
         for some in self.asked.chunks(CELLS_AT_A_TIME) {
             let done = on_cores(some.iter().collect(), bytes, |asked| {
-                work(finish(asked, fragments, &self.answers, ledger)?)
+                work(finish(asked, fragments, &self.answers, diagnostics)?)
             });
             for done in done {
                 give(done?)?;
@@ -89,19 +89,19 @@ impl FetchedLinks<'_> {
 
 impl Session<'_> {
     /// Reads these cells, in this order: one round trip. A damaged one has no
-    /// records and damaged attributes no values, if the ledger lets them pass.
+    /// records and damaged attributes no values, if the diagnostics lets them pass.
     pub(crate) async fn link_cells(
         &self,
         level: &Level,
         set: &LinkSet,
         cells: &[usize],
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<LinkRecords>, QueryError> {
         let fetched = self.fetch_links(level, set, cells).await?;
         let budget = self.fetch.budget();
         let mut bytes = 0_u64;
         let mut read = Vec::with_capacity(cells.len());
-        fetched.each(ledger, Ok, |records: LinkRecords| {
+        fetched.each(diagnostics, Ok, |records: LinkRecords| {
             bytes = bytes.saturating_add(records.size());
             if bytes > budget {
                 return Err(QueryError::OverBudget {
@@ -193,14 +193,14 @@ fn finish(
     asked: &Asked<'_>,
     fragments: Option<&Family>,
     answers: &[Mutex<Answer>],
-    ledger: &Ledger,
+    diagnostics: &Diagnostics,
 ) -> Result<LinkRecords, QueryError> {
     let (source, cell) = (asked.source, asked.cell);
     let records = links(asked, fragments, answers);
     let mut records = match records {
         Ok(records) => records,
         Err(damage) => {
-            ledger.missing(damage)?;
+            diagnostics.skip(damage)?;
             let mut lost = decode::empty(source.width);
             lost.chunks = cell.chunks.clone().unwrap_or_default();
             lost.is_lost = true;
@@ -229,7 +229,7 @@ fn finish(
         records.attributes.push(match values {
             Ok(values) => values,
             Err(damage) => {
-                ledger.missing(damage)?;
+                diagnostics.skip(damage)?;
                 None
             }
         });

@@ -16,12 +16,12 @@ use super::{LinkRecords, LinkSet, Source, View};
 use crate::{
     catalog::family::child,
     catalog::level::{Level, Session},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::chunk::CellRows,
     predicate::Scope,
     query::Selection,
-    result::{Column, Missing, Rows, Values},
+    result::{Column, Rows, Skipped, Values},
 };
 
 /// All links of a delta as they are stored: by chunk and row of their ends,
@@ -36,7 +36,7 @@ pub struct StoredLinks {
     /// lines, and of all paths up to 0.7, left others.
     pub rows_are_known: bool,
     /// What could not be read. Empty unless asked to go on without.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<Skipped>,
     /// Known defects of the store.
     pub notes: Vec<String>,
 }
@@ -138,14 +138,14 @@ impl Session<'_> {
                     names.map(|(_, name)| name.clone()).collect()
                 }
             };
-            let ledger = Ledger::new(keep_going);
+            let diagnostics = Diagnostics::new(keep_going);
             let set = self.links(
                 &level,
                 target.as_deref(),
                 delta,
                 &names,
                 View::Stored,
-                &ledger,
+                &diagnostics,
             );
             let Some(set) = set.await? else {
                 return Ok(None);
@@ -161,10 +161,10 @@ impl Session<'_> {
                 });
             }
             let cells: Vec<usize> = (0..set.cells.len()).collect();
-            let read = self.link_cells(&level, &set, &cells, &ledger).await?;
-            set.note_counts(&read, &ledger);
+            let read = self.link_cells(&level, &set, &cells, &diagnostics).await?;
+            set.note_counts(&read, &diagnostics);
             let families = families(&set, &read)?;
-            let (missing, notes) = ledger.finish();
+            let (missing, notes) = diagnostics.finish();
             Ok(Some(StoredLinks {
                 families,
                 rows_are_known: set.rows_are_known,

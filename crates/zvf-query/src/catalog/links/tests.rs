@@ -14,7 +14,7 @@ use zvf_model::{generation::Generation, layout::Layout, level::LevelId};
 
 use super::{LinkRecords, LinkSet, View};
 use crate::{
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     memory::{Memory, now},
     query::Selection,
@@ -25,7 +25,7 @@ fn open(
     delta: i32,
     attributes: &[&str],
     view: View,
-    ledger: &Ledger,
+    diagnostics: &Diagnostics,
 ) -> Result<Option<LinkSet>, QueryError> {
     let session = memory.session();
     let names: Vec<String> = attributes.iter().map(ToString::to_string).collect();
@@ -34,18 +34,22 @@ fn open(
         let target = session.level(LevelId::new(u32::from(delta != 0))).await?;
         let delta = Delta::new(delta);
         session
-            .links(&level, Some(&target), delta, &names, view, ledger)
+            .links(&level, Some(&target), delta, &names, view, diagnostics)
             .await
     };
     now(opened)
 }
 
-fn read(memory: &Memory, set: &LinkSet, ledger: &Ledger) -> Result<Vec<LinkRecords>, QueryError> {
+fn read(
+    memory: &Memory,
+    set: &LinkSet,
+    diagnostics: &Diagnostics,
+) -> Result<Vec<LinkRecords>, QueryError> {
     let session = memory.session();
     let cells: Vec<usize> = (0..set.cells.len()).collect();
     let read = async {
         let level = session.level(LevelId::new(0)).await?;
-        session.link_cells(&level, set, &cells, ledger).await
+        session.link_cells(&level, set, &cells, diagnostics).await
     };
     now(read)
 }
@@ -66,9 +70,9 @@ fn text(read: &[LinkRecords]) -> Vec<String> {
 }
 
 fn all(memory: &Memory, view: View) -> Vec<String> {
-    let ledger = Ledger::new(false);
-    let set = open(memory, 0, &[], view, &ledger).unwrap().unwrap();
-    text(&read(memory, &set, &ledger).unwrap())
+    let diagnostics = Diagnostics::new(false);
+    let set = open(memory, 0, &[], view, &diagnostics).unwrap().unwrap();
+    text(&read(memory, &set, &diagnostics).unwrap())
 }
 
 fn rows(form: RowForm, rows: &[(i64, &[u64])]) -> LinkRowsBuilder {
@@ -130,7 +134,7 @@ fn arrays_come_as_text_and_ends_as_given() {
 #[test]
 fn cells_say_what_they_are_before_they_are_read() {
     let memory = edges();
-    let set = open(&memory, 0, &[], View::Logical, &Ledger::new(false));
+    let set = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false));
     let set = set.unwrap().unwrap();
     let cells = set.cells.iter().map(|cell| {
         let chunks = cell.chunks.as_ref().unwrap().iter();
@@ -189,17 +193,17 @@ fn copies_count_once_unless_rows_are_wanted_as_stored() {
 #[test]
 fn links_without_a_value_are_noted() {
     let memory = copies();
-    let ledger = Ledger::new(false);
-    let set = open(&memory, 0, &["w", "none"], View::Logical, &ledger);
+    let diagnostics = Diagnostics::new(false);
+    let set = open(&memory, 0, &["w", "none"], View::Logical, &diagnostics);
     let set = set.unwrap().unwrap();
     assert!(set.attributes[0].metadata.is_some());
     assert!(set.attributes[1].metadata.is_none());
-    let read = read(&memory, &set, &ledger).unwrap();
+    let read = read(&memory, &set, &diagnostics).unwrap();
     let values = read[0].attributes[0].as_ref().unwrap();
     assert_eq!(values.bytes.as_ref(), 2.5_f32.to_le_bytes());
     assert_eq!(values.columns, 1);
     assert!(read[1].attributes[0].is_none());
-    assert_eq!(ledger.finish().1, ["some links have no value of w"]);
+    assert_eq!(diagnostics.finish().1, ["some links have no value of w"]);
 }
 
 #[test]
@@ -212,11 +216,11 @@ fn streamed_skeletons_come_child_first() {
     let crossing = rows(RowForm::Plain, &[(0, &[3, 0])]).finish_ragged();
     memory.cells("0/links/0/+1.0", json!({}), &[([0, 0], crossing)]);
     assert_eq!(all(&memory, View::Stored), ["0.0:3 1.0:0", "0.0:4 0.0:1"]);
-    let ledger = Ledger::new(false);
-    let set = open(&memory, 0, &[], View::Logical, &ledger).unwrap();
-    let read = read(&memory, &set.unwrap(), &ledger).unwrap();
+    let diagnostics = Diagnostics::new(false);
+    let set = open(&memory, 0, &[], View::Logical, &diagnostics).unwrap();
+    let read = read(&memory, &set.unwrap(), &diagnostics).unwrap();
     assert_eq!(text(&read), ["1.0:0 0.0:3", "0.0:4 0.0:1"]);
-    let notes = ledger.finish().1;
+    let notes = diagnostics.finish().1;
     assert!(
         notes.iter().any(|note| note.contains("turned round")),
         "{notes:?}"
@@ -263,20 +267,20 @@ fn damage_names_its_cell_and_the_rest_can_be_kept() {
 }
 
 fn check_damage(memory: &Memory, key: &str) {
-    let ledger = Ledger::new(false);
-    let set = open(memory, 0, &[], View::Logical, &ledger);
+    let diagnostics = Diagnostics::new(false);
+    let set = open(memory, 0, &[], View::Logical, &diagnostics);
     let set = set.unwrap().unwrap();
-    let error = read(memory, &set, &ledger).unwrap_err();
+    let error = read(memory, &set, &diagnostics).unwrap_err();
     assert_eq!(error.to_string(), format!("{key}, chunk 1.1"));
-    let ledger = Ledger::new(true);
-    let rest = read(memory, &set, &ledger).unwrap();
+    let diagnostics = Diagnostics::new(true);
+    let rest = read(memory, &set, &diagnostics).unwrap();
     assert_eq!(rest.len(), 3);
     let rest = text(&rest);
     assert!(
         rest.contains(&EDGES[1].to_owned()) && rest.len() < 4,
         "{rest:?}"
     );
-    let missing = ledger.finish().0;
+    let missing = diagnostics.finish().0;
     assert_eq!(missing.len(), 1);
     assert_eq!(missing[0].key.as_str(), key);
 }
@@ -290,14 +294,14 @@ fn values_that_are_not_as_many_as_links_are_damage() {
         values,
         &[([2, 2], vec![0; 6])],
     );
-    let ledger = Ledger::new(true);
-    let set = open(&memory, 0, &["w"], View::Logical, &ledger)
+    let diagnostics = Diagnostics::new(true);
+    let set = open(&memory, 0, &["w"], View::Logical, &diagnostics)
         .unwrap()
         .unwrap();
-    let read = read(&memory, &set, &ledger).unwrap();
+    let read = read(&memory, &set, &diagnostics).unwrap();
     assert!(read[1].attributes[0].is_none());
     assert_eq!(read[1].len(), 1);
-    let missing = ledger.finish().0;
+    let missing = diagnostics.finish().0;
     assert_eq!(missing[0].key.as_str(), "0/link_attributes/w/0/0.0_0.0");
 }
 
@@ -310,7 +314,7 @@ fn values_of_two_types_are_no_column() {
         values,
         &[([2, 2], vec![0; 2])],
     );
-    let error = open(&memory, 0, &["w"], View::Logical, &Ledger::new(false)).unwrap_err();
+    let error = open(&memory, 0, &["w"], View::Logical, &Diagnostics::new(false)).unwrap_err();
     assert!(matches!(error, QueryError::Damaged(_)), "{error}");
 }
 
@@ -343,7 +347,7 @@ fn a_store_that_cannot_list_gives_all_or_nothing() {
 }
 
 fn refused(memory: &Memory) {
-    let error = open(memory, 0, &[], View::Logical, &Ledger::new(false)).unwrap_err();
+    let error = open(memory, 0, &[], View::Logical, &Diagnostics::new(false)).unwrap_err();
     assert!(super::unlisted::is_unlistable(&error), "{error}");
 }
 
@@ -371,11 +375,11 @@ fn links_between_levels_count_from_the_anchor() {
     });
     let blob = rows(RowForm::Plain, &[(0, &[5, 6])]).finish_ragged();
     memory.cells("0/links/+1/0.-1", json!({}), &[([3, 2], blob)]);
-    let ledger = Ledger::new(false);
-    let set = open(&memory, 1, &[], View::Logical, &ledger)
+    let diagnostics = Diagnostics::new(false);
+    let set = open(&memory, 1, &[], View::Logical, &diagnostics)
         .unwrap()
         .unwrap();
     assert!(!set.cells[0].is_inside);
-    let read = read(&memory, &set, &ledger).unwrap();
+    let read = read(&memory, &set, &diagnostics).unwrap();
     assert_eq!(text(&read), ["3.2:5 1.0:6"]);
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     catalog::level::{Level, Session, lock},
     catalog::tables::{ItemArray, RowArray, RowRequest},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
 };
 
@@ -32,16 +32,16 @@ impl Session<'_> {
     /// All objects of a level; `None` when it has no object index. One round trip
     /// after [`object_index`](Self::object_index), or one for every quarter of a
     /// million objects; none once they were read. What is damaged is left out if
-    /// the ledger lets it pass: a manifest alone, or all in its cell.
+    /// the diagnostics lets it pass: a manifest alone, or all in its cell.
     pub(crate) async fn objects(
         &self,
         level: &Level,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<Arc<Objects>>, QueryError> {
         let Some(table) = self.object_index(level).await? else {
             return Ok(None);
         };
-        table.note(ledger);
+        table.note(diagnostics);
         let known = lock(&level.objects).clone();
         if let Some(objects) = known {
             return Ok(objects);
@@ -51,11 +51,13 @@ impl Session<'_> {
             Manifests::None => ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget())
                 .finish(Ids::default()),
             Manifests::Open { data, offsets } => {
-                self.open_objects(&table, data, offsets, ledger).await?
+                self.open_objects(&table, data, offsets, diagnostics)
+                    .await?
             }
             Manifests::Items(manifests) => {
                 let manifests = (manifests, known.as_deref());
-                self.item_objects(level, &table, manifests, ledger).await?
+                self.item_objects(level, &table, manifests, diagnostics)
+                    .await?
             }
         };
         let objects = Arc::new(objects);
@@ -72,7 +74,7 @@ impl Session<'_> {
         level: &Level,
         table: &ObjectTable,
         (manifests, known): (&ItemArray, Option<&Ids>),
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Objects, QueryError> {
         let mut asked = match (&table.ids, known) {
             (Some(ids), None) => Some((ids, self.id_request(ids)?)),
@@ -108,7 +110,7 @@ impl Session<'_> {
                         ids = Some(read);
                     }
                     Err(damage) => {
-                        ledger.missing(damage)?;
+                        diagnostics.skip(damage)?;
                         lost_ids = true;
                     }
                 }
@@ -119,7 +121,7 @@ impl Session<'_> {
                 .get_or_insert_with(|| ObjectsBuilder::new(sid_ndim, held, self.fetch.budget()));
             for (cell, answer) in (next..end).zip(answers) {
                 stored |= !matches!(answer, Ok(None));
-                push_cell(builder, manifests, cell, answer, ledger)?;
+                push_cell(builder, manifests, cell, answer, diagnostics)?;
             }
             next = end;
         }
@@ -127,7 +129,7 @@ impl Session<'_> {
             .unwrap_or_else(|| ObjectsBuilder::new(table.index.sid_ndim, 0, self.fetch.budget()));
         // That all manifests are filling, only the index can say.
         if !stored && table.rows() > 0 && table.index.num_present != Some(0) {
-            ledger.missing(manifests.damage(0, Fault::MissingCell))?;
+            diagnostics.skip(manifests.damage(0, Fault::MissingCell))?;
             builder.incomplete();
         }
         if lost_ids {
@@ -145,7 +147,7 @@ impl Session<'_> {
         table: &ObjectTable,
         data: &RowArray,
         offsets: &RowArray,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Objects, QueryError> {
         let bytes = data.size(None).saturating_add(offsets.size(None));
         self.check_budget(bytes)?;
@@ -165,12 +167,12 @@ impl Session<'_> {
                     let mut lost = 0_u64;
                     for (row, manifest) in (0_u64..).zip(rows.iter()) {
                         let damaged = |fault| Damage::new(data.node(), fault);
-                        if !push(&mut builder, row, manifest, (lost, ledger), damaged)? {
+                        if !push(&mut builder, row, manifest, (lost, diagnostics), damaged)? {
                             lost = lost.saturating_add(1);
                         }
                     }
                     if let Some(more @ 1..) = lost.checked_sub(MOST_ROWS_TOLD) {
-                        ledger.missing(Damage::new(data.node(), Fault::MoreRows(more)))?;
+                        diagnostics.skip(Damage::new(data.node(), Fault::MoreRows(more)))?;
                     }
                     return Ok(builder.finish(Ids::Rows(table.len()?)));
                 }
@@ -178,7 +180,7 @@ impl Session<'_> {
             }
         }
         if let Some(damage) = damage {
-            ledger.missing(damage)?;
+            diagnostics.skip(damage)?;
         }
         for row in 0..table.rows() {
             push_lost(&mut builder, row, data.node())?;
@@ -207,9 +209,9 @@ impl Session<'_> {
 }
 
 impl ObjectTable {
-    pub(super) fn note(&self, ledger: &Ledger) {
+    pub(super) fn note(&self, diagnostics: &Diagnostics) {
         for note in &self.notes {
-            ledger.note(note.clone());
+            diagnostics.note(note.clone());
         }
     }
 
@@ -245,7 +247,7 @@ pub(super) fn push_cell(
     manifests: &ItemArray,
     cell: u64,
     answer: Answer,
-    ledger: &Ledger,
+    diagnostics: &Diagnostics,
 ) -> Result<(), QueryError> {
     let (first, rows) = manifests.rows_of(cell);
     let mut damaged_rows = 0_u64;
@@ -254,7 +256,7 @@ pub(super) fn push_cell(
             match item {
                 Some(item) => {
                     let damaged = |fault| manifests.damage(cell, fault);
-                    if !push(builder, row, item, (damaged_rows, ledger), damaged)? {
+                    if !push(builder, row, item, (damaged_rows, diagnostics), damaged)? {
                         damaged_rows = damaged_rows.saturating_add(1);
                     }
                 }
@@ -263,7 +265,7 @@ pub(super) fn push_cell(
         }
         match damaged_rows.checked_sub(MOST_ROWS_TOLD) {
             None | Some(0) => Ok(()),
-            Some(more) => ledger.missing(manifests.damage(cell, Fault::MoreRows(more))),
+            Some(more) => diagnostics.skip(manifests.damage(cell, Fault::MoreRows(more))),
         }
     };
     let damage = match answer {
@@ -276,7 +278,7 @@ pub(super) fn push_cell(
         Err(error) => manifests.damage(cell, Fault::Fetch(error)),
     };
     push_each(&mut core::iter::repeat(None))?;
-    ledger.missing(damage)
+    diagnostics.skip(damage)
 }
 
 /// Adds a manifest; a damaged one stops, or is left out. Says whether it was
@@ -285,7 +287,7 @@ pub(super) fn push(
     builder: &mut ObjectsBuilder,
     row: u64,
     manifest: &[u8],
-    (before, ledger): (u64, &Ledger),
+    (before, diagnostics): (u64, &Diagnostics),
     damaged: impl Fn(Fault) -> Damage,
 ) -> Result<bool, QueryError> {
     match builder.push(row, manifest) {
@@ -295,7 +297,7 @@ pub(super) fn push(
             let damage = damaged(fault);
             let key = damage.key.clone();
             if before < MOST_ROWS_TOLD {
-                ledger.missing(damage)?;
+                diagnostics.skip(damage)?;
             }
             push_lost(builder, row, &key)?;
             Ok(false)

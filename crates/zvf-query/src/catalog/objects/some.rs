@@ -14,7 +14,7 @@ use super::{
 use crate::{
     catalog::level::{Level, Session, lock},
     catalog::tables::{ItemArray, RowArray},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
 };
 
@@ -23,7 +23,7 @@ const FEW_CELLS: u64 = 4;
 
 /// Objects that were asked for.
 #[derive(Clone, Debug)]
-pub struct SomeObjects {
+pub struct ObjectLookup {
     /// These, and maybe others.
     pub objects: Arc<Objects>,
     /// Where each is that was asked for, in that order; `None` for an id that
@@ -31,7 +31,7 @@ pub struct SomeObjects {
     pub places: Vec<Option<usize>>,
 }
 
-impl SomeObjects {
+impl ObjectLookup {
     fn of(objects: Arc<Objects>, ids: &[i64]) -> Self {
         let places = ids.iter().map(|id| objects.find(*id)).collect();
         Self { objects, places }
@@ -57,7 +57,7 @@ impl Session<'_> {
     ///   eight bytes of each prove where they are not compressed;
     /// * else one for the ids, the first time, and one for the manifests.
     ///
-    /// What is damaged is left out if the ledger lets it pass.
+    /// What is damaged is left out if the diagnostics lets it pass.
     ///
     /// # Errors
     ///
@@ -66,15 +66,15 @@ impl Session<'_> {
         &self,
         level: &Level,
         ids: &[i64],
-        ledger: &Ledger,
-    ) -> Result<SomeObjects, QueryError> {
+        diagnostics: &Diagnostics,
+    ) -> Result<ObjectLookup, QueryError> {
         let Some(table) = self.object_index(level).await? else {
             return Err(QueryError::NoObjects(level.id()));
         };
         let known = lock(&level.objects).clone().flatten();
         if let Some(objects) = known {
-            table.note(ledger);
-            return Ok(SomeObjects::of(objects, ids));
+            table.note(diagnostics);
+            return Ok(ObjectLookup::of(objects, ids));
         }
         let many = u64::try_from(ids.len())
             .unwrap_or(u64::MAX)
@@ -82,17 +82,17 @@ impl Session<'_> {
             > table.rows();
         match &table.manifests {
             Manifests::Items(manifests) if manifests.cells() <= FEW_CELLS || !many => {
-                table.note(ledger);
+                table.note(diagnostics);
                 let rows = match &table.ids {
                     None => Some(Arc::new(Ids::Rows(table.len()?))),
                     Some(_) => lock(&level.object_ids).clone(),
                 };
-                self.some_items(level, &table, manifests, rows, ids, ledger)
+                self.some_items(level, &table, manifests, rows, ids, diagnostics)
                     .await
             }
             _ => {
-                let objects = self.objects(level, ledger).await?;
-                Ok(SomeObjects::of(objects.unwrap_or_default(), ids))
+                let objects = self.objects(level, diagnostics).await?;
+                Ok(ObjectLookup::of(objects.unwrap_or_default(), ids))
             }
         }
     }
@@ -104,8 +104,8 @@ impl Session<'_> {
         manifests: &ItemArray,
         known: Option<Arc<Ids>>,
         ids: &[i64],
-        ledger: &Ledger,
-    ) -> Result<SomeObjects, QueryError> {
+        diagnostics: &Diagnostics,
+    ) -> Result<ObjectLookup, QueryError> {
         let mut cells: BTreeMap<u64, Answer> = BTreeMap::new();
         let few = manifests.cells() <= FEW_CELLS;
         let row_of = |id: &i64| u64::try_from(*id).ok().filter(|row| *row < table.rows());
@@ -133,12 +133,12 @@ impl Session<'_> {
                 } else if guess.is_some() {
                     let request = self.id_request(array)?;
                     let answers = self.fetch.cells(&request.wanted).await;
-                    match keep_ids(level, table, array, (&request, answers), ledger)? {
+                    match keep_ids(level, table, array, (&request, answers), diagnostics)? {
                         Some(ids) => Rows::Known(ids),
                         None => return Ok(nothing(table, self.fetch.budget(), ids)),
                     }
                 } else {
-                    match keep_ids(level, table, array, (&request, answers), ledger)? {
+                    match keep_ids(level, table, array, (&request, answers), diagnostics)? {
                         Some(ids) => Rows::Known(ids),
                         None => return Ok(nothing(table, self.fetch.budget(), ids)),
                     }
@@ -168,21 +168,28 @@ impl Session<'_> {
         {
             let objects = Arc::new(objects);
             *lock(&level.objects) = Some(Some(Arc::clone(&objects)));
-            return Ok(SomeObjects::of(objects, ids));
+            return Ok(ObjectLookup::of(objects, ids));
         }
-        let objects = some_of(table, manifests, cells, &found, self.fetch.budget(), ledger)?;
-        Ok(SomeObjects::of(Arc::new(objects), ids))
+        let objects = some_of(
+            table,
+            manifests,
+            cells,
+            &found,
+            self.fetch.budget(),
+            diagnostics,
+        )?;
+        Ok(ObjectLookup::of(Arc::new(objects), ids))
     }
 }
 
 /// Reads all ids out of answers and keeps them; `None` when they are damaged
-/// and the ledger lets it pass.
+/// and the diagnostics lets it pass.
 fn keep_ids(
     level: &Level,
     table: &ObjectTable,
     array: &RowArray,
     (request, answers): (&crate::catalog::tables::RowRequest, Vec<Answer>),
-    ledger: &Ledger,
+    diagnostics: &Diagnostics,
 ) -> Result<Option<Arc<Ids>>, QueryError> {
     match read_ids(array, request, answers, table.index.ids_sorted) {
         Ok(ids) => {
@@ -190,7 +197,7 @@ fn keep_ids(
             *lock(&level.object_ids) = Some(Arc::clone(&ids));
             Ok(Some(ids))
         }
-        Err(damage) => ledger.missing(damage).map(|()| None),
+        Err(damage) => diagnostics.skip(damage).map(|()| None),
     }
 }
 
@@ -218,10 +225,10 @@ fn proves(
 }
 
 /// What is there when no id could be read.
-fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> SomeObjects {
+fn nothing(table: &ObjectTable, budget: u64, ids: &[i64]) -> ObjectLookup {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget);
     builder.incomplete();
-    SomeObjects::of(Arc::new(builder.finish(Ids::default())), ids)
+    ObjectLookup::of(Arc::new(builder.finish(Ids::default())), ids)
 }
 
 /// All objects, when nothing about them is damaged: a query for one must not
@@ -234,7 +241,7 @@ fn all_of(
     budget: u64,
 ) -> Option<Objects> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, ids.size(), budget);
-    let strict = Ledger::new(false);
+    let strict = Diagnostics::new(false);
     let mut stored = false;
     for cell in 0..manifests.cells() {
         let answer = cells.get(&cell)?.as_ref().ok()?;
@@ -251,7 +258,7 @@ fn some_of(
     mut cells: BTreeMap<u64, Answer>,
     found: &[(u64, i64)],
     budget: u64,
-    ledger: &Ledger,
+    diagnostics: &Diagnostics,
 ) -> Result<Objects, QueryError> {
     let mut builder = ObjectsBuilder::new(table.index.sid_ndim, 0, budget).of_some();
     for found in found.chunk_by(|a, b| manifests.cell_of(a.0) == manifests.cell_of(b.0)) {
@@ -280,7 +287,7 @@ fn some_of(
         };
         let lost = damage.is_some();
         if let Some(damage) = damage {
-            ledger.missing(damage)?;
+            diagnostics.skip(damage)?;
         }
         for (row, _) in found {
             if lost {
@@ -296,7 +303,7 @@ fn some_of(
                 &mut builder,
                 *row,
                 item.unwrap_or_default(),
-                (0, ledger),
+                (0, diagnostics),
                 damaged,
             )?;
         }

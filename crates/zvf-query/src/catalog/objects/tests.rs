@@ -6,7 +6,7 @@ use zvf_model::level::LevelId;
 
 use super::Objects;
 use crate::{
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Fault, QueryError},
     memory::{Memory, now},
 };
@@ -126,11 +126,11 @@ fn damage_is_left_out_when_going_on() {
     memory.put("0/object_index/manifests/c/4", b"broken");
     let session = memory.session();
     let level = now(session.level(LEVEL)).unwrap();
-    let strict = now(session.objects(&level, &Ledger::new(false)));
+    let strict = now(session.objects(&level, &Diagnostics::new(false)));
     assert!(matches!(strict, Err(QueryError::Damaged(damage))
         if damage.key.as_str() == "0/object_index/manifests/c/1"));
-    let ledger = Ledger::new(true);
-    let objects = now(session.objects(&level, &ledger)).unwrap().unwrap();
+    let diagnostics = Diagnostics::new(true);
+    let objects = now(session.objects(&level, &diagnostics)).unwrap().unwrap();
     assert!(objects.is_incomplete());
     let rows: Vec<Vec<i64>> = (0..12).map(|place| row(&objects, place)).collect();
     let lost = [2, 8, 9];
@@ -142,7 +142,7 @@ fn damage_is_left_out_when_going_on() {
         };
         assert_eq!(found, &expected);
     }
-    let keys = ledger
+    let keys = diagnostics
         .finish()
         .0
         .into_iter()
@@ -150,7 +150,7 @@ fn damage_is_left_out_when_going_on() {
     let expected = [1, 4].map(|cell| format!("0/object_index/manifests/c/{cell}"));
     assert_eq!(keys.collect::<Vec<_>>(), expected);
     // What was passed over is no answer for who is strict; others are not hurt.
-    assert!(now(session.objects(&level, &Ledger::new(false))).is_err());
+    assert!(now(session.objects(&level, &Diagnostics::new(false))).is_err());
     assert!(now(session.object_list_of(LEVEL, &[3])).is_ok());
     assert!(now(session.object_list_of(LEVEL, &[2])).is_err());
     assert!(now(session.object_list_of(LEVEL, &[8])).is_err());
@@ -166,7 +166,7 @@ fn a_manifest_cannot_take_more_than_the_budget() {
     let session = memory.session();
     let level = now(session.level(LEVEL)).unwrap();
     for keep_going in [false, true] {
-        let objects = now(session.objects(&level, &Ledger::new(keep_going)));
+        let objects = now(session.objects(&level, &Diagnostics::new(keep_going)));
         assert!(matches!(objects, Err(QueryError::OverBudget { .. })));
     }
 }

@@ -19,7 +19,7 @@ use super::{ItemArray, RowArray};
 use crate::{
     catalog::family::child,
     catalog::level::Session,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     result::Group,
 };
@@ -106,12 +106,12 @@ enum Stored {
 
 impl Session<'_> {
     /// Groups that the node at `key` describes; `None` when there is no such node.
-    /// Two round trips. A damaged group is left empty, if the ledger lets it pass.
+    /// Two round trips. A damaged group is left empty, if the diagnostics lets it pass.
     pub(crate) async fn groups_at(
         &self,
         key: &Key,
         form: TableForm,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<GroupList>, QueryError> {
         let (data, offsets) = (child(key, "data")?, child(key, "offsets")?);
         let keys = match form {
@@ -150,7 +150,7 @@ impl Session<'_> {
             }
         };
         let mut list = match stored {
-            Stored::Items(items) => self.item_groups(&items, ledger).await?,
+            Stored::Items(items) => self.item_groups(&items, diagnostics).await?,
             Stored::Open(data, offsets) => {
                 let bytes = data.size(None).saturating_add(offsets.size(None));
                 self.check_groups(bytes)?;
@@ -169,7 +169,7 @@ impl Session<'_> {
                 match opened {
                     Ok(groups) => groups,
                     Err(damage) => {
-                        ledger.missing(damage)?;
+                        diagnostics.skip(damage)?;
                         GroupList {
                             incomplete: true,
                             ..GroupList::default()
@@ -188,7 +188,7 @@ impl Session<'_> {
             list.notes.push(defect);
         }
         for note in &list.notes {
-            ledger.note(note.clone());
+            diagnostics.note(note.clone());
         }
         Ok(Some(list))
     }
@@ -196,7 +196,7 @@ impl Session<'_> {
     async fn item_groups(
         &self,
         items: &ItemArray,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<GroupList, QueryError> {
         let wanted: Vec<_> = (0..items.cells()).map(|cell| items.wanted(cell)).collect();
         let answers = self.fetch.cells(&wanted).await;
@@ -206,8 +206,8 @@ impl Session<'_> {
             let (first, rows) = items.rows_of(cell);
             let held = u64::try_from(list.listed.len()).unwrap_or(u64::MAX);
             self.check_groups(held.saturating_add(first.saturating_add(rows).saturating_mul(8)))?;
-            if let Err(damage) = list.push_cell(items, cell, answer, ledger)? {
-                ledger.missing(damage)?;
+            if let Err(damage) = list.push_cell(items, cell, answer, diagnostics)? {
+                diagnostics.skip(damage)?;
                 list.incomplete = true;
             }
             // Those that could not be read are empty.
@@ -233,7 +233,7 @@ impl GroupList {
         items: &ItemArray,
         cell: u64,
         answer: Result<Option<Fetched>, FetchError>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Result<(), Damage>, QueryError> {
         let payload = match answer {
             // Groups that are all empty, or ranges, need no cell.
@@ -249,7 +249,7 @@ impl GroupList {
             match Int64s::parse(item) {
                 Ok(_) => self.listed.extend_from_slice(item),
                 Err(error) => {
-                    ledger.missing(items.damage(cell, in_row(row, error)))?;
+                    diagnostics.skip(items.damage(cell, in_row(row, error)))?;
                     self.incomplete = true;
                 }
             }

@@ -8,7 +8,7 @@ use zvf_model::layout::Part;
 use super::{GroupList, TableArray};
 use crate::{
     catalog::level::{Level, Session, lock},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     predicate::Scope,
     result::Column,
@@ -61,10 +61,10 @@ impl Session<'_> {
         level: &Level,
         name: &str,
         rows: Option<&[u64]>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Column, QueryError> {
         let table = self.table(level, Scope::Object, name).await?;
-        self.table_column(&table, rows, ledger).await
+        self.table_column(&table, rows, diagnostics).await
     }
 
     /// Several attributes of objects at once: as many round trips as one takes.
@@ -73,11 +73,11 @@ impl Session<'_> {
         level: &Level,
         names: &[String],
         rows: Option<&[u64]>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Column>, QueryError> {
         let columns = names
             .iter()
-            .map(|name| self.object_column(level, name, rows, ledger));
+            .map(|name| self.object_column(level, name, rows, diagnostics));
         try_join_all(columns).await
     }
 
@@ -87,11 +87,11 @@ impl Session<'_> {
         level: &Level,
         names: &[String],
         groups: Option<&[u64]>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Column>, QueryError> {
         let columns = names
             .iter()
-            .map(|name| self.group_column(level, name, groups, ledger));
+            .map(|name| self.group_column(level, name, groups, diagnostics));
         try_join_all(columns).await
     }
 
@@ -102,10 +102,10 @@ impl Session<'_> {
         level: &Level,
         name: &str,
         groups: Option<&[u64]>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Column, QueryError> {
         let table = self.table(level, Scope::Group, name).await?;
-        self.table_column(&table, groups, ledger).await
+        self.table_column(&table, groups, diagnostics).await
     }
 
     /// The groups of a level; `None` when it has none. Two round trips when they
@@ -113,12 +113,12 @@ impl Session<'_> {
     pub(crate) async fn groups(
         &self,
         level: &Level,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<Arc<GroupList>>, QueryError> {
         let known = lock(&level.groups).clone();
         if let Some(groups) = known {
             let notes = groups.iter().flat_map(|groups| groups.notes());
-            notes.for_each(|note| ledger.note(note.clone()));
+            notes.for_each(|note| diagnostics.note(note.clone()));
             return Ok(groups);
         }
         let key = self.layout.described_at(level.id(), &Part::Groups);
@@ -127,7 +127,10 @@ impl Session<'_> {
             source,
         })?;
         let groups = match key {
-            Some(key) => self.groups_at(&key, self.layout.groups, ledger).await?,
+            Some(key) => {
+                self.groups_at(&key, self.layout.groups, diagnostics)
+                    .await?
+            }
             None => None,
         };
         let groups = groups.map(Arc::new);

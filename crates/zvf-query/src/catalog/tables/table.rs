@@ -21,7 +21,7 @@ use super::{
 use crate::{
     catalog::family::child,
     catalog::level::Session,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     result::{Column, Rows, Values},
 };
@@ -130,18 +130,18 @@ impl Session<'_> {
 
     /// Reads rows of an attribute in the order given, all that are stored when
     /// `None`. One round trip. A row past the last has no value. Rows of a damaged
-    /// cell have none either, if the ledger lets it pass.
+    /// cell have none either, if the diagnostics lets it pass.
     pub(crate) async fn table_column(
         &self,
         table: &TableArray,
         rows: Option<&[u64]>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Column, QueryError> {
         match &table.values {
-            Stored::Rows(array) => self.rows_column(table, array, rows, ledger).await,
+            Stored::Rows(array) => self.rows_column(table, array, rows, diagnostics).await,
             Stored::Text(array, fill) => {
                 let text = (array, fill.as_str());
-                self.text_column(table, text, rows, ledger).await
+                self.text_column(table, text, rows, diagnostics).await
             }
         }
     }
@@ -151,7 +151,7 @@ impl Session<'_> {
         table: &TableArray,
         array: &RowArray,
         rows: Option<&[u64]>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Column, QueryError> {
         let count = rows.map(<[u64]>::len);
         self.check_held(array.size(count))?;
@@ -170,14 +170,14 @@ impl Session<'_> {
         let read = array.finish(&request, answers);
         let mut lost = Vec::new();
         for (rows, damage) in read.lost {
-            ledger.missing(damage)?;
+            diagnostics.skip(damage)?;
             lost.push(rows);
         }
         let mut present = None;
         if let Some((mask, request)) = &mask {
             let read = mask.finish(request, of_mask);
             for (rows, damage) in read.lost {
-                ledger.missing(damage)?;
+                diagnostics.skip(damage)?;
                 lost.push(rows);
             }
             present = Some(read.bytes);
@@ -223,7 +223,7 @@ impl Session<'_> {
         table: &TableArray,
         (array, fill): (&ItemArray, &str),
         rows: Option<&[u64]>,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Column, QueryError> {
         let rows: Vec<u64> = if let Some(rows) = rows {
             rows.to_vec()
@@ -257,7 +257,7 @@ impl Session<'_> {
                         }
                     }
                 }
-                Err(damage) => ledger.missing(damage)?,
+                Err(damage) => diagnostics.skip(damage)?,
             }
         }
         let mut words = Words::default();

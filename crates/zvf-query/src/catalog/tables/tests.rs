@@ -5,7 +5,7 @@ use zvf_format::{numeric::Value, vlen};
 use zvf_model::level::LevelId;
 
 use crate::{
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     memory::{Memory, now},
     result::{Column, Values},
@@ -127,11 +127,11 @@ fn damaged_cells_have_no_values_when_going_on() {
     );
     let session = memory.session();
     let level = now(session.level(LEVEL)).unwrap();
-    let ledger = Ledger::new(true);
-    let column = now(session.object_column(&level, "a", None, &ledger)).unwrap();
+    let diagnostics = Diagnostics::new(true);
+    let column = now(session.object_column(&level, "a", None, &diagnostics)).unwrap();
     // Fill without a meaning is a value.
     assert_eq!(shown(&column), [None, None, Some(json!(1)), Some(json!(7))]);
-    assert_eq!(ledger.finish().0.len(), 1);
+    assert_eq!(diagnostics.finish().0.len(), 1);
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) fn positions(
     open: &Open,
     answers: &mut Answers,
 ) -> Result<(u64, Held, Bytes), Damage> {
-    let (key, chunk) = (&schema.vertices.node, &open.wish.chunk);
+    let (key, chunk) = (&schema.vertices.node, &open.request.chunk);
     let row = schema.row();
     let extent = open.table.as_ref().map_or(0, |table| table.extent());
     let count = |size: u64| {

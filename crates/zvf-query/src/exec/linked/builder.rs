@@ -7,7 +7,7 @@ use crate::{
     catalog::links::{LinkRecords, LinkSet},
     error::{Damage, QueryError},
     exec::chunk::CellRows,
-    result::{Answer, Links},
+    result::{Links, QueryResult},
 };
 
 use super::numbered::Numbered;
@@ -170,7 +170,7 @@ impl LinkBuilder {
         }
     }
 
-    pub(super) fn finish(self, answer: &mut Answer) {
+    pub(super) fn finish(self, answer: &mut QueryResult) {
         answer.links = Some(Links {
             width: u32::try_from(self.width).unwrap_or(u32::MAX),
             ends: self.ends,

@@ -5,7 +5,7 @@ use zvf_model::grid::ChunkCoord;
 use super::row_map::{Found, RowMap};
 use crate::{
     catalog::links::LinkRecords,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, QueryError},
     resolve::query::Allowed,
 };
@@ -18,7 +18,7 @@ pub(super) struct Numbering<'a> {
     pub(super) chunks: &'a [ChunkCoord],
     /// Whether first ends are told of all links.
     pub(super) implied: bool,
-    pub(super) ledger: &'a Ledger,
+    pub(super) diagnostics: &'a Diagnostics,
 }
 
 /// Links of a cell all of whose ends are in the answer.
@@ -64,9 +64,9 @@ impl Numbering<'_> {
                             !self.map.has(chunk) && self.chunks.binary_search(chunk).is_ok()
                         };
                         let chunk = records.chunk_of(*end);
-                        if !(self.ledger.keeps_going() && chunk.is_some_and(is_damaged)) {
+                        if !(self.diagnostics.keeps_going() && chunk.is_some_and(is_damaged)) {
                             let damage = Damage::new(&records.node, fault);
-                            self.ledger.missing(damage)?;
+                            self.diagnostics.skip(damage)?;
                         }
                         break;
                     }

@@ -14,10 +14,10 @@ use crate::{
     catalog::links::LinkRecords,
     catalog::objects::Objects,
     catalog::schema::Schema,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::QueryError,
     geometry::{Bbox, Mode, Primitive},
-    query::Cut,
+    query::Clip,
     resolve::query::{Emit, Plan},
 };
 
@@ -36,11 +36,11 @@ impl Plan<'_> {
         mut links: Links,
         objects: Option<Arc<Objects>>,
         owners: &[Owners],
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let schema = &work.schema;
-        let cuts = self.area_mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = self.area_mode == Mode::Clip && self.query.clip == Clip::Split;
         let bbox = match (&self.area, cuts) {
             (Some(area), true) => {
                 Self::check_cuttable(schema)?;
@@ -108,7 +108,7 @@ impl Plan<'_> {
                 }
                 let owners = owners.get(number).unwrap_or(&none);
                 let object = |fragment| owners.id(fragment, objects.as_deref());
-                vertices.push(schema, &node.chunk, &given, object, ledger)?;
+                vertices.push(schema, &node.chunk, &given, object, diagnostics)?;
             }
             rows.push(of_node);
         }
@@ -158,7 +158,7 @@ impl Plan<'_> {
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
         let ids = answer.objects_met().collect();
-        self.add_objects(&mut answer, objects.as_ref(), &ids, ledger)
+        self.add_objects(&mut answer, objects.as_ref(), &ids, diagnostics)
             .await?;
         builder.finish(&mut answer);
         let _ = emit(answer);

@@ -18,7 +18,7 @@ use crate::{
     catalog::objects::Objects,
     catalog::schema::Schema,
     cores::on_cores,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     exec::chunk::{Chunk, Rows},
     geometry::Mode,
@@ -34,14 +34,14 @@ impl Plan<'_> {
     pub(super) async fn some_links(
         &self,
         work: &LinkWork,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<(), QueryError> {
         let schema = &work.schema;
         let allowed = self.allowed()?;
         let (members, named) = match self.selects_objects() {
             true => {
-                let (members, objects) = self.members(ledger).await?;
+                let (members, objects) = self.members(diagnostics).await?;
                 (Some(members), Some(objects))
             }
             false => (None, None),
@@ -57,38 +57,38 @@ impl Plan<'_> {
             chunks.clear();
             cells.clear();
         }
-        let wishes = chunks.iter().map(|chunk| {
+        let requests = chunks.iter().map(|chunk| {
             let fragments = members.as_ref().and_then(|members| members.get(chunk));
             let rows = fragments.map_or(Rows::All, |fragments| {
                 Rows::Fragments(fragments.iter().copied().collect())
             });
-            Self::wish(work, chunk, rows)
+            Self::request(work, chunk, rows)
         });
-        let wishes = wishes.collect();
-        let read = self.read_chunks(schema, wishes, ledger);
+        let requests = requests.collect();
+        let read = self.read_chunks(schema, requests, diagnostics);
         let records = async {
             match &work.set {
                 Some(set) => {
-                    let read = self.read_links(set, &cells, ledger);
+                    let read = self.read_links(set, &cells, diagnostics);
                     read.await
                 }
                 None => Ok(Vec::new()),
             }
         };
-        let filter = self.vertex_filter(named.as_deref(), ledger);
+        let filter = self.vertex_filter(named.as_deref(), diagnostics);
         // Vertices of objects that are selected are theirs: nobody else is asked for.
         let objects = async {
             match &named {
                 Some(objects) => Ok(Some(Arc::clone(objects))),
-                None => self.objects_if(work.needs_objects, ledger).await,
+                None => self.objects_if(work.needs_objects, diagnostics).await,
             }
         };
         let objects = try_join(objects, filter);
         let ((objects, filter), (read, records)) =
             try_join(objects, try_join(read, records)).await?;
-        self.check_chunks(schema, objects.as_ref(), ledger)?;
+        self.check_chunks(schema, objects.as_ref(), diagnostics)?;
         let mut graph = Graph::new(self.nodes(schema, chunks.into_iter().zip(read), true));
-        self.load_ends(work, &records, &allowed, &mut graph, ledger)
+        self.load_ends(work, &records, &allowed, &mut graph, diagnostics)
             .await?;
         let none = BTreeSet::new();
         let held = graph.chunks.iter().filter_map(|(_, node)| node.as_ref());
@@ -98,18 +98,25 @@ impl Plan<'_> {
             let Some(node) = node else {
                 return Ok(Owners::default());
             };
-            let owners = self.owners_of(objects.as_ref(), &node.chunk, ledger)?;
+            let owners = self.owners_of(objects.as_ref(), &node.chunk, diagnostics)?;
             if let Some(set) = &work.set {
-                set.note_fragments(coord, node.chunk.fragments.len(), ledger);
+                set.note_fragments(coord, node.chunk.fragments.len(), diagnostics);
             }
             let members = members.as_ref().map(|m| m.get(coord).unwrap_or(&none));
             self.mark(schema, node, &filter, &owners, members)?;
             Ok(owners)
         });
         let owners = marked.into_iter().collect::<Result<Vec<_>, QueryError>>()?;
-        let selected = self.selected_links(work, &records, &graph, ledger)?;
+        let selected = self.selected_links(work, &records, &graph, diagnostics)?;
         self.put_together(
-            work, &records, graph, selected, objects, &owners, ledger, emit,
+            work,
+            &records,
+            graph,
+            selected,
+            objects,
+            &owners,
+            diagnostics,
+            emit,
         )
         .await
     }
@@ -144,8 +151,11 @@ impl Plan<'_> {
     }
 
     /// Fragments of the objects that are selected, by chunk.
-    async fn members(&self, ledger: &Ledger) -> Result<(Members, Arc<Objects>), QueryError> {
-        let selected = self.selected_objects(ledger).await?;
+    async fn members(
+        &self,
+        diagnostics: &Diagnostics,
+    ) -> Result<(Members, Arc<Objects>), QueryError> {
+        let selected = self.selected_objects(diagnostics).await?;
         let selected = selected.ok_or(QueryError::NoObjects(self.level.id()))?;
         let mut members: BTreeMap<ChunkCoord, BTreeSet<u32>> = BTreeMap::new();
         for place in selected.places {
@@ -173,7 +183,7 @@ impl Plan<'_> {
         records: &[LinkRecords],
         allowed: &crate::resolve::query::Allowed,
         graph: &mut Graph,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let Some(area) = &self.area else {
             return Ok(());
@@ -219,24 +229,26 @@ impl Plan<'_> {
                 }
             }
         }
-        let mut wishes = Vec::with_capacity(wanted.len());
+        let mut requests = Vec::with_capacity(wanted.len());
         let mut there = Vec::with_capacity(wanted.len());
         let mut more = Vec::with_capacity(wanted.len());
         for (chunk, rows) in wanted {
             if !work.schema.vertices.has(&chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                ledger.missing(Damage::new(&work.schema.vertices.node, fault))?;
+                diagnostics.skip(Damage::new(&work.schema.vertices.node, fault))?;
                 more.push((chunk, None));
                 continue;
             }
-            wishes.push(Self::wish(
+            requests.push(Self::request(
                 work,
                 &chunk,
                 Rows::These(rows.into_iter().collect()),
             ));
             there.push(chunk);
         }
-        let read = self.read_chunks(&work.schema, wishes, ledger).await?;
+        let read = self
+            .read_chunks(&work.schema, requests, diagnostics)
+            .await?;
         more.extend(self.nodes(&work.schema, there.into_iter().zip(read), false));
         graph.extend(more);
         Ok(())

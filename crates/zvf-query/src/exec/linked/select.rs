@@ -13,11 +13,11 @@ use crate::{
     catalog::links::LinkRecords,
     catalog::schema::Schema,
     cores::on_cores,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     geometry::{Mode, Primitive},
     predicate::{Scope, Truth},
-    query::Cut,
+    query::Clip,
     resolve::filter::{ColumnView, Views},
     resolve::query::{Allowed, Plan, VertexFilter},
 };
@@ -68,7 +68,7 @@ impl Plan<'_> {
         work: &LinkWork,
         records: &[LinkRecords],
         graph: &Graph,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Links, QueryError> {
         let allowed = self.allowed()?;
         let mut links = Links::default();
@@ -79,7 +79,7 @@ impl Plan<'_> {
         let bytes = ends.sum::<usize>().saturating_mul(size_of::<u64>());
         let cells = records.iter().enumerate().collect();
         let stored = on_cores(cells, bytes, |(cell, read)| {
-            self.stored_links(work, (cell, read), graph, &allowed, ledger)
+            self.stored_links(work, (cell, read), graph, &allowed, diagnostics)
         });
         for (read, stored) in records.iter().zip(stored) {
             lost.add(read);
@@ -117,7 +117,7 @@ impl Plan<'_> {
         (cell, read): (usize, &LinkRecords),
         graph: &Graph,
         allowed: &Allowed,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Stored, QueryError> {
         let mut stored = Stored::default();
         let mut link = Vec::new();
@@ -152,7 +152,7 @@ impl Plan<'_> {
                         && allowed.allows(chunk)
                     {
                         let fault = Fault::NoChunk(chunk.clone());
-                        ledger.missing(Damage::new(&read.node, fault))?;
+                        diagnostics.skip(Damage::new(&read.node, fault))?;
                     }
                     continue 'records;
                 };
@@ -160,7 +160,7 @@ impl Plan<'_> {
                     let (row, rows) = (end.1, node.chunk.rows);
                     let fault = Fault::NoRow { row, rows };
                     let chunk = &node.chunk.chunk;
-                    ledger.missing(Damage::in_chunk(&read.node, chunk, fault))?;
+                    diagnostics.skip(Damage::in_chunk(&read.node, chunk, fault))?;
                     continue 'records;
                 }
                 let Some(place) = node.chunk.held.place(end.1) else {
@@ -267,8 +267,8 @@ impl Plan<'_> {
         let Some(area) = &self.area else {
             return true;
         };
-        let mode = match (self.area_mode, self.query.cut) {
-            (Mode::Clip, Cut::Drop) => Mode::Within,
+        let mode = match (self.area_mode, self.query.clip) {
+            (Mode::Clip, Clip::Drop) => Mode::Within,
             (mode, _) => mode,
         };
         // Of each vertex it is known whether it is in the region, which mostly is enough.

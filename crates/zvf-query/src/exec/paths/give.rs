@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     batch::vertices::{Run, Runs, VertexBuilder},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     query::Shape,
     resolve::area::Area,
@@ -26,7 +26,7 @@ impl Plan<'_> {
         paths: &[Path<'_>],
         loaded: &Loaded,
         (left, given): (&mut u64, &mut BTreeSet<usize>),
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
         emit: &mut Emit<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         loaded.check_shared(paths, self.session.fetch.budget())?;
@@ -36,11 +36,11 @@ impl Plan<'_> {
             false => None,
         };
         if let Some(paths) = whole {
-            let taken = self.whole_paths(work, &paths, loaded, (left, given), ledger)?;
+            let taken = self.whole_paths(work, &paths, loaded, (left, given), diagnostics)?;
             let mut answer = self.empty_answer();
             taken.vertices.finish(&mut answer);
             answer.parts = Some(taken.parts);
-            self.show_objects(&mut answer, work.objects, &taken.order, ledger)
+            self.show_objects(&mut answer, work.objects, &taken.order, diagnostics)
                 .await?;
             return Ok(emit(answer));
         }
@@ -54,7 +54,7 @@ impl Plan<'_> {
         let mut keep = Keep::default();
         for path in paths {
             let id = work.objects.id(path.place).unwrap_or(NO_OBJECT);
-            for run in Self::stretches(work, path, loaded, ledger)? {
+            for run in Self::stretches(work, path, loaded, diagnostics)? {
                 let selected = match is_path {
                     true => self.selected_runs(work, path, &run, loaded)?,
                     false => self.selected_points(work, path, &run, loaded)?,
@@ -76,7 +76,7 @@ impl Plan<'_> {
                         &run,
                         loaded,
                         (range, ends, id),
-                        ledger,
+                        diagnostics,
                     )?;
                     let added = keep.len.saturating_sub(before);
                     if given.insert(path.place) {
@@ -100,7 +100,7 @@ impl Plan<'_> {
         let mut answer = self.empty_answer();
         vertices.finish(&mut answer);
         answer.parts = is_path.then_some(parts);
-        self.show_objects(&mut answer, work.objects, &order, ledger)
+        self.show_objects(&mut answer, work.objects, &order, diagnostics)
             .await?;
         Ok(emit(answer))
     }
@@ -115,7 +115,7 @@ impl Plan<'_> {
         run: &Stretch,
         loaded: &Loaded,
         (range, ends, id): (Range<usize>, Ends, i64),
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let first = match ends.start.is_some() || ends.end.is_some() && range.is_empty() {
             true => range.start.saturating_sub(1),
@@ -128,7 +128,14 @@ impl Plan<'_> {
             .min(run.len);
         let row = |at: usize, base: usize| base.saturating_add(at.saturating_sub(first));
         let base = vertices.rows();
-        push_part(vertices, work, run.part(first..last), loaded, id, ledger)?;
+        push_part(
+            vertices,
+            work,
+            run.part(first..last),
+            loaded,
+            id,
+            diagnostics,
+        )?;
         let kind = work.schema.dtype.kind();
         let bbox = self.area.as_ref().and_then(Area::bbox);
         let mut between = |at: usize, between: Option<Between>| {
@@ -159,7 +166,7 @@ impl Plan<'_> {
         work: &Work<'_>,
         path: &Path<'_>,
         loaded: &Loaded,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Vec<Stretch>, QueryError> {
         let mut stretches = vec![Stretch::default()];
         for piece in path.pieces {
@@ -172,7 +179,7 @@ impl Plan<'_> {
                     fragment: piece.fragment,
                     fragments: chunk.fragments.len(),
                 };
-                ledger.missing(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
+                diagnostics.skip(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
                 stretches.push(Stretch::default());
                 continue;
             }
@@ -191,7 +198,7 @@ fn push_part(
     part: impl Iterator<Item = (u32, Run)>,
     loaded: &Loaded,
     id: i64,
-    ledger: &Ledger,
+    diagnostics: &Diagnostics,
 ) -> Result<(), QueryError> {
     let mut part = part.peekable();
     while let Some((number, run)) = part.next() {
@@ -201,7 +208,7 @@ fn push_part(
             runs.push(run);
         }
         if let Some(chunk) = loaded.get(number) {
-            vertices.push(work.schema, chunk, &runs, |_| id, ledger)?;
+            vertices.push(work.schema, chunk, &runs, |_| id, diagnostics)?;
         }
     }
     Ok(())

@@ -2,14 +2,14 @@
 
 use super::{
     Path, Work,
-    fate::{Fate, fate, may_cross},
     loaded::Loaded,
+    overlap::{Overlap, may_cross, overlap},
 };
 use crate::{
     catalog::objects::Piece,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    exec::chunk::{Rows, Wish},
+    exec::chunk::{ChunkRequest, Rows},
     geometry::Mode,
     resolve::area::Area,
     resolve::query::Plan,
@@ -24,17 +24,17 @@ impl Plan<'_> {
         area: &Area,
         paths: &mut Vec<Path<'_>>,
         loaded: &mut Loaded,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
         let mut more = Vec::new();
         let mode = self.area_mode;
         loaded.check_shared(paths, self.session.fetch.budget())?;
         paths.retain_mut(|path| {
-            let fate = fate(path, work, loaded, area, mode);
-            if fate == Fate::Out {
+            let overlap = overlap(path, work, loaded, area, mode);
+            if overlap == Overlap::None {
                 return false;
             }
-            path.is_met = fate == Fate::Met;
+            path.is_met = overlap == Overlap::Confirmed;
             let clip = mode == Mode::Clip;
             for (at, piece) in path.pieces.iter().enumerate() {
                 let wanted = !loaded.knows(piece.chunk)
@@ -45,7 +45,8 @@ impl Plan<'_> {
             }
             true
         });
-        self.load(work, of_fragments(&more), loaded, ledger).await
+        self.load(work, of_fragments(&more), loaded, diagnostics)
+            .await
     }
 
     /// Reads chunks by their numbers, each as far as it is wanted.
@@ -54,27 +55,27 @@ impl Plan<'_> {
         work: &Work<'_>,
         wanted: impl IntoIterator<Item = (u32, Rows)>,
         loaded: &mut Loaded,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<(), QueryError> {
-        let (mut numbers, mut wishes) = (Vec::new(), Vec::new());
+        let (mut numbers, mut requests) = (Vec::new(), Vec::new());
         for (number, rows) in wanted {
             let Some(chunk) = work.objects.chunk(number) else {
                 continue;
             };
             if !work.schema.vertices.has(chunk) {
                 let fault = Fault::NoChunk(chunk.clone());
-                ledger.missing(Damage::new(&work.manifests, fault))?;
+                diagnostics.skip(Damage::new(&work.manifests, fault))?;
                 loaded.add(number, None);
                 continue;
             }
             numbers.push(number);
-            wishes.push(Wish {
+            requests.push(ChunkRequest {
                 chunk: chunk.clone(),
                 fragments: true,
                 rows,
             });
         }
-        let chunks = self.read_chunks(work.schema, wishes, ledger).await?;
+        let chunks = self.read_chunks(work.schema, requests, diagnostics).await?;
         for (number, chunk) in numbers.into_iter().zip(chunks) {
             loaded.add(number, chunk);
         }

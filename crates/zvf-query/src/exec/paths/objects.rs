@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 
 use super::Selected;
-use crate::{diagnostics::Ledger, error::QueryError, resolve::query::Plan};
+use crate::{diagnostics::Diagnostics, error::QueryError, resolve::query::Plan};
 
 impl Plan<'_> {
     /// The objects a query names, or all, and which of them its filter selects.
     pub(crate) async fn selected_objects(
         &self,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Option<Selected>, QueryError> {
-        let Some(wanted) = self.wanted_ids(ledger).await? else {
-            let Some(objects) = self.session.objects(&self.level, ledger).await? else {
+        let Some(wanted) = self.wanted_ids(diagnostics).await? else {
+            let Some(objects) = self.session.objects(&self.level, diagnostics).await? else {
                 return Ok(None);
             };
-            let holds = self.filtered_objects(&objects, ledger).await?;
+            let holds = self.filtered_objects(&objects, diagnostics).await?;
             let places = (0..objects.len()).collect();
             return Ok(Some(Selected {
                 objects,
@@ -31,7 +31,7 @@ impl Plan<'_> {
         }
         let found = self
             .session
-            .some_objects(&self.level, &wanted, ledger)
+            .some_objects(&self.level, &wanted, diagnostics)
             .await?;
         let objects = found.objects;
         let mut places = Vec::with_capacity(wanted.len());
@@ -41,11 +41,11 @@ impl Plan<'_> {
                 None if objects.is_incomplete() => {}
                 None => {
                     let level = self.level.id();
-                    ledger.absent(&self.manifests()?, QueryError::NoObject { id, level })?;
+                    diagnostics.absent(&self.manifests()?, QueryError::NoObject { id, level })?;
                 }
             }
         }
-        let holds = self.filtered_objects(&objects, ledger).await?;
+        let holds = self.filtered_objects(&objects, diagnostics).await?;
         Ok(Some(Selected {
             objects,
             places,
@@ -54,7 +54,7 @@ impl Plan<'_> {
     }
 
     /// Ids the query names: of objects as given, then of groups, ascending.
-    async fn wanted_ids(&self, ledger: &Ledger) -> Result<Option<Vec<i64>>, QueryError> {
+    async fn wanted_ids(&self, diagnostics: &Diagnostics) -> Result<Option<Vec<i64>>, QueryError> {
         let query = self.query;
         if query.objects.is_none() && query.groups.is_none() {
             return Ok(None);
@@ -62,7 +62,7 @@ impl Plan<'_> {
         let mut wanted = query.objects.clone().unwrap_or_default();
         if let Some(ids) = &query.groups {
             let mut members = BTreeSet::new();
-            for group in self.asked_groups(ids, ledger).await? {
+            for group in self.asked_groups(ids, diagnostics).await? {
                 members.extend(group.members);
             }
             for id in &wanted {

@@ -8,7 +8,7 @@ use crate::{
     batch::vertices::Owners,
     error::QueryError,
     geometry::{Mode, Primitive},
-    query::Cut,
+    query::Clip,
     resolve::query::Plan,
 };
 
@@ -143,7 +143,7 @@ impl Plan<'_> {
         let is_in = |row: usize| area.contains(Primitive::Point(at(row)));
         let mut selected = Vec::new();
         for range in by_filter {
-            match (self.area_mode, self.query.cut, area.bbox()) {
+            match (self.area_mode, self.query.clip, area.bbox()) {
                 (Mode::Within, ..) => {
                     if range.clone().all(is_in) {
                         selected.push((range, Ends::default()));
@@ -160,16 +160,16 @@ impl Plan<'_> {
                         selected.push((range, Ends::default()));
                     }
                 }
-                (Mode::Clip, Cut::Cut, Some(bbox)) => {
+                (Mode::Clip, Clip::Split, Some(bbox)) => {
                     Self::check_cuttable(work.schema)?;
                     selected.extend(crate::exec::cut::path(bbox, range, at));
                 }
-                (Mode::Clip, Cut::Cut, None) => {
+                (Mode::Clip, Clip::Split, None) => {
                     return Err(QueryError::Unsupported(
                         "a sphere does not cut: clip by a box, or drop what crosses the border",
                     ));
                 }
-                (Mode::Clip, Cut::Drop, _) => {
+                (Mode::Clip, Clip::Drop, _) => {
                     let parts = ranges(range.len(), |row| is_in(range.start + row));
                     selected.extend(whole(
                         parts

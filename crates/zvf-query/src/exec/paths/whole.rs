@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Path, Work, loaded::Loaded};
 use crate::{
     batch::vertices::{Run, VertexBuilder},
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     resolve::query::Plan,
     result::{NO_OBJECT, Parts},
@@ -57,7 +57,7 @@ impl Plan<'_> {
         paths: &[Path<'_>],
         loaded: &Loaded,
         (left, given): (&mut u64, &mut BTreeSet<usize>),
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<WholePaths, QueryError> {
         let pieces = paths.iter().map(|path| path.pieces.len());
         let mut taking = Taking {
@@ -87,7 +87,7 @@ impl Plan<'_> {
                         fragment: piece.fragment,
                         fragments: chunk.fragments.len(),
                     };
-                    ledger.missing(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
+                    diagnostics.skip(Damage::in_chunk(&work.manifests, &chunk.chunk, fault))?;
                     taking.end(path.place, id);
                     continue;
                 }
@@ -107,7 +107,7 @@ impl Plan<'_> {
             over = over.saturating_sub(run.len);
         }
         let mut vertices = self.vertices(work.schema, false);
-        vertices.take(work.schema, &runs, loaded, ledger)?;
+        vertices.take(work.schema, &runs, loaded, diagnostics)?;
         Ok(WholePaths {
             vertices,
             parts: taking.parts,

@@ -9,7 +9,7 @@ use crate::{
     catalog::fragments::{FragmentRows, FragmentTable},
     catalog::level::{Session, lock},
     catalog::schema::Names,
-    diagnostics::Ledger,
+    diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
     geometry::Mode,
     query::{LevelChoice, Query, Selection, Shape},
@@ -73,7 +73,7 @@ impl Session<'_> {
         &self,
         query: &Query,
         level: LevelId,
-        ledger: &Ledger,
+        diagnostics: &Diagnostics,
     ) -> Result<Counts, QueryError> {
         let query = Query {
             level: LevelChoice::Number(level),
@@ -90,7 +90,7 @@ impl Session<'_> {
         };
         let by_object = plan.shape == Shape::Paths || plan.selects_objects();
         let wanted: Wanted = match by_object {
-            true => plan.pieces_by_chunk(ledger).await?,
+            true => plan.pieces_by_chunk(diagnostics).await?,
             false => {
                 let mut chunks = plan.chunks(&schema)?;
                 chunks.retain(|chunk| plan.area.as_ref().is_none_or(|area| area.reaches(chunk)));
@@ -112,7 +112,7 @@ impl Session<'_> {
             let (mut asked, mut of) = (Vec::new(), Vec::new());
             for (chunk, fragments) in wanted {
                 let Some(cell) = family.wanted(chunk, None) else {
-                    ledger.missing(Damage::in_chunk(&family.node, chunk, Fault::Missing))?;
+                    diagnostics.skip(Damage::in_chunk(&family.node, chunk, Fault::Missing))?;
                     put(chunk, UNKNOWN);
                     continue;
                 };
@@ -124,7 +124,7 @@ impl Session<'_> {
                 let all = match rows(family, chunk, fragments, answer) {
                     Ok(all) => all,
                     Err(damage) => {
-                        ledger.missing(damage)?;
+                        diagnostics.skip(damage)?;
                         put(chunk, UNKNOWN);
                         continue;
                     }
@@ -171,9 +171,9 @@ fn rows(
 impl Plan<'_> {
     /// Pieces of the objects that are selected, where the region may take something
     /// of them.
-    async fn pieces_by_chunk(&self, ledger: &Ledger) -> Result<Wanted, QueryError> {
+    async fn pieces_by_chunk(&self, diagnostics: &Diagnostics) -> Result<Wanted, QueryError> {
         let mut wanted = Wanted::new();
-        let Some(selected) = self.selected_objects(ledger).await? else {
+        let Some(selected) = self.selected_objects(diagnostics).await? else {
             return Ok(wanted);
         };
         let allowed = self.allowed()?;

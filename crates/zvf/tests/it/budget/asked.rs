@@ -2,7 +2,7 @@
 
 use zvf::{Error, Query};
 use zvf_query::{
-    Answer, Budget, Fault, QueryError, Selection,
+    Budget, Fault, QueryError, QueryResult, Selection,
     geometry::{Bbox, Sphere},
     predicate::{Predicate, Scope},
 };
@@ -26,7 +26,7 @@ fn made(kind: Kind) -> (Layers, u64) {
     (made, most)
 }
 
-fn levels(answer: &Answer) -> Vec<u32> {
+fn levels(answer: &QueryResult) -> Vec<u32> {
     let levels = answer.levels.iter();
     levels.map(|used| used.level.number()).collect()
 }
@@ -163,7 +163,7 @@ fn damaged_counts_are_told_of() {
     assert!(damage.chunk.is_some() && !matches!(damage.fault, Fault::Missing));
     // What cannot be counted is not chosen.
     let answer = ask(&dataset, &query.keep_going());
-    assert!(answer.missing.len() >= made.fine.truth.chunks().len());
+    assert!(answer.skipped.len() >= made.fine.truth.chunks().len());
     assert_eq!(levels(&answer), [1]);
     assert_eq!(answer.positions.len() as u64, total(&made, 1, false));
 }
@@ -179,7 +179,7 @@ fn what_cannot_be_counted_of_the_coarsest_level_is_left_out() {
     let query = Query::new().level(Budget::new(total(&made, 2, false)));
     assert!(block_on(dataset.query(&query)).is_err());
     let answer = ask(&dataset, &query.keep_going());
-    assert_eq!((levels(&answer), answer.missing.len()), (vec![2], 1));
+    assert_eq!((levels(&answer), answer.skipped.len()), (vec![2], 1));
     assert!((answer.positions.len() as u64) < total(&made, 2, false));
     assert!(!answer.positions.is_empty());
 }

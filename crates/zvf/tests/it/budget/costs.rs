@@ -62,7 +62,7 @@ fn counting_takes_a_fragment_index_a_chunk() {
     let [fine, middle, top] = [0, 1, 2].map(|level| chunks(&made, level));
     let query = |most| {
         let query = Query::new().level(Budget::new(most));
-        query.columns(Selection::none()).without_objects()
+        query.columns(Selection::none()).owners(false)
     };
     // Level 1 is out of reach; what is read of level 2 is in all its chunks, each with
     // its fragments again, as they do not say that they tile.

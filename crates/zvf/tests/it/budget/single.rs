@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use zvf::{Error, Query};
 use zvf_model::level::LevelId;
 use zvf_query::{
-    Budget, Cut, LevelChoice, QueryError,
+    Budget, Clip, LevelChoice, QueryError,
     geometry::{Bbox, Mode},
 };
 use zvf_testkit::stores::{Kind, Layers, Random, layers};
@@ -67,7 +67,7 @@ fn check(made: &Layers, seed: u64) {
 }
 
 /// Limits count paths and links here.
-fn check_ways_of(dataset: &zvf::Dataset, query: &Query, answer: &zvf::Answer) {
+fn check_ways_of(dataset: &zvf::Dataset, query: &Query, answer: &zvf::QueryResult) {
     if answer.positions.is_empty() {
         check_ways(dataset, query, answer);
     }
@@ -89,7 +89,7 @@ fn check_box(made: &Layers, seed: u64) {
     let mode = *random.pick(&[Mode::Touch, Mode::Within, Mode::Clip]);
     let mut plain = Query::new().region(Bbox::new(&lo, &hi).unwrap()).mode(mode);
     if random.chance(50) {
-        plain = plain.cut(Cut::Drop);
+        plain = plain.clip(Clip::Drop);
     }
     let most = random.below(truth.vertices.len() + 1) as u64;
     let dataset = block_on(open(&made.fine));

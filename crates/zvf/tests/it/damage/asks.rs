@@ -1,6 +1,6 @@
 //! What is asked of a store before and after it is damaged.
 
-use zvf::{Answer, Dataset, Query};
+use zvf::{Dataset, Query, QueryResult};
 use zvf_format::numeric::Value;
 use zvf_query::{
     LevelChoice, Selection, Shape,
@@ -19,7 +19,7 @@ pub(crate) struct Intact {
 pub(crate) struct Asked {
     pub(crate) name: &'static str,
     pub(crate) query: Query,
-    pub(crate) answer: Answer,
+    pub(crate) answer: QueryResult,
 }
 
 impl Intact {
@@ -51,7 +51,7 @@ async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
         ("points", Query::new().shape(Shape::Points)),
         ("paths", plain.clone().shape(Shape::Paths)),
         ("links", Query::new().shape(Shape::Links)),
-        ("vertices alone", plain.clone().without_objects()),
+        ("vertices alone", plain.clone().owners(false)),
     ];
     if let Some(object) = whole.objects.iter().rfind(|object| **object >= 0) {
         queries.push(("object", Query::new().objects([*object])));
@@ -70,7 +70,7 @@ async fn queries(dataset: &Dataset) -> Vec<(&'static str, Query)> {
 }
 
 /// The middle of what there is.
-fn middle(answer: &Answer) -> Option<Bbox> {
+fn middle(answer: &QueryResult) -> Option<Bbox> {
     let positions = answer.positions.view()?;
     let columns = answer.positions.columns;
     let axes = usize::try_from(columns).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use zvf::{Answer, Dataset};
+use zvf::{Dataset, QueryResult};
 use zvf_testkit::golden::Golden;
 
 use super::{
@@ -115,7 +115,7 @@ enum Known {
 }
 
 /// Whether the difference is a known one.
-fn known(key: &str, harm: &Harm, left: &Answer, whole: &Answer) -> Option<Known> {
+fn known(key: &str, harm: &Harm, left: &QueryResult, whole: &QueryResult) -> Option<Known> {
     let mut same = whole.clone();
     same.notes.clone_from(&left.notes);
     if left.notes != whole.notes {
@@ -175,7 +175,7 @@ impl Sums {
             Err(error) => return self.fault(at, asked, &format!("goes not on: {error}")),
             Ok(answer) => answer,
         };
-        if answer.missing.is_empty() {
+        if answer.skipped.is_empty() {
             let same = is_same(&answer, &asked.answer);
             if !same && known(at.key, at.harm, &answer, &asked.answer).is_none() {
                 self.fault(at, asked, "differs, and nothing is missing");
@@ -184,7 +184,7 @@ impl Sums {
         }
         self.less += 1;
         if let Err(more) = is_part(&answer, &asked.answer) {
-            let missing = &answer.missing;
+            let missing = &answer.skipped;
             self.fault(
                 at,
                 asked,
@@ -192,11 +192,11 @@ impl Sums {
             );
         }
         let named = answer
-            .missing
+            .skipped
             .iter()
             .any(|m| is_near(m.key.as_str(), at.key));
         if !named && !at.key.ends_with("zarr.json") {
-            let missing = &answer.missing;
+            let missing = &answer.skipped;
             self.fault(
                 at,
                 asked,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use zvf::Answer;
+use zvf::QueryResult;
 use zvf_query::{Column, Values};
 use zvf_testkit::golden::Golden;
 
@@ -44,7 +44,7 @@ fn flipped(files: &Files, number: usize, bit: usize) -> Files {
 enum Told {
     Refused,
     Same,
-    Other(Box<Answer>),
+    Other(Box<QueryResult>),
 }
 
 fn all_there_is(intact: &Intact) -> impl Iterator<Item = &Asked> {
@@ -93,7 +93,7 @@ fn column_bits(one: &[Column], other: &[Column]) -> Option<u32> {
 
 /// Whether nothing but values of rows of the chunk's buffer changed: as many
 /// vertices as before, of the same objects, linked as before.
-fn only_values(left: &Answer, whole: &Answer) -> bool {
+fn only_values(left: &QueryResult, whole: &QueryResult) -> bool {
     let mut same = whole.clone();
     same.positions.bytes.clone_from(&left.positions.bytes);
     same.vertex.clone_from(&left.vertex);
@@ -106,7 +106,7 @@ fn only_values(left: &Answer, whole: &Answer) -> bool {
 }
 
 /// Whether one link has other ends and all else is as before.
-fn only_a_link(left: &Answer, whole: &Answer) -> bool {
+fn only_a_link(left: &QueryResult, whole: &QueryResult) -> bool {
     let (Some(links), Some(before)) = (&left.links, &whole.links) else {
         return false;
     };
@@ -125,7 +125,7 @@ fn only_a_link(left: &Answer, whole: &Answer) -> bool {
 }
 
 /// Whether every vertex is one of those before.
-fn no_new_vertex(left: &Answer, whole: &Answer) -> bool {
+fn no_new_vertex(left: &QueryResult, whole: &QueryResult) -> bool {
     let size = whole.positions.row_size();
     let before: BTreeSet<&[u8]> = whole.positions.bytes.chunks(size).collect();
     let mut now = left.positions.bytes.chunks(size);

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use zvf_query::{Answer, Column, NO_OBJECT, Rows, SEVERAL_OBJECTS, Values};
+use zvf_query::{Column, NO_OBJECT, QueryResult, Rows, SEVERAL_OBJECTS, Values};
 
 /// A value of a row as bytes; `None` when it has none.
 fn value(column: &Column, row: usize) -> Option<Vec<u8>> {
@@ -59,7 +59,7 @@ fn values(columns: &[&Vec<Column>], row: usize) -> Vec<(String, Option<Vec<u8>>)
 }
 
 /// Vertices, those of paths with their object.
-fn vertices(answer: &Answer) -> Vec<Thing> {
+fn vertices(answer: &QueryResult) -> Vec<Thing> {
     let mut things: Vec<Thing> = (0..answer.positions.len())
         .map(|row| Thing {
             known_by: number(&answer.positions, row),
@@ -75,7 +75,7 @@ fn vertices(answer: &Answer) -> Vec<Thing> {
     things
 }
 
-fn parts(answer: &Answer) -> Vec<(i64, std::ops::Range<usize>)> {
+fn parts(answer: &QueryResult) -> Vec<(i64, std::ops::Range<usize>)> {
     let Some(parts) = &answer.parts else {
         return Vec::new();
     };
@@ -93,7 +93,7 @@ fn parts(answer: &Answer) -> Vec<(i64, std::ops::Range<usize>)> {
 }
 
 /// Consecutive vertices of paths.
-fn segments(answer: &Answer) -> Vec<Thing> {
+fn segments(answer: &QueryResult) -> Vec<Thing> {
     let mut segments = Vec::new();
     for (object, rows) in parts(answer) {
         for row in rows.clone().skip(1) {
@@ -108,7 +108,7 @@ fn segments(answer: &Answer) -> Vec<Thing> {
     segments
 }
 
-fn links(answer: &Answer) -> Vec<Thing> {
+fn links(answer: &QueryResult) -> Vec<Thing> {
     let Some(links) = &answer.links else {
         return Vec::new();
     };
@@ -129,7 +129,7 @@ fn links(answer: &Answer) -> Vec<Thing> {
         .collect()
 }
 
-fn objects(answer: &Answer) -> Vec<Thing> {
+fn objects(answer: &QueryResult) -> Vec<Thing> {
     let objects = answer.objects.iter().enumerate();
     objects
         .map(|(row, object)| Thing {
@@ -165,7 +165,7 @@ fn check(what: &str, left: &[Thing], whole: &[Thing]) -> Result<(), String> {
 }
 
 /// Whether `left` is part of `whole`; otherwise what is not.
-pub(super) fn is_part(left: &Answer, whole: &Answer) -> Result<(), String> {
+pub(super) fn is_part(left: &QueryResult, whole: &QueryResult) -> Result<(), String> {
     if left.parts.is_some() && whole.parts.is_none() {
         return Err("parts that were not there".to_owned());
     }

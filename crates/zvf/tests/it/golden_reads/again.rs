@@ -3,7 +3,7 @@
 
 use core::ops::ControlFlow;
 
-use zvf::{Answer, Dataset, Query};
+use zvf::{Dataset, Query, QueryResult};
 use zvf_query::{
     Shape,
     geometry::{Bbox, Mode},
@@ -19,7 +19,7 @@ fn length(n: usize) -> u64 {
 pub(super) fn check(
     dataset: &Dataset,
     query: &Query,
-    answer: &Answer,
+    answer: &QueryResult,
     tally: &mut Tally,
     at: &str,
 ) {
@@ -43,7 +43,7 @@ pub(super) fn check(
     let expected = answer.links.iter().flat_map(|links| links.ends.clone());
     tally.same(&positions, &answer.positions.bytes, at);
     tally.same(ends, expected.collect(), at);
-    tally.same(&outcome.missing, &answer.missing, at);
+    tally.same(&outcome.skipped, &answer.skipped, at);
 
     let axes = dataset.root().axes.len();
     let everywhere = Bbox::new(&vec![f64::NEG_INFINITY; axes], &vec![f64::INFINITY; axes]);

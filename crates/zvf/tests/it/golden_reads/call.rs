@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
-use zvf::{Answer, Dataset, Query};
+use zvf::{Dataset, Query, QueryResult};
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 use zvf_query::{Fault, LevelChoice, QueryError, geometry::Bbox};
 
@@ -121,7 +121,7 @@ impl Work<'_> {
     /// Asks. Objects there are none of make an error, and are the only thing
     /// missing when going on: the reference passes over them. What is damaged is
     /// left out, as the reference leaves it out, and counted with its reason.
-    pub(super) fn ask(&self, query: &Query, tally: &mut Tally) -> Option<Answer> {
+    pub(super) fn ask(&self, query: &Query, tally: &mut Tally) -> Option<QueryResult> {
         let asked = self.call.object_ids().unwrap_or_default();
         let unknown = asked.iter().filter(|id| !self.level.has_object(**id));
         let unknown = unknown.count();
@@ -141,7 +141,7 @@ impl Work<'_> {
         }
         let found = block_on(self.dataset.query(&query.clone().keep_going()));
         let answer = found.unwrap_or_else(|error| panic!("{}: {error:?}", self.at));
-        tally.same(answer.missing.len(), unknown, self.at);
+        tally.same(answer.skipped.len(), unknown, self.at);
         Some(answer)
     }
 }
@@ -151,13 +151,13 @@ impl Work<'_> {
 pub(super) fn whole(
     dataset: &Dataset,
     query: &Query,
-    found: Result<Answer, zvf::Error>,
+    found: Result<QueryResult, zvf::Error>,
     tally: &mut Tally,
     at: &str,
-) -> Option<Answer> {
+) -> Option<QueryResult> {
     let error = match found {
         Ok(answer) => {
-            tally.same(&answer.missing, &Vec::new(), at);
+            tally.same(&answer.skipped, &Vec::new(), at);
             return Some(answer);
         }
         Err(error) => error,
@@ -174,8 +174,8 @@ pub(super) fn whole(
         return None;
     }
     let answer = block_on(dataset.query(&query.clone().keep_going())).unwrap();
-    assert!(!answer.missing.is_empty(), "{at}");
-    let keys = answer.missing.iter().map(|missing| missing.key.as_str());
+    assert!(!answer.skipped.is_empty(), "{at}");
+    let keys = answer.skipped.iter().map(|missing| missing.key.as_str());
     let reasons = keys.map(|key| match key.split('/').nth(1) {
         Some("vertex_attributes") => "attributes that edits left out of step with vertices",
         Some("links" | "cross_chunk_links") => "links of vertices that are not there",

@@ -1,7 +1,7 @@
 //! Every level whole, against what is recorded of it.
 
 use serde_json::Value as Json;
-use zvf::{Answer, Dataset, Query};
+use zvf::{Dataset, Query, QueryResult};
 use zvf_model::{generation::Generation, grid::ChunkCoord, level::LevelId, root::GeometryKind};
 use zvf_query::{LevelChoice, Levels, NO_OBJECT, SEVERAL_OBJECTS, Shape};
 use zvf_testkit::golden::{Golden, unhex};
@@ -125,7 +125,7 @@ fn has_wrong_rows(dataset: &Dataset) -> bool {
 /// with what is recorded.
 fn objects(
     dataset: &Dataset,
-    answer: &Answer,
+    answer: &QueryResult,
     level: &Level,
     expected: &[paths::Path],
     tally: &mut Tally,
@@ -146,7 +146,7 @@ fn objects(
 }
 
 fn points(
-    answer: &Answer,
+    answer: &QueryResult,
     level: &Level,
     allowed: impl Fn(&Coord) -> bool,
     tally: &mut Tally,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use zvf::{Answer, Dataset};
+use zvf::{Dataset, QueryResult};
 use zvf_model::root::LinksConvention;
 use zvf_query::{
     Shape,
@@ -133,7 +133,7 @@ fn select(graph: Graph, bbox: &Bbox, mode: Mode) -> Graph {
     }
 }
 
-pub(super) fn ends(answer: &Answer) -> Vec<Vec<usize>> {
+pub(super) fn ends(answer: &QueryResult) -> Vec<Vec<usize>> {
     let links = answer.links.as_ref().unwrap();
     let width = usize::try_from(links.width).unwrap();
     let end = |end: &u64| usize::try_from(*end).unwrap();
@@ -142,7 +142,13 @@ pub(super) fn ends(answer: &Answer) -> Vec<Vec<usize>> {
 }
 
 /// An answer is this part of a level, with its attributes.
-pub(super) fn compare(answer: &Answer, graph: &Graph, level: &Level, tally: &mut Tally, at: &str) {
+pub(super) fn compare(
+    answer: &QueryResult,
+    graph: &Graph,
+    level: &Level,
+    tally: &mut Tally,
+    at: &str,
+) {
     tally.equal(&columns::rows(&answer.positions), &graph.positions, at);
     let links: Vec<_> = graph.links.iter().map(|(ends, _)| ends.clone()).collect();
     tally.equal(ends(answer), links, at);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
-use zvf::Answer;
+use zvf::QueryResult;
 use zvf_query::{
     Column, Shape,
     geometry::{Bbox, Primitive},
@@ -59,7 +59,7 @@ pub(super) fn of_level(
     paths
 }
 
-pub(super) fn of_answer(answer: &Answer) -> Vec<Path> {
+pub(super) fn of_answer(answer: &QueryResult) -> Vec<Path> {
     let parts = answer.parts.as_ref().unwrap();
     let rows = columns::rows(&answer.positions);
     let offset = |at: u64| usize::try_from(at).unwrap();
@@ -129,7 +129,7 @@ pub(super) fn check(work: &Work<'_>, tally: &mut Tally) {
 }
 
 /// What ours must be, from what is recorded of the level.
-fn expected(work: &Work<'_>, answer: &Answer) -> Vec<Path> {
+fn expected(work: &Work<'_>, answer: &QueryResult) -> Vec<Path> {
     let call = work.call;
     let groups = answer.groups.iter();
     let members: BTreeSet<i64> = groups.flat_map(|group| group.members.clone()).collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{
-    Cut, Query, Region, Selection,
+    Clip, Query, Region, Selection,
     geometry::{Bbox, Mode, Position, Sphere, squared_distance_to_point},
     predicate::{Predicate, Scope},
 };
@@ -20,14 +20,14 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
         query.mode = *random.pick(&Mode::ALL);
     }
     if random.chance(30) {
-        query.cut = Cut::Drop;
+        query.clip = Clip::Drop;
     }
     if random.chance(65) && !by_chunk && !truth.vertices.is_empty() {
         query.region = Some(region(truth, random));
     }
     // Spheres cut nothing.
     if matches!(query.region, Some(Region::Sphere(_))) {
-        query.cut = Cut::Drop;
+        query.clip = Clip::Drop;
     }
     if random.chance(30) && !by_chunk {
         query.filter = filter(truth, random);
@@ -71,7 +71,7 @@ pub(super) fn ask(truth: &Truth, random: &mut Random) -> Query {
         query.columns = columns(truth, random);
     }
     let by_object = query.objects.is_some() || query.groups.is_some();
-    query.without_objects = !by_object && random.chance(20);
+    query.owners = by_object || !random.chance(20);
     query
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use zvf_format::numeric::{Kind, Value};
 use zvf_query::{
-    Answer, Column, Cut, NO_OBJECT, Query, Region, Rows, Selection,
+    Clip, Column, NO_OBJECT, Query, QueryResult, Region, Rows, Selection,
     geometry::{Bbox, Mode},
     predicate::Scope,
 };
@@ -21,7 +21,7 @@ use super::{
 pub(super) struct Comparison<'a> {
     pub(super) truth: &'a Truth,
     pub(super) query: &'a Query,
-    pub(super) answer: &'a Answer,
+    pub(super) answer: &'a QueryResult,
 }
 
 impl Comparison<'_> {
@@ -59,7 +59,7 @@ impl Comparison<'_> {
     fn frame(&self) -> Verdict {
         let answer = self.answer;
         ensure!(answer.axes == self.truth.axes, "axes {:?}", answer.axes);
-        ensure!(answer.missing.is_empty(), "missing {:?}", answer.missing);
+        ensure!(answer.skipped.is_empty(), "missing {:?}", answer.skipped);
         let kind = if self.truth.recipe.double {
             Kind::Float64
         } else {
@@ -87,7 +87,7 @@ impl Comparison<'_> {
 
     /// The box that geometry is cut at, when it is.
     fn bbox(&self) -> Option<&Bbox> {
-        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = self.query.mode == Mode::Clip && self.query.clip == Clip::Split;
         let cuts = cuts && !self.truth.recipe.kind.is_points();
         match &self.query.region {
             Some(Region::Box(bbox)) if cuts => Some(bbox),
@@ -230,7 +230,7 @@ impl Comparison<'_> {
     }
 
     fn object_ids(&self, rows: &[(usize, &Spot)]) -> Verdict {
-        let has = self.truth.objects.is_some() && !self.query.without_objects;
+        let has = self.truth.objects.is_some() && self.query.owners;
         let Some(found) = &self.answer.object_ids else {
             let may_lack = !has || self.truth.recipe.kind.is_paths();
             ensure!(may_lack, "no object ids");
@@ -257,7 +257,7 @@ impl Comparison<'_> {
 
     /// Whether the answer says which objects are in it: of paths always.
     fn tells_objects(&self) -> bool {
-        !self.query.without_objects || self.truth.recipe.kind.is_paths()
+        self.query.owners || self.truth.recipe.kind.is_paths()
     }
 
     fn objects(&self, expected: &Expected) -> Verdict {

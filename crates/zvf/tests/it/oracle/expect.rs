@@ -4,7 +4,7 @@
 use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 
 use zvf_query::{
-    Cut, NearestTo, Query, Region, SEVERAL_OBJECTS,
+    Clip, NearestTo, Query, Region, SEVERAL_OBJECTS,
     geometry::{
         Mode, Primitive, squared_distance_to_point, squared_distance_to_segment,
         squared_distance_to_triangle,
@@ -297,7 +297,7 @@ impl Asked<'_> {
             .collect();
         let mut parts = Vec::new();
         let bbox = match &self.query.region {
-            Some(Region::Box(bbox)) if self.query.cut == Cut::Cut => Some(bbox),
+            Some(Region::Box(bbox)) if self.query.clip == Clip::Split => Some(bbox),
             _ => None,
         };
         let keep = |at: usize| is_true[at] && (bbox.is_some() || self.has(path[at]));
@@ -337,7 +337,7 @@ impl Asked<'_> {
             .iter()
             .flat_map(|link| self.truth.links[*link].ends.clone())
             .collect();
-        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = self.query.mode == Mode::Clip && self.query.clip == Clip::Split;
         if let (true, Some(Region::Box(bbox))) = (cuts, &self.query.region) {
             let rows = inside
                 .into_iter()
@@ -395,7 +395,7 @@ impl Asked<'_> {
     fn selects_link(&self, link: usize) -> bool {
         let corners = self.corners(link);
         // A link that is cut is in when some of it is.
-        let cuts = self.query.mode == Mode::Clip && self.query.cut == Cut::Cut;
+        let cuts = self.query.mode == Mode::Clip && self.query.clip == Clip::Split;
         let all = self.query.mode != Mode::Touch && !cuts;
         let primitive = match corners.as_slice() {
             [a, b] => Primitive::Segment([a, b]),

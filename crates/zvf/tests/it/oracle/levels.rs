@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use zvf_model::level::LevelId;
-use zvf_query::{Answer, Cut, LevelChoice, Query, Selection};
+use zvf_query::{Clip, LevelChoice, Query, QueryResult, Selection};
 use zvf_testkit::stores::{CrossLevel, Kind, Profile, Pyramid, Random, Recipe, Truth, pyramid};
 
 use super::{
@@ -29,7 +29,7 @@ fn ask(truth: &Truth, level: u32, random: &mut Random) -> Query {
     let mut query = ask::ask(truth, random);
     query.level = LevelChoice::Number(LevelId::new(level));
     query.columns = Selection::All;
-    query.cut = Cut::Drop;
+    query.clip = Clip::Drop;
     // A vertex of several objects is that of the one it was asked for by.
     if level == 1 && !truth.recipe.kind.is_paths() {
         query.objects = None;
@@ -38,7 +38,7 @@ fn ask(truth: &Truth, level: u32, random: &mut Random) -> Query {
     query
 }
 
-fn answer(made: &Pyramid, query: &Query) -> Option<Answer> {
+fn answer(made: &Pyramid, query: &Query) -> Option<QueryResult> {
     block_on(super::answer(&made.fine, query))
 }
 
@@ -80,7 +80,7 @@ fn check_drill(made: &Pyramid, up: bool, seed: u64) {
     let mut random = Random::new(seed);
     let mut query = ask(from, u32::from(!up), &mut random);
     // Which of several objects a vertex is of does not matter here.
-    query.without_objects = false;
+    query.owners = true;
     let limit = query.limit.take();
     let start = expect::expect(from, &query);
     let start: BTreeSet<usize> = start

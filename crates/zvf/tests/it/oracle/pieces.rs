@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use zvf::{Error, OpenOptions};
-use zvf_query::{Answer, Column, Counts, Query, Rows, Values};
+use zvf_query::{Column, Counts, Query, QueryResult, Rows, Values};
 use zvf_testkit::stores::Made;
 
 use super::columns::{Verdict, ensure};
@@ -18,7 +18,12 @@ async fn open(made: &Made, budget: u64) -> Option<zvf::Dataset> {
 
 /// Whether batches are what is answered at once. Less memory than a chunk takes is
 /// no fault.
-pub(super) async fn batches(made: &Made, query: &Query, answer: &Answer, budget: u64) -> Verdict {
+pub(super) async fn batches(
+    made: &Made,
+    query: &Query,
+    answer: &QueryResult,
+    budget: u64,
+) -> Verdict {
     let Some(dataset) = open(made, budget).await else {
         return Ok(());
     };
@@ -32,10 +37,10 @@ pub(super) async fn batches(made: &Made, query: &Query, answer: &Answer, budget:
         Err(Error::Query(error)) if format!("{error:?}").contains("OverBudget") => return Ok(()),
         Err(error) => return Err(format!("in batches: {error:?}")),
     };
-    ensure!(outcome.missing == answer.missing, "{outcome:?}");
+    ensure!(outcome.skipped == answer.skipped, "{outcome:?}");
     ensure!(outcome.notes == answer.notes, "{outcome:?}");
     let count = pieces.len();
-    let mut whole = Answer::default();
+    let mut whole = QueryResult::default();
     for (number, piece) in pieces.into_iter().enumerate() {
         let rows = whole.positions.len() as u64;
         ensure!(
@@ -45,7 +50,7 @@ pub(super) async fn batches(made: &Made, query: &Query, answer: &Answer, budget:
         );
         add(&mut whole, piece, number)?;
     }
-    whole.missing = outcome.missing;
+    whole.skipped = outcome.skipped;
     whole.notes = outcome.notes;
     let (found, expected) = (plain(whole), plain(answer.clone()));
     ensure!(
@@ -56,7 +61,7 @@ pub(super) async fn batches(made: &Made, query: &Query, answer: &Answer, budget:
 }
 
 /// Whether as much is counted as is answered.
-pub(super) fn counts(answer: &Answer, counts: &Counts) -> Verdict {
+pub(super) fn counts(answer: &QueryResult, counts: &Counts) -> Verdict {
     let length = |length: usize| length as u64;
     let tells_objects = answer.object_ids.is_some() || answer.parts.is_some();
     let mut expected = Counts::default();
@@ -66,14 +71,14 @@ pub(super) fn counts(answer: &Answer, counts: &Counts) -> Verdict {
     expected.parts = answer.parts.as_ref().map(|p| length(p.objects.len()));
     expected.objects = tells_objects.then_some(length(answer.objects.len()));
     expected.links = answer.links.as_ref().map(|links| length(links.len()));
-    expected.missing.clone_from(&answer.missing);
+    expected.skipped.clone_from(&answer.skipped);
     expected.notes.clone_from(&answer.notes);
     ensure!(*counts == expected, "{counts:?}, expected {expected:?}");
     Ok(())
 }
 
 /// Appends a piece; numbers of rows count from the start.
-fn add(whole: &mut Answer, piece: Answer, number: usize) -> Verdict {
+fn add(whole: &mut QueryResult, piece: QueryResult, number: usize) -> Verdict {
     if number == 0 {
         *whole = piece;
         return Ok(());
@@ -152,7 +157,7 @@ fn flags(column: &Column) -> Vec<bool> {
 
 /// Without what may differ: flags that say nothing, columns of no rows, and the order
 /// of columns.
-fn plain(mut answer: Answer) -> Answer {
+fn plain(mut answer: QueryResult) -> QueryResult {
     answer.first_row = 0;
     for columns in [
         &mut answer.vertex,

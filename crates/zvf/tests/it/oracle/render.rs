@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zvf_format::numeric::{ByteOrder, Kind, Value, encode};
 use zvf_query::{
-    Answer, Column, Group, Links, NO_OBJECT, Parts, Query, Region, Rows, Selection, Values,
+    Column, Group, Links, NO_OBJECT, Parts, Query, QueryResult, Region, Rows, Selection, Values,
     predicate::Scope,
 };
 use zvf_testkit::stores::{Attribute, Random, Truth, Values as Known};
@@ -15,13 +15,13 @@ use super::{
 };
 
 /// The answer that is expected; nothing that was cut but positions is in it.
-pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> Answer {
+pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> QueryResult {
     let kind = if truth.recipe.double {
         Kind::Float64
     } else {
         Kind::Float32
     };
-    let mut answer = Answer::default();
+    let mut answer = QueryResult::default();
     answer.axes.clone_from(&truth.axes);
     answer.positions = Rows::new(kind, u32::try_from(truth.axes.len()).unwrap());
     let spots = expected.rows.iter();
@@ -44,7 +44,7 @@ pub(super) fn render(truth: &Truth, query: &Query, expected: &Expected) -> Answe
     answer.positions.bytes = positions(kind, &values.collect::<Vec<f64>>());
     answer.objects.clone_from(&expected.objects);
     let vertices: Vec<usize> = expected.rows.iter().map(vertex).collect();
-    if truth.objects.is_some() && !query.without_objects && expected.parts.is_none() {
+    if truth.objects.is_some() && query.owners && expected.parts.is_none() {
         let ids = vertices
             .iter()
             .map(|at| truth.vertices[*at].object.unwrap_or(NO_OBJECT));
@@ -174,9 +174,9 @@ fn column(attribute: &Attribute, rows: &[usize]) -> Column {
 }
 
 /// The same answer with one thing wrong, each time another.
-pub(super) fn damaged(answer: &Answer, random: &mut Random) -> Vec<Answer> {
+pub(super) fn damaged(answer: &QueryResult, random: &mut Random) -> Vec<QueryResult> {
     let mut all = Vec::new();
-    let mut with = |change: &mut dyn FnMut(&mut Answer)| {
+    let mut with = |change: &mut dyn FnMut(&mut QueryResult)| {
         let mut wrong = answer.clone();
         change(&mut wrong);
         all.push(wrong);

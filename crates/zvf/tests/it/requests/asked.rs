@@ -55,7 +55,7 @@ pub(super) fn of(truth: &Truth) -> Vec<Ask> {
     if let Some(objects) = &truth.objects {
         let longest = objects.iter().max_by_key(|object| object.fragments.len());
         let id = longest.unwrap().id;
-        asks.push(("box, without objects", boxed().without_objects()));
+        asks.push(("box, without objects", boxed().owners(false)));
         asks.push(("one object", some().objects([id])));
         asks.push(("one object in box", boxed().objects([id])));
     }

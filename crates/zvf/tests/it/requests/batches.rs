@@ -1,6 +1,6 @@
 //! Answers piece by piece, each within a budget of memory.
 
-use zvf::{Answer, Dataset, Error, OpenOptions, Query};
+use zvf::{Dataset, Error, OpenOptions, Query, QueryResult};
 use zvf_query::{Column, QueryError, Selection, Values};
 use zvf_testkit::stores::{Kind, Made, Recipe, make, wide};
 
@@ -8,7 +8,7 @@ use super::{asked, kinds, opened};
 use crate::block_on;
 
 /// Bytes of an answer.
-fn size(answer: &Answer) -> u64 {
+fn size(answer: &QueryResult) -> u64 {
     let columns = [
         &answer.vertex,
         &answer.fragment,
@@ -64,7 +64,7 @@ fn join_columns(columns: &mut Vec<Column>, next: Vec<Column>) {
 }
 
 /// Pieces one after the other, as they are documented.
-fn joined(batches: Vec<Answer>) -> Answer {
+fn joined(batches: Vec<QueryResult>) -> QueryResult {
     let mut batches = batches.into_iter();
     let mut whole = batches.next().unwrap();
     assert_eq!(whole.first_row, 0);

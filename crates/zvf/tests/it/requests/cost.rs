@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use core::ops::{ControlFlow, Range};
-use zvf::{Answer, OpenOptions, Query};
+use zvf::{OpenOptions, Query, QueryResult};
 use zvf_model::fetch::Port;
 use zvf_query::{Counts, Levels, QueryError, Session};
 use zvf_store::{ByteRange, Read};
@@ -26,7 +26,7 @@ pub(super) struct Ask {
 /// What was found.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
-    Answer(Box<Answer>),
+    QueryResult(Box<QueryResult>),
     Counts(Counts),
 }
 
@@ -51,7 +51,7 @@ impl Ask {
                 .map(Found::Counts);
         }
         let answer = Box::pin(session.query(&self.query)).await?;
-        Ok(Found::Answer(Box::new(answer)))
+        Ok(Found::QueryResult(Box::new(answer)))
     }
 
     /// Asks twice: of a store that was just opened, and of one with all metadata
@@ -108,7 +108,7 @@ impl Ask {
     }
 
     /// The answer batch by batch.
-    pub(super) fn batches(&self, dataset: &zvf::Dataset) -> Result<Vec<Answer>, zvf::Error> {
+    pub(super) fn batches(&self, dataset: &zvf::Dataset) -> Result<Vec<QueryResult>, zvf::Error> {
         let mut batches = Vec::new();
         let each = |batch| {
             batches.push(batch);

@@ -63,7 +63,7 @@ fn requests_from_level_to_level() {
                 "\n{}",
                 logs::text(&ask, &cost, &files, (true, &mut before))
             );
-            let Found::Answer(answer) = &cost.found else {
+            let Found::QueryResult(answer) = &cost.found else {
                 panic!("{:?}", cost.found)
             };
             assert!(!answer.positions.is_empty(), "{name}: {}", ask.name);

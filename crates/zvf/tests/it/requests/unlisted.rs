@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{block_on, fetch::FromStore, stores};
 
-fn ask(fetch: &FromStore, query: &Query) -> Result<zvf::Answer, QueryError> {
+fn ask(fetch: &FromStore, query: &Query) -> Result<zvf::QueryResult, QueryError> {
     let levels = Levels::default();
     let session = Session {
         fetch: Port::new(fetch),

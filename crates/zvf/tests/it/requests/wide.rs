@@ -34,7 +34,7 @@ fn asks(truth: &Truth) -> Vec<Ask> {
     let query = Query::new().region(bbox).columns(named);
     let mut asks = vec![asked::ask("box around a vertex", query.clone())];
     if truth.objects.is_some() {
-        let query = query.without_objects();
+        let query = query.owners(false);
         asks.push(asked::ask("box around a vertex, without objects", query));
         let query = Query::new().objects([vertex.object.unwrap()]);
         let query = query.columns(Selection::none());
@@ -58,7 +58,7 @@ fn check(name: &str, kind: Kind, size: usize, most: Option<u64>) {
         for ask in asks(&made.truth) {
             let cost = ask.cost(&files, &OpenOptions::default());
             if ask.name.starts_with("box around a vertex") && kind.is_points() {
-                let Found::Answer(answer) = &cost.found else {
+                let Found::QueryResult(answer) = &cost.found else {
                     panic!("{:?}", cost.found)
                 };
                 assert_eq!(answer.positions.len(), 1);

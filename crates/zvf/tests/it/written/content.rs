@@ -219,7 +219,7 @@ impl Content {
     /// What a store holds.
     pub(crate) async fn read(dataset: &Dataset) -> Self {
         let answer = dataset.query(&Query::new()).await.unwrap();
-        assert_eq!(answer.missing, []);
+        assert_eq!(answer.skipped, []);
         let mut content = Self::default();
         let tags = answer
             .vertex

@@ -28,7 +28,7 @@ async fn store(geometry: Geometry, design: Design) -> Store {
     store
 }
 
-async fn read(store: &Store, query: &Query) -> zvf::Answer {
+async fn read(store: &Store, query: &Query) -> zvf::QueryResult {
     let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
     dataset.query(query).await.unwrap()
 }

@@ -33,15 +33,15 @@ fn tables_come_after_links_inside_chunks_by_number() {
     let memory = table(Generation::V0_7, "graph", "explicit");
     let expected = ["2.0:2 2.0:0", "10.0:0 10.0:1", "2.0:4 1.0:3"];
     assert_eq!(all(&memory, View::Logical), expected);
-    let set = open(&memory, 0, &[], View::Logical, &Ledger::new(false));
+    let set = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false));
     let set = set.unwrap().unwrap();
     assert!(set.rows_are_known && set.may_be_shuffled);
     assert!(set.cells[2].chunks.is_none());
-    let ledger = Ledger::new(false);
+    let diagnostics = Diagnostics::new(false);
     let chunk = &set.cells[0].chunks.as_ref().unwrap()[0];
-    set.note_fragments(chunk, 1, &ledger);
-    set.note_fragments(chunk, 2, &ledger);
-    assert_eq!(ledger.finish().1.len(), 1);
+    set.note_fragments(chunk, 1, &diagnostics);
+    set.note_fragments(chunk, 2, &diagnostics);
+    assert_eq!(diagnostics.finish().1.len(), 1);
 }
 
 #[test]
@@ -65,12 +65,16 @@ fn rows_of_paths_are_not_known_where_writers_left_others() {
             };
             table(generation, kind, convention)
         };
-        let ledger = Ledger::new(false);
-        let set = open(&memory, 0, &[], View::Logical, &ledger)
+        let diagnostics = Diagnostics::new(false);
+        let set = open(&memory, 0, &[], View::Logical, &diagnostics)
             .unwrap()
             .unwrap();
         assert_eq!(set.rows_are_known, known, "{generation:?} {kind}");
-        assert_eq!(ledger.finish().1.is_empty(), known, "{generation:?} {kind}");
+        assert_eq!(
+            diagnostics.finish().1.is_empty(),
+            known,
+            "{generation:?} {kind}"
+        );
     }
 }
 
@@ -78,11 +82,11 @@ fn rows_of_paths_are_not_known_where_writers_left_others() {
 fn tables_with_other_counts_than_declared_are_damage() {
     let mut memory = table(Generation::V0_6, "graph", "explicit");
     memory.group("0/cross_chunk_links/0", table_family(2));
-    let ledger = Ledger::new(false);
-    let set = open(&memory, 0, &[], View::Logical, &ledger)
+    let diagnostics = Diagnostics::new(false);
+    let set = open(&memory, 0, &[], View::Logical, &diagnostics)
         .unwrap()
         .unwrap();
-    let error = read(&memory, &set, &ledger).unwrap_err();
+    let error = read(&memory, &set, &diagnostics).unwrap_err();
     assert_eq!(error.to_string(), "0/cross_chunk_links/0/data");
 }
 
@@ -90,7 +94,7 @@ fn tables_with_other_counts_than_declared_are_damage() {
 fn links_of_two_widths_have_none() {
     let mut memory = table(Generation::V0_7, "graph", "explicit");
     memory.group("0/links/0", inside_family(1));
-    let set = open(&memory, 0, &[], View::Logical, &Ledger::new(false));
+    let set = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false));
     assert!(set.unwrap().unwrap().width().is_err());
 }
 
@@ -114,7 +118,7 @@ fn cells_of_other_layouts_are_refused() {
     memory.child("0/cross_chunk_links/0/1.0.2.0", blob);
     assert_eq!(all(&memory, View::Logical), ["2.0:4 1.0:3"]);
     memory.child("0/cross_chunk_links/0/k2", Vec::new());
-    let error = open(&memory, 0, &[], View::Logical, &Ledger::new(false)).unwrap_err();
+    let error = open(&memory, 0, &[], View::Logical, &Diagnostics::new(false)).unwrap_err();
     assert_eq!(error.to_string(), "0/cross_chunk_links/0/k2");
 }
 
@@ -172,11 +176,11 @@ fn padded_links_end_where_their_fill_begins() {
     ];
     for (rows, used) in broken {
         let memory = padded("int32", &rows, used);
-        let ledger = Ledger::new(false);
-        let set = open(&memory, 0, &[], View::Logical, &ledger)
+        let diagnostics = Diagnostics::new(false);
+        let set = open(&memory, 0, &[], View::Logical, &diagnostics)
             .unwrap()
             .unwrap();
-        let error = read(&memory, &set, &ledger).unwrap_err();
+        let error = read(&memory, &set, &diagnostics).unwrap_err();
         assert_eq!(error.to_string(), "0/links/0, chunk 1.0");
     }
 }
@@ -217,11 +221,11 @@ fn cells_cut_between_records_are_noted() {
 fn links_take_no_more_memory_than_allowed() {
     let mut memory = edges();
     memory.budget = 40;
-    let ledger = Ledger::new(true);
-    let set = open(&memory, 0, &[], View::Logical, &ledger)
+    let diagnostics = Diagnostics::new(true);
+    let set = open(&memory, 0, &[], View::Logical, &diagnostics)
         .unwrap()
         .unwrap();
-    let error = read(&memory, &set, &ledger).unwrap_err();
+    let error = read(&memory, &set, &diagnostics).unwrap_err();
     assert!(
         matches!(
             error,
@@ -259,12 +263,14 @@ fn copies_by_cell_key_count_once_at_every_delta() {
     }
     for delta in [0, 1] {
         for (view, count) in [(View::Logical, 1), (View::Stored, 2)] {
-            let ledger = Ledger::new(false);
-            let set = open(&memory, delta, &[], view, &ledger).unwrap().unwrap();
-            let read = read(&memory, &set, &ledger).unwrap();
+            let diagnostics = Diagnostics::new(false);
+            let set = open(&memory, delta, &[], view, &diagnostics)
+                .unwrap()
+                .unwrap();
+            let read = read(&memory, &set, &diagnostics).unwrap();
             assert_eq!(text(&read), vec!["1.0:7 0.0:4"; count]);
-            set.note_counts(&read, &ledger);
-            assert!(ledger.finish().1.is_empty());
+            set.note_counts(&read, &diagnostics);
+            assert!(diagnostics.finish().1.is_empty());
         }
     }
 }
@@ -276,25 +282,25 @@ fn values_of_both_kinds_of_links_are_one_attribute() {
     let values = json!({"zv_array": "link_attribute", "dtype": "int16"});
     memory.group("0/link_attributes/w/0", values.clone());
     memory.child("0/link_attributes/w/0/2.0", vec![1, 0, 2, 0]);
-    let ledger = Ledger::new(false);
-    let set = open(&memory, 0, &["w"], View::Logical, &ledger)
+    let diagnostics = Diagnostics::new(false);
+    let set = open(&memory, 0, &["w"], View::Logical, &diagnostics)
         .unwrap()
         .unwrap();
-    let some = read(&memory, &set, &ledger).unwrap();
+    let some = read(&memory, &set, &diagnostics).unwrap();
     let columns = |read: &[LinkRecords]| -> Vec<Option<u32>> {
         let cells = read.iter().map(|cell| cell.attributes[0].as_ref());
         cells.map(|cell| cell.map(|cell| cell.columns)).collect()
     };
     // Writers of that time dropped those of links between chunks.
     assert_eq!(columns(&some), [Some(2), None, None]);
-    assert_eq!(ledger.finish().1.len(), 1);
+    assert_eq!(diagnostics.finish().1.len(), 1);
     memory.group("0/cross_chunk_link_attributes/w/0", values);
     memory.child("0/cross_chunk_link_attributes/w/0/data", vec![3, 0, 4, 0]);
-    let ledger = Ledger::new(false);
-    let set = open(&memory, 0, &["w"], View::Logical, &ledger)
+    let diagnostics = Diagnostics::new(false);
+    let set = open(&memory, 0, &["w"], View::Logical, &diagnostics)
         .unwrap()
         .unwrap();
-    let all = read(&memory, &set, &ledger).unwrap();
+    let all = read(&memory, &set, &diagnostics).unwrap();
     assert_eq!(columns(&all), [Some(2), None, Some(2)]);
-    assert!(ledger.finish().1.is_empty());
+    assert!(diagnostics.finish().1.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Whether a region may select a path that is read in part.
+//! Conservative overlap test for partially loaded paths.
 
 use zvf_model::grid::ChunkCoord;
 
@@ -10,15 +10,15 @@ use crate::{
     resolve::area::Area,
 };
 
-/// What is known of a path before all of it is read.
+/// How the known pieces of a path lie to the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// Nothing of it is selected.
-    Out,
-    /// It may be.
-    Maybe,
-    /// One of its segments comes into the region.
-    Met,
+pub(super) enum Overlap {
+    /// No part of the path can be selected.
+    None,
+    /// Pieces that are not loaded yet may be selected.
+    Possible,
+    /// A loaded segment enters the region.
+    Confirmed,
 }
 
 /// A piece as far as it is known.
@@ -41,13 +41,13 @@ fn known<'l>(piece: Piece, work: &'l Work<'_>, loaded: &Loaded) -> Known<'l> {
 
 /// Whether a region may select a path. A piece that is not read is taken to have
 /// a vertex.
-pub(super) fn fate(
+pub(super) fn overlap(
     path: &Path<'_>,
     work: &Work<'_>,
     loaded: &Loaded,
     area: &Area,
     mode: Mode,
-) -> Fate {
+) -> Overlap {
     let pieces = path.pieces.iter().map(|piece| known(*piece, work, loaded));
     if mode == Mode::Within {
         let mut any = false;
@@ -56,26 +56,30 @@ pub(super) fn fate(
                 any |= positions.len() > 0;
                 let inside = |position| area.contains(Primitive::Point(position));
                 if !positions.iter().all(inside) {
-                    return Fate::Out;
+                    return Overlap::None;
                 }
             }
         }
         // Vertices elsewhere are outside; only a piece without any may be there.
-        return if any { Fate::Maybe } else { Fate::Out };
+        return if any {
+            Overlap::Possible
+        } else {
+            Overlap::None
+        };
     }
     let mut last: Option<Last<'_>> = None;
     for piece in pieces {
         let may_touch = match &piece {
             Known::Read(positions) => {
                 if touches(positions, area) {
-                    return Fate::Met;
+                    return Overlap::Confirmed;
                 }
                 match (&last, positions.iter().next()) {
                     (_, None) => continue,
                     (None, Some(first)) => area.touches(Primitive::Point(first)),
                     (Some(Last::At(before)), Some(first)) => {
                         if area.touches(Primitive::Segment([before, first])) {
-                            return Fate::Met;
+                            return Overlap::Confirmed;
                         }
                         false
                     }
@@ -89,7 +93,7 @@ pub(super) fn fate(
             },
         };
         if may_touch {
-            return Fate::Maybe;
+            return Overlap::Possible;
         }
         last = match piece {
             Known::Read(positions) => {
@@ -100,7 +104,7 @@ pub(super) fn fate(
             Known::Elsewhere(chunk) => Some(Last::In(chunk)),
         };
     }
-    Fate::Out
+    Overlap::None
 }
 
 /// Whether the segments of a piece come into the region.
