@@ -1,9 +1,9 @@
-//! Execution of queries: scans, selection, joins.
+//! Operators of a physical plan: scans, filters, joins.
 
 pub(crate) mod chunk;
-pub(crate) mod cut;
-pub(crate) mod drill;
-pub(crate) mod linked;
+pub(crate) mod clip;
+pub(crate) mod level_jump;
+pub(crate) mod link_join;
 pub(crate) mod nearest;
 pub(crate) mod paths;
 pub(crate) mod points;

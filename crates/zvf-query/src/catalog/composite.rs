@@ -12,11 +12,11 @@ use crate::{
     error::{Damage, Fault, QueryError},
     exec::chunk::{ChunkRequest, Rows},
     query::Selection,
-    resolve::query::{Emit, Plan, VertexFilter},
+    resolve::query::{Emit, LevelQuery, VertexFilter},
     result::{Links, Values},
 };
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Vertices of a further geometry, and its links as they are stored: they
     /// count the vertices in the order they were given in, which is not stored.
     pub(crate) async fn further_geometry(

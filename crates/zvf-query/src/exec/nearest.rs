@@ -19,11 +19,11 @@ use crate::{
     },
     plan::run::Whole,
     query::{NearestTo, Query, Shape},
-    resolve::query::{Emit, Kept, Plan},
+    resolve::query::{Emit, Kept, LevelQuery},
     result::{Parts, QueryResult},
 };
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// The nearest vertices, paths or links, the nearest first. Chunks are read
     /// from the nearest on until none that is left can hold anything nearer.
     pub(crate) async fn nearest(
@@ -66,7 +66,13 @@ impl Plan<'_> {
                 limit: Some(0),
                 ..self.query.clone()
             };
-            return Box::pin(self.session.plan(&query).await?.select(diagnostics, emit)).await;
+            return Box::pin(
+                self.session
+                    .resolve(&query)
+                    .await?
+                    .select(diagnostics, emit),
+            )
+            .await;
         };
         loop {
             let sphere = Sphere::new(&nearest.place, radius);
@@ -76,7 +82,7 @@ impl Plan<'_> {
                 limit: None,
                 ..self.query.clone()
             };
-            let mut plan = self.session.plan(&query).await?;
+            let mut plan = self.session.resolve(&query).await?;
             plan.kept = Some(Arc::clone(&kept));
             plan.area_mode = Mode::Touch;
             let mut whole = Whole::default();
@@ -128,7 +134,7 @@ impl Plan<'_> {
         let furthest = furthest.map(|away| away * away).sum::<f64>().sqrt() * 1.001;
         let by_object = self.shape == Shape::Paths;
         let objects = self.objects_if(by_object, diagnostics).await?;
-        let mut reading = self.session.plan(self.query).await?;
+        let mut reading = self.session.resolve(self.query).await?;
         reading.kept = Some(Arc::clone(kept));
         // The nearest vertex of each object, or all vertices.
         let mut of_objects: HashMap<usize, f64> = HashMap::new();

@@ -24,7 +24,7 @@ use crate::{
     error::QueryError,
     exec::chunk::{ChunkRequest, Rows},
     query::Shape,
-    resolve::query::{Allowed, Emit, Plan, VertexFilter},
+    resolve::query::{Allowed, Emit, LevelQuery, VertexFilter},
     result::{Parts, QueryResult},
 };
 
@@ -109,7 +109,7 @@ impl Stretch {
     }
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Paths that the region and filter select, or points of selected objects.
     ///
     /// Three round trips: manifests; fragment indexes; rows. With a region its

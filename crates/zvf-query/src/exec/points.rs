@@ -19,7 +19,7 @@ use crate::{
     error::{Damage, Fault, QueryError},
     exec::chunk::{Chunk, ChunkRequest, Rows},
     geometry::Primitive,
-    resolve::query::{Emit, Plan, VertexFilter},
+    resolve::query::{Emit, LevelQuery, VertexFilter},
 };
 
 /// Chunks read at once where nothing is known about their size.
@@ -58,7 +58,7 @@ pub(crate) fn portions(
     })
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Vertices in the region for which the filter holds. One round trip, two
     /// where fragments tell which rows to read; more only when the vertices do not
     /// fit into memory at once.
@@ -265,7 +265,7 @@ impl Plan<'_> {
     }
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Holds the chunks that manifests name against those with vertices.
     pub(crate) fn check_chunks(
         &self,
@@ -350,7 +350,7 @@ impl<'c> Groups<'c> {
     /// The next group. One that does not fit is read in halves.
     pub(crate) async fn read(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &LevelQuery<'_>,
         schema: &Schema,
         request: &impl Fn(&ChunkCoord) -> ChunkRequest,
         diagnostics: &Diagnostics,

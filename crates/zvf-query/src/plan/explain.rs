@@ -172,7 +172,7 @@ impl Session<'_> {
 
     async fn dry_run(&self, query: &Query) -> Result<(), QueryError> {
         let diagnostics = Diagnostics::new(false);
-        let plan = self.plan(query).await?;
+        let plan = self.resolve(query).await?;
         if let Some(groups) = &query.groups {
             plan.asked_groups(groups, &diagnostics).await?;
         }
@@ -181,7 +181,7 @@ impl Session<'_> {
     }
 
     async fn then(&self, query: &Query, in_part: bool) -> Result<Vec<&'static str>, QueryError> {
-        let plan = self.plan(query).await?;
+        let plan = self.resolve(query).await?;
         let mut then = Vec::new();
         let is_all_asked = match plan.shape == Shape::Paths && plan.is_everything() {
             true => match plan.schema(true).await? {

@@ -12,7 +12,7 @@ use crate::{
     error::QueryError,
     query::{Query, Shape},
     resolve::choice::{Drawing, Part},
-    resolve::query::{Emit, Plan},
+    resolve::query::{Emit, LevelQuery},
     result::{Group, LevelUse, QueryResult, Skipped},
 };
 
@@ -175,7 +175,7 @@ impl Session<'_> {
             query.limit = left;
             let before = first_row;
             let (mut groups, mut is_over) = (None, false);
-            let mut plan = self.plan(&query).await?;
+            let mut plan = self.resolve(&query).await?;
             plan.in_one = in_one;
             if let (Some(ids), 0) = (&query.groups, at) {
                 groups = Some(plan.asked_groups(ids, diagnostics).await?);
@@ -363,7 +363,7 @@ fn finest(levels: &[LevelUse]) -> Option<LevelId> {
     levels.iter().map(|level| level.level).min()
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     pub(crate) async fn run(
         &self,
         diagnostics: &Diagnostics,

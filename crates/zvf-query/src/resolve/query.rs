@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// A query on a level.
-pub(crate) struct Plan<'s> {
+pub(crate) struct LevelQuery<'s> {
     pub(crate) session: Session<'s>,
     pub(crate) query: &'s Query,
     pub(crate) level: Arc<Level>,
@@ -78,7 +78,7 @@ pub(crate) fn shape_of(root: &RootMetadata) -> Shape {
 impl<'s> Session<'s> {
     /// Understands a query. Reads the level's metadata, and names of attributes
     /// where they are not given.
-    pub(crate) async fn plan(&self, query: &'s Query) -> Result<Plan<'s>, QueryError> {
+    pub(crate) async fn resolve(&self, query: &'s Query) -> Result<LevelQuery<'s>, QueryError> {
         let id = self.chosen_level(query).await?;
         let level = self.level(id).await?;
         let shape = query.shape.unwrap_or_else(|| shape_of(self.root));
@@ -113,7 +113,7 @@ impl<'s> Session<'s> {
             true => self.fetch.once(),
             false => self.fetch,
         };
-        Ok(Plan {
+        Ok(LevelQuery {
             session: Session { fetch, ..*self },
             query,
             level,
@@ -166,7 +166,7 @@ impl<'s> Session<'s> {
     }
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Chunks that have vertices and are not excluded, ascending.
     pub(crate) fn chunks(&self, schema: &Schema) -> Result<Vec<ChunkCoord>, QueryError> {
         self.chunks_where(schema, |_| true)

@@ -14,11 +14,11 @@ use crate::{
     error::{Damage, Fault, QueryError},
     query::Shape,
     resolve::area::Area,
-    resolve::query::{Emit, Plan},
+    resolve::query::{Emit, LevelQuery},
     result::{NO_OBJECT, Parts},
 };
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Gives paths that are loaded, as far as they are selected.
     pub(super) async fn emit_paths(
         &self,
@@ -142,7 +142,7 @@ impl Plan<'_> {
             let between = between?;
             let before = at.checked_sub(1)?;
             let position = match bbox {
-                Some(bbox) => crate::exec::cut::rounded(bbox, &between.position, kind),
+                Some(bbox) => crate::exec::clip::rounded(bbox, &between.position, kind),
                 None => between.position,
             };
             let new = vertices.rows();

@@ -12,10 +12,10 @@ use crate::{
     exec::chunk::{ChunkRequest, Rows},
     geometry::Mode,
     resolve::area::Area,
-    resolve::query::Plan,
+    resolve::query::LevelQuery,
 };
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Reads what is needed of paths near a region, and leaves those that it may
     /// select.
     pub(super) async fn load_region(

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Selected;
-use crate::{diagnostics::Diagnostics, error::QueryError, resolve::query::Plan};
+use crate::{diagnostics::Diagnostics, error::QueryError, resolve::query::LevelQuery};
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// The objects a query names, or all, and which of them its filter selects.
     pub(crate) async fn selected_objects(
         &self,

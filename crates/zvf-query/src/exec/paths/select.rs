@@ -9,10 +9,10 @@ use crate::{
     error::QueryError,
     geometry::{Mode, Primitive},
     query::Clip,
-    resolve::query::Plan,
+    resolve::query::LevelQuery,
 };
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Whether neither region nor filter looks at vertices.
     pub(super) fn takes_all(&self) -> bool {
         self.area.is_none() && !self.filter.looks_at_vertices()
@@ -162,7 +162,7 @@ impl Plan<'_> {
                 }
                 (Mode::Clip, Clip::Split, Some(bbox)) => {
                     Self::check_cuttable(work.schema)?;
-                    selected.extend(crate::exec::cut::path(bbox, range, at));
+                    selected.extend(crate::exec::clip::path(bbox, range, at));
                 }
                 (Mode::Clip, Clip::Split, None) => {
                     return Err(QueryError::Unsupported(

@@ -7,7 +7,7 @@ use crate::{
     batch::vertices::{Run, VertexBuilder},
     diagnostics::Diagnostics,
     error::{Damage, Fault, QueryError},
-    resolve::query::Plan,
+    resolve::query::LevelQuery,
     result::{NO_OBJECT, Parts},
 };
 
@@ -49,7 +49,7 @@ impl Taking<'_> {
     }
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Takes paths that are loaded, no more than are left.
     pub(super) fn whole_paths(
         &self,

@@ -13,7 +13,7 @@ use crate::{
     error::{Damage, Fault, QueryError},
     geometry::Mode,
     query::{LevelChoice, Query, Selection, Shape},
-    resolve::query::Plan,
+    resolve::query::LevelQuery,
 };
 
 /// Fragment indexes read at once.
@@ -80,7 +80,7 @@ impl Session<'_> {
             columns: Selection::none(),
             ..query.clone()
         };
-        let plan = self.plan(&query).await?;
+        let plan = self.resolve(&query).await?;
         let schema = self.schema(&plan.level, &Names::default(), true).await?;
         let Some(schema) = schema else {
             return Ok(Counts::default());
@@ -168,7 +168,7 @@ fn rows(
     lens.sum()
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Pieces of the objects that are selected, where the region may take something
     /// of them.
     async fn pieces_by_chunk(&self, diagnostics: &Diagnostics) -> Result<Wanted, QueryError> {

@@ -18,17 +18,17 @@ use crate::{
     error::QueryError,
     geometry::{Bbox, Mode, Primitive},
     query::Clip,
-    resolve::query::{Emit, Plan},
+    resolve::query::{Emit, LevelQuery},
 };
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Numbers the vertices and puts the answer together.
     #[expect(
         clippy::too_many_arguments,
         clippy::too_many_lines,
         reason = "the last step of all that was read"
     )]
-    pub(super) async fn put_together(
+    pub(super) async fn assemble(
         &self,
         work: &LinkWork,
         records: &[LinkRecords],
@@ -197,7 +197,7 @@ fn cut(
             return *row;
         }
         let row = vertices.rows();
-        vertices.blend(&crate::exec::cut::rounded(bbox, position, kind), weights);
+        vertices.blend(&crate::exec::clip::rounded(bbox, position, kind), weights);
         keep.push(row);
         row
     };

@@ -11,12 +11,12 @@ use crate::catalog::links::LinkRecords;
 /// Chunks of which stored links could not be read. Which links are implied in
 /// them is not known, as stored ones go before those.
 #[derive(Default)]
-pub(super) struct Lost {
+pub(super) struct UnreadableChunks {
     chunks: BTreeSet<ChunkCoord>,
     anywhere: bool,
 }
 
-impl Lost {
+impl UnreadableChunks {
     pub(super) fn add(&mut self, records: &LinkRecords) {
         if records.is_lost {
             self.anywhere |= records.chunks.is_empty();

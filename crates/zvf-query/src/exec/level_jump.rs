@@ -14,14 +14,14 @@ use crate::{
     error::{Damage, Fault, QueryError},
     exec::chunk::{ChunkRequest, Rows},
     query::Query,
-    resolve::query::{Emit, Plan},
+    resolve::query::{Emit, LevelQuery},
     result::{NO_OBJECT, QueryResult, SEVERAL_OBJECTS},
 };
 
 /// Rows of chunks.
 type RowsOf = BTreeMap<ChunkCoord, BTreeSet<u64>>;
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// The vertices `levels` on that those selected here are linked to, by chunk
     /// and row.
     ///
@@ -45,7 +45,7 @@ impl Plan<'_> {
             limit: None,
             ..self.query.clone()
         };
-        let start = self.session.plan(&start).await?;
+        let start = self.session.resolve(&start).await?;
         match &self.query.nearest {
             Some(nearest) => start.nearest(nearest, diagnostics, &mut take).await?,
             None => start.select(diagnostics, &mut take).await?,
@@ -82,7 +82,7 @@ impl Plan<'_> {
             ..Query::default()
         };
         self.session
-            .plan(&query)
+            .resolve(&query)
             .await?
             .these(&reached, diagnostics, emit)
             .await

@@ -23,13 +23,13 @@ use crate::{
     exec::chunk::{Chunk, Rows},
     geometry::Mode,
     resolve::area::Area,
-    resolve::query::{Emit, Plan},
+    resolve::query::{Emit, LevelQuery},
 };
 
 /// Fragments of selected objects, by chunk.
 type Members = BTreeMap<ChunkCoord, BTreeSet<u32>>;
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// What is selected, all at once.
     pub(super) async fn some_links(
         &self,
@@ -108,7 +108,7 @@ impl Plan<'_> {
         });
         let owners = marked.into_iter().collect::<Result<Vec<_>, QueryError>>()?;
         let selected = self.selected_links(work, &records, &graph, diagnostics)?;
-        self.put_together(
+        self.assemble(
             work,
             &records,
             graph,

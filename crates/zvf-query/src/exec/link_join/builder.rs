@@ -10,7 +10,7 @@ use crate::{
     result::{Links, QueryResult},
 };
 
-use super::numbered::Numbered;
+use super::numbering::Numbered;
 
 /// Links on their way into an answer.
 pub(super) struct LinkBuilder {

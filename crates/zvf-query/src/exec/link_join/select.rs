@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     LinkWork,
     graph::{End, Graph, Links, Node, Selected},
-    lost::Lost,
+    unreadable::UnreadableChunks,
 };
 use crate::{
     batch::columns::{CellView, Places},
@@ -19,7 +19,7 @@ use crate::{
     predicate::{Scope, Truth},
     query::Clip,
     resolve::filter::{ColumnView, Views},
-    resolve::query::{Allowed, Plan, VertexFilter},
+    resolve::query::{Allowed, LevelQuery, VertexFilter},
 };
 
 /// What is selected of the links of a cell.
@@ -30,7 +30,7 @@ struct Stored {
     children: Vec<(usize, u64)>,
 }
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Finds out which vertices of a chunk are selected by themselves.
     pub(super) fn mark(
         &self,
@@ -74,7 +74,7 @@ impl Plan<'_> {
         let mut links = Links::default();
         // Rows that stored links say are children, by the number of their chunk.
         let mut children: Vec<Vec<u64>> = vec![Vec::new(); graph.chunks.len()];
-        let mut lost = Lost::default();
+        let mut lost = UnreadableChunks::default();
         let ends = records.iter().map(|read| read.ends.len());
         let bytes = ends.sum::<usize>().saturating_mul(size_of::<u64>());
         let cells = records.iter().enumerate().collect();

@@ -1,13 +1,13 @@
 //! Vertices with their links: graphs, skeletons, meshes.
 
+mod assemble;
 mod builder;
 mod graph;
-mod lost;
-mod numbered;
-mod put;
-mod region;
+mod numbering;
 mod row_map;
 mod select;
+mod selected;
+mod unreadable;
 
 use core::ops::ControlFlow;
 use std::{collections::BTreeSet, sync::Arc};
@@ -24,19 +24,19 @@ use crate::{
     error::QueryError,
     exec::chunk::{ChunkRequest, Rows},
     exec::points::{Groups, portions},
-    resolve::query::{Emit, Plan},
+    resolve::query::{Emit, LevelQuery},
     result::Links,
 };
 
 use builder::LinkBuilder;
-use lost::Lost;
-use numbered::Numbering;
+use numbering::Numbering;
 use row_map::RowMap;
+use unreadable::UnreadableChunks;
 
 /// Cells of links read at once.
 const CELLS_AT_ONCE: usize = 256;
 
-impl Plan<'_> {
+impl LevelQuery<'_> {
     /// Vertices and links that the region and filter select. Two round trips
     /// after metadata: chunks of the region with the links that can come into it;
     /// then the other ends of those that may.
@@ -209,7 +209,7 @@ impl Plan<'_> {
         };
         let mut links = LinkBuilder::new(work.set.as_deref(), &self.shown.link);
         let mut children = Vec::new();
-        let mut lost = Lost::default();
+        let mut lost = UnreadableChunks::default();
         let numbering = Numbering {
             map: &map,
             allowed: &allowed,
