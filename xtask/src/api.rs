@@ -1,8 +1,9 @@
-//! `docs/api/*.txt`: the public items of every published library, a line each, so that a change of them is seen
-//! in review.
+//! `docs/api/*.txt`: the public items of every published library, one per line, so that a review
+//! shows each change.
 //!
-//! rustdoc writes them as JSON, which is no stable output of it: a stable rustdoc does so when it is told to be
-//! one that may. Only rustdoc is told, through a wrapper, so that nothing is compiled anew.
+//! The items come from rustdoc's JSON output, which is unstable. `RUSTC_BOOTSTRAP=1` enables it on
+//! the stable toolchain. Only rustdoc gets this variable, through a wrapper script, so that nothing
+//! is recompiled.
 
 mod item;
 mod types;
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::{metadata, options::Options, run::cargo, stage::Done, workspace};
 
-/// Libraries that are published; `zvf-cli` is a program, whose library is for its tests.
+/// The published libraries. `zvf-cli` is a program; its library exists for its tests.
 const LIBRARIES: [&str; 10] = [
     "zvf",
     "zvf-build",
@@ -36,7 +37,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
 fn listed(check: bool) -> Result<Done> {
     if !cfg!(unix) {
         return Ok(Done::Skipped(
-            "the wrapper of rustdoc is a script of sh".to_owned(),
+            "the rustdoc wrapper is a shell script".to_owned(),
         ));
     }
     let wrapper = wrapper()?;
@@ -56,8 +57,8 @@ fn listed(check: bool) -> Result<Done> {
     }
     ensure!(
         !check || stale.is_empty(),
-        "the public items of {} are not those of {FOLDER}: `cargo xtask api` writes them, and the \
-         changelog says what changes for users",
+        "{FOLDER} does not list the public items of {}; run `cargo xtask api` and describe the \
+         change in CHANGELOG.md",
         stale.join(", ")
     );
     println!(
@@ -80,7 +81,7 @@ fn wrapper() -> Result<PathBuf> {
 }
 
 fn list(library: &str, wrapper: &std::path::Path) -> Result<String> {
-    // All features: what is behind one is public as well.
+    // Items behind a feature are public too.
     cargo("rustdoc --quiet --locked --lib --all-features --package")
         .arg(library)
         .words("-- -Z unstable-options --output-format json --cap-lints allow")

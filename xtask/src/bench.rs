@@ -1,4 +1,4 @@
-//! Measurements beside others.
+//! Benchmarks beside other programs.
 
 use std::path::Path;
 

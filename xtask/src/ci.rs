@@ -1,4 +1,4 @@
-//! All that a change has to pass, in order of price.
+//! Every check that a change must pass, cheapest first.
 
 use anyhow::Result;
 
@@ -26,7 +26,7 @@ pub(crate) fn all() -> Stages {
         .run("feature sets of zvf-dense", dense_features)
         .run("nostd", nostd::all)
         .run("rustdoc", rustdoc)
-        // Programs that use one core, longest first.
+        // These programs use one core each. The longest come first.
         .run_beside(&[
             ("servers", "servers"),
             ("conformance: runners", "conformance --runners --check"),
@@ -56,8 +56,8 @@ fn format() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// All targets: benches are checked here, and linked by nobody. What is there without a
-/// feature is checked with the sets of features.
+/// Checks all targets with all features; benches are only checked, never linked. The stages for
+/// feature sets check code that exists without a feature.
 fn clippy() -> Result<Done> {
     cargo("clippy --workspace --all-targets --all-features --locked -- -D warnings").run()?;
     for excluded in nostd::EXCLUDED {
@@ -69,7 +69,7 @@ fn clippy() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// By name, the sets people use; a powerset says no more and takes longer.
+/// Tests the feature sets that users choose. A powerset takes longer and finds nothing more.
 fn features() -> Result<Done> {
     for set in ["", "--features alloc"] {
         println!("zvf-format --no-default-features {set}");
@@ -79,7 +79,7 @@ fn features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Without blosc and zip.
+/// Checks and tests `zvf-store` without Blosc and zip.
 fn store_features() -> Result<Done> {
     let clippy = cargo("clippy --locked --package zvf-store --no-default-features --all-targets");
     clippy.words("-- -D warnings").run()?;
@@ -87,14 +87,14 @@ fn store_features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Without zarrs and stores; its tests know little of features, and have run already.
+/// Checks `zvf-dense` without zarrs and stores. Its tests have run with all features.
 fn dense_features() -> Result<Done> {
     let clippy = cargo("clippy --locked --package zvf-dense --no-default-features --all-targets");
     clippy.words("-- -D warnings").run()?;
     Ok(Done::Passed)
 }
 
-/// Without arrow and parquet, which most of the build is; what its tests know of them has run already.
+/// Checks `zvf-cli` without Arrow and Parquet. Its tests have run with all features.
 fn cli_features() -> Result<Done> {
     for features in ["", "--features arrow"] {
         let clippy = cargo("clippy --all-targets --locked --package zvf-cli --no-default-features");
@@ -104,7 +104,7 @@ fn cli_features() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// All features: the docs of one item link to items behind another feature.
+/// Documents all features, because docs link to items behind other features.
 fn rustdoc() -> Result<Done> {
     cargo("doc --workspace --no-deps --locked --all-features")
         .env("RUSTDOCFLAGS", "-D warnings")

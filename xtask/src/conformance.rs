@@ -1,4 +1,4 @@
-//! Agreement with stored golden data and with the living Python reference.
+//! Comparison with golden data and with the Python reference.
 
 mod b2nd;
 pub(crate) mod corpus;
@@ -71,12 +71,12 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     Ok(all.swap_remove(0))
 }
 
-/// Tests named `golden_*`, which print what they compared.
+/// Runs the tests named `golden_*` and prints what they compared.
 pub(crate) fn golden() -> Result<Done> {
     golden_of(EVERYTHING)
 }
 
-/// The same, built with these words of cargo's.
+/// Runs the golden tests, built with the given cargo arguments.
 pub(crate) fn golden_of(build: &str) -> Result<Done> {
     let tests = cargo("test --quiet").words(build);
     let output = tests.words("--tests golden_ -- --nocapture").output()?;
@@ -102,7 +102,7 @@ fn written(seed: Option<u64>) -> Result<Done> {
     let ours = run::built_here("--bin zvf")?;
     let script = script.arg(ours).arg(metadata::stores()?.join("created"));
     seeded(script, seed).run()?;
-    // The guide sets tasks side by side with this release.
+    // The guide compares tasks with this release.
     if let Some(script) = python::script("guide.py")? {
         script.arg(workspace::root().join("docs/python.md")).run()?;
     }
@@ -126,7 +126,7 @@ fn seeded(script: Run, seed: Option<u64>) -> Run {
     }
 }
 
-/// The tests' own lines; libtest may have put a test's name before one.
+/// Finds the lines that the tests print; libtest may put a test's name in front.
 fn comparisons(output: &str) -> Vec<String> {
     let lines = output.lines();
     let counts = lines.filter_map(|line| line.find(MARK).and_then(|at| line.get(at..)));

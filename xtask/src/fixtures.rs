@@ -1,5 +1,5 @@
-//! `testdata/codec/*.json`: what the Python reference's encoders write; and the
-//! corpus of stores.
+//! `testdata/codec/*.json`, written by the encoders of the Python reference, and the corpus of
+//! stores.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Makes them again elsewhere and compares byte for byte.
+/// Generates the fixtures in another folder and compares them byte for byte.
 pub(crate) fn check() -> Result<Done> {
     let Some(script) = python::script(SCRIPT)? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -27,7 +27,7 @@ const INSTRUMENT: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Ccodegen-units=1 --cfg fuzzing";
-/// Structures of every codec fit; longer inputs only make runs slower.
+/// Inputs of 4 KiB hold the structures of every codec; longer ones only slow the runs.
 const LIMITS: &str = "-max_len=4096 -rss_limit_mb=1024 -timeout=10 -print_final_stats=1";
 const DEFAULT_SECONDS: u64 = 60;
 const AT_ONCE: usize = 2;
@@ -42,7 +42,7 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     }
     let chosen: Vec<String> = match options.word() {
         Some(target) if all.contains(target) => vec![target.to_owned()],
-        Some(unknown) => bail!("no target {unknown}; there is {all:?}"),
+        Some(unknown) => bail!("no target {unknown}; the targets are {all:?}"),
         None => all.into_iter().collect(),
     };
     if let Some(hex) = options.text("reproduce") {
@@ -55,18 +55,18 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     fuzz(chosen, seconds)
 }
 
-/// All targets.
+/// Fuzzes every target.
 pub(crate) fn each(seconds: u64) -> Result<Done> {
     fuzz(targets()?.into_iter().collect(), seconds)
 }
 
-/// A test holds these to the list of laws.
+/// Lists the targets. A test of the testkit compares the list with its laws.
 fn targets() -> Result<BTreeSet<String>> {
     let mut targets = BTreeSet::new();
     for entry in fs::read_dir(workspace::root().join("fuzz/fuzz_targets"))? {
         let path = entry?.path();
         let name = path.file_stem().and_then(|name| name.to_str());
-        targets.insert(name.context("a target without a name")?.to_owned());
+        targets.insert(name.context("a fuzz target has no name")?.to_owned());
     }
     Ok(targets)
 }
@@ -115,7 +115,7 @@ fn next(queue: &Mutex<std::vec::IntoIter<String>>) -> Option<String> {
 fn build() -> Result<Vec<PathBuf>> {
     let build = cargo("build --quiet --release --manifest-path fuzz/Cargo.toml --bins")
         .words(nostd::locked())
-        // With a target named, the flags below stay away from build scripts.
+        // `--target` keeps the flags below away from build scripts.
         .arg("--target")
         .arg(host()?)
         .arg("--target-dir")
@@ -178,7 +178,7 @@ fn files(folder: &Path) -> Result<BTreeSet<PathBuf>> {
         .collect::<Result<_, _>>()?)
 }
 
-/// What libFuzzer says at the end.
+/// Extracts the statistics that libFuzzer prints last.
 fn summary(log: &str) -> Option<String> {
     let last = |key: &str| {
         let line = log.lines().rev().find(|line| line.contains(key))?;
@@ -192,14 +192,14 @@ fn summary(log: &str) -> Option<String> {
     ))
 }
 
-/// The lines that say why it stopped; the rest is backtrace.
+/// Selects the lines that explain a failure and drops the backtrace.
 fn reasons(log: &str) -> impl Iterator<Item = &str> {
-    let mut said = false;
+    let mut follows_panic = false;
     log.lines().filter(move |line| {
-        // The message of a panic is on the line below its place.
-        let after = said;
-        said = line.contains("panicked at");
-        said || after || line.contains("ERROR:") || line.contains("SUMMARY:")
+        // A panic prints its location first and its message on the next line.
+        let is_message = follows_panic;
+        follows_panic = line.contains("panicked at");
+        follows_panic || is_message || line.contains("ERROR:") || line.contains("SUMMARY:")
     })
 }
 

@@ -1,4 +1,4 @@
-//! The workspace's automation; `cargo xtask` lists the commands.
+//! Automation of the workspace. `cargo xtask` lists the commands.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,

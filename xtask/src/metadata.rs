@@ -1,4 +1,4 @@
-//! What cargo says about the workspace.
+//! The output of `cargo metadata`.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::run;
 
-/// Everything `cargo metadata` knows, with all features on.
+/// Reads `cargo metadata` once, with all features.
 pub(crate) fn read() -> Result<&'static Value> {
     static METADATA: OnceLock<Value> = OnceLock::new();
     if let Some(metadata) = METADATA.get() {
@@ -22,23 +22,23 @@ pub(crate) fn read() -> Result<&'static Value> {
     Ok(METADATA.get_or_init(|| value))
 }
 
-/// A folder of ours below the target directory, made if it is missing.
+/// Creates a folder below the target directory, if it is missing, and returns it.
 pub(crate) fn scratch(name: &str) -> Result<PathBuf> {
     let target = read()?["target_directory"].as_str();
     let target = target.context("cargo metadata names no target directory")?;
     let folder = Path::new(target).join(name);
     std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make {}", folder.display()))?;
+        .with_context(|| format!("cannot create {}", folder.display()))?;
     Ok(folder)
 }
 
-/// A folder for stores that are made to be looked at once: below `ZVF_SCRATCH` where that is
-/// set, which CI does to have them in memory, else below the target directory.
+/// Returns a folder for temporary stores: below `ZVF_SCRATCH`, which CI sets to a folder in
+/// memory, or else below the target directory.
 pub(crate) fn stores() -> Result<PathBuf> {
     let Some(folder) = std::env::var_os("ZVF_SCRATCH").map(PathBuf::from) else {
         return scratch("xtask");
     };
     std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make {}", folder.display()))?;
+        .with_context(|| format!("cannot create {}", folder.display()))?;
     Ok(folder)
 }

@@ -1,4 +1,4 @@
-//! npm packages, in a folder of their own.
+//! npm packages, installed into a folder below the target directory.
 
 use std::{fs, path::PathBuf};
 
@@ -11,11 +11,11 @@ use crate::{
     workspace,
 };
 
-/// What [`packages`] needs and did not find.
+/// The reason that [`packages`] returns `None`.
 pub(crate) const MISSING: &str = "node or npm (Node.js 18 or newer) is missing";
 
-/// The folder `node_modules` with what `xtask/node` locks, or `None` without
-/// node and npm.
+/// Installs the packages that `xtask/node` locks and returns the folder `node_modules`; `None`
+/// without node and npm.
 pub(crate) fn packages() -> Result<Option<PathBuf>> {
     let sources = workspace::root().join("xtask/node");
     let lock = fs::read(sources.join("package-lock.json")).context("xtask/node")?;

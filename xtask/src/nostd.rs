@@ -1,10 +1,9 @@
-//! Proof that the decoders need no std and hold no panic.
+//! Proof that the decoders need no std and contain no panic.
 //!
 //! `probe/` links every walk of `zvf_testkit::walk::ALL` into a library that
-//! defines the panic handler itself. If anything in the graph linked std, there
-//! would be two handlers and rustc would stop with E0152. After link-time
-//! optimisation the library's symbols show whether any call to the panic
-//! machinery is left.
+//! defines the panic handler itself. A dependency that links std would add a second
+//! handler, and rustc would stop with E0152. After link-time optimisation, the symbols
+//! of the library show every remaining call into the panic machinery.
 
 use std::path::Path;
 
@@ -23,9 +22,9 @@ mod symbols;
 pub(crate) const EXCLUDED: [&str; 2] = ["probe/Cargo.toml", "fuzz/Cargo.toml"];
 /// A microcontroller without an operating system, and the browser.
 const TARGETS: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
-/// What shows that the decoders serve there.
+/// The example that is compiled for these targets.
 const EXAMPLE: &str = "crates/zvf-format/examples/microcontroller.rs";
-/// The one function the probe exports.
+/// The only function that the probe exports.
 const ENTRY: &str = "zvf_walk";
 
 pub(crate) fn all() -> Result<Done> {
@@ -36,7 +35,7 @@ pub(crate) fn all() -> Result<Done> {
     Ok(probed)
 }
 
-/// Both probes, and the control that shows the second one can fail.
+/// Runs both probes, and the control that shows that the second one can fail.
 pub(crate) fn probes() -> Result<Done> {
     let library = probe("")?;
     println!("no_std probe: every walk links without std");
@@ -75,7 +74,7 @@ fn probe(features: &str) -> Result<std::path::PathBuf> {
     run::built(build)
 }
 
-/// Outside CI cargo may bring the excluded workspaces' lock files up to date.
+/// Outside CI, cargo may update the lock files of the excluded workspaces.
 pub(crate) fn locked() -> &'static str {
     if workspace::in_ci() { "--locked" } else { "" }
 }
@@ -84,7 +83,7 @@ fn symbols_of(library: &Path) -> Result<Vec<String>> {
     Ok(symbols::names(&program("nm").arg(library).read()?))
 }
 
-/// Builds the format crate for `target`, if the machine has or gets it.
+/// Builds the format crate for `target`, if that target is installed or can be.
 fn cross(target: &str) -> Result<()> {
     if !has_target(target) {
         println!("NOT BUILT for {target}: the target is not installed and rustup cannot add it");
@@ -103,7 +102,8 @@ fn cross(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the example for `target`; cargo would build what the tests need for it too.
+/// Compiles the example for `target` with rustc, because cargo would also build the
+/// dev-dependencies, which need std.
 fn example(target: &str) -> Result<()> {
     let built = metadata::scratch(target)?.join("debug");
     let host = metadata::scratch("debug")?;
@@ -118,7 +118,7 @@ fn example(target: &str) -> Result<()> {
         ))
         .arg("-L")
         .arg(format!("dependency={}", built.join("deps").display()))
-        // Macros that it is built with are of the machine that builds.
+        // Procedural macros are built for the host.
         .arg("-L")
         .arg(format!("dependency={}", host.join("deps").display()))
         .arg("-o")

@@ -1,4 +1,4 @@
-//! Words and `--name value` pairs after a command.
+//! The words, flags and `--name value` pairs after a command.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ const VALUES: [&str; 7] = [
     "since",
 ];
 
-/// A command's arguments.
+/// The arguments of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     words: Vec<String>,
@@ -55,7 +55,7 @@ impl Options {
                 let value = value.with_context(|| format!("--{name} needs a value"))?;
                 options.values.insert(name.to_owned(), value);
             } else {
-                bail!("no option --{name}");
+                bail!("unknown option --{name}");
             }
         }
         Ok(options)
@@ -65,7 +65,7 @@ impl Options {
         self.words.first().map(String::as_str)
     }
 
-    /// The words after the first.
+    /// Returns the words after the first.
     pub(crate) fn further_words(&self) -> &[String] {
         self.words.get(1..).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The pictures of `docs/pictures`, drawn from stores that are made for them.
+//! The pictures of `docs/pictures`, drawn from generated stores.
 
 use anyhow::{Context, Result};
 
@@ -12,10 +12,10 @@ use crate::{
 };
 
 const FOLDER: &str = "docs/pictures";
-/// The picture of README.md, which has a script of its own.
+/// The picture in README.md, which a separate script draws.
 const DEMO: &str = "demo";
 
-/// Draws those of these names, or all.
+/// Draws the named pictures, or all.
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let Some(python) = python::pictures()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -1,4 +1,4 @@
-//! Python packages, in virtual environments of their own.
+//! Python packages, in virtual environments below the target directory.
 
 use std::{
     env,
@@ -17,63 +17,63 @@ use crate::{
 
 /// The Python reference.
 const REFERENCE: &str = "xtask/python/requirements.txt";
-/// The one before it that was released.
+/// The previous release of the reference.
 const OLDER: &str = "xtask/python/requirements-020.txt";
-/// Blosc2's own reader and writer.
+/// The reader and writer of Blosc2.
 const BLOSC2: &str = "xtask/python/requirements-blosc2.txt";
-/// All libraries of dense arrays, to be timed.
+/// The dense-array libraries of the benchmark.
 const DENSE: &str = "xtask/python/requirements-dense.txt";
-/// The library before it, which has wheels up to Python 3.10.
+/// caterva, the predecessor of b2nd, which has wheels up to Python 3.10.
 const CATERVA: &str = "xtask/python/requirements-caterva.txt";
-/// What `cargo xtask servers` starts.
+/// The servers of `cargo xtask servers`.
 const SERVERS: &str = "xtask/python/requirements-servers.txt";
-/// What `cargo xtask bench` compares with.
+/// The programs that `cargo xtask bench` compares with.
 const PEERS: &str = "xtask/python/requirements-peers.txt";
-/// What draws.
+/// The plotting libraries.
 const PICTURES: &str = "xtask/python/requirements-pictures.txt";
 
-/// The reference's Python running a script of ours, or `None` without python3.
+/// Runs a script with the Python of the reference; `None` without python3.
 pub(crate) fn script(name: &str) -> Result<Option<Run>> {
     let python = environment(REFERENCE)?;
     Ok(python.map(|python| running(&python, name)))
 }
 
-/// The reference's Python, or `None` without python3.
+/// Returns the Python of the reference; `None` without python3.
 pub(crate) fn reference() -> Result<Option<PathBuf>> {
     environment(REFERENCE)
 }
 
-/// The Python of the release before it, or `None` without python3.
+/// Returns the Python of the previous release; `None` without python3.
 pub(crate) fn older() -> Result<Option<PathBuf>> {
     environment(OLDER)
 }
 
-/// The Python that has the servers, or `None` without python3.
+/// Returns the Python of the servers; `None` without python3.
 pub(crate) fn servers() -> Result<Option<PathBuf>> {
     environment(SERVERS)
 }
 
-/// The Python that draws, or `None` without python3.
+/// Returns the Python of the plotting libraries; `None` without python3.
 pub(crate) fn pictures() -> Result<Option<PathBuf>> {
     environment(PICTURES)
 }
 
-/// The Python that has the peers, or `None` without python3.
+/// Returns the Python of the programs to compare with; `None` without python3.
 pub(crate) fn peers() -> Result<Option<PathBuf>> {
     environment(PEERS)
 }
 
-/// The Python that has python-blosc2, or `None` without python3.
+/// Returns the Python of python-blosc2; `None` without python3.
 pub(crate) fn blosc2() -> Result<Option<PathBuf>> {
     environment(BLOSC2)
 }
 
-/// The Python that has the libraries of dense arrays, or `None` without python3.
+/// Returns the Python of the dense-array libraries; `None` without python3.
 pub(crate) fn dense() -> Result<Option<PathBuf>> {
     environment(DENSE)
 }
 
-/// The Python that has caterva, or `None` without Python 3.9.
+/// Returns the Python of caterva; `None` without Python 3.9.
 pub(crate) fn caterva() -> Result<Option<PathBuf>> {
     let base = if runs("python3.9") {
         PathBuf::from("python3.9")
@@ -86,7 +86,7 @@ pub(crate) fn caterva() -> Result<Option<PathBuf>> {
     environment_of(&base, CATERVA)
 }
 
-/// A Python that pyenv has installed, whether or not it is chosen: its shims fail for others.
+/// Finds a Python that pyenv has installed. The shims of pyenv fail for versions that are not selected.
 fn pyenv(version: &str) -> Option<PathBuf> {
     let root = env::var_os("PYENV_ROOT").map(PathBuf::from);
     let root = root.or_else(|| Some(env::home_dir()?.join(".pyenv")))?;
@@ -97,23 +97,23 @@ fn pyenv(version: &str) -> Option<PathBuf> {
     programs.find(|program| runs(program))
 }
 
-/// A Python running a script of ours.
+/// Prepares a run of a script in `xtask/python`.
 pub(crate) fn running(python: &Path, name: &str) -> Run {
     let script = workspace::root().join("xtask/python").join(name);
-    // Bytecode would land in the source tree.
+    // Keeps bytecode out of the source tree.
     let run = program(python).env("PYTHONDONTWRITEBYTECODE", "1");
     run.arg(script)
 }
 
-/// What [`script`] and its like need and did not find.
+/// The reason that [`script`] and the other functions return `None`.
 pub(crate) const MISSING: &str = "python3 (3.11 or newer) is missing";
 
-/// An environment of the Python that is there.
+/// Creates an environment of the default Python.
 fn environment(list: &'static str) -> Result<Option<PathBuf>> {
     environment_of(Path::new("python3"), list)
 }
 
-/// Makes the environment, or finds the one made from the same requirements.
+/// Creates an environment, or finds the one with the same requirements.
 fn environment_of(base: &Path, list: &'static str) -> Result<Option<PathBuf>> {
     let requirements = workspace::root().join(list);
     let text = fs::read(&requirements).context(list)?;
@@ -129,9 +129,9 @@ fn environment_of(base: &Path, list: &'static str) -> Result<Option<PathBuf>> {
     if !runs(base) {
         return Ok(None);
     }
-    // Another process may be making it.
+    // Another process may be creating it.
     let lock = File::create(metadata::scratch("xtask")?.join("venv.lock"))?;
-    lock.lock().context("the lock of Python's environments")?;
+    lock.lock().context("cannot lock the Python environments")?;
     if complete.exists() {
         return Ok(Some(python));
     }
@@ -140,7 +140,7 @@ fn environment_of(base: &Path, list: &'static str) -> Result<Option<PathBuf>> {
         .words("-m venv --clear")
         .arg(&venv)
         .run()
-        .with_context(|| format!("{} cannot make a virtual environment", base.display()))?;
+        .with_context(|| format!("{} cannot create a virtual environment", base.display()))?;
     program(&python)
         .words("-m pip install --quiet --disable-pip-version-check --requirement")
         .arg(&requirements)

@@ -1,4 +1,4 @@
-//! `docs/rules.md`: what the validator checks, as its code has it.
+//! `docs/rules.md`, generated from the rules of the validator.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::{options::Options, run::cargo, stage::Done, workspace};
 
 const PAGE: &str = "docs/rules.md";
 
-/// Writes the page, or compares it; a test of the crate compares it too.
+/// Writes the page, or compares it with `--check`. A test of `zvf-validate` compares it as well.
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
     let page = cargo("run --quiet --locked --package zvf-validate --example rules").read()?;
     let file = workspace::root().join(PAGE);

@@ -13,23 +13,23 @@ use serde_json::Value;
 
 use crate::workspace;
 
-/// A command that reports itself when it fails.
+/// A command whose errors name its command line.
 #[derive(Debug)]
 pub(crate) struct Run(Command);
 
-/// `cargo` with these words, in the workspace's folder.
+/// Prepares `cargo` with these arguments, in the folder of the workspace.
 pub(crate) fn cargo(words: &str) -> Run {
     program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())).words(words)
 }
 
-/// Any program, in the workspace's folder.
+/// Prepares a program, in the folder of the workspace.
 pub(crate) fn program(name: impl AsRef<OsStr>) -> Run {
     let mut command = Command::new(name);
     command.current_dir(workspace::root());
     Run(command)
 }
 
-/// Whether a program can be started at all.
+/// Returns whether a program can be started.
 pub(crate) fn exists(name: &str) -> bool {
     let probe = Command::new(name)
         .arg("--version")
@@ -39,8 +39,8 @@ pub(crate) fn exists(name: &str) -> bool {
     probe.is_ok()
 }
 
-/// Whether a program starts and is well: that of a version manager may stand
-/// for none.
+/// Returns whether `--version` of a program succeeds. A shim of a version manager can start and
+/// still fail.
 pub(crate) fn runs(name: impl AsRef<OsStr>) -> bool {
     let probe = Command::new(name)
         .arg("--version")
@@ -51,7 +51,7 @@ pub(crate) fn runs(name: impl AsRef<OsStr>) -> bool {
 }
 
 impl Run {
-    /// Arguments without spaces, separated by spaces.
+    /// Adds arguments, separated by spaces.
     pub(crate) fn words(mut self, words: &str) -> Self {
         self.0.args(words.split_whitespace());
         self
@@ -67,7 +67,7 @@ impl Run {
         self
     }
 
-    /// Takes away the variables whose names `is_meant`.
+    /// Removes the environment variables whose names match.
     pub(crate) fn without_env(mut self, is_meant: impl Fn(&str) -> bool) -> Self {
         for (name, _) in env::vars_os() {
             if name.to_str().is_some_and(&is_meant) {
@@ -77,7 +77,7 @@ impl Run {
         self
     }
 
-    /// Starts it, with what it prints in a file.
+    /// Starts the program with its output in a file.
     pub(crate) fn start(mut self, log: &Path) -> Result<Child> {
         let file = File::create(log).with_context(|| log.display().to_string())?;
         self.0.stdout(file.try_clone()?).stderr(file);
@@ -85,28 +85,28 @@ impl Run {
         self.0.spawn().with_context(|| self.cannot_start())
     }
 
-    /// Starts it, with its input and output to us and its errors where ours go.
+    /// Starts the program with pipes for its input and output.
     pub(crate) fn spoken_to(mut self) -> Result<Child> {
         self.0.stdin(Stdio::piped()).stdout(Stdio::piped());
         self.0.spawn().with_context(|| self.cannot_start())
     }
 
-    /// Runs it with our own streams.
+    /// Runs the program with the standard streams of this process.
     pub(crate) fn run(mut self) -> Result<()> {
         let status = self.0.status().with_context(|| self.cannot_start())?;
         ensure!(status.success(), "{}: {status}", self.line());
         Ok(())
     }
 
-    /// Runs it and gives its standard output.
+    /// Runs the program and returns its standard output.
     pub(crate) fn read(self) -> Result<String> {
         let line = self.line();
         let output = self.stderr(Stdio::inherit()).output()?;
         ensure!(output.status.success(), "{line}: {}", output.status);
-        String::from_utf8(output.stdout).with_context(|| format!("{line}: output is no UTF-8"))
+        String::from_utf8(output.stdout).with_context(|| format!("{line}: the output is not UTF-8"))
     }
 
-    /// Runs it and gives all there is; a failure is in the status.
+    /// Runs the program and returns its output and status.
     pub(crate) fn output(mut self) -> Result<Output> {
         self.0.output().with_context(|| self.cannot_start())
     }
@@ -129,26 +129,25 @@ impl Run {
     }
 }
 
-/// What CI builds: one set of features for all that it runs, so that it is built once.
+/// The build of CI: one feature set for all stages, so that everything is compiled once.
 pub(crate) const EVERYTHING: &str = "--workspace --locked \
     --features zvf/aws,zvf/azure,zvf/gcp,zvf/http,zvf-cli/http";
 
-/// A binary or an example of the workspace, as CI builds it.
+/// Builds a binary or an example of the workspace with the features of CI.
 pub(crate) fn built_here(target: &str) -> Result<PathBuf> {
     built(cargo("build --quiet").words(EVERYTHING).words(target))
 }
 
-/// Builds with these words of cargo's and gives the one file wanted: the
-/// executable, or the library of a cdylib.
+/// Runs a cargo build and returns its one artifact: an executable, or the library of a cdylib.
 pub(crate) fn built(build: Run) -> Result<PathBuf> {
     let files = built_all(build)?;
     match files.as_slice() {
         [file] => Ok(file.clone()),
-        files => bail!("the build made {} files, not one", files.len()),
+        files => bail!("the build produced {} files instead of one", files.len()),
     }
 }
 
-/// As [`built`], for any number of files.
+/// Runs a cargo build and returns all of its artifacts.
 pub(crate) fn built_all(build: Run) -> Result<Vec<PathBuf>> {
     let messages = build
         .words("--message-format json-render-diagnostics")

@@ -1,4 +1,4 @@
-//! Real servers on this machine, and the tests that read stores from them.
+//! Tests that read stores from servers on this machine.
 
 use std::{
     fs,
@@ -19,18 +19,18 @@ use crate::{
     workspace,
 };
 
-/// What the tests print when they have compared something.
+/// The prefix of the lines in which tests report comparisons.
 const MARK: &str = "servers: ";
-/// The tests that print it.
+/// The number of tests that print such a line.
 const REPORTS: usize = 13;
 
-/// The account that every Azurite has, with the key its documentation names.
+/// The account that every Azurite has, with its documented key.
 const ACCOUNT: &str = "devstoreaccount1";
 const ACCOUNT_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// Starts an S3 server, Azurite and a web server, fills them with recorded
-/// stores, and runs the tests that are ignored without them.
+/// Starts an S3 server, Azurite and a web server, uploads recorded stores, and runs the
+/// tests that need them.
 pub(crate) fn all() -> Result<Done> {
     let Some(modules) = node::packages()? else {
         return Ok(Done::Skipped(node::MISSING.to_owned()));
@@ -38,12 +38,12 @@ pub(crate) fn all() -> Result<Done> {
     let Some(python) = python::servers()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
     };
-    // First, so that what does not compile is not looked for among servers.
+    // Compile first, so that a compile error does not look like a failure of a server.
     let build = cargo("test --quiet").words(EVERYTHING);
     build.words("--test it --no-run").run()?;
     let folder = metadata::stores()?.join("servers");
     if folder.exists() {
-        fs::remove_dir_all(&folder).context("the folder of the last run")?;
+        fs::remove_dir_all(&folder).context("cannot remove the folder of the last run")?;
     }
     let stores = folder.join("stores");
     fs::create_dir_all(&stores)?;
@@ -81,7 +81,7 @@ fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<
     let fill = python::running(python, "fill_servers.py");
     with_account(fill).arg(stores).arg(&s3).arg(&azure).run()?;
     let tests = cargo("test --quiet").words(EVERYTHING);
-    // One thread a server, whatever the machine: they wait most of the time.
+    // One thread per server: they wait most of the time.
     let tests = tests.words("--test it servers:: -- --ignored --nocapture --test-threads 4");
     let foreign = |name: &str| {
         let clouds = ["AWS_", "AZURE_", "GOOGLE_"];
@@ -92,7 +92,7 @@ fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<
                 .iter()
                 .any(|cloud| name.starts_with(&cloud.to_ascii_lowercase()))
     };
-    // As a user would: object_store reads all but the last two.
+    // The variables that a user would set; object_store reads all but the last two.
     let output = with_account(tests.without_env(foreign))
         .env("AWS_ACCESS_KEY_ID", "test")
         .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -101,7 +101,8 @@ fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<
         .env("AWS_ALLOW_HTTP", "true")
         .env("AZURE_STORAGE_ENDPOINT", format!("{azure}/{ACCOUNT}"))
         .env("AZURE_ALLOW_HTTP", "true")
-        // No server of Google's that lists is on npm or PyPI; their client speaks the dialect of S3.
+        // Neither npm nor PyPI has a Google Cloud Storage server that lists. Its client uses the
+        // protocol of S3.
         .env("GOOGLE_BASE_URL", &s3)
         .env("GOOGLE_BEARER_TOKEN", "test")
         .env("ZVF_TEST_STORES", stores)
@@ -121,7 +122,7 @@ fn fill_and_test(servers: &[Server; 3], python: &Path, stores: &Path) -> Result<
     Ok(Done::Passed)
 }
 
-/// The tests' own lines; libtest may have put something before one.
+/// Finds the lines that the tests print; libtest may put other text in front.
 fn reports(output: &str) -> impl Iterator<Item = &str> {
     let lines = output.lines();
     lines.filter_map(|line| line.find(MARK).and_then(|at| line.get(at..)))
@@ -132,7 +133,7 @@ fn with_account(run: Run) -> Run {
         .env("AZURE_STORAGE_ACCOUNT_KEY", ACCOUNT_KEY)
 }
 
-/// A server that ends with us.
+/// A server process that is killed on drop.
 struct Server {
     name: &'static str,
     address: SocketAddr,
@@ -142,7 +143,8 @@ struct Server {
 
 impl Server {
     fn start(name: &'static str, folder: &Path, run: impl FnOnce(&str) -> Run) -> Result<Self> {
-        // Free until somebody else takes it in this moment; then it does not start, which is seen.
+        // Another process may take the port before the server binds it. The server then ends, which
+        // `wait` reports.
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let log = folder.join(format!("{name}.log"));
         let child = run(&address.port().to_string()).start(&log)?;
@@ -158,7 +160,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Waits until it answers anything at all.
+    /// Waits for the first response of any kind.
     fn wait(&mut self) -> Result<()> {
         let start = Instant::now();
         while !self.answers() {
@@ -168,7 +170,7 @@ impl Server {
             }
             if start.elapsed() > Duration::from_mins(2) {
                 self.print_log();
-                bail!("the {} server does not answer", self.name);
+                bail!("the {} server does not respond", self.name);
             }
             thread::sleep(Duration::from_millis(50));
         }
@@ -199,7 +201,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already, which is what we want.
+        // An error means that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

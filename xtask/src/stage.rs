@@ -1,4 +1,4 @@
-//! A list of checks that all run, whatever fails, and what came of them.
+//! Stages that all run, even after a failure, and a summary of their results.
 
 use std::{
     fmt,
@@ -11,16 +11,16 @@ use anyhow::{Result, anyhow};
 
 use crate::{run::cargo, workspace};
 
-/// Begins the line about a part that did not run.
+/// The prefix of the line that reports a skipped part.
 pub(crate) const IN_PART: &str = "SKIPPED a part: ";
 
-/// What a check that did not fail says.
+/// The result of a check that did not fail.
 #[derive(Debug)]
 pub(crate) enum Done {
     Passed,
-    /// It could not run for want of the tool named here.
+    /// The check did not run, because the named tool is missing.
     Skipped(String),
-    /// A part that is asked for only where there is a tool for it did not run.
+    /// One part did not run, because the named tool is missing.
     InPart(String),
 }
 
@@ -32,12 +32,12 @@ enum Outcome {
     Failed(String),
 }
 
-/// Stages that have run so far.
+/// The stages that have run so far.
 #[derive(Debug, Default)]
 pub(crate) struct Stages(Vec<(&'static str, Outcome, Duration)>);
 
 impl Stages {
-    /// Runs `check` under a heading.
+    /// Runs `check` under a heading and records its result.
     pub(crate) fn run(
         &mut self,
         name: &'static str,
@@ -59,16 +59,16 @@ impl Stages {
             Outcome::Skipped(missing) => println!("--- {name}: SKIPPED, {missing}"),
             Outcome::Failed(why) => {
                 println!("--- {name}: FAILED, {took:.1?}: {why}");
-                println!("    going on, so that every failure is seen");
+                println!("    continuing, to report every failure");
             }
         }
         self.0.push((name, outcome, took));
     }
 
-    /// Runs commands of xtask, two at a time, and shows each one's output once it ends.
+    /// Runs xtask commands, two at a time, and prints the output of each when it ends.
     pub(crate) fn run_beside(&mut self, commands: &[(&'static str, &str)]) -> &mut Self {
         let next = Mutex::new(commands.iter());
-        // The lock is let go before a command runs, which `while let` would not do.
+        // A closure releases the lock before the command runs; `while let` would hold it.
         let take = || held(&next).next();
         let stages = Mutex::new(self);
         thread::scope(|scope| {
@@ -106,7 +106,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a command of xtask prints, and what came of it.
+/// Runs an xtask command and returns its output and its result.
 fn command(words: &str) -> Result<(String, Result<Done>)> {
     let run = cargo("run --quiet --locked --package xtask --").words(words);
     let output = run.output()?;
@@ -133,7 +133,7 @@ fn outcome(done: Result<Done>, in_ci: bool) -> Outcome {
     }
 }
 
-/// One line a stage, then the line that machines read.
+/// Prints one line per stage, then the summary line that CI parses.
 impl fmt::Display for Stages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n=== summary")?;

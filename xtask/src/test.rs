@@ -1,4 +1,4 @@
-//! What a user runs on a fresh machine to trust a build.
+//! The tests that a user runs on a new machine to trust a build.
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use crate::{
     stage::{Done, Stages},
 };
 
-/// What needs no clouds.
+/// The default features, without clients for buckets.
 const BUILD: &str = "--workspace --locked";
 
 pub(crate) fn all() -> Stages {

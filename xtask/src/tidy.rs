@@ -1,4 +1,4 @@
-//! Rules about the workspace that no compiler checks.
+//! Rules about the workspace that the compiler does not check.
 
 use anyhow::{Result, ensure};
 
@@ -39,7 +39,7 @@ const CHECKS: [(&str, Check); 10] = [
 pub(crate) fn all() -> Result<Done> {
     let mut found = 0;
     for (name, check) in CHECKS {
-        // A check that cannot run is one finding; the others still run.
+        // A check that fails to run counts as one finding, and the others still run.
         let findings = check().unwrap_or_else(|error| vec![format!("{error:#}")]);
         let verdict = match findings.len() {
             0 => "ok".to_owned(),

@@ -1,4 +1,4 @@
-//! The public items of a crate, by the path under which users have them.
+//! The public items of a crate, under the paths that users name.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const DERIVED: [&str; 9] = [
     "PartialOrd",
 ];
 
-/// A line for each, in order.
+/// Lists the items, one per line, in order.
 pub(super) fn lines(json: &Value) -> Result<String> {
     let root = text(&json["root"]);
     let mut walk = Walk {
@@ -32,7 +32,7 @@ pub(super) fn lines(json: &Value) -> Result<String> {
     };
     let name = json["index"][&root]["name"]
         .as_str()
-        .context("a crate without name")?;
+        .context("the crate has no name")?;
     walk.module(&root, name)?;
     let lines: Vec<String> = walk.lines.into_iter().collect();
     Ok(lines.join("\n") + "\n")
@@ -49,7 +49,7 @@ impl<'a> Walk<'a> {
     }
 
     fn module(&mut self, id: &str, at: &str) -> Result<()> {
-        let module = self.get(id).context("a module that is not there")?;
+        let module = self.get(id).context("a module is missing from the index")?;
         for item in ids(&module["inner"]["module"]["items"]) {
             if let Some(item) = self.get(&item) {
                 self.item(item, at)?;
@@ -63,7 +63,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let inner = item["inner"].as_object().and_then(|it| it.iter().next());
-        let (kind, of) = inner.context("an item that is nothing")?;
+        let (kind, of) = inner.context("an item has no contents")?;
         let name = item["name"].as_str().unwrap_or_default();
         let here = format!("{at}::{name}");
         let generic = generics(&of["generics"]);
@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is named again: an item of this crate is listed where users find it.
+    /// Lists a re-export. An item of this crate is listed at the path that users name.
     fn used(&mut self, of: &'a Value, at: &str) -> Result<()> {
         let target = self.get(&text(&of["id"]));
         match (target, of["is_glob"] == true) {
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
         format!(" ({})", derived.join(", "))
     }
 
-    /// Of an inherent impl or a trait.
+    /// Lists the members of an inherent impl or a trait.
     fn members(&mut self, items: &Value, here: &str) {
         for id in ids(items) {
             let Some(item) = self.get(&id) else { continue };

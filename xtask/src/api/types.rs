@@ -1,8 +1,8 @@
-//! Types, bounds and signatures of rustdoc's JSON as Rust writes them.
+//! Types, bounds and signatures in rustdoc's JSON, printed as Rust.
 
 use serde_json::Value;
 
-/// A type.
+/// Prints a type.
 pub(super) fn shown(value: &Value) -> String {
     let Some((kind, of)) = value.as_object().and_then(|it| it.iter().next()) else {
         return value.as_str().unwrap_or("_").replace("infer", "_");
@@ -49,7 +49,7 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-/// A function's parameters and what it returns.
+/// Prints the parameters and the return type of a function.
 pub(super) fn signature(sig: &Value) -> String {
     let inputs = each(&sig["inputs"], |input| {
         match (input[0].as_str(), shown(&input[1])) {
@@ -68,7 +68,7 @@ pub(super) fn signature(sig: &Value) -> String {
     }
 }
 
-/// Parameters of a generic item, with their bounds.
+/// Prints generic parameters with their bounds.
 pub(super) fn generics(generics: &Value) -> String {
     let params = generics["params"]
         .as_array()
@@ -76,7 +76,7 @@ pub(super) fn generics(generics: &Value) -> String {
         .unwrap_or_default();
     let shown_params: Vec<String> = params
         .iter()
-        // Those that `impl Trait` stands for have no name of their own.
+        // Parameters of `impl Trait` arguments have no name.
         .filter(|param| param["kind"]["type"]["is_synthetic"] != true)
         .map(|param| {
             let name = text(&param["name"]);
@@ -94,7 +94,7 @@ pub(super) fn generics(generics: &Value) -> String {
     }
 }
 
-/// The path of a type or trait, with what is in angle brackets.
+/// Prints the last segment of a path, with its generic arguments.
 pub(super) fn path(value: &Value) -> String {
     let full = value["path"].as_str().or_else(|| value["name"].as_str());
     let name = full.unwrap_or_default();

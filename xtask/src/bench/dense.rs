@@ -8,7 +8,7 @@ use crate::{
     stage::Done,
 };
 
-/// With so many threads on either side, or as many as there are cores.
+/// Runs with the given numbers of threads on both sides, or with one per core.
 pub(super) fn run(threads: &[String]) -> Result<Done> {
     let Some(python) = python::dense()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -12,7 +12,7 @@ Medians. ratio: the reference's time over ours. GB/s are index bytes; memcpy cop
 rows: any fragment without preparation; ranked: with a rank directory, which the reference always builds.
 walk: every fragment in order; ours borrows a list, the reference's `indices` copies it.";
 
-/// An operation, and how its time is shown.
+/// An operation and the unit of its result.
 const OPERATIONS: [(&str, Unit); 5] = [
     ("parse", Unit::Throughput),
     ("rows", Unit::PerCall),
@@ -23,9 +23,9 @@ const OPERATIONS: [(&str, Unit); 5] = [
 
 #[derive(Clone, Copy)]
 enum Unit {
-    /// Index bytes a second.
+    /// Index bytes per second.
     Throughput,
-    /// Nanoseconds for one call.
+    /// Nanoseconds per call.
     PerCall,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn run() -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Criterion's estimate for one iteration.
+/// Reads Criterion's estimate for one iteration.
 fn nanoseconds(home: &Path, group: &str, name: &str) -> Result<f64> {
     let path = home.join(group).join(name).join("new/estimates.json");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -71,7 +71,7 @@ fn nanoseconds(home: &Path, group: &str, name: &str) -> Result<f64> {
     median.as_f64().context("an estimate without median")
 }
 
-/// One line of the table; times in nanoseconds.
+/// Formats one line of the table; times are in nanoseconds.
 struct Row<'a> {
     name: &'a str,
     operation: &'a str,
@@ -89,7 +89,7 @@ impl Row<'_> {
 
     fn shown(&self, time: f64) -> String {
         match self.unit {
-            // Bytes a nanosecond are gigabytes a second.
+            // Bytes per nanosecond equal gigabytes per second.
             Unit::Throughput => format!("{:.2} GB/s", self.bytes / time),
             Unit::PerCall => format!("{time:.1} ns"),
         }

@@ -1,4 +1,4 @@
-//! Instructions of inner loops, as callgrind counts them, beside those that were kept.
+//! Instruction counts of inner loops, from callgrind, compared with recorded counts.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -12,26 +12,26 @@ use crate::{
     workspace,
 };
 
-/// The counts that are kept.
+/// The file of recorded counts.
 const BASE: &str = "xtask/kernels.json";
-/// So many percent more instructions are let pass.
+/// The tolerated increase in percent.
 const MOST: u64 = 3;
-/// The counts of one function: of what `benches/kernels.rs` does inside of it.
+/// The function of `benches/kernels.rs` whose instructions are counted.
 const COUNTED: &str = "kernels::counted";
 const MISSING: &str = "valgrind is missing: no instructions were counted";
 
-/// Counts, and the compiler that they hold for.
+/// Counts, and the compiler that produced the code.
 struct Counts {
     rustc: String,
     kernels: BTreeMap<String, u64>,
 }
 
-/// The check of CI: against the counts that are kept.
+/// Compares with the recorded counts, as CI does.
 pub(crate) fn check() -> Result<Done> {
     compare(&workspace::root().join(BASE))
 }
 
-/// Fails when a kernel takes more instructions than in this file.
+/// Fails if a kernel takes more instructions than recorded in `file`.
 pub(super) fn compare(base: &Path) -> Result<Done> {
     if !exists("valgrind") {
         return Ok(Done::InPart(MISSING.to_owned()));
@@ -59,7 +59,7 @@ pub(super) fn compare(base: &Path) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Counts, and keeps the counts if they are to be.
+/// Counts the instructions and, with `--write`, records them.
 pub(super) fn run(write: bool) -> Result<Done> {
     if !exists("valgrind") {
         return Ok(Done::Skipped(MISSING.to_owned()));
@@ -73,7 +73,7 @@ pub(super) fn run(write: bool) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// Prints both; gives the kernels that became slower, or went.
+/// Prints both counts and returns the kernels that became slower or disappeared.
 fn table(base: &Counts, now: &Counts) -> Vec<String> {
     let mut worse = Vec::new();
     for (name, was) in &base.kernels {
@@ -119,7 +119,7 @@ impl Counts {
 
     fn count() -> Result<Self> {
         let benches = cargo("bench --quiet --locked --package zvf-bench --bench kernels --no-run");
-        // Cargo makes the programs of a package before its benches.
+        // Cargo builds the programs of a package before its benches.
         let mut binaries = run::built_all(benches)?.into_iter();
         let binary = binaries.find(|file| {
             let name = file.file_name().and_then(|name| name.to_str());
@@ -129,7 +129,7 @@ impl Counts {
         let folder = metadata::scratch("xtask/callgrind")?;
         fs::remove_dir_all(&folder)?;
         fs::create_dir_all(&folder)?;
-        // A dump each time that the function is left: in the order of what is printed.
+        // callgrind writes one dump per return of the function, in the order of the printed names.
         let counted = program("valgrind")
             .words("--quiet --tool=callgrind --combine-dumps=no --compress-strings=no")
             .arg(format!("--toggle-collect={COUNTED}"))
@@ -150,7 +150,7 @@ impl Counts {
     }
 }
 
-/// Instructions in a dump.
+/// Returns the instructions in a dump.
 fn total(dump: &Path) -> Result<u64> {
     let text = fs::read_to_string(dump).with_context(|| dump.display().to_string())?;
     let totals = text.lines().find_map(|line| {

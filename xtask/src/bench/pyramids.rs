@@ -1,4 +1,4 @@
-//! What levels take: time and memory beside the Python reference.
+//! Time and memory of pyramid builds beside the Python reference.
 
 use anyhow::Result;
 
@@ -8,7 +8,8 @@ use crate::{
     stage::Done,
 };
 
-/// Makes levels of stores of so many vertices, or of a million; also of ten if `large`.
+/// Builds pyramids of stores of the given sizes, by default a million vertices, and ten million
+/// if `large`.
 pub(super) fn run(sizes: &[String], large: bool) -> Result<Done> {
     let Some(script) = python::script("bench_pyramids.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -1,4 +1,4 @@
-//! What queries of whole stores ask for: requests, bytes and time beside the Python reference.
+//! Requests, bytes and time of queries beside the Python reference.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use ours::Ours;
 use stores::Stores;
 use table::Table;
 
-/// Measures these stores, or all.
+/// Measures the named stores, or all.
 pub(super) fn run(names: &[String]) -> Result<Done> {
     let Some(stores) = Stores::make()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
@@ -42,8 +42,8 @@ pub(super) fn run(names: &[String]) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// A record for each query of a store. Both sides take turns store by store, so
-/// that what else the machine does hits both.
+/// Measures each query of a store. Both sides alternate store by store, so that background load
+/// affects both.
 fn measure(stores: &Stores, name: &str, ours: Option<&Ours>) -> Result<Vec<Value>> {
     let about = stores.about(name)?;
     let asked = about["queries"].as_array().context("queries")?;
@@ -77,7 +77,7 @@ fn measure(stores: &Stores, name: &str, ours: Option<&Ours>) -> Result<Vec<Value
     records.collect()
 }
 
-/// What ours found and should not have, or why it found nothing.
+/// Describes a wrong result of zvf.
 fn wrong(record: &Value) -> Option<String> {
     let ours = &record["ours"];
     let place = format!("{}, {}", record["store"], record["query"]);

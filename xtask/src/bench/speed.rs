@@ -1,4 +1,4 @@
-//! Speed beside everybody else: times in the process, costs in a bucket, scaling.
+//! Speed beside other programs: in-process times, costs in a bucket, scaling.
 #![expect(
     clippy::cast_precision_loss,
     reason = "sizes and counts of figures that are shown with three digits"
@@ -27,20 +27,20 @@ mod worker;
 
 use worker::Worker;
 
-/// Where the report goes.
+/// The file of the report.
 const REPORT: &str = "docs/performance.md";
 
-/// How much is measured.
+/// The extent of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
-    /// In three minutes: less of everything.
+    /// A three-minute sample.
     pub(super) quick: bool,
-    /// Stores of 10^8 vertices in a bucket, too.
+    /// Everything, and stores of 10^8 vertices in a bucket.
     pub(super) huge: bool,
 }
 
 impl Extent {
-    /// Kinds and vertices that are compared, and asked for in a bucket.
+    /// Kinds and sizes that are compared, and queried in a bucket.
     fn sets(self) -> Vec<(&'static str, u64)> {
         let kinds = ["points", "streamlines", "skeletons", "mesh", "graph"];
         kinds
@@ -48,7 +48,7 @@ impl Extent {
             .to_vec()
     }
 
-    /// The same of those that take long.
+    /// Kinds and sizes whose comparison takes long.
     fn large_sets(self) -> &'static [(&'static str, u64)] {
         match self.quick {
             true => &[],
@@ -56,7 +56,7 @@ impl Extent {
         }
     }
 
-    /// Those that are asked for in a bucket only.
+    /// Kinds and sizes that are only queried in a bucket.
     fn huge_sets(self) -> &'static [(&'static str, u64)] {
         match self.huge {
             true => &[("points", 100_000_000), ("streamlines", 100_000_000)],
@@ -65,8 +65,8 @@ impl Extent {
     }
 }
 
-/// Measures all there is, and writes the figures and the report: anew after each part, so
-/// that nothing is lost of a run that is stopped.
+/// Measures everything. Rewrites the figures and the report after each part, so that an interrupted
+/// run keeps its results.
 pub(super) fn run(extent: Extent) -> Result<Done> {
     let binary = run::built(cargo(
         "build --quiet --locked --release --package zvf-bench --bin zvf-bench",
@@ -108,7 +108,7 @@ pub(super) fn run(extent: Extent) -> Result<Done> {
     })
 }
 
-/// What was measured so far.
+/// The measurements so far.
 struct Measured {
     extent: Extent,
     binary: PathBuf,
@@ -157,7 +157,7 @@ impl Measured {
         Ok(())
     }
 
-    /// A quick run says less, and leaves the page as it is.
+    /// Writes the report. A quick run prints a summary and leaves the page unchanged.
     fn page(&self) -> PathBuf {
         match self.extent.quick {
             true => self.scratch.join("performance.md"),
@@ -166,22 +166,22 @@ impl Measured {
     }
 }
 
-/// Where folders wait to be deleted.
+/// The folder that collects folders until they are deleted.
 const DONE: &str = "done";
 
-/// Moves a folder of the scratch folder out of the way. It is deleted in the end: ext4 takes
-/// several times as long to make files in the minutes after as many were deleted.
+/// Moves a scratch folder aside, to be deleted at the end of the run. ext4 creates files several
+/// times more slowly in the minutes after many files were deleted.
 fn put_aside(folder: &Path) -> Result<()> {
     let done = folder.with_file_name(DONE);
     fs::create_dir_all(&done)?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let mut places = (0..).map(|at| done.join(format!("{name}-{at}")));
     let free = places.find(|place| !place.exists());
-    let free = free.context("no place is free")?;
+    let free = free.context("no free name is left")?;
     fs::rename(folder, free).with_context(|| folder.display().to_string())
 }
 
-/// A kind of geometry of a size.
+/// A kind of geometry and a size.
 struct Set<'a> {
     kind: &'static str,
     vertices: u64,
@@ -189,9 +189,9 @@ struct Set<'a> {
     folder: PathBuf,
 }
 
-/// Rounds, in which all sides take turns.
+/// The number of rounds; in each round every side runs once.
 const ROUNDS: usize = 5;
-/// Seconds after which a step of one side is not repeated.
+/// A step that takes longer than this many seconds is not repeated.
 const PATIENCE: f64 = 2.0;
 
 impl Set<'_> {
@@ -260,7 +260,7 @@ impl Set<'_> {
         steps.map(ToString::to_string).collect()
     }
 
-    /// Whether a side is asked for a step: what takes minutes, once.
+    /// Returns whether a side runs a step. Steps that take minutes run once.
     fn asks(&self, side: &str, step: &str) -> bool {
         match (side, step) {
             ("zvf plain", "validate" | "pyramid" | "floor") => false,
@@ -273,7 +273,7 @@ impl Set<'_> {
     }
 }
 
-/// Our side, as it takes steps.
+/// The zvf worker.
 fn ours(binary: &Path, kind: &str, vertices: u64, form: &str, folder: &Path) -> Run {
     let run = program(binary)
         .words("serve")
@@ -282,7 +282,7 @@ fn ours(binary: &Path, kind: &str, vertices: u64, form: &str, folder: &Path) -> 
     run.arg(form).arg(folder)
 }
 
-/// Times of a step on all sides, which take turns. The first is not counted: it warms up.
+/// Measures a step on all sides, alternating. The first round is a warm-up.
 fn in_turns(
     sides: &mut [Worker],
     step: &str,
@@ -303,7 +303,7 @@ fn in_turns(
     Value::Object(pairs.collect())
 }
 
-/// What came of a step on one side.
+/// The result of a step on one side.
 #[derive(Clone, Default)]
 struct Times {
     seconds: Vec<f64>,
@@ -353,7 +353,7 @@ impl Times {
     }
 }
 
-/// Of sorted numbers.
+/// Returns the median of sorted numbers.
 fn median(sorted: &[f64]) -> f64 {
     let middle = |at: usize| sorted.get(at).copied().unwrap_or(f64::NAN);
     f64::midpoint(
@@ -362,7 +362,7 @@ fn median(sorted: &[f64]) -> f64 {
     )
 }
 
-/// What it ran on.
+/// Describes the machine.
 fn machine() -> Result<Value> {
     let first = |path: &str, name: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();

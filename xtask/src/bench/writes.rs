@@ -1,4 +1,4 @@
-//! What writing takes: time, memory and size beside the Python reference.
+//! Time, memory and size of writing beside the Python reference.
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use crate::{
     stage::Done,
 };
 
-/// Writes stores of so many vertices, or of 1 and 10 million.
+/// Writes stores of the given sizes, by default 1 and 10 million vertices.
 pub(super) fn run(sizes: &[String]) -> Result<Done> {
     let Some(script) = python::script("bench_writes.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -1,4 +1,4 @@
-//! Arrays of Blosc2, written and changed both ways.
+//! Blosc2 arrays, written and changed by both implementations.
 
 use anyhow::Result;
 
@@ -7,8 +7,8 @@ use crate::{metadata, python, run, stage::Done};
 
 const CASES: u64 = 150;
 
-/// Random arrays, each written by one side and read and changed by the other:
-/// python-blosc2, and caterva where there is a Python it runs on.
+/// Has one implementation write random arrays and the other read and change them. Uses
+/// python-blosc2, and caterva if a Python that runs it is installed.
 pub(crate) fn both_ways(cases: Option<u64>, seed: Option<u64>) -> Result<Done> {
     let Some(python) = python::blosc2()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
@@ -27,7 +27,7 @@ pub(crate) fn both_ways(cases: Option<u64>, seed: Option<u64>) -> Result<Done> {
     seeded(script, seed).run()?;
     Ok(match caterva {
         Some(_) => Done::Passed,
-        // Its last wheels are for Python 3.10, which a machine need not have.
+        // Its last wheels are for Python 3.10, which may not be installed.
         None => Done::InPart("caterva 0.7.3 was not asked, python3.9 is missing".to_owned()),
     })
 }

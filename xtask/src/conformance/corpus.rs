@@ -1,5 +1,5 @@
-//! The corpus: small stores of the specification's examples, and what all healthy
-//! stores are.
+//! The corpus: small stores of the examples in the specification, and a description of all healthy
+//! stores.
 
 use anyhow::Result;
 
@@ -12,12 +12,12 @@ use crate::{
 const ARCHIVE: &str = "testdata/zvf-examples.tar.gz";
 const DESCRIPTION: &str = "testdata/corpus/stores.json";
 
-/// Makes the examples and the description.
+/// Generates the examples and the description.
 pub(crate) fn write() -> Result<()> {
     made("")
 }
 
-/// Makes them again elsewhere and compares.
+/// Generates both in another folder and compares them.
 pub(crate) fn check() -> Result<()> {
     made("--check")
 }
@@ -30,7 +30,7 @@ fn made(check: &str) -> Result<()> {
         finished(examples, ARCHIVE, check)?;
     }
     if let Some(describe) = python::script("conformance/describe.py")? {
-        // Not where runners unpack the same, which may be at it.
+        // A separate folder, because runners may be unpacking the same archives.
         finished(describe.arg(scratch.join("described")), DESCRIPTION, check)?;
     }
     Ok(())

@@ -1,11 +1,11 @@
-//! Recorded stores of before 0.9, migrated and read by the living reference.
+//! Recorded stores before 0.9, migrated and read by the reference.
 
 use anyhow::Result;
 
 use crate::{metadata, python, run, stage::Done};
 
-/// Migrates every recorded store of 0.6 to 0.8 to 0.9, and has the reference read it
-/// beside what was recorded.
+/// Migrates every recorded store of 0.6 to 0.8 to 0.9 and compares what the reference reads with
+/// the recorded contents.
 pub(crate) fn migrated() -> Result<Done> {
     let Some(script) = python::script("migrated.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

@@ -1,11 +1,11 @@
-//! Levels that `zvf pyramid` makes, read by the living reference.
+//! Levels that `zvf pyramid` writes, read by the reference.
 
 use anyhow::Result;
 
 use super::seeded;
 use crate::{metadata, python, run, stage::Done};
 
-/// Levels of random stores of every kind, under a seed that the script prints.
+/// Builds pyramids of random stores of every kind, from a seed that the script prints.
 pub(super) fn levels(seed: Option<u64>) -> Result<Done> {
     let Some(script) = python::script("pyramids.py")? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));

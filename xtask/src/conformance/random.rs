@@ -1,11 +1,11 @@
-//! Random stores, written by us and by the reference, and read by the other.
+//! Random stores, written by one implementation and read by the other.
 
 use anyhow::Result;
 
 use super::{runners, seeded};
 use crate::{metadata, options::Options, python, run, stage::Done};
 
-/// As many as CI has time for.
+/// The number of cases in CI.
 pub(super) const FEW: u64 = 10;
 const CASES: u64 = 40;
 

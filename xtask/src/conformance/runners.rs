@@ -1,4 +1,4 @@
-//! Implementations asked what is in the stores of the corpus: `docs/conformance.md`.
+//! Runners: implementations that answer queries about the corpus, as `docs/conformance.md` describes.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const DOCUMENT: &str = "docs/conformance.md";
-/// What ours is called in the table.
+/// The name of our runner in the table.
 const OURS: &str = "zvf";
 
 pub(crate) fn from_options(options: &Options) -> Result<Done> {
@@ -27,12 +27,12 @@ pub(crate) fn from_options(options: &Options) -> Result<Done> {
     all("--write")
 }
 
-/// All there are, against the figures in the document.
+/// Runs every runner and compares with the documented results.
 pub(crate) fn check() -> Result<Done> {
     all("--check")
 }
 
-/// A program of somebody else's, which changes no figures.
+/// Runs an external runner without changing the documented results.
 fn foreign(command: &str) -> Result<Done> {
     let Some(script) = script()? else {
         return Ok(Done::Skipped(python::MISSING.to_owned()));
@@ -43,7 +43,7 @@ fn foreign(command: &str) -> Result<Done> {
 }
 
 fn all(what: &str) -> Result<Done> {
-    // What compares has to see what is wrong.
+    // Show the failures of this runner.
     if let Some(test) = python::script("conformance/test_compare.py")? {
         test.words("--quiet").run()?;
     }
@@ -75,7 +75,7 @@ fn all(what: &str) -> Result<Done> {
     Ok(Done::Passed)
 }
 
-/// The runner of ours, built.
+/// Builds our runner.
 pub(super) fn ours() -> Result<PathBuf> {
     run::built_here("--example conformance")
 }
@@ -86,13 +86,13 @@ fn script() -> Result<Option<Run>> {
     Ok(script.map(|script| script.arg(stores)))
 }
 
-/// The command line of a script of ours.
+/// Returns the command line of a script in `xtask/python`.
 pub(super) fn command(python: &Path, file: &str) -> String {
     let scripts = workspace::root().join("xtask/python/conformance");
     format!("{} -B {}", quoted(python), quoted(&scripts.join(file)))
 }
 
-/// As one word of a command line, with what is special in it.
+/// Quotes a string as one word of a command line.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\'', r"'\''");
     format!("'{text}'")

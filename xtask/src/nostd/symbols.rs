@@ -1,6 +1,6 @@
-//! Symbol names, as `nm` lists them.
+//! Symbol names in the output of `nm`.
 
-/// The name in each line: the last word, after an address (if any) and a kind.
+/// Returns the name in each line: the last word, after an optional address and a kind.
 pub(crate) fn names(listing: &str) -> Vec<String> {
     let name = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -12,8 +12,8 @@ pub(crate) fn names(listing: &str) -> Vec<String> {
     listing.lines().filter_map(name).collect()
 }
 
-/// Those that belong to the panic machinery. The handler itself is no call to
-/// it: its symbol is `rust_begin_unwind`, however it is mangled.
+/// Selects the symbols of the panic machinery. The panic handler itself (`rust_begin_unwind`, in
+/// any mangling) is not a call into it.
 pub(crate) fn panics(names: &[String]) -> Vec<String> {
     let about = |name: &&String| name.to_ascii_lowercase().contains("panic");
     let handler = |name: &&String| name.contains("rust_begin_unwind");
@@ -21,7 +21,7 @@ pub(crate) fn panics(names: &[String]) -> Vec<String> {
     panics.cloned().collect()
 }
 
-/// Whether `name` is the C symbol `symbol`; some platforms put a `_` before it.
+/// Returns whether `name` is the C symbol `symbol`, which some platforms prefix with `_`.
 pub(crate) fn is(name: &str, symbol: &str) -> bool {
     name == symbol || name.strip_prefix('_') == Some(symbol)
 }

@@ -17,13 +17,13 @@ const README: &str = "README.md";
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let text = std::fs::read_to_string(testdata().join(MANIFEST));
-    let text = text.context("testdata has no manifest: `cargo xtask fixtures --manifest`")?;
+    let text = text.context("testdata has no manifest; run `cargo xtask fixtures --manifest`")?;
     let manifest: Value = serde_json::from_str(&text).context("testdata/MANIFEST.json")?;
     let listed = manifest["files"].as_object().cloned().unwrap_or_default();
     Ok(differences(&listed.into_iter().collect(), &present()?))
 }
 
-/// Writes the manifest of what is there.
+/// Writes the manifest of the existing files.
 pub(crate) fn write() -> Result<()> {
     let lines = present()?
         .into_iter()
@@ -47,7 +47,7 @@ fn present() -> Result<BTreeMap<String, Value>> {
             continue;
         }
         let bytes = std::fs::read(workspace::root().join(&file))?;
-        let name = name.to_str().context("a name that is no UTF-8")?;
+        let name = name.to_str().context("a file name is not UTF-8")?;
         entries.insert(name.replace('\\', "/"), entry(&bytes));
     }
     Ok(entries)

@@ -1,5 +1,5 @@
-//! The guide: `SUMMARY.md` lists every page once, and no link of any page leads nowhere, neither here nor in
-//! the book that `mdbook` makes of `docs`.
+//! The guide: `SUMMARY.md` lists every page once, and every link has a target, both in the repository
+//! and in the book that `mdbook` builds from `docs`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,11 +11,11 @@ use anyhow::{Context, Result};
 use super::files;
 use crate::workspace;
 
-/// What the book is made of: nothing else is copied into it.
+/// The folder of the book; `mdbook` copies nothing else.
 const BOOK: &str = "docs";
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Text of pages, by their path below the root.
+/// The text of each page, by its path.
 type Pages = BTreeMap<PathBuf, String>;
 
 pub(crate) fn findings() -> Result<Vec<String>> {
@@ -54,7 +54,7 @@ fn of(pages: &Pages) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Why a link leads nowhere.
+/// Returns the reason that a link is broken.
 fn broken(page: &Path, link: &str, pages: &Pages) -> Option<String> {
     let file = target(page, link)?;
     if page.starts_with(BOOK) && !file.starts_with(BOOK) {
@@ -66,7 +66,7 @@ fn broken(page: &Path, link: &str, pages: &Pages) -> Option<String> {
             let is_there = anchors(text).any(|name| name == anchor);
             (!is_there).then(|| format!("{} has no heading {anchor}", file.display()))
         }
-        // A folder is no page of a book.
+        // A folder is not a page of the book.
         (None, None) if page.starts_with(BOOK) && workspace::root().join(&file).is_file() => None,
         (None, None) if !page.starts_with(BOOK) && workspace::root().join(&file).exists() => None,
         (Some(_), None) => None,
@@ -74,7 +74,7 @@ fn broken(page: &Path, link: &str, pages: &Pages) -> Option<String> {
     }
 }
 
-/// The file that a link means, below the root; `None` of other places.
+/// Resolves a link to a path below the root; `None` for external links.
 fn target(page: &Path, link: &str) -> Option<PathBuf> {
     let path = link.split('#').next().unwrap_or_default();
     if path.contains(':') {
@@ -93,7 +93,7 @@ fn target(page: &Path, link: &str) -> Option<PathBuf> {
     Some(file)
 }
 
-/// Where the links of a page lead.
+/// Lists the targets of the links on a page.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     prose(text).flat_map(|line| {
         let after = line.split("](").skip(1);
@@ -101,7 +101,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What links to headings of a page are called, as code hosts do.
+/// Lists the anchors of the headings on a page, in the form of code hosts.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     prose(text).filter_map(move |line| {
@@ -122,7 +122,7 @@ fn anchors(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Lines that are in no fenced block.
+/// Returns the lines outside fenced blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {

@@ -1,4 +1,4 @@
-//! No package twice and no banned one, but what `deny.toml` excuses.
+//! Packages that occur in two versions, and banned packages, unless `deny.toml` allows them.
 
 use std::collections::BTreeMap;
 
@@ -59,10 +59,10 @@ fn banned(package: &Package<'_>, entry: &Entry, users: &[&str]) -> Vec<String> {
     users.iter().filter(wrapped).map(why).collect()
 }
 
-/// Names of the packages that depend on `id` themselves.
+/// Returns the names of the packages that depend on `id` directly.
 fn users<'a>(id: &str, packages: &[Package<'a>]) -> Result<Vec<&'a str>> {
     let nodes = metadata::read()?["resolve"]["nodes"].as_array();
-    let nodes = nodes.context("cargo metadata without a graph")?;
+    let nodes = nodes.context("cargo metadata has no dependency graph")?;
     let using = nodes.iter().filter(|node| {
         let needs = node["dependencies"].as_array();
         needs.is_some_and(|needs| needs.iter().any(|needed| needed == id))

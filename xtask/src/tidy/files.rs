@@ -1,4 +1,4 @@
-//! The files a change could contain: tracked, or new and not ignored.
+//! The files of the project: tracked, or new and not ignored.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 
 use crate::{run::program, workspace};
 
-/// Paths below the workspace's folder, in order. Without git, all files but
-/// build output: a release archive has no repository.
+/// Returns paths relative to the workspace, in order. Without git, as in a release archive, returns
+/// all files except build output.
 pub(crate) fn all() -> Result<Vec<PathBuf>> {
     let root = workspace::root();
     let mut files = if root.join(".git").exists() {
@@ -21,7 +21,7 @@ pub(crate) fn all() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Those below `folder` that end in `.rs`, with their text.
+/// Reads the `.rs` files below `folders`.
 pub(crate) fn sources(folders: &[&str]) -> Result<Vec<(PathBuf, String)>> {
     let mut sources = Vec::new();
     for file in all()? {
@@ -39,7 +39,7 @@ pub(crate) fn sources(folders: &[&str]) -> Result<Vec<(PathBuf, String)>> {
 
 fn listed() -> Result<Vec<PathBuf>> {
     let list = program("git").words("ls-files -z --cached --others --exclude-standard");
-    let list = list.read().context("the files to check come from git")?;
+    let list = list.read().context("cannot list the files with git")?;
     let names = list.split('\0').filter(|name| !name.is_empty());
     Ok(names.map(PathBuf::from).collect())
 }

@@ -1,11 +1,11 @@
-//! Which crate may use which: the architecture's layers as data.
+//! The layers of the architecture: the dependencies that each crate may have.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::metadata;
 
-/// What one crate of the workspace may depend on.
+/// The dependencies that one crate of the workspace may have.
 struct Rule {
     name: &'static str,
     /// Other crates of the workspace.
@@ -13,12 +13,12 @@ struct Rule {
     external: External,
 }
 
-/// Which packages from elsewhere a crate may have; a name stands for its
-/// whole family, `arrow` for `arrow-array` too.
+/// The external packages that a crate may use. A name stands for its whole family: `arrow` includes
+/// `arrow-array`.
 enum External {
-    /// These and no others.
+    /// Only these.
     Only(&'static [&'static str]),
-    /// All but the first; the second only behind a feature.
+    /// All except the first list; the second list only behind a feature.
     Without(&'static [&'static str], &'static [&'static str]),
 }
 
@@ -31,7 +31,7 @@ const LAYERS_0_2: &[&str] = &[
     "zvf-build",
     "zvf-store",
 ];
-/// What measures goes through the façade, and has kernels of the layers below.
+/// Benchmarks use the façade, and the kernels of the layers below.
 const BENCH: &[&str] = &[
     "zvf",
     "zvf-dense",
@@ -52,7 +52,7 @@ const LAYERS_3_4: &[&str] = &[
     "zvf-serve",
 ];
 
-/// Plans and models do no I/O and have no async.
+/// Plans and models perform no I/O and name no runtime.
 const PURE: External = External::Without(
     &[
         "tokio",
@@ -67,7 +67,7 @@ const PURE: External = External::Without(
     ],
     &[],
 );
-/// Only the store names what it stands on.
+/// Only `zvf-store` names the libraries below it.
 const ABOVE_STORE: External = External::Without(
     &["object_store", "zarrs", "icechunk", "anyhow", "miette"],
     &["arrow"],
@@ -168,7 +168,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Every crate may test with it.
+/// Every crate may use it as a dev-dependency.
 const TESTKIT: &str = "zvf-testkit";
 
 pub(crate) fn findings() -> Result<Vec<String>> {
@@ -191,7 +191,7 @@ pub(crate) fn findings() -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// A dependency as a manifest states it.
+/// A dependency in a manifest.
 struct Edge<'a> {
     to: &'a str,
     ours: bool,

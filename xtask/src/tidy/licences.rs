@@ -1,4 +1,4 @@
-//! Every package in the graph has a licence that `deny.toml` allows.
+//! `deny.toml` allows the licence of every package in the dependency graph.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! What is published can be: each package says what it is, and holds its sources, licences and README, and no
+//! Published packages are complete: each has a description, its sources, licences and README, and no
 //! test data.
 
 use anyhow::{Context, Result};
@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::{metadata, run::cargo};
 
-/// Bytes of files in a package.
-const MOST: u64 = 2 << 20;
-/// Files that each has to have.
-const NEEDED: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+/// Upper bound on the size of a package in bytes.
+const MAX_SIZE: u64 = 2 << 20;
+/// Files that every package must contain.
+const REQUIRED: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 pub(crate) fn findings() -> Result<Vec<String>> {
     let metadata = metadata::read()?;
     let packages = metadata["packages"].as_array();
-    let packages = packages.context("cargo metadata without packages")?;
+    let packages = packages.context("cargo metadata has no packages")?;
     let mut findings = Vec::from_iter(started(packages, &metadata["workspace_default_members"]));
     findings.extend(locked());
     for package in packages {
-        // Of the workspace, and not `publish = false`.
+        // Published packages of the workspace.
         if package["source"].is_null() && package["publish"].is_null() {
             findings.extend(of_package(package)?);
         }
@@ -26,8 +26,8 @@ pub(crate) fn findings() -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Workspaces beside this one have lock files of their own, which go stale when a crate here uses
-/// one more.
+/// The excluded workspaces have lock files of their own, which go stale when a crate of this
+/// workspace gains a dependency.
 fn locked() -> impl Iterator<Item = String> {
     let stale = |folder: &&str| {
         let manifest = format!("{folder}/Cargo.toml");
@@ -39,7 +39,7 @@ fn locked() -> impl Iterator<Item = String> {
     })
 }
 
-/// What `cargo run` starts: one program, or it asks which.
+/// Checks that `cargo run` starts `zvf`; with two programs, it would ask which.
 fn started(packages: &[Value], default: &Value) -> Option<String> {
     let default = default.as_array().map(Vec::as_slice).unwrap_or_default();
     let packages = packages.iter().filter(|one| default.contains(&one["id"]));
@@ -52,9 +52,11 @@ fn started(packages: &[Value], default: &Value) -> Option<String> {
 }
 
 fn of_package(package: &Value) -> Result<Vec<String>> {
-    let name = package["name"].as_str().context("a package without name")?;
+    let name = package["name"].as_str().context("a package has no name")?;
     let mut wrong = described(package);
-    let manifest = package["manifest_path"].as_str().context("no manifest")?;
+    let manifest = package["manifest_path"]
+        .as_str()
+        .context("a package has no manifest")?;
     let folder = std::path::Path::new(manifest).with_file_name("");
     let list = cargo("package --list --allow-dirty --package")
         .arg(name)
@@ -63,17 +65,17 @@ fn of_package(package: &Value) -> Result<Vec<String>> {
     for file in list.lines() {
         let is_source = file.starts_with("src/") || file.starts_with("examples/");
         let is_made = ["Cargo.lock", "Cargo.toml.orig", ".cargo_vcs_info.json"].contains(&file);
-        if !is_source && !is_made && !NEEDED.contains(&file) {
+        if !is_source && !is_made && !REQUIRED.contains(&file) {
             wrong.push(format!("holds {file}"));
         }
         size += std::fs::metadata(folder.join(file)).map_or(0, |file| file.len());
     }
-    let lacks = NEEDED
+    let lacks = REQUIRED
         .iter()
         .filter(|file| !list.lines().any(|line| line == **file));
     wrong.extend(lacks.map(|file| format!("lacks {file}")));
-    if size > MOST {
-        wrong.push(format!("holds {size} bytes, more than {MOST}"));
+    if size > MAX_SIZE {
+        wrong.push(format!("holds {size} bytes, more than {MAX_SIZE}"));
     }
     Ok(wrong
         .into_iter()
@@ -81,7 +83,7 @@ fn of_package(package: &Value) -> Result<Vec<String>> {
         .collect())
 }
 
-/// What a manifest does not say, or says in a form that registries refuse.
+/// Lists missing fields of a manifest, and fields that registries reject.
 fn described(package: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for field in ["description", "documentation", "license", "readme"] {

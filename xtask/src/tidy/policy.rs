@@ -1,22 +1,22 @@
-//! `deny.toml`, the parts that are checked here, and the packages it judges.
+//! The parts of `deny.toml` that tidy checks, and the packages they apply to.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::{metadata, workspace};
 
-/// What `deny.toml` says.
+/// The contents of `deny.toml`.
 pub(crate) struct Policy {
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<Entry>,
     pub(crate) skip: Vec<Entry>,
 }
 
-/// One line about a package.
+/// An entry for a package.
 pub(crate) struct Entry {
     pub(crate) spec: Spec,
     pub(crate) reason: String,
-    /// Packages that may use it all the same.
+    /// Packages that may use it nevertheless.
     pub(crate) wrappers: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl Policy {
         let table: toml::Table = toml::from_str(text)?;
         let at = |section: &str, key: &str| table.get(section).and_then(|t| t.get(key));
         Ok(Self {
-            allow: texts(at("licenses", "allow").context("no licenses.allow")?),
+            allow: texts(at("licenses", "allow").context("`licenses.allow` is missing")?),
             deny: entries(at("bans", "deny"))?,
             skip: entries(at("bans", "skip"))?,
         })
@@ -49,8 +49,8 @@ fn entries(list: Option<&toml::Value>) -> Result<Vec<Entry>> {
     let list = list.map(Vec::as_slice).unwrap_or_default();
     let entry = |entry: &toml::Value| {
         let text = |key: &str| entry.get(key).and_then(toml::Value::as_str);
-        let spec = text("crate").context("an entry without `crate`")?;
-        let reason = text("reason").with_context(|| format!("{spec} without a reason"))?;
+        let spec = text("crate").context("an entry has no `crate`")?;
+        let reason = text("reason").with_context(|| format!("{spec} has no reason"))?;
         Ok(Entry {
             spec: Spec::parse(spec),
             reason: reason.to_owned(),
@@ -60,7 +60,7 @@ fn entries(list: Option<&toml::Value>) -> Result<Vec<Entry>> {
     list.iter().map(entry).collect()
 }
 
-/// `name` or `name@version`, where `1` stands for every 1.x.
+/// A specification `name` or `name@version`, where `1` stands for every 1.x.
 pub(crate) struct Spec {
     pub(crate) name: String,
     version: Option<String>,
@@ -86,7 +86,7 @@ impl Spec {
     }
 }
 
-/// A package in the graph.
+/// A package in the dependency graph.
 pub(crate) struct Package<'a> {
     pub(crate) id: &'a str,
     pub(crate) name: &'a str,
@@ -94,11 +94,11 @@ pub(crate) struct Package<'a> {
     pub(crate) licence: Option<&'a str>,
 }
 
-/// Every package in the graph: normal, build and dev, on every platform.
+/// Lists every package in the dependency graph: normal, build and dev, on every platform.
 pub(crate) fn packages() -> Result<Vec<Package<'static>>> {
     let packages = metadata::read()?["packages"].as_array();
     let read = |package: &'static Value| {
-        let text = |key: &str| package[key].as_str().context("an incomplete package");
+        let text = |key: &str| package[key].as_str().context("a package is incomplete");
         Ok(Package {
             id: text("id")?,
             name: text("name")?,
@@ -106,7 +106,7 @@ pub(crate) fn packages() -> Result<Vec<Package<'static>>> {
             licence: package["license"].as_str(),
         })
     };
-    let packages = packages.context("cargo metadata without packages")?;
+    let packages = packages.context("cargo metadata has no packages")?;
     packages.iter().map(read).collect()
 }
 

@@ -1,11 +1,11 @@
-//! SPDX licence expressions, as far as deciding whether one is allowed.
+//! SPDX licence expressions, parsed to decide whether one is allowed.
 
 use anyhow::{Result, bail, ensure};
 
-/// Whether `expression` can be satisfied with licences from `allow`, which
-/// holds identifiers and `identifier WITH exception`.
+/// Returns whether licences from `allow`, which lists identifiers and `identifier WITH exception`,
+/// satisfy `expression`.
 ///
-/// `/`, which old manifests write for `OR`, counts as `OR`.
+/// `/`, which old manifests write instead of `OR`, counts as `OR`.
 pub(crate) fn allowed(expression: &str, allow: &[String]) -> Result<bool> {
     let spaced = expression.replace('/', " OR ");
     let spaced = spaced.replace('(', " ( ").replace(')', " ) ");
@@ -15,7 +15,10 @@ pub(crate) fn allowed(expression: &str, allow: &[String]) -> Result<bool> {
         allow,
     };
     let satisfied = parser.any()?;
-    ensure!(parser.left.is_empty(), "`{expression}` does not end");
+    ensure!(
+        parser.left.is_empty(),
+        "unexpected text after the end of `{expression}`"
+    );
     Ok(satisfied)
 }
 
@@ -45,7 +48,7 @@ impl Parser<'_> {
     fn one(&mut self) -> Result<bool> {
         if self.take("(") {
             let satisfied = self.any()?;
-            ensure!(self.take(")"), "a bracket is not closed");
+            ensure!(self.take(")"), "missing `)`");
             return Ok(satisfied);
         }
         let licence = self.identifier()?;
@@ -63,8 +66,8 @@ impl Parser<'_> {
                 self.left = left;
                 Ok((*word).to_owned())
             }
-            [word, ..] => bail!("`{word}` where a licence should be"),
-            [] => bail!("ends where a licence should be"),
+            [word, ..] => bail!("expected a licence, found `{word}`"),
+            [] => bail!("expected a licence, found the end"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Nothing in the project points at one machine, or at work nobody tracks.
+//! No file contains a path of a particular machine or an untracked TODO.
 
 use anyhow::Result;
 
@@ -9,7 +9,7 @@ pub(crate) fn findings() -> Result<Vec<String>> {
     let mut findings = Vec::new();
     for file in files::all()? {
         let bytes = std::fs::read(workspace::root().join(&file))?;
-        // Anything else is data.
+        // Files that are not UTF-8 are data.
         let Ok(text) = String::from_utf8(bytes) else {
             continue;
         };
@@ -35,7 +35,7 @@ fn complaints(line: &str) -> Vec<String> {
     paths.chain(unfinished).collect()
 }
 
-/// Whether `path` is there and is no later part of a longer one.
+/// Returns whether `line` contains `path` at the start of a path.
 fn starts_a_path(line: &str, path: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || "._-$}~*".contains(c);
     line.match_indices(path)
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(complaints(&format!("// {word}: later")).len(), 1);
         assert!(complaints(&format!("// {word}(#12): later")).is_empty());
         assert!(complaints(&format!("mas{word}n")).is_empty());
-        // `CONTRIBUTING.md` may speak of the rule itself.
+        // `CONTRIBUTING.md` may explain the rule.
         assert!(complaints(&format!("a `{word}` names its issue: `{word}(#12)`")).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Our reads, by the command people use.
+//! Reads with the `zvf` command.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    /// Builds `zvf`; `None` while it has no `query`.
+    /// Builds `zvf`; `None` if it has no `query`.
     pub(super) fn build() -> Result<Option<Self>> {
         let build = cargo("build --quiet --locked --release --package zvf-cli --bin zvf");
         let zvf = run::built(build)?;
@@ -26,8 +26,8 @@ impl Ours {
         Ok(help.status.success().then_some(Self { zvf }))
     }
 
-    /// Asks some times for these columns of vertices: what it cost and found, or
-    /// `error`. Time includes starting the program.
+    /// Repeats a query and returns its cost and result, or `error`. The time includes the start of the
+    /// program.
     pub(super) fn measure(&self, store: &Path, asked: &Value, columns: &Value) -> Result<Value> {
         let words = arguments(asked, columns)?;
         let mut times = Vec::new();
@@ -54,7 +54,7 @@ impl Ours {
     }
 }
 
-/// Requests, bytes, and what was found.
+/// Extracts requests, bytes and the size of the result.
 fn costs(known: &Value, report: &Value) -> Result<Map<String, Value>> {
     let missing = report["missing"].as_array();
     let whole = missing.is_some_and(Vec::is_empty);
@@ -67,7 +67,7 @@ fn costs(known: &Value, report: &Value) -> Result<Map<String, Value>> {
     Ok(costs.into_iter().collect())
 }
 
-/// The counts that are known, and vertices.
+/// Extracts the counts.
 fn found(known: &Value, report: &Value) -> Result<Map<String, Value>> {
     let counted = ["vertices", "objects", "links"]
         .into_iter()
@@ -82,7 +82,7 @@ fn number(report: &Value, key: &str) -> Result<u64> {
         .with_context(|| format!("zvf query --json gave no `{key}`"))
 }
 
-/// The options of `zvf query` that ask for just this.
+/// Translates a query into options of `zvf query`.
 fn arguments(asked: &Value, columns: &Value) -> Result<Vec<String>> {
     let columns = strings(columns)?;
     let columns = columns.iter().map(|name| format!("vertex.{name}"));

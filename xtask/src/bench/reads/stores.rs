@@ -1,4 +1,4 @@
-//! The stores that are read, and the reference's reads of them.
+//! The stores of the read benchmark, and the reads of the reference.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{hex, metadata, python, workspace};
 
-/// What the stores are made from.
+/// The sources that generate the stores.
 const SOURCES: [&str; 4] = [
     "requirements.txt",
     "read_data.py",
@@ -26,7 +26,7 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Makes those that are missing; `None` without python3.
+    /// Creates missing stores; `None` without python3.
     pub(super) fn make() -> Result<Option<Self>> {
         let Some(script) = python::script("make_read_stores.py")? else {
             return Ok(None);
@@ -38,13 +38,16 @@ impl Stores {
         Ok(Some(Self { folder, names }))
     }
 
-    /// The stores of these names, or all.
+    /// Returns the named stores, or all.
     pub(super) fn choose<'a>(&'a self, wanted: &'a [String]) -> Result<&'a [String]> {
         if wanted.is_empty() {
             return Ok(&self.names);
         }
         if let Some(unknown) = wanted.iter().find(|name| !self.names.contains(name)) {
-            bail!("no store {unknown}; there are {}", self.names.join(", "));
+            bail!(
+                "no store {unknown}; the stores are {}",
+                self.names.join(", ")
+            );
         }
         Ok(wanted)
     }
@@ -53,14 +56,14 @@ impl Stores {
         self.folder.join(name)
     }
 
-    /// What a store holds, and what is asked of it.
+    /// Reads the description of a store and its queries.
     pub(super) fn about(&self, name: &str) -> Result<Value> {
         let path = self.folder.join(format!("{name}.json"));
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         serde_json::from_str(&text).with_context(|| path.display().to_string())
     }
 
-    /// The reference's record of each query.
+    /// Runs the queries with the reference and returns its records.
     pub(super) fn reference(&self, name: &str) -> Result<Vec<Value>> {
         let script = python::script("count_reads.py")?.context(python::MISSING)?;
         let records = script.arg(&self.folder).arg(name).read()?;
@@ -68,7 +71,7 @@ impl Stores {
     }
 }
 
-/// The folder, emptied when it was filled from other sources.
+/// Returns the folder, emptied if other sources filled it.
 fn current(folder: &Path) -> Result<PathBuf> {
     let mut sources = Sha256::new();
     for name in SOURCES {

@@ -1,4 +1,4 @@
-//! The reads as a Markdown table.
+//! The measurements of reads as a Markdown table.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ Requests are those for objects and parts of them, whether they are there or not,
 three, each from opening the store, its files in the cache of the system; ours start a program as well. The reference's
 requests are counted through a Zarr store, its seconds are those of its way past Zarr to local files.";
 
-/// Rows of what was read.
+/// Writes the rows.
 pub(super) struct Table<'a>(pub(super) &'a [Value]);
 
 impl fmt::Display for Table<'_> {
@@ -17,7 +17,7 @@ impl fmt::Display for Table<'_> {
         f.write_str(HEADING)?;
         let mut store = &Value::Null;
         for record in self.0 {
-            // A store is named where its rows begin.
+            // Only the first row of a store names it.
             let first = &record["store"] != store;
             store = &record["store"];
             let name = if first { text(store) } else { "" };
@@ -61,7 +61,7 @@ fn row(f: &mut fmt::Formatter<'_>, store: &str, record: &Value) -> fmt::Result {
     writeln!(f, "| {} |", remarks(record).join("; "))
 }
 
-/// What is special about the reference's way, and where its answer differs.
+/// Notes on the method of the reference, and on results that differ.
 fn remarks(record: &Value) -> Vec<String> {
     let reference = &record["reference"];
     let mut remarks = Vec::new();
@@ -85,7 +85,7 @@ fn remarks(record: &Value) -> Vec<String> {
     remarks
 }
 
-/// Requests and listings; ours are counted together.
+/// Formats requests and listings; those of zvf are counted together.
 fn requests(side: &Value) -> Option<u64> {
     let lists = side["lists"].as_u64().unwrap_or(0);
     Some(side["requests"].as_u64()?.saturating_add(lists))
@@ -97,7 +97,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or(NONE)
 }
 
-/// With commas between thousands.
+/// Formats a number with thousands separators.
 fn count(number: Option<u64>) -> String {
     let Some(number) = number else {
         return NONE.to_owned();
@@ -123,7 +123,7 @@ fn seconds(seconds: &Value) -> String {
     seconds.map_or(NONE.to_owned(), |seconds| format!("{seconds:.3}"))
 }
 
-/// The reference's over ours.
+/// Formats the value of the reference as a multiple of ours.
 fn ratio(reference: &Value, ours: &Value) -> String {
     match (reference.as_f64(), ours.as_f64()) {
         (Some(reference), Some(ours)) if ours > 0.0 => format!("{:.1}×", reference / ours),

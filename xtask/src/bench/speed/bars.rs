@@ -1,14 +1,14 @@
-//! What speed has to be, and whether it is.
+//! Bars: required speeds, compared with the measured ones.
 
 use serde_json::Value;
 
-/// Something that is asked of the figures.
+/// One requirement on a measured value.
 pub(super) struct Bar {
     pub(super) what: String,
     pub(super) set: String,
     pub(super) is: f64,
     pub(super) must: f64,
-    /// Whether it is the least that will do, or the most.
+    /// The direction of the bound.
     least: bool,
     pub(super) unit: &'static str,
 }
@@ -28,7 +28,7 @@ impl Bar {
     }
 }
 
-/// All that can be said of a set of figures.
+/// Returns every bar that applies to a set of measurements.
 pub(super) fn of(set: &Value) -> Vec<Bar> {
     let kind = set["kind"].as_str().unwrap_or_default();
     let mut bars = Bars {
@@ -92,7 +92,7 @@ impl Bars<'_> {
         self.set["steps"][step][side]["median"].as_f64()
     }
 
-    /// How many times faster than another we are.
+    /// The speed of zvf as a multiple of another program's.
     fn ratio(&mut self, what: &str, step: &str, other: &str, ours: &str, must: f64) {
         let pair = self.median(step, other).zip(self.median(step, ours));
         if let Some((other, ours)) = pair {
@@ -167,7 +167,7 @@ impl Bars<'_> {
         }
     }
 
-    /// Raw bytes that one core writes in a second.
+    /// Raw bytes written per second and core.
     fn throughput(&mut self) {
         let raw = self.set["raw"].as_f64();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

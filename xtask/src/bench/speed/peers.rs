@@ -1,4 +1,4 @@
-//! Who is compared with, and over which geometry.
+//! The programs that are compared, and the geometry they support.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::worker::Worker;
 use crate::{python, run::program};
 
-/// Another program.
+/// A program to compare with.
 struct Peer {
     name: &'static str,
     script: &'static str,
@@ -54,7 +54,7 @@ const PEERS: [Peer; 7] = [
     },
 ];
 
-/// The Python that has them; `None`, loudly, when it cannot be made.
+/// Returns the Python of the peers, or prints the reason that it cannot be created.
 pub(super) fn python() -> Option<std::path::PathBuf> {
     let why = match python::peers() {
         Ok(Some(python)) => return Some(python),
@@ -65,7 +65,7 @@ pub(super) fn python() -> Option<std::path::PathBuf> {
     None
 }
 
-/// Those for a kind of geometry, started; one that does not start is left out, loudly.
+/// Starts the peers for a kind of geometry. A peer that does not start is left out, with a message.
 pub(super) fn started(
     python: &Path,
     kind: &str,

@@ -1,4 +1,4 @@
-//! The figures as a page.
+//! The measurements as a Markdown page.
 
 use std::fmt::Write as _;
 
@@ -10,17 +10,17 @@ use super::bars;
 const HEAD: &str = include_str!("head.md");
 const LIMITS: &str = include_str!("limits.md");
 
-/// The whole page.
+/// Writes the whole page.
 pub(super) fn written(all: &Value) -> Result<String> {
     let mut page = HEAD.to_owned();
     machine(&mut page, all)?;
     all_bars(&mut page, all)?;
-    page.push_str("\n## Times\n\nMilliseconds: median, and least to most in brackets. ×: how many times as long as the faster form of ours.\n");
+    page.push_str("\n## Times\n\nMedian in milliseconds, with minimum and maximum in brackets. ×: the time as a multiple of the faster zvf form.\n");
     for set in rows(&all["sets"]) {
         times(&mut page, set)?;
     }
     buckets(&mut page, all)?;
-    // It comes after the first sets.
+    // Scaling is measured after the first sets.
     if all["scaling"].is_object() {
         scaling(&mut page, all)?;
     }
@@ -34,10 +34,10 @@ fn rows(value: &Value) -> &[Value] {
 fn machine(page: &mut String, all: &Value) -> Result<()> {
     let machine = &all["machine"];
     let text = |name: &str| machine[name].as_str().unwrap_or("unknown").to_owned();
-    writeln!(page, "\n## What it was measured on\n")?;
+    writeln!(page, "\n## Machine\n")?;
     writeln!(
         page,
-        "{}, {} cores, {}; {}; {}. Load when it ended: {}.",
+        "{}, {} cores, {}; {}; {}. Load at the end: {}.",
         text("processor"),
         machine["cores"],
         text("memory"),
@@ -53,10 +53,10 @@ fn machine(page: &mut String, all: &Value) -> Result<()> {
 fn all_bars(page: &mut String, all: &Value) -> Result<()> {
     let bars: Vec<_> = rows(&all["sets"]).iter().flat_map(bars::of).collect();
     let met = bars.iter().filter(|bar| bar.is_met()).count();
-    writeln!(page, "\n## Bars\n\n{met} of {} are met.\n", bars.len())?;
+    writeln!(page, "\n## Bars\n\n{met} of {} bars are met.\n", bars.len())?;
     writeln!(
         page,
-        "| geometry | what | must be | is | |\n|---|---|--:|--:|---|"
+        "| geometry | measure | bar | value | |\n|---|---|--:|--:|---|"
     )?;
     for bar in bars {
         let verdict = if bar.is_met() { "met" } else { "**not met**" };
@@ -71,7 +71,7 @@ fn all_bars(page: &mut String, all: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 fn figure(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
@@ -157,17 +157,17 @@ const STEPS: [(&str, &str); 16] = [
     ("write", "write"),
     ("open", "open"),
     ("whole", "whole"),
-    ("floor", "reading and decoding all, nothing else"),
+    ("floor", "reading and decoding all files, nothing else"),
     ("stream", "whole in pieces"),
     ("box 0.1", "box 0.1 %"),
-    ("box 0.1, nothing kept", "box 0.1 %, no cell kept"),
+    ("box 0.1, nothing kept", "box 0.1 %, no cache"),
     ("box 1", "box 1 %"),
     ("box 10", "box 10 %"),
     ("filter", "filter"),
     ("one", "one object"),
-    ("one, nothing kept", "one object, no cell kept"),
+    ("one, nothing kept", "one object, no cache"),
     ("hundred", "100 objects"),
-    ("hundred, nothing kept", "100 objects, no cell kept"),
+    ("hundred, nothing kept", "100 objects, no cache"),
     ("validate", "validate to L3"),
     ("pyramid", "two levels"),
 ];
@@ -196,7 +196,7 @@ fn buckets(page: &mut String, all: &Value) -> Result<()> {
     page.push_str(include_str!("bucket.md"));
     writeln!(
         page,
-        "| store | form | query | requests | rounds | MB | answer, MB | amplification | chunks | s |"
+        "| store | form | query | requests | rounds | MB | result, MB | amplification | chunks | s |"
     )?;
     writeln!(page, "|---|---|---|--:|--:|--:|--:|--:|--:|--:|")?;
     let mut missed = String::new();
@@ -249,7 +249,7 @@ fn buckets(page: &mut String, all: &Value) -> Result<()> {
     if !missed.is_empty() {
         writeln!(
             page,
-            " These are not:\n\n| store | form | query | what | at most | is |"
+            " The others:\n\n| store | form | query | measure | bound | value |"
         )?;
         write!(page, "|---|---|---|---|--:|--:|\n{missed}")?;
         page.push_str(include_str!("limits_bucket.md"));
@@ -287,7 +287,7 @@ fn scaling(page: &mut String, all: &Value) -> Result<()> {
     let Some(cores) = scaling["cores"].as_object() else {
         return Ok(());
     };
-    writeln!(page, "\nOne core and all of them, milliseconds, zstd:\n")?;
+    writeln!(page, "\nOne core and all cores, milliseconds, zstd:\n")?;
     writeln!(
         page,
         "| geometry | step | one | all | gain |\n|---|---|--:|--:|--:|"

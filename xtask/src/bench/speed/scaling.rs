@@ -1,4 +1,4 @@
-//! How costs grow with size, with cores, and with what is streamed.
+//! Growth of costs with size and cores, and memory of streaming.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::{Times, ours, put_aside, worker::Worker};
 use crate::run::{Run, exists, program};
 
-/// Vertices of the stores that curves are fitted over.
+/// Sizes, in vertices, over which exponents are fitted.
 const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
-/// Exponents, memory of a stream, and what a second core gives.
+/// Measures exponents, the memory of streaming, and the gain of a second core.
 pub(super) fn measure(binary: &Path, scratch: &Path, quick: bool) -> Result<Value> {
     let sizes = SIZES.get(..if quick { 2 } else { 4 }).unwrap_or_default();
     let stores = scratch.join("scaling");
@@ -49,8 +49,8 @@ fn times(worker: &mut Worker, steps: &[&str]) -> Map<String, Value> {
     steps.collect()
 }
 
-/// For each step its times, its memory, and the exponent of the size they grow with: for
-/// boxes, of the vertices they find.
+/// Returns, for each step, its times, its memory, and the exponent of its growth with the size of
+/// the store; for boxes, with the number of vertices found.
 fn fitted(steps: &[&str], rows: &[(u64, Map<String, Value>)]) -> Value {
     let steps = steps.iter().map(|step| {
         let pairs = rows.iter().filter_map(|(size, times)| {
@@ -77,7 +77,7 @@ fn fitted(steps: &[&str], rows: &[(u64, Map<String, Value>)]) -> Value {
     Value::Object(steps.collect())
 }
 
-/// The slope of a line through the logarithms.
+/// Fits a line through the logarithms and returns its slope.
 fn exponent(pairs: &[(f64, f64)]) -> Option<f64> {
     let logs = pairs.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0);
     let logs: Vec<_> = logs.map(|(x, y)| (x.ln(), y.ln())).collect();
@@ -89,7 +89,7 @@ fn exponent(pairs: &[(f64, f64)]) -> Option<f64> {
     (logs.len() > 1 && below > 0.0).then(|| above / below)
 }
 
-/// Times on one core, and on all. `None` without `taskset`.
+/// Measures on one core and on all; `None` without `taskset`.
 fn cores(binary: &Path, stores: &Path, vertices: u64) -> Result<Value> {
     if !exists("taskset") {
         eprintln!("SKIPPED one core beside all: taskset is missing");

@@ -1,4 +1,4 @@
-//! A program that does steps when it is asked, and says what each took.
+//! A worker process that runs steps on request and reports their time.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use crate::run::Run;
 
-/// One side of a comparison, running.
+/// The running process of one side of a comparison.
 pub(super) struct Worker {
     pub(super) name: String,
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// Why it is asked no more.
+    /// The reason that the worker gets no further requests.
     pub(super) gone: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Worker {
         })
     }
 
-    /// What a step took; what it cannot do is in `error` or `unable`.
+    /// Runs a step and returns its measurements, or `error`, or `unable`.
     pub(super) fn ask(&mut self, step: &str) -> Value {
         if let Some(why) = &self.gone {
             return serde_json::json!({ "unable": why });
@@ -62,7 +62,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The end of its input is the end of its work.
+        // The worker ends when its input ends.
         drop(self.input.take());
         let _ = self.child.wait();
     }
