@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::damage::Files;
+
 /// One unpacked golden archive: file contents by path below its top folder.
 #[derive(Debug)]
 pub struct Golden {
@@ -57,6 +59,22 @@ impl Golden {
     /// When there is no such file or it is not JSON.
     pub fn json(&self, path: &str) -> serde_json::Value {
         serde_json::from_slice(self.file(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// The files of one recorded store, by their path below its root.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the archive has no such store.
+    pub fn store(&self, path: &str) -> Files {
+        let prefix = format!("{path}/");
+        let below = self.files().filter_map(|(path, bytes)| {
+            let key = path.strip_prefix(&prefix)?;
+            Some((key.to_owned(), bytes.to_vec()))
+        });
+        let files: Files = below.collect();
+        assert!(!files.is_empty(), "the archive has no store {path}");
+        files
     }
 
     /// Every file with its path, in path order.

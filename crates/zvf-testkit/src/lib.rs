@@ -8,6 +8,7 @@
 //! * [`LeBytes`]: test bytes written as a list of numbers.
 //! * [`filing`]: where a store files a link.
 //! * [`proxy`]: a web server's answers, spoilt on the way.
+//! * [`corpus`]: damaged stores, and the validation rules that each breaks.
 //! * [`golden`]: the archives in `testdata/`, unpacked into memory.
 //! * [`web`]: a plain web server, which cannot list.
 //! * [`stores`]: random stores with known content.
@@ -23,6 +24,8 @@
 
 #[cfg(feature = "std")]
 mod bytes;
+#[cfg(feature = "std")]
+pub mod corpus;
 #[cfg(feature = "std")]
 pub mod damage;
 #[cfg(feature = "std")]

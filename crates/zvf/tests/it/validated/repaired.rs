@@ -9,12 +9,13 @@ use zvf::{
 };
 use zvf_build::{Design, Geometry, GeometryKind, Profile, ShardingPolicy, WritePlan};
 use zvf_testkit::{
+    corpus::cases,
     damage::{Files, apply},
     golden::Golden,
     stores::Random,
 };
 
-use super::{corpus::cases, files, mutants::snapshot};
+use super::mutants::snapshot;
 use crate::{
     block_on,
     damage::{ask, asks::Intact, is_same},
@@ -43,10 +44,8 @@ fn what_can_be_repaired_is() {
         let golden = archives
             .entry(case.archive.clone())
             .or_insert_with(|| Golden::open(&case.archive));
-        let mut files = files(golden, &case.store);
-        for edit in &case.edits {
-            apply(&mut files, edit);
-        }
+        let mut files = golden.store(&case.store);
+        case.damage(&mut files);
         let store = store_of(&files);
         let repaired = match block_on(repair_store(store.clone(), &ValidateOptions::default())) {
             Ok(repaired) => repaired,

@@ -10,7 +10,7 @@ use zvf_testkit::{
     golden::Golden,
 };
 
-use super::super::{files, findings};
+use super::super::findings;
 use crate::block_on;
 
 /// A store to damage.
@@ -134,7 +134,7 @@ pub(super) fn made(kind: GeometryKind) -> Made {
 
 /// A recorded store.
 pub(super) fn recorded(archive: &str, store: &str) -> Made {
-    Made(files(&Golden::open(archive), store))
+    Made(Golden::open(archive).store(store))
 }
 
 impl Made {

@@ -1,14 +1,14 @@
-//! The recorded stores that are healthy: nothing is found in them but what is known.
+//! The recorded healthy stores: their findings are those that `testdata/corpus/known.json` explains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
-use zvf::validation::{ValidateOptions, rules};
-use zvf_testkit::golden::Golden;
+use zvf_testkit::{corpus, golden::Golden};
+use zvf_validate::rules;
 
-use super::{codes, corpus_file, files, findings};
+use crate::memory::{codes, lines};
 
-/// The recorded stores of an archive, by their folder.
+/// Returns the folders of the stores in an archive.
 fn stores(golden: &Golden) -> BTreeSet<String> {
     let roots = golden.files().filter_map(|(path, _)| {
         let folder = path.strip_suffix("/zarr.json")?;
@@ -20,9 +20,9 @@ fn stores(golden: &Golden) -> BTreeSet<String> {
     roots.collect()
 }
 
-/// Codes by store; of all stores where the name is `*`.
+/// Returns the explained codes of each store.
 fn known() -> BTreeMap<String, BTreeSet<String>> {
-    let file = corpus_file("known.json");
+    let file = corpus::file("known.json");
     let mut known: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for entry in file.as_array().unwrap() {
         let texts = |name: &str| {
@@ -30,7 +30,6 @@ fn known() -> BTreeMap<String, BTreeSet<String>> {
             list.map(|text| text.as_str().unwrap().to_owned())
                 .collect::<Vec<_>>()
         };
-        assert!(!entry["why"].as_str().unwrap().is_empty(), "{entry}");
         for code in texts("codes") {
             assert!(rules::find(&code).is_some(), "{code} is no rule");
             for store in texts("stores") {
@@ -41,11 +40,9 @@ fn known() -> BTreeMap<String, BTreeSet<String>> {
     known
 }
 
-/// Every finding of every recorded store is known, and every known one is found.
 #[test]
-fn nothing_is_found_in_healthy_stores_but_what_is_known() {
+fn recorded_stores_have_exactly_the_known_findings() {
     let mut known = known();
-    let options = ValidateOptions::default();
     let mut wrong = Vec::new();
     for archive in ["zvf-06", "zvf-07", "zvf-08", "zvf-09", "zvf-examples"] {
         let golden = Golden::open(archive);
@@ -53,23 +50,25 @@ fn nothing_is_found_in_healthy_stores_but_what_is_known() {
         assert!(names.len() >= 10, "{archive}");
         for store in names {
             let name = format!("{archive}/{store}");
-            let lines = findings(&files(&golden, &store), &options);
-            let found: BTreeSet<String> = codes(&lines).into_iter().collect();
+            let lines = lines(&golden.store(&store));
+            let found = codes(&lines);
             let expected = known.remove(&name).unwrap_or_default();
             if found != expected {
                 wrong.push(format!("{name}: {lines:#?}, known are {expected:?}"));
             }
         }
     }
-    let nowhere: Vec<&String> = known.keys().collect();
-    assert!(nowhere.is_empty(), "no such stores: {nowhere:?}");
+    let absent: Vec<&String> = known.keys().collect();
+    assert!(
+        absent.is_empty(),
+        "known.json names absent stores: {absent:?}"
+    );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A table of what is known has to be read to be believed.
 #[test]
-fn the_table_of_known_findings_says_why() {
-    let file = corpus_file("known.json");
+fn every_known_finding_has_a_reason() {
+    let file = corpus::file("known.json");
     for entry in file.as_array().unwrap() {
         let fields: BTreeSet<&str> = entry
             .as_object()
@@ -83,5 +82,6 @@ fn the_table_of_known_findings_says_why() {
             "{entry}"
         );
         assert!(matches!(entry["codes"], Json::Array(_)));
+        assert!(!entry["why"].as_str().unwrap().is_empty(), "{entry}");
     }
 }

@@ -1,24 +1,20 @@
-//! Formulas, further geometries and headers, damaged.
+//! Damage to parametric objects, composite geometries and headers.
 
 use serde_json::json;
-use zvf::validation::ValidateOptions;
 use zvf_testkit::{damage::Files, golden::Golden};
 
 use super::{
-    super::{files, findings},
     check_of, found, lines,
     small::{group, put, remove, set},
 };
+use crate::memory;
 
 fn recorded(name: &str) -> Files {
-    files(
-        &Golden::open("zvf-09"),
-        &format!("{name}/store.zarrvectors"),
-    )
+    Golden::open("zvf-09").store(&format!("{name}/store.zarrvectors"))
 }
 
 #[test]
-fn formulas() {
+fn parametric_objects_have_a_type_coefficients_and_a_name() {
     let check = |damage: &dyn Fn(&mut Files), expected: &[&str]| {
         check_of(recorded("parametric"), damage, expected);
     };
@@ -67,7 +63,7 @@ fn formulas() {
 }
 
 #[test]
-fn further_geometries() {
+fn composite_geometries_match_their_counts_and_links() {
     let healthy = lines(&found(&recorded("composite")));
     assert_eq!(healthy, [""; 0]);
     let check = |damage: &dyn Fn(&mut Files), expected: &[&str]| {
@@ -114,9 +110,9 @@ fn further_geometries() {
 fn headers_are_groups() {
     let mut files = super::small::small();
     group(&mut files, "headers", json!({}));
-    group(&mut files, "headers/swc", json!({"creator": "nobody"}));
+    group(&mut files, "headers/swc", json!({"creator": "unknown"}));
     let header = |files: &Files| -> Vec<String> {
-        let found = findings(files, &ValidateOptions::default()).into_iter();
+        let found = memory::lines(files).into_iter();
         found.filter(|line| line.starts_with("ZV-L1-050")).collect()
     };
     assert_eq!(header(&files), [""; 0]);

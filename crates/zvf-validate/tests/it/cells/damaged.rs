@@ -155,7 +155,7 @@ fn the_right_bounds_are_those_of_all_vertices() {
     let bounds = json!([[1.0, 2.0], [3.0, 12.0]]);
     set(&mut files, "zarr.json", &["zarr_vectors", "bounds"], bounds);
     let findings = found(&files);
-    let zvf::validation::Fix::Attribute { value, .. } = findings[0].fix.clone().unwrap() else {
+    let zvf_validate::Fix::Attribute { value, .. } = findings[0].fix.clone().unwrap() else {
         panic!("a change of an attribute");
     };
     assert_eq!(value, Some(json!([[0.5, 0.5], [19.5, 12.0]])));

@@ -1,0 +1,45 @@
+//! Validation of stores held in memory.
+
+use std::collections::BTreeSet;
+
+use zvf_model::key::Key;
+use zvf_store::{CellReader, OpenOptions, Read};
+use zvf_testkit::damage::Files;
+use zvf_validate::{Finding, ValidateOptions, ValidationReport, validate};
+
+/// Validates a store, through the committed view of its root, as the façade does.
+pub(crate) fn report(files: &Files, options: &ValidateOptions) -> ValidationReport {
+    let store = OpenOptions::default().from_memory(files.iter().cloned());
+    let store = store.unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(async {
+        let root = Key::root().metadata().unwrap();
+        let store = match store.read_one(Read::full(root)).await.unwrap() {
+            Some(bytes) => store.committed_view(&bytes).await.unwrap(),
+            None => store,
+        };
+        let cells = CellReader::new(store);
+        validate(cells.port(), options).await
+    })
+}
+
+/// Formats a finding as its code, path, location and message.
+pub(crate) fn line(finding: &Finding) -> String {
+    let location = finding.location.as_deref().unwrap_or("-");
+    let (code, path) = (finding.rule.code, &finding.path);
+    format!("{code} {path} {location} {}", finding.message)
+}
+
+/// Validates a store to the deepest level and returns a line for each finding.
+pub(crate) fn lines(files: &Files) -> Vec<String> {
+    let report = report(files, &ValidateOptions::default());
+    report.findings.iter().map(line).collect()
+}
+
+/// Returns the distinct codes that such lines start with.
+pub(crate) fn codes(lines: &[String]) -> BTreeSet<String> {
+    let codes = lines.iter().filter_map(|line| line.split(' ').next());
+    codes.map(str::to_owned).collect()
+}
