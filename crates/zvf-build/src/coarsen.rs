@@ -18,7 +18,6 @@ mod bins;
 mod cells;
 mod collapse;
 mod contract;
-mod coverage;
 mod distance;
 mod draw;
 mod input;
@@ -37,11 +36,12 @@ mod stride;
 mod subset;
 
 pub use aggregate::{AggregateError, aggregate};
+pub use bins::Placement;
 pub use contract::{contract_links, contract_path};
 pub use input::{CoarsenError, CoarsenInput, FineChunk, FineLinks, FragmentReference};
 pub use make::CoarseChunk;
 pub use measure::{HausdorffDistance, Simplices, hausdorff_one_sided};
-pub use method::{CoarsenMethod, Placement};
+pub use method::CoarsenMethod;
 pub use recipe::{AggregatedAttribute, Coarsener, Ownership};
 pub use rule::{Aggregation, ParseAggregationError};
 pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
@@ -49,7 +49,7 @@ pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
 /// No vertex of the coarser level.
 pub const NO_VERTEX: u32 = u32::MAX;
 /// No object.
-pub const NO_OBJECT: u32 = crate::arrange::NO_OBJECT;
+pub const NO_OBJECT: u32 = crate::vertex_layout::NO_OBJECT;
 
 /// What vertices are parts of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

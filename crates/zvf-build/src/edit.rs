@@ -20,7 +20,6 @@ mod put;
 mod remove;
 mod tables;
 
-pub use apply::Edits;
-pub use change::LevelChange;
+pub use change::{Edits, LevelChange};
 pub use error::EditError;
 pub use image::{CellKey, LevelSnapshot};

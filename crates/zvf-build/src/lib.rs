@@ -32,33 +32,35 @@
     reason = "numbers of vertices, fragments and links are below 2^32, which `check` makes sure of"
 )]
 
-mod arrange;
+mod bounds;
 mod check;
 pub mod coarsen;
-mod columns;
 mod coordinates;
 mod design;
 pub mod edit;
 mod error;
-mod filing;
 mod geometry;
 pub mod large;
-mod layout;
+mod link_placement;
+mod metadata;
 pub mod migrate;
-mod nodes;
 mod objects;
-mod outside;
+mod output;
 mod parametric;
 mod plan;
+mod sharding;
 mod sizing;
-mod space;
+mod spatial_layout;
+mod stored_column;
+mod tables;
+mod vertex_layout;
 
 pub use design::{
     AxisSpec, CellCompression, Design, OutOfBounds, Profile, Purpose, ShardingPolicy,
 };
 pub use error::BuildError;
 pub use geometry::{Attribute, Geometry, GeometryKind, Numbers, Values};
-pub use nodes::group;
+pub use output::{Output, group_metadata};
 pub use parametric::{Formula, Parametric};
-pub use plan::{Output, PlanSummary, WritePlan};
-pub use space::SpatialLayout;
+pub use plan::{PlanSummary, WritePlan};
+pub use spatial_layout::SpatialLayout;

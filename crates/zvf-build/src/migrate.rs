@@ -20,7 +20,7 @@ use crate::{
     design::{CellCompression, Design, Profile, ShardingPolicy},
     error::BuildError,
     geometry::GeometryKind,
-    nodes::Encoding,
+    metadata::Encoding,
 };
 
 pub use bridges::{FragmentEnds, ImpliedLinks};
@@ -116,7 +116,7 @@ impl MigrationTarget {
         design.profile = self.profile;
         design.sharding = sharding.clone();
         let (_, room) = grid.grid(arity).unwrap_or_default();
-        let shard = crate::plan::shard(&design, &room, chunks, bytes)?;
+        let shard = crate::sharding::shard(&design, &room, chunks, bytes)?;
         Ok(Self {
             shard,
             ..self.clone()
@@ -184,7 +184,7 @@ fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
         "num_links",
         "num_physical_records",
     ];
-    let mut says = crate::plan::says(new);
+    let mut says = crate::output::json_object(new);
     for (key, value) in old {
         if !OF_CONTAINERS.contains(&key.as_str()) && !says.contains_key(key) {
             says.insert(key.clone(), value.clone());

@@ -1,8 +1,13 @@
 //! What is to be written: nodes, and tasks that make cells.
 
+mod formulas;
+mod objects;
+mod v08;
+mod v09;
+
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use zvf_format::{
     fragment::FragmentIndexBuilder,
     links::{LinkWidth, RowForm},
@@ -10,19 +15,18 @@ use zvf_format::{
 };
 
 use crate::{
-    arrange::{Arranged, Grouping, Trees, is_tree},
-    check,
-    columns::Column,
-    coordinates,
-    design::{AxisSpec, Design, OutOfBounds, Profile, ShardingPolicy},
+    bounds, check,
+    design::{AxisSpec, Design, Profile},
     error::BuildError,
-    filing::{Filed, Policy},
     geometry::{Attribute, Geometry, GeometryKind},
-    layout,
-    nodes::{self, Encoding},
+    link_placement::{LinkPlacement, Policy},
+    metadata::{self, Encoding},
     objects::Objects,
-    outside,
-    space::{self, SpatialLayout},
+    output::Output,
+    sharding,
+    spatial_layout::{self, SpatialLayout},
+    stored_column::StoredColumn,
+    vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, is_tree},
 };
 
 /// A store to be written: what its nodes say, and tasks that make its cells. Equal
@@ -38,36 +42,15 @@ pub struct WritePlan {
     pub(crate) axes: Vec<AxisSpec>,
     pub(crate) grid: (Vec<i64>, Vec<u64>),
     pub(crate) shard: Option<Vec<u64>>,
-    pub(crate) arranged: Arranged,
+    pub(crate) layout: VertexLayout,
     pub(crate) objects: Option<Objects>,
-    pub(crate) links: Option<Filed>,
-    pub(crate) vertex: Vec<Column>,
-    pub(crate) fragment: Vec<Column>,
-    pub(crate) link: Vec<Column>,
+    pub(crate) links: Option<LinkPlacement>,
+    pub(crate) vertex: Vec<StoredColumn>,
+    pub(crate) fragment: Vec<StoredColumn>,
+    pub(crate) link: Vec<StoredColumn>,
     /// Chunks by task.
     pub(crate) tasks: Vec<Vec<u32>>,
     pub(crate) encoding: Encoding,
-}
-
-/// Something to write.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Output {
-    /// The `zarr.json` of a group or an array.
-    Node {
-        /// Its path.
-        path: String,
-        /// What it says.
-        json: Value,
-    },
-    /// A cell of an array.
-    Cell {
-        /// The array's path.
-        array: String,
-        /// The element.
-        index: Vec<u64>,
-        /// Its payload.
-        payload: Vec<u8>,
-    },
 }
 
 /// Vertices of a task, about.
@@ -115,8 +98,8 @@ impl WritePlan {
 
     fn of(geometry: Geometry, design: Design, settles: bool) -> Result<Self, BuildError> {
         check::check(&geometry, &design)?;
-        let geometry = stored(geometry, &design)?;
-        let (mut geometry, bounds) = bounded(geometry, &design)?;
+        let geometry = bounds::stored(geometry, &design)?;
+        let (mut geometry, bounds) = bounds::bounded(geometry, &design)?;
         let (objects, rows) = Objects::of(&geometry, &design)?.unzip();
         let rows: Vec<u32> = rows.unwrap_or_default();
         // Before there is more: to follow links takes memory for a moment.
@@ -129,12 +112,12 @@ impl WritePlan {
         let space = SpatialLayout::of(&design, &geometry.positions, bounds, !binned, vertices)?;
         let found = (space.lower.as_slice(), space.upper.as_slice());
         let within = design.bounds.is_none().then_some(found);
-        let assigned = space::assign(&geometry.positions, &space, binned, within)?;
+        let assigned = spatial_layout::assign(&geometry.positions, &space, binned, within)?;
         let grid = space.grid(binned)?;
         let count = objects.as_ref().map_or(0, |objects| objects.ids.len());
         let grouping = match (&objects, &trees) {
             (None, _) => Grouping::Bins {
-                count: bin_count(&space)?,
+                count: space.bin_count()?,
                 // Readers of 0.9 take the number of a fragment for that of its bin.
                 empty: design.profile == Profile::V09,
             },
@@ -152,16 +135,16 @@ impl WritePlan {
                 rows: &rows,
             },
         };
-        let mut arranged = Arranged::new(assigned, &geometry, &grouping);
+        let mut layout = VertexLayout::new(assigned, &geometry, &grouping);
         let has_trees = trees.is_some();
         drop((trees, rows));
-        let links = links(&geometry, &design, &arranged, has_trees)?;
+        let links = links(&geometry, &design, &layout, has_trees)?;
         if settles {
             geometry.links = Vec::new();
             geometry.part_offsets = None;
             geometry.part_objects = None;
             geometry.object_ids = None;
-            arranged.chunk_of = Vec::new();
+            layout.chunk_of = Vec::new();
         }
         let current = design.profile == Profile::V09;
         let columns = |given: &mut Vec<Attribute>, tag| {
@@ -170,18 +153,18 @@ impl WritePlan {
                 false => given.clone(),
             };
             let attributes = attributes.into_iter();
-            let columns = attributes.map(|attribute| Column::of(attribute, tag, current));
+            let columns = attributes.map(|attribute| StoredColumn::of(attribute, tag, current));
             columns.collect::<Result<Vec<_>, _>>()
         };
         let bytes = geometry.positions.bytes.len() as u64;
-        let shard = shard(&design, &grid.1, arranged.chunks.len() as u64, bytes)?;
+        let shard = sharding::shard(&design, &grid.1, layout.chunks.len() as u64, bytes)?;
         let mut plan = Self {
             vertex: columns(&mut geometry.vertex, "attribute")?,
             fragment: columns(&mut geometry.fragment, "fragment_attribute")?,
             link: columns(&mut geometry.link, "link_attribute")?,
             axes: match &design.axes {
                 Some(axes) => axes.clone(),
-                None => nodes::default_axes(geometry.axes()),
+                None => metadata::default_axes(geometry.axes()),
             },
             encoding: Encoding::of_cells(&design),
             vertices,
@@ -190,13 +173,13 @@ impl WritePlan {
             space,
             grid,
             shard,
-            arranged,
+            layout,
             objects,
             links,
             tasks: Vec::new(),
         };
         plan.tasks = plan.share_out();
-        layout::check_cells(&plan)?;
+        check_cells(&plan)?;
         Ok(plan)
     }
 
@@ -218,7 +201,7 @@ impl WritePlan {
             vertices: self.vertices,
             objects: objects as u64,
             links: self.links.as_ref().map_or(0, |links| links.logical as u64),
-            chunks: self.arranged.chunks.len() as u64,
+            chunks: self.layout.chunks.len() as u64,
             chunk_shape: self.space.chunk.extents().to_vec(),
             bin_shape: bins.map(|bins| bins.shape().extents().to_vec()),
             why: self.space.why.clone(),
@@ -233,7 +216,7 @@ impl WritePlan {
     /// [`BuildError`] when a cell is more than the format can hold.
     pub fn run(&self, task: usize) -> Result<Vec<Output>, BuildError> {
         let chunks = self.tasks.get(task).map_or(&[][..], Vec::as_slice);
-        layout::cells(self, chunks)
+        cells(self, chunks)
     }
 
     /// What all tasks need to be there, and what belongs to no chunk: nodes, the
@@ -244,18 +227,18 @@ impl WritePlan {
     /// [`BuildError`] when a name makes no key, or a table is more than the format
     /// can hold.
     pub fn rest(&self) -> Result<Vec<Output>, BuildError> {
-        layout::rest(self)
+        rest(self)
     }
 
     /// The attributes of the root.
     pub fn root(&self) -> Map<String, Value> {
-        nodes::root(&self.design, &self.space, &self.axes)
+        metadata::root(&self.design, &self.space, &self.axes)
     }
 
     /// Chunks that share objects go together; otherwise enough to keep a core busy, and
     /// few enough to keep all of them so.
     pub(crate) fn share_out(&self) -> Vec<Vec<u32>> {
-        let chunks = 0..self.arranged.chunks.len() as u32;
+        let chunks = 0..self.layout.chunks.len() as u32;
         let mut rows = 0;
         let mut tasks: BTreeMap<Vec<u64>, Vec<u32>> = BTreeMap::new();
         for chunk in chunks {
@@ -270,7 +253,7 @@ impl WritePlan {
                 }
                 None => {
                     let before = rows / TASK;
-                    rows += self.arranged.vertices(chunk as usize).len();
+                    rows += self.layout.vertices(chunk as usize).len();
                     vec![before as u64]
                 }
             };
@@ -281,7 +264,7 @@ impl WritePlan {
 
     /// The element of a chunk.
     pub(crate) fn index(&self, chunk: u32) -> Vec<u64> {
-        let coords = self.arranged.chunks[chunk as usize].iter();
+        let coords = self.layout.chunks[chunk as usize].iter();
         let steps = coords.zip(&self.grid.0);
         steps
             .map(|(at, origin)| at.wrapping_sub(*origin).unsigned_abs())
@@ -290,14 +273,14 @@ impl WritePlan {
 
     /// The name of a chunk.
     pub(crate) fn name(&self, chunk: u32) -> String {
-        ChunkCoords(&self.arranged.chunks[chunk as usize]).to_string()
+        ChunkCoords(&self.layout.chunks[chunk as usize]).to_string()
     }
 
     /// The fragment index of a chunk.
     pub(crate) fn fragment_index(&self, chunk: u32) -> Vec<u8> {
         let mut builder = FragmentIndexBuilder::default();
         let mut start = 0;
-        for fragment in self.arranged.fragments(chunk as usize) {
+        for fragment in self.layout.fragments(chunk as usize) {
             let end = start + u64::from(fragment.rows);
             // Fragments and rows are below 2^32.
             let pushed = builder.push_range(start..end);
@@ -309,7 +292,7 @@ impl WritePlan {
 
     /// Vertices of a chunk, in the rows of the input.
     pub(crate) fn input(&self, chunk: u32) -> impl ExactSizeIterator<Item = usize> + '_ {
-        let vertices = self.arranged.vertices(chunk as usize).iter();
+        let vertices = self.layout.vertices(chunk as usize).iter();
         vertices.map(|vertex| *vertex as usize)
     }
 
@@ -328,81 +311,14 @@ impl WritePlan {
     }
 }
 
-/// The positions as what they are to be stored as.
-pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, BuildError> {
-    match design.dtype {
-        Some(kind) if kind != geometry.positions.kind => {
-            geometry.positions = coordinates::converted(&geometry.positions, kind)?;
-            Ok(geometry)
-        }
-        _ => Ok(geometry),
-    }
-}
-
-/// The least and the greatest of each axis.
-pub(crate) type Corners = (Vec<f64>, Vec<f64>);
-
-/// The bounds of the store, and what of the geometry is in them.
-pub(crate) fn bounded(
-    geometry: Geometry,
-    design: &Design,
-) -> Result<(Geometry, Corners), BuildError> {
-    let found = coordinates::extent(&geometry.positions)?;
-    let Some((lower, upper)) = &design.bounds else {
-        return Ok((geometry, found));
-    };
-    let axes = geometry.axes();
-    for bounds in [lower, upper] {
-        if bounds.len() != axes {
-            let (what, found) = ("the list of bounds", bounds.len());
-            return Err(BuildError::AxisCount {
-                what,
-                expected: axes,
-                found,
-            });
-        }
-    }
-    let pairs = lower.iter().zip(upper).enumerate();
-    for (axis, (&lower, &upper)) in pairs {
-        if !(lower.is_finite() && upper.is_finite() && lower <= upper) {
-            return Err(BuildError::InvalidBounds { axis, lower, upper });
-        }
-    }
-    let inside = |axis: usize| lower[axis] <= found.0[axis] && found.1[axis] <= upper[axis];
-    if (0..axes).all(inside) {
-        return Ok((geometry, (lower.clone(), upper.clone())));
-    }
-    match design.out_of_bounds {
-        OutOfBounds::Reject => Err(outside::first(&geometry.positions, lower, upper)),
-        OutOfBounds::Drop => {
-            let geometry = outside::without(geometry, design.kind.is_linked(), lower, upper)?;
-            Ok((geometry, (lower.clone(), upper.clone())))
-        }
-        OutOfBounds::Expand => {
-            let least = lower.iter().zip(&found.0).map(|(a, b)| a.min(*b));
-            let most = upper.iter().zip(&found.1).map(|(a, b)| a.max(*b));
-            Ok((geometry, (least.collect(), most.collect())))
-        }
-    }
-}
-
-pub(crate) fn bin_count(space: &SpatialLayout) -> Result<u32, BuildError> {
-    let count = space.bins.as_ref().map_or(1, zvf_model::grid::Bins::count);
-    // Each has 16 bytes in every chunk.
-    match u32::try_from(count) {
-        Ok(count) if count <= 1 << 24 => Ok(count),
-        _ => Err(BuildError::BinShape(zvf_model::grid::BinsError::Count)),
-    }
-}
-
 /// The links that are stored: those given, or the steps of paths from chunk to
 /// chunk where these are asked for.
 fn links(
     geometry: &Geometry,
     design: &Design,
-    arranged: &Arranged,
+    layout: &VertexLayout,
     has_trees: bool,
-) -> Result<Option<Filed>, BuildError> {
+) -> Result<Option<LinkPlacement>, BuildError> {
     let width = LinkWidth::new(geometry.link_width as u64).map_err(|_| BuildError::LinkWidth {
         kind: design.kind.name(),
         expected: "1 to 8",
@@ -413,18 +329,19 @@ fn links(
         duplicate: design.duplicate,
     };
     if design.kind.is_linked() {
-        let rows = arranged.rows();
+        let rows = layout.rows();
         let heads = match has_trees {
-            true => heads(arranged),
+            true => heads(layout),
             false => Vec::new(),
         };
         let implied = |child: usize, parent: usize| {
             has_trees
-                && arranged.chunk_of[child] == arranged.chunk_of[parent]
+                && layout.chunk_of[child] == layout.chunk_of[parent]
                 && rows[child] == rows[parent] + 1
                 && !heads[child]
         };
-        return Filed::new(arranged, &rows, width, &geometry.links, policy, implied).map(Some);
+        return LinkPlacement::new(layout, &rows, width, &geometry.links, policy, implied)
+            .map(Some);
     }
     if design.kind == GeometryKind::Points || !design.has_step_links() {
         return Ok(None);
@@ -434,7 +351,7 @@ fn links(
     for ends in offsets.windows(2) {
         for vertex in ends[0] + 1..ends[1] {
             let at = vertex as usize;
-            if arranged.chunk_of[at] != arranged.chunk_of[at - 1] {
+            if layout.chunk_of[at] != layout.chunk_of[at - 1] {
                 steps.extend([at as i64 - 1, at as i64]);
             }
         }
@@ -442,19 +359,16 @@ fn links(
     if steps.is_empty() {
         return Ok(None);
     }
-    let rows = arranged.rows();
-    Filed::new(arranged, &rows, LinkWidth::EDGE, &steps, policy, |_, _| {
-        false
-    })
-    .map(Some)
+    let rows = layout.rows();
+    LinkPlacement::new(layout, &rows, LinkWidth::EDGE, &steps, policy, |_, _| false).map(Some)
 }
 
 /// Whether each vertex is the first of its fragment.
-fn heads(arranged: &Arranged) -> Vec<bool> {
-    let mut heads = vec![false; arranged.order.len()];
+fn heads(layout: &VertexLayout) -> Vec<bool> {
+    let mut heads = vec![false; layout.order.len()];
     let mut at = 0;
-    for fragment in &arranged.fragments {
-        if let Some(vertex) = arranged.order.get(at).filter(|_| fragment.rows > 0) {
+    for fragment in &layout.fragments {
+        if let Some(vertex) = layout.order.get(at).filter(|_| fragment.rows > 0) {
             heads[*vertex as usize] = true;
         }
         at += fragment.rows as usize;
@@ -462,77 +376,104 @@ fn heads(arranged: &Arranged) -> Vec<bool> {
     heads
 }
 
-/// Bytes of an object that shards aim at.
-const SHARD: u64 = 16 << 20;
+/// The cells of some chunks.
+pub(crate) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
+    match plan.design.profile {
+        Profile::V09 => v09::cells(plan, chunks),
+        Profile::V08 | Profile::Padded => v08::cells(plan, chunks),
+    }
+}
 
-/// How many chunks go in one object, of so many chunks with so many bytes of
-/// positions.
-pub(crate) fn shard(
-    design: &Design,
-    grid: &[u64],
-    chunks: u64,
-    bytes: u64,
-) -> Result<Option<Vec<u64>>, BuildError> {
-    let shape = match &design.sharding {
-        ShardingPolicy::None => return Ok(None),
-        ShardingPolicy::Shape(shape) => {
-            if shape.len() != grid.len() || shape.contains(&0) {
-                return Err(BuildError::ShardShape(shape.clone()));
-            }
-            shape.clone()
-        }
-        ShardingPolicy::Auto => {
-            let cell = (bytes / chunks.max(1)).max(1);
-            let mut shape = vec![1u64; grid.len()];
-            // The longest axis of the grid that still fits is doubled.
-            loop {
-                let cells: u64 = shape.iter().product();
-                let open = (0..grid.len()).filter(|axis| shape[*axis] < grid[*axis]);
-                let axis = open.min_by_key(|axis| shape[*axis]);
-                match axis {
-                    Some(axis) if cells * cell * 2 <= SHARD && cells < 1 << 12 => shape[axis] *= 2,
-                    _ => break shape,
-                }
-            }
-        }
+/// All else but the root.
+pub(crate) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
+    let mut outputs = match plan.design.profile {
+        Profile::V09 => v09::rest(plan)?,
+        Profile::V08 | Profile::Padded => v08::rest(plan)?,
     };
-    if design.profile != Profile::V09 {
-        return Err(BuildError::UnsupportedOption {
-            profile: design.profile.name(),
-            what: "shards",
-        });
-    }
-    let cells = shape
+    formulas::write(plan, &mut outputs)?;
+    Ok(outputs)
+}
+
+/// Refuses cells that 32 bits cannot count, before any is made.
+pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
+    let positions = plan.geometry.positions.row_size();
+    let widths = plan
+        .vertex
         .iter()
-        .try_fold(1u64, |n, extent| n.checked_mul(*extent));
-    match cells {
-        Some(cells) if cells <= 1 << 20 => Ok(Some(shape)),
-        _ => Err(BuildError::ShardShape(shape)),
+        .map(|column| (&*column.name, column.numbers.row_size()));
+    let widths: Vec<_> = widths.chain([("vertices", positions)]).collect();
+    let check = |chunk: u32, array: &str, bytes: u64| match is_countable(bytes) {
+        true => Ok(()),
+        false => Err(BuildError::CellSize {
+            chunk: plan.name(chunk),
+            array: array.to_owned(),
+            bytes,
+        }),
+    };
+    for chunk in 0..plan.layout.chunks.len() as u32 {
+        let rows = plan.layout.vertices(chunk as usize).len() as u64;
+        for (array, width) in &widths {
+            check(chunk, array, rows.saturating_mul(*width as u64))?;
+        }
+        let fragments = plan.layout.fragments(chunk as usize).len() as u64;
+        check(
+            chunk,
+            "vertex_fragments",
+            fragments.saturating_mul(17).saturating_add(32),
+        )?;
     }
-}
-
-/// What a node says, as JSON object.
-pub(crate) fn says(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
+    let Some(links) = &plan.links else {
+        return Ok(());
+    };
+    let row = links.width.get() as u64 * 8 + 16;
+    let inside = links.inside.iter().map(|(chunk, cell)| (*chunk, cell));
+    let between = links
+        .between
+        .iter()
+        .filter_map(|(chunks, cell)| Some((*chunks.first()?, cell)));
+    for (chunk, cell) in inside.chain(between) {
+        check(
+            chunk,
+            "links",
+            (cell.links.len() as u64).saturating_mul(row),
+        )?;
     }
+    Ok(())
 }
 
-/// A node.
-pub(crate) fn node(path: impl Into<String>, json: Value) -> Output {
-    Output::Node {
-        path: path.into(),
-        json,
+/// Whether a frame can say how many bytes a cell has.
+fn is_countable(bytes: u64) -> bool {
+    u32::try_from(bytes).is_ok()
+}
+
+/// A row for each fragment of a chunk: that of its object. Of objects without a
+/// row, zeros.
+fn of_fragments(plan: &WritePlan, column: &StoredColumn, chunk: u32) -> Vec<u8> {
+    let given = plan
+        .objects
+        .as_ref()
+        .map_or(&[][..], |objects| &objects.given);
+    let mut bytes = Vec::new();
+    for fragment in plan.layout.fragments(chunk as usize) {
+        let row = match fragment.object {
+            NO_OBJECT => None,
+            object => given.get(object as usize).copied().flatten(),
+        };
+        match row {
+            Some(row) => bytes.extend_from_slice(column.numbers.row(row)),
+            None => bytes.resize(bytes.len() + column.numbers.row_size(), 0),
+        }
     }
+    bytes
 }
 
-/// A group.
-pub(crate) fn group(path: impl Into<String>, attributes: Value) -> Output {
-    node(path, nodes::group(&says(attributes)))
-}
+#[cfg(test)]
+mod tests {
+    use super::is_countable;
 
-/// A group that says nothing.
-pub(crate) fn bare(path: impl Into<String>) -> Output {
-    group(path, json!({}))
+    #[test]
+    fn w11_cells_of_4_gib_are_refused() {
+        assert!(is_countable(u64::from(u32::MAX)));
+        assert!(!is_countable(1 << 32));
+    }
 }

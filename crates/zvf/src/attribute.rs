@@ -337,7 +337,7 @@ fn root(transaction: &mut Transaction, chunks: &[ChunkCoord]) -> Result<Bytes, E
     let root = Node::parse(&key, transaction.root())?;
     let touched: BTreeSet<String> = chunks.iter().map(|chunk| format!("0/{chunk}")).collect();
     let root = stale(root.attributes().clone(), &touched);
-    Ok(text(&zvf_build::group(&root)))
+    Ok(text(&zvf_build::group_metadata(&root)))
 }
 
 /// Stages nodes and cells; the new root.
@@ -515,7 +515,7 @@ async fn present(dataset: &Dataset, family: &str) -> Result<Vec<Output>, Error> 
     let path = format!("0/{family}");
     let key = nodes::named(Key::parse(&path), &path)?;
     if nodes::read_one(dataset.store(), &key).await?.is_none() {
-        outputs.push(node(&path, zvf_build::group(&Map::new())));
+        outputs.push(node(&path, zvf_build::group_metadata(&Map::new())));
     }
     Ok(outputs)
 }

@@ -391,7 +391,7 @@ impl Editor {
             transaction.touch(name.clone());
         }
         let root = stale(edits.root, &edits.touched);
-        Ok((objects::text(&zvf_build::group(&root)), changed))
+        Ok((objects::text(&zvf_build::group_metadata(&root)), changed))
     }
 
     /// What edits are as objects: those to put, and those that go.

@@ -254,7 +254,7 @@ impl<'a> Migration<'a> {
             shares_fragments: self.state().shares_fragments,
         };
         let root = self.form.root(&attributes, &facts);
-        Ok(text(&zvf_build::group(&root)))
+        Ok(text(&zvf_build::group_metadata(&root)))
     }
 
     fn finish(&self) -> (Written, Migrated) {

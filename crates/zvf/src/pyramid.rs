@@ -473,7 +473,7 @@ async fn stage(build: &mut Build<'_>) -> Result<bytes::Bytes, Error> {
     let mut root = root.attributes().clone();
     clear::root(&mut root, build.target, build.source.is_shared);
     let root = build.root_says(root);
-    Ok(text(&zvf_build::group(&root)))
+    Ok(text(&zvf_build::group_metadata(&root)))
 }
 
 impl Build<'_> {

@@ -338,5 +338,5 @@ pub(crate) async fn run<T: Send + 'static>(
 
 /// The root of a plan.
 fn root(plan: &WritePlan) -> Bytes {
-    objects::text(&zvf_build::group(&plan.root()))
+    objects::text(&zvf_build::group_metadata(&plan.root()))
 }

@@ -1,9 +1,18 @@
 //! All that is in a cell becomes one.
 
 use super::{
-    MergedPositions, NO_VERTEX, Placement, Topology, VertexBlock, VertexMerge, cells::Cells,
-    distance::square,
+    MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, cells::Cells, distance::square,
 };
+
+/// Where the one vertex of a cell is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// In the middle of those it stands for.
+    #[default]
+    Mean,
+    /// At the one that is nearest to the middle.
+    Medoid,
+}
 
 /// Makes one of all vertices of an owner in a cell; where `share` is said, and of
 /// paths always, of all owners. Trees stay trees: only connected vertices become one.

@@ -14,7 +14,7 @@ use super::{
     order::Order,
     recipe::AggregatedAttribute,
 };
-use crate::{coordinates, geometry::Numbers, layout};
+use crate::{coordinates, geometry::Numbers, link_placement};
 
 /// A chunk of the coarser level, as it is stored.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -334,7 +334,7 @@ impl Coarsener {
         if u32::try_from(made.link_count).is_err() {
             return Err(CoarsenError::TooMany);
         }
-        made.link_fragments = layout::one_group(made.link_count);
+        made.link_fragments = link_placement::single_group(made.link_count);
         // Values go by the links of the cells, of which some lead elsewhere.
         let counts: Vec<usize> = input
             .links

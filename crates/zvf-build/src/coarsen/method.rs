@@ -1,6 +1,8 @@
 //! What can be asked for.
 
-use super::{Topology, VertexBlock, VertexMerge, bins, collapse, simplify, stride, subset};
+use super::{
+    Topology, VertexBlock, VertexMerge, bins, bins::Placement, collapse, simplify, stride, subset,
+};
 
 /// How vertices of a chunk become fewer.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,16 +60,6 @@ pub enum CoarsenMethod {
     },
 }
 
-/// Where the one vertex of a cell is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
-    /// In the middle of those it stands for.
-    #[default]
-    Mean,
-    /// At the one that is nearest to the middle.
-    Medoid,
-}
-
 impl CoarsenMethod {
     /// Whether it is for geometry of this topology. Faces have no lines to simplify, and
     /// what links or paths join is no matter of chance.
@@ -117,5 +109,84 @@ impl CoarsenMethod {
                 cull,
             } => collapse::merge(block, *keep, *tolerance, *cull),
         }
+    }
+}
+
+impl CoarsenMethod {
+    /// As `coarsening_method` has it.
+    pub fn in_metadata(&self) -> &'static str {
+        match self {
+            // What the reference calls it.
+            Self::Bins { .. } => "per_object",
+            _ => self.name(),
+        }
+    }
+
+    /// As the command line has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bins { .. } => "bins",
+            Self::Subset { .. } => "subset",
+            Self::Simplify { .. } => "simplify",
+            Self::Stride { .. } => "stride",
+            Self::Collapse { .. } => "collapse",
+        }
+    }
+
+    /// The extent of its cells, where it has any.
+    pub fn cell(&self) -> Option<&[f64]> {
+        match self {
+            Self::Bins { cell, .. } | Self::Subset { cell, .. } => Some(cell),
+            _ => None,
+        }
+    }
+
+    /// All extents of cells, of each of which chunks are a whole number.
+    pub fn cells(&self) -> impl Iterator<Item = &[f64]> {
+        let next = match self {
+            Self::Subset { without, .. } => without.as_deref(),
+            _ => None,
+        };
+        self.cell().into_iter().chain(next)
+    }
+
+    /// How far lines may move, where it says.
+    pub fn tolerance(&self) -> Option<f64> {
+        match self {
+            Self::Simplify { tolerance } => Some(*tolerance),
+            _ => None,
+        }
+    }
+
+    /// Whether objects may share vertices where they did not before.
+    pub fn shares(&self) -> bool {
+        matches!(self, Self::Bins { share: true, .. })
+    }
+
+    /// The same, with vertices of each object apart.
+    #[must_use]
+    pub fn without_sharing(&self) -> Self {
+        let mut method = self.clone();
+        if let Self::Bins { share, .. } = &mut method {
+            *share = false;
+        }
+        method
+    }
+
+    /// Whether vertices of the coarser level are some of the finer one.
+    pub fn keeps_vertices(&self) -> bool {
+        match self {
+            Self::Bins { placing, .. } => *placing == Placement::Medoid,
+            Self::Subset { .. } | Self::Simplify { .. } | Self::Stride { .. } => true,
+            Self::Collapse { .. } => false,
+        }
+    }
+
+    /// Whether it has to know which vertices have links that leave the chunk.
+    pub fn needs_ties(&self) -> bool {
+        matches!(
+            self,
+            Self::Simplify { .. } | Self::Stride { .. } | Self::Collapse { .. }
+        )
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{coverage::covering, draw::draw};
+mod coverage;
+
+use self::coverage::covering;
+use super::draw::draw;
 
 /// How many objects stay, and which.
 #[derive(Clone, Debug, PartialEq)]

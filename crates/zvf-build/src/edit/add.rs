@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{
-    apply::Edits,
-    change::LevelChange,
+    change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
     image::{CellKey, LevelSnapshot},
@@ -38,8 +37,8 @@ impl LevelSnapshot {
             .as_ref()
             .map_or(&[][..], |objects| &objects.ids);
         let fragment = self.fragment_columns(plan, owners)?;
-        let mut bases: Vec<(u64, u32)> = Vec::with_capacity(plan.arranged.chunks.len());
-        for (number, coords) in (0u32..).zip(&plan.arranged.chunks) {
+        let mut bases: Vec<(u64, u32)> = Vec::with_capacity(plan.layout.chunks.len());
+        for (number, coords) in (0u32..).zip(&plan.layout.chunks) {
             let chunk = chunks.entry(coords.clone()).or_default();
             bases.push((chunk.rows, chunk.fragments.len() as u32));
             chunk.positions.extend(plan.positions(number));
@@ -48,7 +47,7 @@ impl LevelSnapshot {
                 bytes.extend(column.gather(plan.input(number)));
             }
             let mut start = chunk.rows;
-            let fragments = plan.arranged.fragments(number as usize);
+            let fragments = plan.layout.fragments(number as usize);
             for (path, column) in &fragment {
                 let bytes = chunk.fragment.entry(path.clone()).or_default();
                 for fragment in fragments {
@@ -184,14 +183,11 @@ impl LevelSnapshot {
         let gone: BTreeSet<i64> = change.remove.difference(&new).copied().collect();
         self.tables.remove(&gone);
         for (row, id) in objects.ids.iter().enumerate() {
-            let entries = plan.arranged.manifests.of(row).iter();
+            let entries = plan.layout.manifests.of(row).iter();
             let fragments = entries.map(|entry| {
-                let chunk = plan.arranged.fragments[*entry as usize].chunk;
-                let coords = plan.arranged.chunks[chunk as usize].clone();
-                (
-                    coords,
-                    bases[chunk as usize].1 + plan.arranged.number(*entry),
-                )
+                let chunk = plan.layout.fragments[*entry as usize].chunk;
+                let coords = plan.layout.chunks[chunk as usize].clone();
+                (coords, bases[chunk as usize].1 + plan.layout.number(*entry))
             });
             let fragments: Vec<_> = fragments.collect();
             edits.touched.insert(format!("object/{id}"));

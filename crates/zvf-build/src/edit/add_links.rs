@@ -12,10 +12,10 @@ use super::{
     links,
 };
 use crate::{
-    columns::Column,
-    filing::{self, Cell},
-    nodes,
+    link_placement::{self, Cell},
+    output::group_metadata,
     plan::WritePlan,
+    stored_column::StoredColumn,
 };
 
 impl LevelSnapshot {
@@ -71,9 +71,9 @@ impl LevelSnapshot {
         for (chunks, cell) in inside.chain(between) {
             let coords: Vec<&[i64]> = chunks
                 .iter()
-                .map(|chunk| plan.arranged.chunks[*chunk as usize].as_slice())
+                .map(|chunk| plan.layout.chunks[*chunk as usize].as_slice())
                 .collect();
-            let (segment, offsets) = filing::offsets(&coords);
+            let (segment, offsets) = link_placement::offsets(&coords);
             let form = self.link_array(plan, &segment, &offsets)?;
             let columns = self.link_columns(plan, &segment)?;
             let key = (segment.clone(), coords[0].to_vec());
@@ -109,10 +109,10 @@ impl LevelSnapshot {
                 "sid_ndim": self.axes, "num_links": 0, "num_physical_records": 0,
             });
             self.nodes
-                .insert("0/links".to_owned(), nodes::group(&Map::new()));
+                .insert("0/links".to_owned(), group_metadata(&Map::new()));
             self.nodes.insert(
                 "0/links/0".to_owned(),
-                nodes::group(&crate::plan::says(says)),
+                group_metadata(&crate::output::json_object(says)),
             );
         }
         let crosses = !links::is_zero(segment);
@@ -125,10 +125,10 @@ impl LevelSnapshot {
             "zv_array": "links", "dtype": "int64", "offsets": offsets, "has_perm": permuted,
             "link_width": offsets.len() + 1, "level_delta": 0,
         });
-        self.array_like_vertices(&path, crate::plan::says(says))?;
+        self.array_like_vertices(&path, crate::output::json_object(says))?;
         if !crosses {
             let says = json!({"zv_array": "link_fragments", "encoding": "fragment_index_v1"});
-            self.array_like_vertices("0/link_fragments", crate::plan::says(says))?;
+            self.array_like_vertices("0/link_fragments", crate::output::json_object(says))?;
         }
         Ok(form)
     }
@@ -138,7 +138,7 @@ impl LevelSnapshot {
         &mut self,
         plan: &WritePlan,
         segment: &str,
-    ) -> Result<BTreeMap<String, Column>, EditError> {
+    ) -> Result<BTreeMap<String, StoredColumn>, EditError> {
         let mut columns = BTreeMap::new();
         for attribute in &plan.geometry.link {
             let path = format!("0/link_attributes/{}/0/{segment}", attribute.name);
@@ -154,7 +154,7 @@ impl LevelSnapshot {
                     .find(|(path, _)| path.starts_with(&prefix));
                 // What one array of the family says, all do.
                 let mut says = match (like, own) {
-                    (Some((_, node)), _) => crate::plan::says(node["attributes"].clone()),
+                    (Some((_, node)), _) => crate::output::json_object(node["attributes"].clone()),
                     (None, Some(column)) => column.says.clone(),
                     (None, None) => Map::new(),
                 };
@@ -203,7 +203,7 @@ pub(super) fn append_links(
     chunks: &[u32],
     bases: &[(u64, u32)],
     form: RowForm,
-    columns: &BTreeMap<String, Column>,
+    columns: &BTreeMap<String, StoredColumn>,
 ) {
     let width = chunks.len();
     for (at, ends) in cell.ends.chunks_exact(width).enumerate() {

@@ -2,42 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
 use zvf_format::path::ChunkCoords;
 
 use super::{
-    change::LevelChange,
+    change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
     image::{CellKey, LevelSnapshot},
     links,
     remove::remove_rows,
 };
-use crate::{geometry::GeometryKind, plan::Output};
-
-/// What a change makes of a level.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Edits {
-    /// Nodes that are new or say something else, by path.
-    pub nodes: BTreeMap<String, Value>,
-    /// Cells that are new or hold something else; `None` for those that go.
-    pub cells: BTreeMap<CellKey, Option<Vec<u8>>>,
-    /// Tables, written anew: nodes and cells. Other chunks of their arrays go.
-    pub tables: Vec<Output>,
-    /// Attributes of the root.
-    pub root: Map<String, Value>,
-    /// What another change at the same time must not have touched: chunks and
-    /// objects.
-    pub touched: BTreeSet<String>,
-    /// Vertices that came.
-    pub added: u64,
-    /// Vertices that went.
-    pub removed: u64,
-    /// Links that went because one of their ends did, though others stayed.
-    pub severed: usize,
-    /// Objects that came.
-    pub objects: Vec<i64>,
-}
+use crate::geometry::GeometryKind;
 
 impl LevelSnapshot {
     /// Applies a change; all cells that it [needs](LevelChange::needs) are loaded.

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::{Map, Value};
+
 use super::{
     error::EditError,
     image::{CellKey, LevelSnapshot},
     links,
 };
-use crate::plan::WritePlan;
+use crate::{output::Output, plan::WritePlan};
 
 /// What goes from a level and what comes. What comes under the id of an object
 /// that goes replaces it: its place in groups stays, and its attributes do where
@@ -43,7 +45,7 @@ impl LevelChange {
             chunks.extend(manifest.into_iter().map(|(chunk, _)| chunk));
         }
         if let Some(plan) = &self.add {
-            chunks.extend(plan.arranged.chunks.iter().cloned());
+            chunks.extend(plan.layout.chunks.iter().cloned());
         }
         if self.compact {
             chunks.extend(image.chunks().cloned());
@@ -76,7 +78,7 @@ impl LevelChange {
             }
             // What is added goes to cells that exist, whatever they touch.
             if let Some(plan) = &self.add {
-                for source in &plan.arranged.chunks {
+                for source in &plan.layout.chunks {
                     if array.present.contains(source) {
                         needs.extend(links::of_cell(image, &segment, source));
                     }
@@ -85,4 +87,28 @@ impl LevelChange {
         }
         Ok(needs.into_iter().collect())
     }
+}
+
+/// What a change makes of a level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Edits {
+    /// Nodes that are new or say something else, by path.
+    pub nodes: BTreeMap<String, Value>,
+    /// Cells that are new or hold something else; `None` for those that go.
+    pub cells: BTreeMap<CellKey, Option<Vec<u8>>>,
+    /// Tables, written anew: nodes and cells. Other chunks of their arrays go.
+    pub tables: Vec<Output>,
+    /// Attributes of the root.
+    pub root: Map<String, Value>,
+    /// What another change at the same time must not have touched: chunks and
+    /// objects.
+    pub touched: BTreeSet<String>,
+    /// Vertices that came.
+    pub added: u64,
+    /// Vertices that went.
+    pub removed: u64,
+    /// Links that went because one of their ends did, though others stayed.
+    pub severed: usize,
+    /// Objects that came.
+    pub objects: Vec<i64>,
 }

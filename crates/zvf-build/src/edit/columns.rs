@@ -9,9 +9,9 @@ use super::{
     image::LevelSnapshot,
 };
 use crate::{
-    columns::Column,
     geometry::{Attribute, Numbers, Values},
     plan::WritePlan,
+    stored_column::StoredColumn,
 };
 
 impl LevelSnapshot {
@@ -21,7 +21,7 @@ impl LevelSnapshot {
         what: &'static str,
         family: &str,
         attributes: &[Attribute],
-    ) -> Result<BTreeMap<String, Column>, EditError> {
+    ) -> Result<BTreeMap<String, StoredColumn>, EditError> {
         let mut columns = BTreeMap::new();
         let named: BTreeSet<&str> = attributes
             .iter()
@@ -55,7 +55,7 @@ impl LevelSnapshot {
         what: &'static str,
         path: &str,
         attribute: &Attribute,
-    ) -> Result<Column, EditError> {
+    ) -> Result<StoredColumn, EditError> {
         let node = self.nodes.get_mut(path);
         let node = node.ok_or_else(|| EditError::NotLoaded(path.to_owned()))?;
         let says = &mut node["attributes"];
@@ -82,7 +82,7 @@ impl LevelSnapshot {
                     return Err(unlike(found));
                 }
                 let numbers = numbers.clone();
-                return Ok(Column {
+                return Ok(StoredColumn {
                     name,
                     numbers,
                     says: Map::new(),
@@ -129,7 +129,7 @@ impl LevelSnapshot {
         let bytes = codes
             .iter()
             .flat_map(|code| code.to_le_bytes()[..kind.size()].to_vec());
-        Ok(Column {
+        Ok(StoredColumn {
             name,
             numbers: Numbers {
                 bytes: bytes.collect(),

@@ -6,18 +6,14 @@ use serde_json::{Map, Value, json};
 use zvf_format::path::ChunkCoords;
 
 use super::{
-    apply::Edits,
+    change::Edits,
     chunk::{Chunk, Fragment},
     error::EditError,
     image::{CellKey, LevelSnapshot, PerChunk},
     links,
     tables::{self},
 };
-use crate::{
-    columns::{self},
-    layout::tables as layout_tables,
-    nodes,
-};
+use crate::metadata;
 
 impl LevelSnapshot {
     /// Writes chunks down as cells.
@@ -190,8 +186,8 @@ impl LevelSnapshot {
                 let codecs = nodes.get("0/vertices").map(|node| node["codecs"].clone());
                 let checksum = has_checksum(&codecs.unwrap_or_default());
                 let first = match strings {
-                    true => nodes::vlen(),
-                    false => nodes::bytes(8),
+                    true => metadata::vlen(),
+                    false => metadata::bytes(8),
                 };
                 let mut all = vec![
                     first,
@@ -217,33 +213,34 @@ impl LevelSnapshot {
                 "sid_ndim": self.axes, "layout": "vlen_manifests_v2",
                 "object_ids_sorted": ids.is_sorted(),
             });
-            outputs.push(crate::plan::group("0/object_index", says));
+            outputs.push(crate::output::group("0/object_index", says));
             let path = "0/object_index/manifests";
             let own = codecs(path, true, &self.nodes);
-            let most = layout_tables::at_once(&self.tables.manifests);
-            layout_tables::strings(outputs, own, path, Map::new(), &self.tables.manifests, most)?;
+            let most = crate::tables::at_once(&self.tables.manifests);
+            crate::tables::strings(outputs, own, path, Map::new(), &self.tables.manifests, most)?;
             let path = "0/object_index/object_ids";
             let own = codecs(path, false, &self.nodes);
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-            let rows = layout_tables::Rows::ids(&bytes);
-            layout_tables::rows(outputs, own, path, Map::new(), &rows);
+            let rows = crate::tables::Rows::ids(&bytes);
+            crate::tables::rows(outputs, own, path, Map::new(), &rows);
         }
         for (family, tables) in [
             ("object_attributes", &self.tables.object),
             ("group_attributes", &self.tables.group),
         ] {
             if !tables.is_empty() {
-                outputs.push(crate::plan::bare(format!("0/{family}")));
+                outputs.push(crate::output::empty_group(format!("0/{family}")));
             }
             for (name, table) in tables {
                 let path = format!("0/{family}/{name}");
                 let own = codecs(&path, false, &self.nodes);
-                let column = columns::restored(name, table.kind, table.columns, &table.rows)?;
+                let column =
+                    crate::stored_column::restored(name, table.kind, table.columns, &table.rows)?;
                 let mut says = table.attributes.clone();
-                says.insert("shape".to_owned(), layout_tables::shape(&column));
+                says.insert("shape".to_owned(), crate::tables::shape(&column));
                 says.insert("dtype".to_owned(), json!(column.dtype));
-                let rows = layout_tables::Rows::of(&column);
-                layout_tables::rows(outputs, own, &path, says, &rows);
+                let rows = crate::tables::Rows::of(&column);
+                crate::tables::rows(outputs, own, &path, says, &rows);
             }
         }
         if !self.tables.groups.is_empty() {
@@ -251,8 +248,8 @@ impl LevelSnapshot {
             let members: Vec<Vec<u8>> = groups.map(|ids| tables::members(ids)).collect();
             let says = json!({"zv_array": "groups", "num_groups": members.len()});
             let own = codecs("0/groups", true, &self.nodes);
-            let says = crate::plan::says(says);
-            layout_tables::strings(outputs, own, "0/groups", says, &members, members.len())?;
+            let says = crate::output::json_object(says);
+            crate::tables::strings(outputs, own, "0/groups", says, &members, members.len())?;
         }
         Ok(())
     }

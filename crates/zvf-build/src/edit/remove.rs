@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zvf_format::path::ChunkCoords;
 
 use super::{
-    apply::Edits,
-    change::LevelChange,
+    change::{Edits, LevelChange},
     chunk::{Chunk, Fragment},
     error::{EditError, damaged},
     image::LevelSnapshot,

@@ -326,7 +326,7 @@ impl Table {
         let absent = |row: &Vec<u8>| match kind {
             Some(kind) => row
                 .chunks_exact(size.max(1))
-                .all(|value| crate::columns::is_fill(kind, value, &array.fill_value)),
+                .all(|value| crate::stored_column::is_fill(kind, value, &array.fill_value)),
             None => row.iter().all(|byte| *byte == 0),
         };
         let rows = all.into_iter();
@@ -396,7 +396,7 @@ impl Table {
                     kind,
                     columns,
                     rows: vec![None; rows],
-                    attributes: crate::plan::says(says),
+                    attributes: crate::output::json_object(says),
                 })
             }
         }

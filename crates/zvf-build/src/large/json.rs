@@ -8,12 +8,10 @@ use crate::{
     design::{CellCompression, Design, Profile},
     error::BuildError,
     geometry::GeometryKind,
-    large::{
-        outline::{Field, Outline},
-        part::{MadeChunk, PartitionResult},
-    },
-    nodes,
-    space::SpatialLayout,
+    large::outline::{Field, Outline},
+    large::part::{MadeChunk, PartitionResult},
+    metadata,
+    spatial_layout::SpatialLayout,
 };
 
 impl Outline {
@@ -96,7 +94,7 @@ fn read(json: &Value) -> Option<(Outline, Vec<Vec<i64>>)> {
     let columns = usize::try_from(json["positions"][1].as_u64()?).ok()?;
     let fields = json["fields"].as_array()?.iter().map(field);
     let outline = Outline {
-        axes: nodes::default_axes(columns),
+        axes: metadata::default_axes(columns),
         space: SpatialLayout {
             chunk,
             bins,

@@ -3,15 +3,15 @@
 use zvf_format::numeric::Kind;
 
 use crate::{
-    arrange::Arranged,
-    columns::Column,
     design::{AxisSpec, Design},
-    filing::Filed,
     geometry::Geometry,
-    nodes::Encoding,
+    link_placement::LinkPlacement,
+    metadata::Encoding,
     objects::Objects,
     plan::WritePlan,
-    space::SpatialLayout,
+    spatial_layout::SpatialLayout,
+    stored_column::StoredColumn,
+    vertex_layout::VertexLayout,
 };
 
 /// What parts and the whole have in common.
@@ -31,11 +31,11 @@ pub struct Outline {
 /// What a plan is of.
 pub(crate) struct Found {
     pub(crate) vertices: u64,
-    pub(crate) vertex: Vec<Column>,
+    pub(crate) vertex: Vec<StoredColumn>,
     pub(crate) geometry: Geometry,
-    pub(crate) arranged: Arranged,
+    pub(crate) layout: VertexLayout,
     pub(crate) objects: Option<Objects>,
-    pub(crate) links: Option<Filed>,
+    pub(crate) links: Option<LinkPlacement>,
 }
 
 /// An attribute of vertices.
@@ -65,7 +65,7 @@ impl Outline {
             axes: self.axes.clone(),
             grid: self.grid.clone(),
             shard: self.shard.clone(),
-            arranged: found.arranged,
+            layout: found.layout,
             objects: found.objects,
             links: found.links,
             tasks: Vec::new(),

@@ -8,20 +8,18 @@ use zvf_format::{
 };
 
 use crate::{
-    arrange::{Arranged, Grouping, NO_OBJECT},
-    columns::Column,
     design::Profile,
     error::BuildError,
-    filing::{Filed, Policy},
     geometry::{Attribute, Geometry, Numbers, Values},
-    large::{
-        outline::{Field, Found, Outline},
-        piece::Piece,
-    },
-    layout,
+    large::outline::{Field, Found, Outline},
+    large::piece::Piece,
+    link_placement::{LinkPlacement, Policy},
     objects::Objects,
-    plan::{self, Output, WritePlan},
-    space,
+    output::Output,
+    plan::{self, WritePlan},
+    spatial_layout,
+    stored_column::StoredColumn,
+    vertex_layout::{Grouping, NO_OBJECT, VertexLayout},
 };
 
 /// A part, ready to be made.
@@ -52,26 +50,31 @@ pub(crate) struct MadeChunk {
 
 impl PartitionResult {
     /// What is in the chunks that are `own`; objects by the rows of `ids`.
-    fn of(arranged: &Arranged, filed: &Filed, ids: &[i64], own: impl Fn(u32) -> bool) -> Self {
+    fn of(
+        layout: &VertexLayout,
+        filed: &LinkPlacement,
+        ids: &[i64],
+        own: impl Fn(u32) -> bool,
+    ) -> Self {
         let mut result = Self::default();
-        for (chunk, coords) in arranged.chunks.iter().enumerate() {
+        for (chunk, coords) in layout.chunks.iter().enumerate() {
             if !own(chunk as u32) {
                 continue;
             }
-            let fragments = arranged.fragments(chunk).iter();
+            let fragments = layout.fragments(chunk).iter();
             let fragments = fragments.map(|fragment| match fragment.object {
                 NO_OBJECT => (fragment.rows, i64::MIN),
                 object => (fragment.rows, ids[object as usize]),
             });
             result.chunks.push(MadeChunk {
                 coords: coords.clone(),
-                rows: arranged.vertices(chunk).len() as u64,
+                rows: layout.vertices(chunk).len() as u64,
                 fragments: fragments.collect(),
             });
         }
         for (numbers, cell) in &filed.between {
             let coords = numbers.iter();
-            let coords = coords.map(|number| arranged.chunks[*number as usize].clone());
+            let coords = coords.map(|number| layout.chunks[*number as usize].clone());
             let links = cell.links.len() as u32;
             result.links.insert(coords.collect(), links);
         }
@@ -92,7 +95,7 @@ impl Partition {
     /// [`BuildError`] when a cell is more than the format can hold.
     pub fn run(&self, task: usize) -> Result<Vec<Output>, BuildError> {
         let chunks = self.tasks.get(task).map_or(&[][..], Vec::as_slice);
-        layout::cells(&self.plan, chunks)
+        plan::cells(&self.plan, chunks)
     }
 
     /// What came of it.
@@ -112,14 +115,14 @@ impl Outline {
     pub fn arrays(&self) -> Result<Vec<Output>, BuildError> {
         let current = self.design.profile == Profile::V09;
         let columns = self.fields.iter().map(|field| field.column(&[], current));
-        layout::rest(&self.plan(Found {
+        plan::rest(&self.plan(Found {
             vertices: 0,
             vertex: columns.collect::<Result<_, _>>()?,
             geometry: Geometry::new(Numbers::new(self.positions.0, self.positions.1)),
-            arranged: Arranged {
+            layout: VertexLayout {
                 starts: vec![0],
                 fragment_starts: vec![0],
-                ..Arranged::default()
+                ..VertexLayout::default()
             },
             objects: None,
             links: None,
@@ -132,12 +135,12 @@ impl Outline {
         steps: &[[u32; 4]],
         number: impl Fn(u32) -> Option<u32>,
         own: impl Fn(u32) -> bool,
-    ) -> Result<Filed, BuildError> {
+    ) -> Result<LinkPlacement, BuildError> {
         let policy = Policy {
             directed: self.design.directed,
             duplicate: self.design.duplicate,
         };
-        let mut filed = Filed::none(LinkWidth::EDGE);
+        let mut filed = LinkPlacement::none(LinkWidth::EDGE);
         for [from, before, to, row] in steps {
             let (Some(from), Some(to)) = (number(*from), number(*to)) else {
                 return Err(super::piece::cut());
@@ -166,7 +169,7 @@ impl Outline {
         let columns = self.fields.iter().zip(&piece.fields);
         let columns =
             columns.map(|(field, bytes)| field.column(bytes, self.design.profile == Profile::V09));
-        let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
+        let columns: Vec<StoredColumn> = columns.collect::<Result<_, _>>()?;
         let mut offsets = vec![0u64];
         for rows in &piece.stretches {
             offsets.push(offsets[offsets.len() - 1] + u64::from(*rows));
@@ -175,7 +178,7 @@ impl Outline {
             geometry.part_offsets = Some(offsets);
         }
         let binned = !self.has_objects;
-        let mut assigned = space::assign(&geometry.positions, &self.space, binned, None)?;
+        let mut assigned = spatial_layout::assign(&geometry.positions, &self.space, binned, None)?;
         let own: BTreeSet<Vec<i64>> = assigned.chunks.iter().cloned().collect();
         // Chunks that links go to are known by number too.
         let mut all = own.clone();
@@ -199,7 +202,7 @@ impl Outline {
         let rows: Vec<u32> = piece.objects.iter().map(|id| row_of[id]).collect();
         let grouping = match (binned, self.design.kind.is_paths()) {
             (true, _) => Grouping::Bins {
-                count: plan::bin_count(&self.space)?,
+                count: self.space.bin_count()?,
                 empty: self.design.profile == Profile::V09,
             },
             (false, true) => Grouping::Paths {
@@ -211,23 +214,23 @@ impl Outline {
                 rows: &rows,
             },
         };
-        let arranged = Arranged::new(assigned, &geometry, &grouping);
+        let layout = VertexLayout::new(assigned, &geometry, &grouping);
         let by_number = |at: u32| {
             let coords = chunks.get(at as usize);
             coords.and_then(|coords| number.get(coords.as_slice()).copied())
         };
         let is_own = |chunk: u32| own.contains(&all[chunk as usize]);
         let filed = self.steps(&piece.steps, by_number, is_own)?;
-        let result = PartitionResult::of(&arranged, &filed, &ids, is_own);
+        let result = PartitionResult::of(&layout, &filed, &ids, is_own);
         let mut plan = self.plan(Found {
             vertices: geometry.vertices() as u64,
             vertex: columns,
             geometry,
-            arranged,
+            layout,
             objects: self.has_objects.then(Objects::default),
             links: (!filed.between.is_empty()).then_some(filed),
         });
-        layout::check_cells(&plan)?;
+        plan::check_cells(&plan)?;
         plan.tasks = plan.share_out();
         let tasks = plan.tasks.iter().map(|chunks| {
             let own = chunks
@@ -247,7 +250,7 @@ impl Outline {
 impl Field {
     /// The column of values as they are in pieces; words get the codes that all of
     /// them together have.
-    pub(super) fn column(&self, bytes: &[u8], current: bool) -> Result<Column, BuildError> {
+    pub(super) fn column(&self, bytes: &[u8], current: bool) -> Result<StoredColumn, BuildError> {
         if let Some((kind, columns)) = self.numbers {
             let numbers = Numbers {
                 bytes: bytes.to_vec(),
@@ -257,7 +260,7 @@ impl Field {
                 name: self.name.clone(),
                 values: Values::Numbers(numbers),
             };
-            return Column::of(attribute, "attribute", current);
+            return StoredColumn::of(attribute, "attribute", current);
         }
         // The same as of text that is all at hand.
         let mut texts: Vec<Option<String>> = self.words.iter().cloned().map(Some).collect();
@@ -266,7 +269,7 @@ impl Field {
             name: self.name.clone(),
             values: Values::Text(texts),
         };
-        let mut column = Column::of(attribute, "attribute", current)?;
+        let mut column = StoredColumn::of(attribute, "attribute", current)?;
         let mut sorted: Vec<(&String, usize)> = self.words.iter().zip(0..).collect();
         sorted.sort_unstable();
         let mut codes = vec![0u32; sorted.len()];

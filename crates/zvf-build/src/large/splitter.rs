@@ -8,19 +8,18 @@ use std::{
 use zvf_format::links::LinkWidth;
 
 use crate::{
-    arrange::{Arranged, Fragment, Manifests, NO_OBJECT},
-    columns::Column,
+    bounds,
     error::BuildError,
-    filing::{Cell, Filed},
     geometry::{Attribute, Geometry, Numbers, Values},
-    large::{
-        outline::{Found, Outline},
-        part::{MadeChunk, PartitionResult},
-        piece::Piece,
-    },
+    large::outline::{Found, Outline},
+    large::part::{MadeChunk, PartitionResult},
+    large::piece::Piece,
+    link_placement::{Cell, LinkPlacement},
     objects::Objects,
-    plan::{self, WritePlan},
-    space,
+    plan::WritePlan,
+    spatial_layout,
+    stored_column::StoredColumn,
+    vertex_layout::{Fragment, Manifests, NO_OBJECT, VertexLayout},
 };
 
 /// Sees batches in the order they were surveyed, and cuts them into parts.
@@ -65,17 +64,17 @@ impl Partitioner {
     ///
     /// [`BuildError`], as the survey has it.
     pub fn split(&mut self, batch: Geometry) -> Result<BTreeMap<usize, Vec<u8>>, BuildError> {
-        let mut batch = plan::stored(batch, &self.outline.design)?;
+        let mut batch = bounds::stored(batch, &self.outline.design)?;
         self.name(&mut batch);
         let vertices = batch.vertices() as u64;
-        let batch = match plan::bounded(batch, &self.outline.design) {
+        let batch = match bounds::bounded(batch, &self.outline.design) {
             Ok((batch, _)) => batch,
             Err(BuildError::AllOutside) => return Ok(BTreeMap::new()),
             Err(error) => return Err(error),
         };
         self.first += vertices;
         let binned = !self.outline.has_objects;
-        let assigned = space::assign(&batch.positions, &self.outline.space, binned, None)?;
+        let assigned = spatial_layout::assign(&batch.positions, &self.outline.space, binned, None)?;
         let global: Vec<u32> = assigned
             .chunks
             .iter()
@@ -263,11 +262,11 @@ impl Partitioner {
         }
         let chunks: Vec<Vec<i64>> = found.keys().cloned().collect();
         let number: HashMap<&[i64], u32> = chunks.iter().map(Vec::as_slice).zip(0..).collect();
-        let mut arranged = Arranged {
+        let mut layout = VertexLayout {
             chunks: chunks.clone(),
             starts: vec![0],
             fragment_starts: vec![0],
-            ..Arranged::default()
+            ..VertexLayout::default()
         };
         let mut end = 0;
         let mut vertices = 0u64;
@@ -275,11 +274,11 @@ impl Partitioner {
         for (chunk, made) in (0u32..).zip(found.values()) {
             end += made.rows as usize;
             vertices += made.rows;
-            arranged.starts.push(end);
+            layout.starts.push(end);
             for (rows, id) in &made.fragments {
                 raw.push((chunk, *rows, *id));
             }
-            arranged.fragment_starts.push(raw.len());
+            layout.fragment_starts.push(raw.len());
         }
         let mut geometry = Geometry {
             positions: Numbers::new(outline.positions.0, outline.positions.1),
@@ -298,7 +297,7 @@ impl Partitioner {
                 .and_then(|rows| rows.get(id))
                 .unwrap_or(NO_OBJECT)
         };
-        arranged.fragments = raw
+        layout.fragments = raw
             .iter()
             .map(|(chunk, rows, id)| Fragment {
                 chunk: *chunk,
@@ -311,17 +310,17 @@ impl Partitioner {
                 let stretches = self.stretches.iter().map(|(path, chunk, fragment)| {
                     let coords = self.chunks[*chunk as usize].as_slice();
                     let chunk = number.get(coords).copied().unwrap_or(0);
-                    let first = arranged.fragment_starts[chunk as usize] as u32;
+                    let first = layout.fragment_starts[chunk as usize] as u32;
                     (row_of(self.paths[*path as usize]), first + fragment)
                 });
                 stretches.collect()
             } else {
-                let fragments = arranged.fragments.iter().zip(0..);
+                let fragments = layout.fragments.iter().zip(0..);
                 fragments
                     .map(|(fragment, at)| (fragment.object, at))
                     .collect()
             };
-            arranged.manifests = Manifests::by_object(objects.ids.len(), &entries);
+            layout.manifests = Manifests::by_object(objects.ids.len(), &entries);
         }
         let links = self.links(between, |chunk| number.get(chunk).copied().unwrap_or(0));
         let current = outline.design.profile == crate::Profile::V09;
@@ -331,9 +330,9 @@ impl Partitioner {
             .map(|field| field.column(&[], current));
         Ok(outline.plan(Found {
             vertices,
-            vertex: vertex.collect::<Result<Vec<Column>, _>>()?,
+            vertex: vertex.collect::<Result<Vec<StoredColumn>, _>>()?,
             geometry,
-            arranged,
+            layout,
             objects,
             links,
         }))
@@ -370,11 +369,11 @@ impl Partitioner {
         &self,
         between: BTreeMap<Vec<Vec<i64>>, u32>,
         number: impl Fn(&[i64]) -> u32,
-    ) -> Option<Filed> {
+    ) -> Option<LinkPlacement> {
         if between.is_empty() {
             return None;
         }
-        let mut filed = Filed::none(LinkWidth::EDGE);
+        let mut filed = LinkPlacement::none(LinkWidth::EDGE);
         for (coords, links) in between {
             let chunks = coords.iter().map(|chunk| number(chunk));
             let cell = Cell {

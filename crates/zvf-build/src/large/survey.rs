@@ -1,13 +1,13 @@
 //! What all vertices are like.
 
 use crate::{
-    check, coordinates,
+    bounds, check, coordinates,
     design::{AxisSpec, Design},
     error::BuildError,
     geometry::{Geometry, GeometryKind, Numbers, Values},
     large::outline::{Field, Outline},
-    nodes, plan,
-    space::SpatialLayout,
+    metadata, sharding,
+    spatial_layout::SpatialLayout,
 };
 
 /// Rows that are kept to look at.
@@ -79,11 +79,11 @@ impl GeometrySurvey {
                 });
             }
         }
-        let stored = plan::stored(batch.clone(), &self.design)?;
+        let stored = bounds::stored(batch.clone(), &self.design)?;
         let positions = &stored.positions;
         let (lower, upper) = coordinates::extent(positions)?;
         // What is outside is refused now or left out later.
-        plan::bounded(stored.clone(), &self.design)
+        bounds::bounded(stored.clone(), &self.design)
             .map(|_| ())
             .or_else(|error| match error {
                 BuildError::AllOutside => Ok(()),
@@ -153,14 +153,14 @@ impl GeometrySurvey {
         design.bounds = Some(bounds.clone());
         let axes: Vec<AxisSpec> = match &design.axes {
             Some(axes) => axes.clone(),
-            None => nodes::default_axes(sample.columns),
+            None => metadata::default_axes(sample.columns),
         };
         let space = SpatialLayout::of(&design, &sample, bounds, self.has_objects, self.vertices)?;
         let grid = space.grid(!self.has_objects)?;
         let row = sample.row_size() as u64;
         let per_chunk = crate::sizing::LOOKUP_BYTES;
         let chunks = (self.vertices * row / per_chunk).max(1);
-        let shard = plan::shard(&design, &grid.1, chunks, self.vertices * row)?;
+        let shard = sharding::shard(&design, &grid.1, chunks, self.vertices * row)?;
         Ok(Outline {
             design,
             space,

@@ -20,8 +20,7 @@ use super::{
 };
 use crate::{
     error::BuildError,
-    nodes,
-    plan::{Output, node},
+    output::{Output, group_metadata, node},
 };
 
 /// How links of one delta of a level are stored in the target.
@@ -351,7 +350,7 @@ impl LinkTarget {
             says.remove("directed");
             says.remove("store");
         }
-        node(path, nodes::group(&says))
+        node(path, group_metadata(&says))
     }
 
     /// What the array of some offsets says, beside the chunks.
@@ -401,7 +400,7 @@ impl LinkTarget {
             "level_delta": self.delta.levels(), "num_links": logical,
         });
         let path = format!("{}/link_attributes/{name}/{}", self.level, self.delta);
-        crate::plan::group(path, says)
+        crate::output::group(path, says)
     }
 
     /// Puts the rows of links between pieces of paths right. Says how many named
@@ -522,7 +521,7 @@ impl AlignedLinks {
     pub fn groups(&self, own: Option<&[u8]>, rows: u64) -> Result<Vec<u8>, FragmentIndexError> {
         let more = self.from.len() as u64;
         let Some(own) = own.filter(|own| !own.is_empty()) else {
-            return Ok(crate::layout::one_group(rows + more));
+            return Ok(crate::link_placement::single_group(rows + more));
         };
         let index = FragmentIndex::parse(own)?;
         if more == 0 {

@@ -5,9 +5,9 @@ use zvf_format::path::ChunkCoords;
 
 use super::{MigrationTarget, overlaid};
 use crate::{
-    layout::tables,
-    nodes::{self, ArrayNode},
-    plan::{Output, node},
+    metadata::ArrayNode,
+    output::{Output, group_metadata, node},
+    tables,
 };
 
 /// More chunks along an axis than bounds are believed to span.
@@ -98,7 +98,7 @@ impl MigrationTarget {
     ) -> Option<Output> {
         let says = overlaid(old, new);
         if !self.is_current() {
-            return Some(node(path, nodes::group(&says)));
+            return Some(node(path, group_metadata(&says)));
         }
         let mut keys: Vec<String> = chunks
             .iter()
@@ -141,11 +141,11 @@ impl MigrationTarget {
 
     /// A group without attributes.
     pub fn bare(path: &str) -> Output {
-        crate::plan::bare(path)
+        crate::output::empty_group(path)
     }
 
     /// A group with these.
     pub fn group(path: &str, says: &Map<String, Value>) -> Output {
-        node(path, nodes::group(says))
+        node(path, group_metadata(says))
     }
 }

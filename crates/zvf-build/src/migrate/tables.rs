@@ -7,12 +7,12 @@ use zvf_format::{groups, numeric::Kind, open_rows};
 
 use super::{MigrationTarget, overlaid};
 use crate::{
-    columns::TableColumn,
     error::BuildError,
     geometry::{Attribute, Numbers, Values},
-    layout::tables::{self, MANIFESTS, Rows},
-    nodes::{self, ArrayNode},
-    plan::{Output, node},
+    metadata::{self, ArrayNode},
+    output::{Output, group_metadata, node},
+    stored_column::TableColumn,
+    tables::{self, MANIFESTS, Rows},
 };
 
 /// Rows of a table: values, and which are there.
@@ -119,7 +119,7 @@ impl MigrationTarget {
             says["object_ids_sorted"] = json!(sorted);
         }
         let path = format!("{level}/object_index");
-        let mut outputs = vec![node(&path, nodes::group(&overlaid(old, says)))];
+        let mut outputs = vec![node(&path, group_metadata(&overlaid(old, says)))];
         if rows > 0 || self.is_current() {
             outputs.push(self.manifest_array(level, rows));
         }
@@ -128,7 +128,7 @@ impl MigrationTarget {
 
     /// The node of the manifests alone.
     pub fn manifest_array(&self, level: u32, rows: u64) -> Output {
-        let codecs = self.tables.codecs(nodes::vlen(), 1);
+        let codecs = self.tables.codecs(metadata::vlen(), 1);
         let chunk = rows.clamp(1, MANIFESTS as u64);
         let array = ArrayNode::strings(codecs, rows, chunk, Map::new());
         node(format!("{level}/object_index/manifests"), array.json())
@@ -162,7 +162,7 @@ impl MigrationTarget {
         if self.is_current() {
             let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
             let path = format!("{level}/object_index/object_ids");
-            let codecs = self.tables.codecs(nodes::bytes(8), 8);
+            let codecs = self.tables.codecs(metadata::bytes(8), 8);
             tables::rows(&mut outputs, codecs, &path, Map::new(), &Rows::ids(&bytes));
         }
         outputs
@@ -195,7 +195,7 @@ impl MigrationTarget {
         let masked = column.present.contains(&false);
         says["num_channels"] = json!(column.columns);
         says["has_present_mask"] = json!(masked);
-        outputs.push(node(path, nodes::group(&overlaid(old, says))));
+        outputs.push(node(path, group_metadata(&overlaid(old, says))));
         let row = column.size * column.columns;
         let mut bytes = column.bytes;
         for (at, present) in column.present.iter().enumerate() {
@@ -245,7 +245,7 @@ impl MigrationTarget {
         if tag.is_some() {
             says["num_channels"] = json!(column.columns);
         }
-        outputs.push(node(path, nodes::group(&overlaid(old, says))));
+        outputs.push(node(path, group_metadata(&overlaid(old, says))));
         tables::blob(
             &mut outputs,
             &self.tables,
@@ -263,7 +263,7 @@ impl MigrationTarget {
         column: &TableColumn,
     ) {
         let size = if column.is_text() { 4 } else { column.size };
-        let codecs = self.tables.codecs(nodes::bytes(size), size);
+        let codecs = self.tables.codecs(metadata::bytes(size), size);
         tables::rows(outputs, codecs, path, says, &Rows::of(column));
     }
 
@@ -295,12 +295,12 @@ impl MigrationTarget {
         let says = overlaid(old, says);
         let members: Vec<Vec<u8>> = members.iter().map(|ids| groups::encode_list(ids)).collect();
         if self.is_current() {
-            let codecs = self.tables.codecs(nodes::vlen(), 1);
+            let codecs = self.tables.codecs(metadata::vlen(), 1);
             let most = members.len().max(1);
             tables::strings(&mut outputs, codecs, path, says, &members, most)?;
             return Ok(outputs);
         }
-        outputs.push(node(path, nodes::group(&says)));
+        outputs.push(node(path, group_metadata(&says)));
         let members = open_rows::encode(&members);
         tables::blob(
             &mut outputs,
@@ -327,11 +327,11 @@ impl MigrationTarget {
         let says = overlaid(old, says);
         let mut outputs = Vec::new();
         if self.is_current() {
-            let codecs = self.tables.codecs(nodes::bytes(8), 8);
+            let codecs = self.tables.codecs(metadata::bytes(8), 8);
             let rows = Rows::wide_ids(width, &bytes);
             tables::rows(&mut outputs, codecs, path, says, &rows);
         } else {
-            outputs.push(node(path, nodes::group(&says)));
+            outputs.push(node(path, group_metadata(&says)));
             tables::blob(&mut outputs, &self.tables, format!("{path}/data"), bytes);
         }
         outputs
@@ -350,7 +350,7 @@ impl MigrationTarget {
         names: Option<&[String]>,
     ) -> Result<Vec<Output>, BuildError> {
         let [group, objects, named] = old;
-        let mut outputs = vec![node("parametric", nodes::group(group))];
+        let mut outputs = vec![node("parametric", group_metadata(group))];
         if numbers.is_empty() {
             return Ok(outputs);
         }
@@ -361,11 +361,11 @@ impl MigrationTarget {
         let says = overlaid(objects, says);
         let (path, bytes) = ("parametric/objects", &numbers.bytes);
         if self.is_current() {
-            let codecs = self.tables.codecs(nodes::bytes(8), 8);
+            let codecs = self.tables.codecs(metadata::bytes(8), 8);
             let rows = Rows::floats(numbers.columns, bytes);
             tables::rows(&mut outputs, codecs, path, says, &rows);
         } else {
-            outputs.push(node(path, nodes::group(&says)));
+            outputs.push(node(path, group_metadata(&says)));
             tables::blob(
                 &mut outputs,
                 &self.tables,
@@ -380,12 +380,12 @@ impl MigrationTarget {
         let says = overlaid(named, says);
         let path = "parametric/names";
         if self.is_current() {
-            let codecs = self.tables.codecs(nodes::vlen(), 1);
+            let codecs = self.tables.codecs(metadata::vlen(), 1);
             let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
             let most = names.len();
             tables::strings(&mut outputs, codecs, path, says, &names, most)?;
         } else {
-            outputs.push(node(path, nodes::group(&says)));
+            outputs.push(node(path, group_metadata(&says)));
             let names = names.join("\n").into_bytes();
             tables::blob(&mut outputs, &self.tables, format!("{path}/data"), names);
         }

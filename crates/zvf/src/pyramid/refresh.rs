@@ -343,7 +343,7 @@ async fn stage(
     let key = nodes::metadata(&Key::root())?;
     let root = Node::parse(&key, build.transaction.root())?;
     let root = settled(root.attributes().clone(), dataset, target, stale);
-    Ok(Some(text(&zvf_build::group(&root))))
+    Ok(Some(text(&zvf_build::group_metadata(&root))))
 }
 
 /// The root after a level was made: it is not behind any more, and the next one is where

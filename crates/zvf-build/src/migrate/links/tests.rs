@@ -88,7 +88,7 @@ fn links_of_one_chunk_join_those_inside() {
     let index = FragmentIndex::parse(&groups);
     assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((1, 2)));
     let groups = more
-        .groups(Some(&crate::layout::one_group(1)), 1)
+        .groups(Some(&crate::link_placement::single_group(1)), 1)
         .unwrap_or_default();
     let index = FragmentIndex::parse(&groups);
     assert_eq!(index.map(|index| (index.len(), index.extent())), Ok((2, 2)));

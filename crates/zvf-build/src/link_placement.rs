@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 use zvf_format::{
+    fragment::FragmentIndexBuilder,
     links::{LinkRowsBuilder, LinkWidth, Permutation, RowForm, duplicates},
     path::OffsetCoords,
 };
 
-use crate::{arrange::Arranged, error::BuildError};
+use crate::{error::BuildError, vertex_layout::VertexLayout};
 
 /// Links of a level, in the cells they are stored in.
 #[derive(Debug)]
-pub(crate) struct Filed {
+pub(crate) struct LinkPlacement {
     /// Ends of a link.
     pub(crate) width: LinkWidth,
     /// Links inside chunks: by chunk, rows in input order.
@@ -41,7 +42,7 @@ pub(crate) struct Policy {
     pub(crate) duplicate: bool,
 }
 
-impl Filed {
+impl LinkPlacement {
     /// No links yet.
     pub(crate) fn none(width: LinkWidth) -> Self {
         Self {
@@ -54,7 +55,7 @@ impl Filed {
 
     /// Files links given as vertices, but those that `skip` says fragments imply.
     pub(crate) fn new(
-        arranged: &Arranged,
+        layout: &VertexLayout,
         rows: &[u32],
         width: LinkWidth,
         links: &[i64],
@@ -66,12 +67,12 @@ impl Filed {
         let share = links.len() / count / rayon::current_num_threads().max(1);
         let share = share.max(LEAST) * count;
         let file = |(at, links): (usize, &[i64])| {
-            let mut sorter = Sorter::new(width, policy, arranged.chunks.len());
+            let mut sorter = Sorter::new(width, policy, layout.chunks.len());
             let implied = |ends: &[i64]| count == 2 && skip(ends[0] as usize, ends[1] as usize);
             // Counted first, as cells that grow take up to twice their memory.
             for ends in links.chunks_exact(count).filter(|ends| !implied(ends)) {
-                let chunk = arranged.chunk_of[ends[0] as usize];
-                let chunk_of = |end: &i64| arranged.chunk_of[*end as usize];
+                let chunk = layout.chunk_of[ends[0] as usize];
+                let chunk_of = |end: &i64| layout.chunk_of[*end as usize];
                 if ends[1..].iter().all(|end| chunk_of(end) == chunk) {
                     sorter.expected[chunk as usize] += 1;
                 }
@@ -85,7 +86,7 @@ impl Filed {
                 let record = &mut record[..count];
                 for (place, end) in record.iter_mut().zip(ends) {
                     let vertex = *end as usize;
-                    *place = (arranged.chunk_of[vertex], u64::from(rows[vertex]));
+                    *place = (layout.chunk_of[vertex], u64::from(rows[vertex]));
                 }
                 sorter.file(link, record)?;
             }
@@ -250,12 +251,12 @@ impl Sorter {
         }
     }
 
-    fn finish(self) -> Filed {
+    fn finish(self) -> LinkPlacement {
         let inside = (0u32..).zip(self.inside);
         let inside = inside.filter(|(_, cell)| !cell.links.is_empty());
         let width = self.width.get();
         let between = self.between.into_iter();
-        Filed {
+        LinkPlacement {
             width: self.width,
             inside: inside.collect(),
             between: between
@@ -340,4 +341,12 @@ pub(crate) fn offsets(chunks: &[&[i64]]) -> (String, Vec<Vec<i64>>) {
     };
     let offsets: Vec<Vec<i64>> = others.iter().map(offset).collect();
     (OffsetCoords(&offsets).to_string(), offsets)
+}
+
+/// The fragment index of links that are all in one group.
+pub(crate) fn single_group(links: u64) -> Vec<u8> {
+    let mut builder = FragmentIndexBuilder::default();
+    let pushed = builder.push_range(0..links);
+    debug_assert!(pushed.is_ok());
+    builder.finish()
 }

@@ -15,7 +15,7 @@ use crate::{
 
 /// An attribute whose values lie in cells.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Column {
+pub(crate) struct StoredColumn {
     pub(crate) name: String,
     /// Values, or codes of words.
     pub(crate) numbers: Numbers,
@@ -23,7 +23,7 @@ pub(crate) struct Column {
     pub(crate) says: Map<String, Value>,
 }
 
-impl Column {
+impl StoredColumn {
     /// The column of an attribute: text becomes codes of the words there are.
     pub(crate) fn of(attribute: Attribute, tag: &str, current: bool) -> Result<Self, BuildError> {
         let name = attribute.name;

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use zvf_model::grid::{Bins, ChunkShape};
+use zvf_model::grid::{Bins, BinsError, ChunkShape};
 
 use crate::{
     coordinates::{self, BLOCK},
@@ -105,6 +105,16 @@ impl SpatialLayout {
     /// Number of axes.
     pub fn axes(&self) -> usize {
         self.chunk.axes()
+    }
+
+    /// Returns the number of bins of a chunk.
+    pub(crate) fn bin_count(&self) -> Result<u32, BuildError> {
+        let count = self.bins.as_ref().map_or(1, Bins::count);
+        // Each bin has 16 bytes in every chunk's fragment index.
+        match u32::try_from(count) {
+            Ok(count) if count <= 1 << 24 => Ok(count),
+            _ => Err(BuildError::BinShape(BinsError::Count)),
+        }
     }
 
     /// The chunks that positions within the bounds are in, decided by themselves or,

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use zvf_format::links::RowForm;
 
+use super::{objects, of_fragments};
 use crate::{
-    columns::Column,
     error::BuildError,
-    filing::{self, Cell, Filed},
-    layout::tables,
-    nodes::{self, ArrayNode},
-    plan::{Output, WritePlan, bare, group, node, says},
+    link_placement::{self, Cell, LinkPlacement},
+    metadata::{self, ArrayNode},
+    output::{Output, empty_group, group, group_metadata, json_object, node},
+    plan::WritePlan,
+    stored_column::StoredColumn,
 };
 
 /// Links of one array by the chunk of their cell.
@@ -22,7 +23,7 @@ pub(super) struct LinkArray<'a> {
 }
 
 /// The arrays of links between chunks.
-fn link_arrays<'a>(plan: &WritePlan, links: &'a Filed) -> Vec<LinkArray<'a>> {
+fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkArray<'a>> {
     let mut arrays: BTreeMap<String, LinkArray<'a>> = BTreeMap::new();
     for (chunks, cell) in &links.between {
         let Some(source) = chunks.first() else {
@@ -30,9 +31,9 @@ fn link_arrays<'a>(plan: &WritePlan, links: &'a Filed) -> Vec<LinkArray<'a>> {
         };
         let coords: Vec<&[i64]> = chunks
             .iter()
-            .map(|chunk| plan.arranged.chunks[*chunk as usize].as_slice())
+            .map(|chunk| plan.layout.chunks[*chunk as usize].as_slice())
             .collect();
-        let (segment, offsets) = filing::offsets(&coords);
+        let (segment, offsets) = link_placement::offsets(&coords);
         let array = arrays.entry(segment.clone()).or_insert_with(|| LinkArray {
             segment,
             offsets,
@@ -45,13 +46,13 @@ fn link_arrays<'a>(plan: &WritePlan, links: &'a Filed) -> Vec<LinkArray<'a>> {
 
 /// The array of links inside chunks, which graphs and meshes have even when
 /// there are none.
-fn inside<'a>(plan: &WritePlan, links: &'a Filed) -> Option<LinkArray<'a>> {
+fn inside<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Option<LinkArray<'a>> {
     if !plan.design.kind.is_linked() {
         return None;
     }
     let zeros = vec![0; plan.geometry.axes()];
     let chunks = vec![zeros.as_slice(); links.width.get()];
-    let (segment, offsets) = filing::offsets(&chunks);
+    let (segment, offsets) = link_placement::offsets(&chunks);
     let cells = links.inside.iter().map(|(chunk, cell)| (*chunk, cell));
     Some(LinkArray {
         segment,
@@ -81,7 +82,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
         }
         for column in &plan.fragment {
             let path = format!("0/fragment_attributes/{}", column.name);
-            put(path, super::between::of_fragments(plan, column, chunk));
+            put(path, of_fragments(plan, column, chunk));
         }
         let Some(links) = &plan.links else {
             continue;
@@ -92,7 +93,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
             put(format!("0/links/0/{}", array.segment), cell.plain());
             put(
                 "0/link_fragments".to_owned(),
-                super::one_group(cell.links.len() as u64),
+                link_placement::single_group(cell.links.len() as u64),
             );
             for column in &plan.link {
                 let path = format!("0/link_attributes/{}/0/{}", column.name, array.segment);
@@ -104,9 +105,9 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
         for (others, cell) in own {
             let coords: Vec<&[i64]> = others
                 .iter()
-                .map(|chunk| plan.arranged.chunks[*chunk as usize].as_slice())
+                .map(|chunk| plan.layout.chunks[*chunk as usize].as_slice())
                 .collect();
-            let (segment, _) = filing::offsets(&coords);
+            let (segment, _) = link_placement::offsets(&coords);
             let rows = cell.rows(links.width, plan.form(true))?;
             put(format!("0/links/0/{segment}"), rows.finish_ragged());
             for column in &plan.link {
@@ -118,13 +119,13 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
     Ok(outputs)
 }
 
-pub(super) fn gathered(column: &Column, cell: &Cell) -> Vec<u8> {
+pub(super) fn gathered(column: &StoredColumn, cell: &Cell) -> Vec<u8> {
     column.gather(cell.links.iter().map(|link| *link as usize))
 }
 
 pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
-    let mut outputs = vec![node("0", nodes::group(&level(plan)))];
-    let chunks: Vec<u32> = (0..plan.arranged.chunks.len() as u32).collect();
+    let mut outputs = vec![node("0", group_metadata(&level(plan)))];
+    let chunks: Vec<u32> = (0..plan.layout.chunks.len() as u32).collect();
     let names: Vec<String> = chunks.iter().map(|chunk| plan.name(*chunk)).collect();
     let array = |path: String, keys: &[String], attributes: Map<String, Value>| {
         let mut keys = keys.to_vec();
@@ -135,8 +136,13 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     };
     let dtype = plan.geometry.positions.kind.name();
     let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": "raw"});
-    outputs.push(array("0/vertices".to_owned(), &names, says(vertices)));
-    let index = |name: &str| says(json!({"zv_array": name, "encoding": "fragment_index_v1"}));
+    outputs.push(array(
+        "0/vertices".to_owned(),
+        &names,
+        json_object(vertices),
+    ));
+    let index =
+        |name: &str| json_object(json!({"zv_array": name, "encoding": "fragment_index_v1"}));
     let path = "0/vertex_fragments".to_owned();
     outputs.push(array(path, &names, index("vertex_fragments")));
     for (family, columns) in [
@@ -144,7 +150,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
         ("fragment_attributes", &plan.fragment),
     ] {
         if !columns.is_empty() {
-            outputs.push(bare(format!("0/{family}")));
+            outputs.push(empty_group(format!("0/{family}")));
         }
         for column in columns {
             let path = format!("0/{family}/{}", column.name);
@@ -152,7 +158,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
         }
     }
     if let Some(links) = &plan.links {
-        outputs.push(bare("0/links"));
+        outputs.push(empty_group("0/links"));
         let family = json!({
             "zv_array": "links_family",
             "level_delta": 0,
@@ -165,7 +171,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
         });
         outputs.push(group("0/links/0", family));
         if !plan.link.is_empty() {
-            outputs.push(bare("0/link_attributes"));
+            outputs.push(empty_group("0/link_attributes"));
         }
         for column in &plan.link {
             let family = json!({
@@ -174,7 +180,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
                 "level_delta": 0,
                 "num_links": links.logical,
             });
-            outputs.push(bare(format!("0/link_attributes/{}", column.name)));
+            outputs.push(empty_group(format!("0/link_attributes/{}", column.name)));
             outputs.push(group(
                 format!("0/link_attributes/{}/0", column.name),
                 family,
@@ -200,7 +206,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
                 "level_delta": 0,
             });
             let path = format!("0/links/0/{}", links_of.segment);
-            outputs.push(array(path, &keys, says(node)));
+            outputs.push(array(path, &keys, json_object(node)));
             for column in &plan.link {
                 let mut attributes = column.says.clone();
                 attributes.insert("offsets".to_owned(), json!(links_of.offsets));
@@ -210,12 +216,12 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
             }
         }
     }
-    tables::current(plan, &mut outputs)?;
+    objects::v09(plan, &mut outputs)?;
     for (format, header) in &plan.design.headers {
-        outputs.push(node(format!("headers/{format}"), nodes::group(header)));
+        outputs.push(node(format!("headers/{format}"), group_metadata(header)));
     }
     if !plan.design.headers.is_empty() {
-        outputs.push(bare("headers"));
+        outputs.push(empty_group("headers"));
     }
     Ok(outputs)
 }
@@ -229,5 +235,5 @@ pub(super) fn level(plan: &WritePlan) -> Map<String, Value> {
     also(plan.design.kind.is_linked(), "links");
     also(plan.objects.is_some(), "object_index");
     let current = plan.design.profile == crate::Profile::V09;
-    nodes::level(plan.vertices, &present, current)
+    metadata::level(plan.vertices, &present, current)
 }

@@ -5,12 +5,12 @@ use rayon::prelude::*;
 use crate::{
     error::BuildError,
     geometry::{Geometry, GeometryKind},
-    space::Assigned,
+    spatial_layout::Assigned,
 };
 
 /// Vertices in the order they are stored in, and fragments over them.
 #[derive(Debug, Default)]
-pub(crate) struct Arranged {
+pub(crate) struct VertexLayout {
     /// The chunks there are, ascending.
     pub(crate) chunks: Vec<Vec<i64>>,
     /// Where each chunk starts in `order`, and where the last ends.
@@ -106,7 +106,7 @@ pub(crate) struct Trees {
     pub(crate) has_parent: Vec<bool>,
 }
 
-impl Arranged {
+impl VertexLayout {
     /// Sorts vertices into chunks, and in each chunk into fragments.
     pub(crate) fn new(assigned: Assigned, geometry: &Geometry, grouping: &Grouping<'_>) -> Self {
         let Assigned {
@@ -174,7 +174,7 @@ impl Arranged {
         }
         fragment_starts.push(total);
         let fragments = cut.concat();
-        let mut arranged = Self {
+        let mut layout = Self {
             chunks,
             starts,
             order,
@@ -183,19 +183,19 @@ impl Arranged {
             fragments,
             manifests: Manifests::default(),
         };
-        arranged.manifests = match grouping {
+        layout.manifests = match grouping {
             Grouping::Bins { .. } => Manifests::default(),
             Grouping::Owners { objects, .. } | Grouping::Trees { objects, .. } => {
-                let entries = arranged.fragments.iter().zip(0..);
+                let entries = layout.fragments.iter().zip(0..);
                 let entries: Vec<_> = entries.map(|(at, number)| (at.object, number)).collect();
                 Manifests::by_object(*objects, &entries)
             }
             Grouping::Paths { objects, rows } => {
-                let entries = arranged.stretches(geometry, rows);
+                let entries = layout.stretches(geometry, rows);
                 Manifests::by_object(*objects, &entries)
             }
         };
-        arranged
+        layout
     }
 
     /// The fragments of paths, in the order the paths go through them.

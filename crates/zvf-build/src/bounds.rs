@@ -2,13 +2,72 @@
 
 use crate::{
     coordinates,
+    design::{Design, OutOfBounds},
     error::BuildError,
     geometry::{Attribute, Geometry, Numbers},
     objects,
 };
 
+/// The positions as what they are to be stored as.
+pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, BuildError> {
+    match design.dtype {
+        Some(kind) if kind != geometry.positions.kind => {
+            geometry.positions = coordinates::converted(&geometry.positions, kind)?;
+            Ok(geometry)
+        }
+        _ => Ok(geometry),
+    }
+}
+
+/// The least and the greatest of each axis.
+pub(crate) type Corners = (Vec<f64>, Vec<f64>);
+
+/// The bounds of the store, and what of the geometry is in them.
+pub(crate) fn bounded(
+    geometry: Geometry,
+    design: &Design,
+) -> Result<(Geometry, Corners), BuildError> {
+    let found = coordinates::extent(&geometry.positions)?;
+    let Some((lower, upper)) = &design.bounds else {
+        return Ok((geometry, found));
+    };
+    let axes = geometry.axes();
+    for bounds in [lower, upper] {
+        if bounds.len() != axes {
+            let (what, found) = ("the list of bounds", bounds.len());
+            return Err(BuildError::AxisCount {
+                what,
+                expected: axes,
+                found,
+            });
+        }
+    }
+    let pairs = lower.iter().zip(upper).enumerate();
+    for (axis, (&lower, &upper)) in pairs {
+        if !(lower.is_finite() && upper.is_finite() && lower <= upper) {
+            return Err(BuildError::InvalidBounds { axis, lower, upper });
+        }
+    }
+    let inside = |axis: usize| lower[axis] <= found.0[axis] && found.1[axis] <= upper[axis];
+    if (0..axes).all(inside) {
+        return Ok((geometry, (lower.clone(), upper.clone())));
+    }
+    match design.out_of_bounds {
+        OutOfBounds::Reject => Err(first(&geometry.positions, lower, upper)),
+        OutOfBounds::Drop => {
+            let geometry = without(geometry, design.kind.is_linked(), lower, upper)?;
+            Ok((geometry, (lower.clone(), upper.clone())))
+        }
+        OutOfBounds::Expand => {
+            let least = lower.iter().zip(&found.0).map(|(a, b)| a.min(*b));
+            let most = upper.iter().zip(&found.1).map(|(a, b)| a.max(*b));
+            Ok((geometry, (least.collect(), most.collect())))
+        }
+    }
+}
+
 /// The first vertex that is outside.
-pub(crate) fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> BuildError {
+fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> BuildError {
     let mut values = Vec::new();
     for vertex in 0..positions.len() {
         coordinates::block(positions, vertex..vertex + 1, &mut values);
@@ -29,7 +88,7 @@ pub(crate) fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> BuildE
 
 /// The geometry without what is outside: vertices, whole paths that leave the
 /// bounds, links that lost an end, and objects of which nothing is left.
-pub(crate) fn without(
+fn without(
     mut geometry: Geometry,
     is_linked: bool,
     lower: &[f64],

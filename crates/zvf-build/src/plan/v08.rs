@@ -4,14 +4,16 @@
 use serde_json::{Map, Value, json};
 use zvf_format::{links::RowForm, numeric::Kind, path::ChunkCoords};
 
+use super::{objects, of_fragments, v09};
 use crate::{
-    columns::Column,
     design::Profile,
     error::BuildError,
-    filing::Filed,
-    layout::{between, current, tables},
-    nodes::{self, ArrayNode},
-    plan::{Output, WritePlan, bare, group, node, says},
+    link_placement::{self, LinkPlacement},
+    metadata::{self, ArrayNode},
+    output::{Output, empty_group, group, group_metadata, json_object, node},
+    plan::WritePlan,
+    stored_column::StoredColumn,
+    tables,
 };
 
 pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
@@ -30,17 +32,20 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
         put("vertex_fragments", plan.fragment_index(chunk));
         for column in &plan.fragment {
             let family = format!("fragment_attributes/{}", column.name);
-            put(&family, between::of_fragments(plan, column, chunk));
+            put(&family, of_fragments(plan, column, chunk));
         }
         let own = plan
             .links
             .as_ref()
             .and_then(|links| links.inside.get(&chunk));
         if let Some(cell) = own {
-            put("link_fragments", super::one_group(cell.links.len() as u64));
+            put(
+                "link_fragments",
+                link_placement::single_group(cell.links.len() as u64),
+            );
             for column in &plan.link {
                 let family = format!("link_attributes/{}/0", column.name);
-                put(&family, current::gathered(column, cell));
+                put(&family, v09::gathered(column, cell));
             }
         }
         let mut dense = Vec::new();
@@ -71,7 +76,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
 /// The cells of links whose first end is in a chunk.
 fn between_chunks(
     plan: &WritePlan,
-    links: &Filed,
+    links: &LinkPlacement,
     chunk: u32,
     outputs: &mut Vec<Output>,
 ) -> Result<(), BuildError> {
@@ -82,12 +87,7 @@ fn between_chunks(
         tables::blob(outputs, &plan.encoding, path, rows.finish_cell());
         for column in &plan.link {
             let path = format!("0/cross_chunk_link_attributes/{}/0/{key}", column.name);
-            tables::blob(
-                outputs,
-                &plan.encoding,
-                path,
-                current::gathered(column, cell),
-            );
+            tables::blob(outputs, &plan.encoding, path, v09::gathered(column, cell));
         }
     }
     Ok(())
@@ -96,7 +96,7 @@ fn between_chunks(
 fn cell_key(plan: &WritePlan, chunks: &[u32]) -> String {
     let coords = chunks
         .iter()
-        .flat_map(|chunk| &plan.arranged.chunks[*chunk as usize]);
+        .flat_map(|chunk| &plan.layout.chunks[*chunk as usize]);
     ChunkCoords(&coords.copied().collect::<Vec<i64>>()).to_string()
 }
 
@@ -112,7 +112,7 @@ struct Padded<'a> {
 
 impl Padded<'_> {
     fn of<'a>(plan: &WritePlan, family: &'a str) -> Padded<'a> {
-        let starts = plan.arranged.starts.windows(2);
+        let starts = plan.layout.starts.windows(2);
         let vertices = starts.map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
         let (kind, columns, rows, flat) = match family.split_once('/') {
             None => {
@@ -172,7 +172,7 @@ impl Padded<'_> {
             data_type: json!(self.kind.name()),
             chunk_shape: [vec![1; grid.len()].as_slice(), &tail].concat(),
             fill: self.fill().0,
-            codecs: plan.encoding.codecs(nodes::bytes(size), size),
+            codecs: plan.encoding.codecs(metadata::bytes(size), size),
             attributes,
         };
         node(format!("0/{}", self.family), array.json())
@@ -195,30 +195,30 @@ fn padded_cell(plan: &WritePlan, family: &str, chunk: u32, mut payload: Vec<u8>)
 }
 
 pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
-    let mut outputs = vec![node("0", nodes::group(&current::level(plan)))];
+    let mut outputs = vec![node("0", group_metadata(&v09::level(plan)))];
     let padded = plan.design.profile == Profile::Padded;
     let dense = |family: &str, attributes: Map<String, Value>| match padded {
         true => Padded::of(plan, family).node(plan, attributes),
-        false => node(format!("0/{family}"), nodes::group(&attributes)),
+        false => node(format!("0/{family}"), group_metadata(&attributes)),
     };
     let dtype = plan.geometry.positions.kind.name();
     let vertices = json!({"zv_array": "vertices", "dtype": dtype, "encoding": "raw"});
-    outputs.push(dense("vertices", says(vertices)));
+    outputs.push(dense("vertices", json_object(vertices)));
     let index = |name: &str| json!({"zv_array": name, "encoding": "fragment_index_v1"});
     outputs.push(group("0/vertex_fragments", index("vertex_fragments")));
     if !plan.vertex.is_empty() {
-        outputs.push(bare("0/vertex_attributes"));
+        outputs.push(empty_group("0/vertex_attributes"));
     }
     for column in &plan.vertex {
         let family = format!("vertex_attributes/{}", column.name);
         outputs.push(dense(&family, column.says.clone()));
     }
     if !plan.fragment.is_empty() {
-        outputs.push(bare("0/fragment_attributes"));
+        outputs.push(empty_group("0/fragment_attributes"));
     }
     for column in &plan.fragment {
         let path = format!("0/fragment_attributes/{}", column.name);
-        outputs.push(node(path, nodes::group(&column.says)));
+        outputs.push(node(path, group_metadata(&column.says)));
     }
     if let Some(links) = &plan.links {
         if plan.design.kind.is_linked() {
@@ -226,8 +226,8 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
                 "zv_array": "links", "dtype": "int64", "link_width": links.width.get(),
                 "level_delta": 0,
             });
-            outputs.push(bare("0/links"));
-            outputs.push(dense("links/0", says(family)));
+            outputs.push(empty_group("0/links"));
+            outputs.push(dense("links/0", json_object(family)));
             outputs.push(group("0/link_fragments", index("link_fragments")));
         }
         let between: usize = links.between.values().map(|cell| cell.links.len()).sum();
@@ -235,36 +235,36 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
             "zv_array": "cross_chunk_links", "level_delta": 0, "link_width": links.width.get(),
             "num_links": between, "sid_ndim": plan.geometry.axes(),
         });
-        outputs.push(bare("0/cross_chunk_links"));
+        outputs.push(empty_group("0/cross_chunk_links"));
         outputs.push(group("0/cross_chunk_links/0", family));
         for (family, tag) in [
             ("link_attributes", "link_attribute"),
             ("cross_chunk_link_attributes", "cross_chunk_link_attribute"),
         ] {
             if !plan.link.is_empty() {
-                outputs.push(bare(format!("0/{family}")));
+                outputs.push(empty_group(format!("0/{family}")));
             }
             for column in &plan.link {
                 let crossing = (tag != "link_attribute").then_some(between);
                 let attributes = link_attribute(column, tag, crossing);
-                outputs.push(bare(format!("0/{family}/{}", column.name)));
+                outputs.push(empty_group(format!("0/{family}/{}", column.name)));
                 let path = format!("0/{family}/{}/0", column.name);
-                outputs.push(node(path, nodes::group(&attributes)));
+                outputs.push(node(path, group_metadata(&attributes)));
             }
         }
     }
-    tables::older(plan, &mut outputs)?;
+    objects::v08(plan, &mut outputs)?;
     for (format, header) in &plan.design.headers {
-        outputs.push(node(format!("headers/{format}"), nodes::group(header)));
+        outputs.push(node(format!("headers/{format}"), group_metadata(header)));
     }
     if !plan.design.headers.is_empty() {
-        outputs.push(bare("headers"));
+        outputs.push(empty_group("headers"));
     }
     Ok(outputs)
 }
 
 /// What an attribute of links says; with their number, between chunks.
-fn link_attribute(column: &Column, tag: &str, crossing: Option<usize>) -> Map<String, Value> {
+fn link_attribute(column: &StoredColumn, tag: &str, crossing: Option<usize>) -> Map<String, Value> {
     let mut says = column.says.clone();
     says.insert("zv_array".to_owned(), json!(tag));
     says.insert("level_delta".to_owned(), json!(0));

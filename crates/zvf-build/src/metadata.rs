@@ -5,7 +5,7 @@ use zvf_format::numeric::Kind;
 
 use crate::{
     design::{AxisSpec, CellCompression, Design, Profile},
-    space::SpatialLayout,
+    spatial_layout::SpatialLayout,
 };
 
 /// The attributes of the root of a new store.
@@ -103,11 +103,6 @@ pub(crate) fn level(vertices: u64, present: &[&str], tiles: bool) -> Map<String,
         says.insert("fragments_tile".to_owned(), json!(true));
     }
     Map::from_iter([("zarr_vectors_level".to_owned(), says)])
-}
-
-/// A group's `zarr.json`.
-pub fn group(attributes: &Map<String, Value>) -> Value {
-    json!({"attributes": attributes, "zarr_format": 3, "node_type": "group"})
 }
 
 /// How the values of a chunk become bytes.

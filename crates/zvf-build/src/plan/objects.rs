@@ -1,0 +1,266 @@
+//! Object index, attributes of objects, and groups of a plan.
+
+use serde_json::{Map, Value, json};
+use zvf_format::{groups, manifest::ObjectManifestBuilder, open_rows};
+
+use super::WritePlan;
+use crate::{
+    error::BuildError,
+    geometry::Attribute,
+    metadata::{self, Encoding},
+    output::{Output, empty_group, group, group_metadata, json_object, node},
+    stored_column::TableColumn,
+    tables::{MANIFESTS, Rows, at_once, blob, rows, shape, strings},
+};
+
+/// The tables of 0.9.
+pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
+    let encoding = Encoding::of_tables(&plan.design);
+    let Some(objects) = &plan.objects else {
+        return Ok(());
+    };
+    let manifests = manifests(plan)?;
+    let present = (0..objects.ids.len()).filter(|row| !plan.layout.manifests.of(*row).is_empty());
+    let index = json!({
+        "zv_array": "object_index",
+        "num_objects": objects.ids.len(),
+        "num_present": present.count(),
+        "sid_ndim": plan.geometry.axes(),
+        "layout": "vlen_manifests_v2",
+        "object_ids_sorted": true,
+    });
+    outputs.push(group("0/object_index", index));
+    strings(
+        outputs,
+        encoding.codecs(metadata::vlen(), 1),
+        "0/object_index/manifests",
+        Map::new(),
+        &manifests,
+        at_once(&manifests),
+    )?;
+    let ids: Vec<u8> = objects.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    let codecs = encoding.codecs(metadata::bytes(8), 8);
+    rows(
+        outputs,
+        codecs,
+        "0/object_index/object_ids",
+        Map::new(),
+        &Rows::ids(&ids),
+    );
+    if !plan.geometry.object.is_empty() {
+        outputs.push(empty_group("0/object_attributes"));
+    }
+    for attribute in &plan.geometry.object {
+        let column = TableColumn::of(attribute, &objects.given)?;
+        let attributes = json!({
+            "zv_array": "object_attribute",
+            "name": column.name,
+            "dtype": column.dtype,
+            "shape": shape(&column),
+            "fill_sentinel_meaning": "absent",
+        });
+        table(
+            outputs,
+            &encoding,
+            "0/object_attributes",
+            &column,
+            json_object(attributes),
+        );
+    }
+    let groups = group_count(plan);
+    if groups == 0 {
+        return Ok(());
+    }
+    let members = members(plan, groups);
+    let attributes = json!({"zv_array": "groups", "num_groups": groups});
+    strings(
+        outputs,
+        encoding.codecs(metadata::vlen(), 1),
+        "0/groups",
+        json_object(attributes),
+        &members,
+        groups,
+    )?;
+    if !plan.geometry.group.is_empty() {
+        outputs.push(empty_group("0/group_attributes"));
+    }
+    for attribute in &plan.geometry.group {
+        let column = of_groups(attribute, groups)?;
+        let attributes = json!({
+            "zv_array": "groupings_attribute",
+            "name": column.name,
+            "dtype": column.dtype,
+            "shape": shape(&column),
+        });
+        table(
+            outputs,
+            &encoding,
+            "0/group_attributes",
+            &column,
+            json_object(attributes),
+        );
+    }
+    Ok(())
+}
+
+/// The tables of 0.8: bytes in one piece.
+pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
+    let encoding = Encoding::of_tables(&plan.design);
+    let Some(objects) = &plan.objects else {
+        return Ok(());
+    };
+    let manifests = manifests(plan)?;
+    let index = json!({
+        "zv_array": "object_index",
+        "num_objects": objects.ids.len(),
+        "sid_ndim": plan.geometry.axes(),
+        "layout": "vlen_manifests_v1",
+    });
+    outputs.push(group("0/object_index", index));
+    strings(
+        outputs,
+        encoding.codecs(metadata::vlen(), 1),
+        "0/object_index/manifests",
+        Map::new(),
+        &manifests,
+        MANIFESTS,
+    )?;
+    if !plan.geometry.object.is_empty() {
+        outputs.push(empty_group("0/object_attributes"));
+    }
+    for attribute in &plan.geometry.object {
+        let column = TableColumn::of(attribute, &objects.given)?;
+        let path = format!("0/object_attributes/{}", column.name);
+        let masked = column.present.contains(&false);
+        let mut attributes = json_object(numbers_only(plan, "object attribute", &column)?);
+        attributes.insert("zv_array".to_owned(), json!("object_attribute"));
+        attributes.insert("has_present_mask".to_owned(), json!(masked));
+        outputs.push(node(&path, group_metadata(&attributes)));
+        let row = column.size * column.columns;
+        let mut bytes = column.bytes.clone();
+        for (at, present) in column.present.iter().enumerate() {
+            if !present {
+                bytes[at * row..(at + 1) * row].fill(0);
+            }
+        }
+        blob(outputs, &encoding, format!("{path}/data"), bytes);
+        if masked {
+            let mask = column.present.iter().map(|present| u8::from(*present));
+            blob(
+                outputs,
+                &encoding,
+                format!("{path}/present_mask"),
+                mask.collect(),
+            );
+        }
+    }
+    let groups = group_count(plan);
+    if groups == 0 {
+        return Ok(());
+    }
+    let members = open_rows::encode(&members(plan, groups));
+    outputs.push(group(
+        "0/groups",
+        json!({"zv_array": "groups", "num_groups": groups}),
+    ));
+    blob(outputs, &encoding, "0/groups/data".to_owned(), members.data);
+    blob(
+        outputs,
+        &encoding,
+        "0/groups/offsets".to_owned(),
+        members.offsets,
+    );
+    if !plan.geometry.group.is_empty() {
+        outputs.push(empty_group("0/group_attributes"));
+    }
+    for attribute in &plan.geometry.group {
+        let column = of_groups(attribute, groups)?;
+        let path = format!("0/group_attributes/{}", column.name);
+        let mut attributes = json_object(numbers_only(plan, "group attribute", &column)?);
+        attributes.insert("zv_array".to_owned(), json!("groupings_attribute"));
+        outputs.push(node(&path, group_metadata(&attributes)));
+        blob(outputs, &encoding, format!("{path}/data"), column.bytes);
+    }
+    Ok(())
+}
+
+/// What a column of 0.8 says; refuses text, which has no form there.
+fn numbers_only(
+    plan: &WritePlan,
+    what: &'static str,
+    column: &TableColumn,
+) -> Result<Value, BuildError> {
+    if column.is_text() {
+        return Err(BuildError::UnsupportedKind {
+            what,
+            name: column.name.clone(),
+            kind: "text".to_owned(),
+            profile: plan.design.profile.name(),
+        });
+    }
+    Ok(json!({
+        "name": column.name,
+        "dtype": column.dtype,
+        "num_channels": column.columns,
+        "shape": shape(column),
+    }))
+}
+
+/// The manifest of each object: one block a fragment.
+fn manifests(plan: &WritePlan) -> Result<Vec<Vec<u8>>, BuildError> {
+    let objects = plan.objects.as_ref().map_or(0, |objects| objects.ids.len());
+    let manifest = |object: usize| {
+        let mut builder = ObjectManifestBuilder::new(plan.geometry.axes());
+        for &fragment in plan.layout.manifests.of(object) {
+            let chunk = plan.layout.fragments[fragment as usize].chunk;
+            let coords = &plan.layout.chunks[chunk as usize];
+            let pushed = builder.push_single(coords, plan.layout.number(fragment));
+            pushed.map_err(|_| BuildError::CellSize {
+                chunk: plan.name(chunk),
+                array: "object_index/manifests".to_owned(),
+                bytes: u64::MAX,
+            })?;
+        }
+        Ok(builder.finish())
+    };
+    (0..objects).map(manifest).collect()
+}
+
+/// Numbers of groups that have members or attributes.
+fn group_count(plan: &WritePlan) -> usize {
+    let last = plan.geometry.groups.keys().next_back();
+    let members = last.map_or(0, |last| *last as usize + 1);
+    let attributes = plan
+        .geometry
+        .group
+        .iter()
+        .map(|attribute| attribute.values.len());
+    attributes.max().unwrap_or(0).max(members)
+}
+
+fn members(plan: &WritePlan, count: usize) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new(); count];
+    for (number, members) in &plan.geometry.groups {
+        all[*number as usize] = groups::encode_list(members);
+    }
+    all
+}
+
+fn of_groups(attribute: &Attribute, count: usize) -> Result<TableColumn, BuildError> {
+    let rows: Vec<Option<usize>> = (0..count).map(Some).collect();
+    TableColumn::of(attribute, &rows)
+}
+
+fn table(
+    outputs: &mut Vec<Output>,
+    encoding: &Encoding,
+    family: &str,
+    column: &TableColumn,
+    attributes: Map<String, Value>,
+) {
+    let path = format!("{family}/{}", column.name);
+    // Text is letters of 4 bytes, however many: blosc counts to 255.
+    let size = if column.is_text() { 4 } else { column.size };
+    let codecs = encoding.codecs(metadata::bytes(size), size);
+    rows(outputs, codecs, &path, attributes, &Rows::of(column));
+}

@@ -1,0 +1,184 @@
+//! The object index, attributes of objects, groups.
+
+use serde_json::{Map, Value, json};
+use zvf_format::vlen;
+
+use crate::{
+    error::BuildError,
+    metadata::{ArrayNode, Encoding},
+    output::{Output, node},
+    stored_column::TableColumn,
+};
+
+/// Manifests of a chunk of the index at most, as other writers have them.
+pub(crate) const MANIFESTS: usize = 16_384;
+/// Bytes of a chunk of them, before compression, about: who looks one object up reads and
+/// decodes a chunk, and who asks by place all of them. They compress fifteenfold.
+const LOOKUP: usize = 256 << 10;
+/// Rows of a chunk of a table.
+const ROWS: usize = 65_536;
+
+/// How many of these manifests go in a chunk of the index.
+pub(crate) fn at_once(manifests: &[Vec<u8>]) -> usize {
+    let bytes: usize = manifests.iter().map(|manifest| manifest.len() + 4).sum();
+    let rows = (LOOKUP * manifests.len()).checked_div(bytes).unwrap_or(0);
+    // Powers of two: little changes do not move all chunks.
+    let rows = (rows + 1).next_power_of_two() / 2;
+    rows.clamp(64, MANIFESTS)
+}
+
+/// Bytes in one piece, as an array.
+pub(crate) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String, bytes: Vec<u8>) {
+    outputs.push(node(&path, ArrayNode::blob(encoding, bytes.len()).json()));
+    if !bytes.is_empty() {
+        outputs.push(Output::Cell {
+            array: path,
+            index: vec![0],
+            payload: bytes,
+        });
+    }
+}
+
+pub(crate) fn shape(column: &TableColumn) -> Value {
+    let rows = column.present.len();
+    match column.columns {
+        1 => json!([rows]),
+        columns => json!([rows, columns]),
+    }
+}
+
+/// Rows of values.
+pub(crate) struct Rows<'a> {
+    data_type: Value,
+    /// Bytes of a value.
+    size: usize,
+    /// Values of a row, when there are several.
+    tail: Option<usize>,
+    fill: (Value, Vec<u8>),
+    bytes: &'a [u8],
+}
+
+impl<'a> Rows<'a> {
+    /// Those of a column.
+    pub(crate) fn of(column: &'a TableColumn) -> Self {
+        Self {
+            data_type: column.data_type.clone(),
+            size: column.size,
+            tail: (column.columns > 1).then_some(column.columns),
+            fill: column.fill.clone(),
+            bytes: &column.bytes,
+        }
+    }
+
+    /// Rows of floats.
+    pub(crate) fn floats(columns: usize, bytes: &'a [u8]) -> Self {
+        Self {
+            data_type: json!("float64"),
+            size: 8,
+            tail: Some(columns),
+            fill: (json!(0.0), vec![0; 8]),
+            bytes,
+        }
+    }
+
+    /// Ids of objects.
+    pub(crate) fn ids(bytes: &'a [u8]) -> Self {
+        Self {
+            data_type: json!("int64"),
+            size: 8,
+            tail: None,
+            fill: (json!(0), vec![0; 8]),
+            bytes,
+        }
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of several numbers of vertices.
+    pub(crate) fn wide_ids(columns: usize, bytes: &'a [u8]) -> Self {
+        Self {
+            tail: Some(columns),
+            ..Self::ids(bytes)
+        }
+    }
+}
+
+/// An array of rows, in chunks that need not be rewritten when others are.
+pub(crate) fn rows(
+    outputs: &mut Vec<Output>,
+    codecs: Vec<Value>,
+    path: &str,
+    attributes: Map<String, Value>,
+    values: &Rows<'_>,
+) {
+    let row = values.size * values.tail.unwrap_or(1);
+    let count = values.bytes.len() / row;
+    let chunk = count.clamp(1, ROWS);
+    let tail: Vec<u64> = values.tail.iter().map(|tail| *tail as u64).collect();
+    let with = |rows: usize| [&[rows as u64][..], &tail].concat();
+    let node = ArrayNode {
+        shape: with(count),
+        data_type: values.data_type.clone(),
+        chunk_shape: with(chunk),
+        fill: values.fill.0.clone(),
+        codecs,
+        attributes,
+    };
+    outputs.push(crate::output::node(path, node.json()));
+    for (at, part) in values.bytes.chunks(chunk * row).enumerate() {
+        let mut payload = part.to_vec();
+        // A chunk is stored whole.
+        let missing = (chunk * row - part.len()) / values.size;
+        payload.extend(values.fill.1.repeat(missing));
+        let mut index = vec![at as u64];
+        index.extend(tail.iter().map(|_| 0));
+        outputs.push(Output::Cell {
+            array: path.to_owned(),
+            index,
+            payload,
+        });
+    }
+}
+
+/// Byte strings, framed by chunk.
+pub(crate) fn strings(
+    outputs: &mut Vec<Output>,
+    codecs: Vec<Value>,
+    path: &str,
+    attributes: Map<String, Value>,
+    items: &[Vec<u8>],
+    most: usize,
+) -> Result<(), BuildError> {
+    let chunk = items.len().clamp(1, most);
+    let array = ArrayNode::strings(codecs, items.len() as u64, chunk as u64, attributes);
+    outputs.push(node(path, array.json()));
+    for (at, part) in items.chunks(chunk).enumerate() {
+        let at = at as u64;
+        outputs.push(Output::Cell {
+            array: path.to_owned(),
+            index: vec![at],
+            payload: framed(path, at, part, chunk)?,
+        });
+    }
+    Ok(())
+}
+
+/// A chunk of so many byte strings, of which these are there.
+pub(crate) fn framed<B: AsRef<[u8]>>(
+    path: &str,
+    at: u64,
+    items: &[B],
+    chunk: usize,
+) -> Result<Vec<u8>, BuildError> {
+    let mut items: Vec<&[u8]> = items.iter().map(AsRef::as_ref).collect();
+    items.resize(chunk, &[]);
+    match items.as_slice() {
+        // The frame of one is added with the codecs.
+        [one] => Ok(one.to_vec()),
+        items => vlen::encode(items).map_err(|_| BuildError::CellSize {
+            chunk: at.to_string(),
+            array: path.to_owned(),
+            bytes: items.iter().map(|item| item.len() as u64).sum(),
+        }),
+    }
+}
