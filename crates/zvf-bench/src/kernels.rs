@@ -270,7 +270,7 @@ fn stores() -> Result<Vec<Kernel>> {
             let store = open.store().clone();
             let options = validation::ValidateOptions::default();
             kernels.push(Kernel::new("streamlines validated", move || {
-                let report = now(zvf::validate_store(store.clone(), &options))?;
+                let report = now(zvf::validate(store.clone(), &options))?;
                 Ok(1 + report.findings.len())
             }));
         }
@@ -284,8 +284,12 @@ fn stored(data: &Data, form: Form) -> Result<Dataset> {
     let mut design = data.design();
     form.apply(&mut design);
     let plan = WritePlan::new(data.geometry(), design)?;
-    now(zvf::create_in(&store, plan, &CreateOptions::default()))?;
-    now(Dataset::from_store("memory:", store))
+    now(zvf::create_from_plan(
+        &store,
+        plan,
+        &CreateOptions::default(),
+    ))?;
+    now(Dataset::open(store))
 }
 
 /// What does not have to wait for anything.

@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tokio::runtime::Runtime;
 use zvf::{
-    Automatic, CreateOptions, Dataset, Levels, OpenOptions, PyramidOptions, Query, QueryResult,
-    Way,
+    AutoLevels, CreateOptions, Dataset, MethodKind, OpenOptions, PyramidLevels, PyramidOptions,
+    Query, QueryResult,
     build::{CellCompression, Design, Geometry, ShardingPolicy},
     query::{
         geometry::{Bbox, Mode},
@@ -310,9 +310,9 @@ impl Worker {
         let address = self.address()?;
         let mut options = PyramidOptions::default();
         options.replace = true;
-        options.levels = Levels::Automatic(like_the_reference(&self.data));
+        options.levels = PyramidLevels::Auto(like_the_reference(&self.data));
         let memory = Memory::watch();
-        let pyramid = zvf::pyramid(&address, &options);
+        let pyramid = zvf::build_pyramid(&address, &options);
         let (took, made) = timed(|| Ok(self.runtime.block_on(pyramid)?))?;
         self.open = None;
         Ok(Sample {
@@ -330,8 +330,7 @@ impl Worker {
         let address = self.address()?;
         let options = validation::ValidateOptions::default().depth(validation::Depth::Consistency);
         self.repeat(|worker| {
-            let open = OpenOptions::default();
-            let validate = zvf::validate(&address, &open, &options);
+            let validate = zvf::validate(&address, &options);
             let (took, report) = timed(|| Ok(worker.runtime.block_on(validate)?))?;
             if let Some(finding) = report.findings.first() {
                 bail!("{address}: {finding:?}");
@@ -397,15 +396,15 @@ impl Worker {
 
 /// Two levels of bins that are as long as those the reference makes, twice as long as the
 /// bins it stores with, and twice as long again.
-fn like_the_reference(data: &Data) -> Automatic {
+fn like_the_reference(data: &Data) -> AutoLevels {
     let along = match data.kind {
         Kind::Mesh => 10.0,
         _ if data.positions.len() < 3_000_000 => 8.0,
         Kind::Streamlines => 12.0,
         _ => 16.0,
     };
-    let mut levels = Automatic::default();
-    levels.way = Some(Way::Bins);
+    let mut levels = AutoLevels::default();
+    levels.way = Some(MethodKind::Bins);
     levels.levels = Some(2);
     levels.cell = Some(vec![data.side / along; 3]);
     levels.factors = vec![2.0];

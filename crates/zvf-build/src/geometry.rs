@@ -1,6 +1,6 @@
 //! Geometry as it comes in: columns.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use zvf_format::numeric::Kind;
 
@@ -257,6 +257,18 @@ pub struct Geometry {
     pub groups: BTreeMap<u32, Vec<i64>>,
     /// Attributes of groups: a row for each number up to the greatest.
     pub group: Vec<Attribute>,
+}
+
+impl<'a> From<&'a Geometry> for Cow<'a, Geometry> {
+    fn from(geometry: &'a Geometry) -> Self {
+        Self::Borrowed(geometry)
+    }
+}
+
+impl From<Geometry> for Cow<'_, Geometry> {
+    fn from(geometry: Geometry) -> Self {
+        Self::Owned(geometry)
+    }
 }
 
 impl Geometry {

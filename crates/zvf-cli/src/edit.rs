@@ -1,6 +1,6 @@
 //! `zvf edit`: objects in a file, in the place of those of a store.
 
-use std::{collections::BTreeSet, error::Error};
+use std::error::Error;
 
 use zvf::build::Geometry;
 
@@ -54,8 +54,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let input = addition.read(work, &opened).await?;
     let (geometry, bounds) = (&input.geometry, addition.input.out_of_bounds);
     let changed = if is_exchange {
-        let remove: BTreeSet<i64> = remove.iter().copied().collect();
-        let change = opened.editor.exchange(&remove, geometry, bounds);
+        let change = opened.editor.replace_objects(remove, geometry, bounds);
         opened.change(change).await?
     } else {
         let change = opened.editor.replace(geometry, bounds);

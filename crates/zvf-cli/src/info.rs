@@ -6,7 +6,7 @@ mod plot;
 use std::{error::Error, fmt::Write};
 
 use serde_json::{Value, json};
-use zvf::{Dataset, Info, LevelInfo, OpenOptions, model::root::GeometryKind};
+use zvf::{Dataset, LevelInfo, OpenOptions, StoreInfo, model::root::GeometryKind};
 
 use crate::{grid, number::grouped};
 
@@ -46,7 +46,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<String, Box<dyn Error>>
     }
 }
 
-fn object(info: &Info) -> Value {
+fn object(info: &StoreInfo) -> Value {
     let bounds = info.bounds.as_ref();
     let levels = info.levels.iter().map(|level| {
         json!({
@@ -71,7 +71,7 @@ fn object(info: &Info) -> Value {
     })
 }
 
-fn table(address: &str, info: &Info) -> Result<String, std::fmt::Error> {
+fn table(address: &str, info: &StoreInfo) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     writeln!(text, "{address}")?;
     write!(text, "  generation  {}", info.generation)?;
@@ -118,7 +118,7 @@ fn table(address: &str, info: &Info) -> Result<String, std::fmt::Error> {
     Ok(text.trim_end().to_owned())
 }
 
-fn kinds(info: &Info) -> Vec<&str> {
+fn kinds(info: &StoreInfo) -> Vec<&str> {
     let kinds = info.geometry.iter();
     kinds.map(GeometryKind::as_str).collect()
 }

@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-use zvf::Runner;
+use zvf::TaskRunner;
 
 /// How often a task that dies is begun again.
 const TRIES: usize = 3;
@@ -28,12 +28,12 @@ impl Processes {
         Self { at_once }
     }
 
-    pub(crate) fn shared(self) -> Arc<dyn Runner> {
+    pub(crate) fn shared(self) -> Arc<dyn TaskRunner> {
         Arc::new(self)
     }
 }
 
-impl Runner for Processes {
+impl TaskRunner for Processes {
     fn at_once(&self) -> usize {
         self.at_once
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use zvf::{
-    Automatic, CrossLevel, Kept, Levels, PyramidOptions, Way,
+    AutoLevels, CrossLevel, MethodKind, ObjectSelection, PyramidLevels, PyramidOptions,
     build::{
         ShardingPolicy,
         coarsen::{Aggregation, Amount, Placement, Sparsity, Strategy},
@@ -45,8 +45,8 @@ pub struct Arguments {
     /// How vertices become fewer: bins are one vertex for all in a cell, subset some of
     /// the points in a cell, simplify what lines need, stride every so many of a line,
     /// collapse edges of a mesh that matter least.
-    #[arg(long, value_name = "WAY", value_parser = named(Way::ALL, Way::name))]
-    method: Option<Way>,
+    #[arg(long, value_name = "WAY", value_parser = named(MethodKind::ALL, MethodKind::name))]
+    method: Option<MethodKind>,
     /// How many levels.
     #[arg(long, value_name = "N")]
     levels: Option<u32>,
@@ -177,8 +177,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let what = format!("making levels of {}", arguments.store);
     let progress = Progress::measured(arguments.quiet, what, meter);
     let made = match arguments.refresh {
-        true => zvf::refresh(&arguments.store, &options).await,
-        false => zvf::pyramid(&arguments.store, &options).await,
+        true => zvf::refresh_pyramid(&arguments.store, &options).await,
+        false => zvf::build_pyramid(&arguments.store, &options).await,
     };
     drop(progress);
     let made = made.map_err(|error| advised(Verb::Pyramid, error))?;
@@ -203,7 +203,7 @@ fn options(arguments: &Arguments) -> Result<PyramidOptions, Box<dyn Error>> {
     {
         return Err(OptionError::Tolerance(tolerance).into());
     }
-    let mut automatic = Automatic::default();
+    let mut automatic = AutoLevels::default();
     automatic.way = arguments.method;
     automatic.levels = arguments.levels;
     automatic.factors.clone_from(&arguments.factors);
@@ -230,7 +230,7 @@ fn options(arguments: &Arguments) -> Result<PyramidOptions, Box<dyn Error>> {
             .push(kept(&arguments.sparsity_by, arguments.seed, *fewer)?);
     }
     let mut options = PyramidOptions::default();
-    options.levels = Levels::Automatic(automatic);
+    options.levels = PyramidLevels::Auto(automatic);
     for text in &arguments.attribute {
         let (name, rule) = Aggregation::of_attribute(text)?;
         options.rules.insert(name.to_owned(), rule);
@@ -247,7 +247,7 @@ fn options(arguments: &Arguments) -> Result<PyramidOptions, Box<dyn Error>> {
 }
 
 /// Which objects stay.
-fn kept(text: &str, seed: u64, fewer: f64) -> Result<Kept, OptionError> {
+fn kept(text: &str, seed: u64, fewer: f64) -> Result<ObjectSelection, OptionError> {
     let mut attribute = None;
     let strategy = match text.split_once(':') {
         None => match text {
@@ -269,7 +269,7 @@ fn kept(text: &str, seed: u64, fewer: f64) -> Result<Kept, OptionError> {
         Some(_) => return Err(OptionError::Choice(text.to_owned())),
     };
     let amount = Amount::Share(1.0 / fewer);
-    Ok(Kept {
+    Ok(ObjectSelection {
         sparsity: Sparsity { amount, strategy },
         attribute,
     })

@@ -10,9 +10,7 @@ use std::{
 };
 
 use serde_json::json;
-use zvf::{
-    AttributeSpec, Dataset, OpenOptions, Reduction, write_object_attribute, write_vertex_attribute,
-};
+use zvf::{AttributeSpec, Dataset, Reduction, write_object_attribute, write_vertex_attribute};
 use zvf_dense::{
     DenseArray, ReadPlan,
     npy::NpyArray,
@@ -148,13 +146,10 @@ pub(crate) async fn run(asked: &Arguments) -> Result<Done, Box<dyn Error>> {
             Ok(sampled.values)
         }
     };
-    let open = OpenOptions::default();
     let (store, values) = (&asked.store, Arc::new(values));
     let written = match asked.reduce {
-        None => write_vertex_attribute(store, &open, &spec, values).await,
-        Some(Reduced(reduction)) => {
-            write_object_attribute(store, &open, &spec, reduction, values).await
-        }
+        None => write_vertex_attribute(store, &spec, values).await,
+        Some(Reduced(reduction)) => write_object_attribute(store, &spec, reduction, values).await,
     };
     let written = written.map_err(|error| advised(Verb::Sample, error))?;
     let outside = outside.load(Ordering::Relaxed);

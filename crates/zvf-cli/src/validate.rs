@@ -7,7 +7,7 @@ mod shown;
 use std::{error::Error, path};
 
 use zvf::{
-    OpenOptions, Repaired,
+    OpenOptions, RepairReport,
     validation::{Depth, ValidateOptions, ValidationReport},
 };
 
@@ -79,7 +79,7 @@ pub struct Validated<'a> {
     /// What was found.
     pub report: &'a ValidationReport,
     /// What was put right before, when that was asked for.
-    pub repaired: Option<&'a Repaired>,
+    pub repaired: Option<&'a RepairReport>,
 }
 
 pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
@@ -94,10 +94,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<Done, Box<dyn Error>> {
     let progress = Progress::of_store(&store, arguments.quiet);
     let options = options(arguments);
     let (report, repaired) = if arguments.repair {
-        let mut repaired = zvf::repair_store(store, &options).await?;
+        let mut repaired = zvf::repair(store, &options).await?;
         (core::mem::take(&mut repaired.left), Some(repaired))
     } else {
-        (zvf::validate_store(store, &options).await?, None)
+        (zvf::validate(store, &options).await?, None)
     };
     drop(progress);
     let validated = Validated {

@@ -1,7 +1,7 @@
 //! How a store is cut up: how many vertices are in its chunks and fragments.
 
 use zvf::{
-    Dataset, Info,
+    Dataset, StoreInfo,
     format::fragment::FragmentIndex,
     model::{layout::Part, level::LevelId},
 };
@@ -93,7 +93,7 @@ pub struct LevelStatistics {
 /// [`RenderError`] when a level cannot be opened. Chunks that cannot be read are counted.
 pub async fn level_statistics(
     dataset: &Dataset,
-    info: &Info,
+    info: &StoreInfo,
 ) -> Result<Vec<LevelStatistics>, RenderError> {
     let session = dataset.session();
     let mut levels = Vec::with_capacity(info.levels.len());

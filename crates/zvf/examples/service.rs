@@ -25,8 +25,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let open = OpenOptions::default().anonymous(true);
     for address in io::stdin().lock().lines() {
         let address = address?;
-        let line = match zvf::validate(&address, &open, &options).await {
-            // A store that cannot be reached says nothing of itself.
+        let validated = async { zvf::validate(open.open(&address)?, &options).await };
+        let line = match validated.await {
+            // A store that cannot be reached has no report.
             Err(error) => json!({ "address": address, "error": error.to_string() }),
             Ok(report) => {
                 let findings = report.findings.iter();

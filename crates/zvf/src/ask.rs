@@ -26,7 +26,7 @@ impl Dataset {
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
-    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let points = Dataset::open(address).await?;
     /// let near = Query::new().region(Bbox::parse("0,0,0,10,10,10")?);
     /// let answer = points.query(&near).await?;
@@ -70,7 +70,7 @@ impl Dataset {
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
-    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let points = Dataset::open(address).await?;
     /// let mut vertices = 0;
     /// points
@@ -121,7 +121,7 @@ impl Dataset {
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
-    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let points = Dataset::open(address).await?;
     /// assert_eq!(points.count(&Query::new()).await?.vertices, 3);
     /// # Ok(()) }
@@ -158,7 +158,7 @@ impl Dataset {
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
-    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let points = Dataset::open(address).await?;
     /// let plan = points.explain(&Query::new()).await?;
     /// println!("{} requests, {:?} bytes", plan.requests(), plan.bytes());

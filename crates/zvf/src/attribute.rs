@@ -30,6 +30,7 @@ use crate::{
     dataset::Dataset,
     editing::{element, stale},
     error::Error,
+    location::Location,
     nodes,
     writing::{
         objects::{Arrays, encoded, text},
@@ -90,7 +91,7 @@ impl AttributeSpec {
 /// What an attribute came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AttributeWritten {
+pub struct AttributeReport {
     /// Vertices that have values.
     pub vertices: u64,
     /// Chunks they are in.
@@ -105,7 +106,7 @@ pub struct AttributeWritten {
 
 /// What makes values of positions, which follow each other axis by axis: a row for each,
 /// little-endian.
-pub type Values =
+pub type VertexFn =
     dyn Fn(&[f64]) -> Result<Vec<u8>, Box<dyn core::error::Error + Send + Sync>> + Send + Sync;
 
 /// Writes an attribute of the vertices of level 0, in one transaction. Cells are stored as
@@ -114,7 +115,7 @@ pub type Values =
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
 /// use std::sync::Arc;
-/// use zvf::{AttributeSpec, Dataset, OpenOptions, Query, format::numeric::Kind};
+/// use zvf::{AttributeSpec, Dataset, Query, format::numeric::Kind};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -125,14 +126,13 @@ pub type Values =
 /// # let points = Geometry::new(positions);
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
-/// # zvf::create(address, points, design, &Default::default()).await?;
+/// # zvf::create(address, &points, design, &Default::default()).await?;
 /// let height = AttributeSpec::new("height", Kind::Float64);
 /// let of_each = Arc::new(|positions: &[f64]| {
 ///     let places = positions.chunks_exact(3);
 ///     Ok(places.flat_map(|place| place[1].to_le_bytes()).collect())
 /// });
-/// let open = OpenOptions::default();
-/// let written = zvf::write_vertex_attribute(address, &open, &height, of_each).await?;
+/// let written = zvf::write_vertex_attribute(address, &height, of_each).await?;
 /// assert_eq!(written.vertices, 3);
 /// let all = Dataset::open(address).await?.query(&Query::new()).await?;
 /// assert_eq!(all.vertex.len(), 1);
@@ -145,12 +145,11 @@ pub type Values =
 /// [`Error::Attribute`] when the name is none, or the values are not as many as they are to be; [`Error::Unchangeable`] for stores of before 0.9;
 /// [`Error::Source`] with what `values` says; [`Error`].
 pub async fn write_vertex_attribute(
-    address: &str,
-    open: &OpenOptions,
+    location: impl Into<Location>,
     spec: &AttributeSpec,
-    values: Arc<Values>,
-) -> Result<AttributeWritten, Error> {
-    write(address, open, spec, None, values).await
+    values: Arc<VertexFn>,
+) -> Result<AttributeReport, Error> {
+    write(location.into(), spec, None, values).await
 }
 
 /// Writes an attribute of objects: what the values of their vertices of level 0 come to,
@@ -160,7 +159,7 @@ pub async fn write_vertex_attribute(
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
 /// use std::sync::Arc;
-/// use zvf::{AttributeSpec, OpenOptions, Reduction, format::numeric::Kind};
+/// use zvf::{AttributeSpec, Reduction, format::numeric::Kind};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -170,14 +169,13 @@ pub async fn write_vertex_attribute(
 /// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
-/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
 /// let height = AttributeSpec::new("mean_height", Kind::Float64);
 /// let of_each = Arc::new(|positions: &[f64]| {
 ///     let places = positions.chunks_exact(3);
 ///     Ok(places.flat_map(|place| place[1].to_le_bytes()).collect())
 /// });
-/// let open = OpenOptions::default();
-/// zvf::write_object_attribute(address, &open, &height, Reduction::Mean, of_each).await?;
+/// zvf::write_object_attribute(address, &height, Reduction::Mean, of_each).await?;
 /// # Ok(()) }
 /// ```
 ///
@@ -185,26 +183,24 @@ pub async fn write_vertex_attribute(
 ///
 /// As [`write_vertex_attribute`], and when the store has no objects.
 pub async fn write_object_attribute(
-    address: &str,
-    open: &OpenOptions,
+    location: impl Into<Location>,
     spec: &AttributeSpec,
     reduction: Reduction,
-    values: Arc<Values>,
-) -> Result<AttributeWritten, Error> {
-    write(address, open, spec, Some(reduction), values).await
+    values: Arc<VertexFn>,
+) -> Result<AttributeReport, Error> {
+    write(location.into(), spec, Some(reduction), values).await
 }
 
 /// Writes an attribute of vertices, or reduced to one of objects.
-fn write<'a>(
-    address: &'a str,
-    open: &'a OpenOptions,
-    spec: &'a AttributeSpec,
+fn write(
+    location: Location,
+    spec: &AttributeSpec,
     reduction: Option<Reduction>,
-    values: Arc<Values>,
-) -> BoxFuture<'a, Result<AttributeWritten, Error>> {
+    values: Arc<VertexFn>,
+) -> BoxFuture<'_, Result<AttributeReport, Error>> {
     Box::pin(async move {
-        let store = open.open(address)?.without_node_copy();
-        let dataset = Dataset::from_store(address, store.clone()).await?;
+        let store = location.open(&OpenOptions::default())?.without_node_copy();
+        let dataset = Dataset::open_store(store.clone()).await?;
         let profile = dataset.layout().profile();
         let declared = dataset.root().version.and_then(Generation::of_version);
         if profile != "0.9" || declared != Some(Generation::V0_9) {
@@ -212,13 +208,13 @@ fn write<'a>(
                 "0.9" => "an unknown version",
                 older => older,
             };
-            let address = address.to_owned();
+            let address = store.to_string();
             return Err(Error::Unchangeable { address, profile });
         }
         let mut transaction = store.begin().await?;
         // What is read from here on is of the state that the transaction is on.
         let staged = async {
-            let dataset = Dataset::from_store(address, store.clone()).await?;
+            let dataset = Dataset::open_store(store.clone()).await?;
             match reduction {
                 None => stage(&dataset, &mut transaction, spec, values).await,
                 Some(reduction) => {
@@ -316,7 +312,7 @@ async fn raw_vertices(
 
 /// Values of as many vertices as there are positions.
 fn made(
-    make: &Values,
+    make: &VertexFn,
     full: &Batch,
     axes: usize,
     row: usize,
@@ -345,8 +341,8 @@ async fn stage(
     dataset: &Dataset,
     transaction: &mut Transaction,
     spec: &AttributeSpec,
-    values: Arc<Values>,
-) -> Result<(Bytes, AttributeWritten), Error> {
+    values: Arc<VertexFn>,
+) -> Result<(Bytes, AttributeReport), Error> {
     let place = Place::find(dataset, spec, "0/vertex_attributes").await?;
     let (part, dtype) = raw_vertices(dataset, spec).await?;
     let (path, row) = (place.path.clone(), place.row);
@@ -369,7 +365,7 @@ async fn stage(
     // then beside each other, and what makes values may use again what it has read.
     let mut objects: Vec<Vec<ChunkCoord>> = objects.into_values().collect();
     objects.sort_unstable();
-    let mut written = AttributeWritten::default();
+    let mut written = AttributeReport::default();
     let mut put: HashSet<Key> = HashSet::new();
     let mut staged = encoded(&arrays, outputs)?;
     let axes = dataset.root().axes.len();

@@ -16,8 +16,9 @@ use zvf_query::{Levels, Session};
 use zvf_store::{CellReader, OpenOptions, Store};
 
 use crate::{
-    doubt::Doubt,
+    doubt::NodeCopyCheck,
     error::Error,
+    location::Location,
     nodes,
     opening::{self, Opened},
 };
@@ -33,7 +34,7 @@ use crate::{
 pub struct Dataset {
     address: String,
     cells: CellReader,
-    copy: Option<Arc<Doubt>>,
+    copy: Option<Arc<NodeCopyCheck>>,
     claim: Evidence,
     root: Arc<RootMetadata>,
     detection: Detection,
@@ -67,7 +68,7 @@ impl Dataset {
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
-    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let points = Dataset::open(address).await?;
     /// assert_eq!(points.levels().len(), 1);
     /// # Ok(()) }
@@ -78,8 +79,8 @@ impl Dataset {
     /// [`Error`] when there is no store, it is of a generation that is not read,
     /// or what it says cannot be understood; [`Error::Unlistable`] for stores of
     /// before 0.9 where nothing can be listed.
-    pub async fn open(address: &str) -> Result<Self, Error> {
-        Self::open_with(address, &OpenOptions::default()).await
+    pub async fn open(location: impl Into<Location>) -> Result<Self, Error> {
+        Self::open_with(location, &OpenOptions::default()).await
     }
 
     /// The same with options for the store.
@@ -97,7 +98,7 @@ impl Dataset {
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
-    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let options = OpenOptions::default().budget(64 << 20).record_requests(true);
     /// let points = Dataset::open_with(address, &options).await?;
     /// for read in points.store().take_request_log() {
@@ -109,21 +110,24 @@ impl Dataset {
     /// # Errors
     ///
     /// As for [`open`](Self::open).
-    pub async fn open_with(address: &str, options: &OpenOptions) -> Result<Self, Error> {
-        let mut dataset = Self::from_store(address, options.open(address)?).await?;
-        dataset.cells = dataset.cells.with_cache(options.cache_bytes());
+    pub async fn open_with(
+        location: impl Into<Location>,
+        options: &OpenOptions,
+    ) -> Result<Self, Error> {
+        let location = location.into();
+        let is_address = location.address().is_some();
+        let mut dataset = Self::open_store(location.open(options)?).await?;
+        if is_address {
+            dataset.cells = dataset.cells.with_cache(options.cache_bytes());
+        }
         Ok(dataset)
     }
 
-    /// The dataset in a store that is open already; `address` is for messages. Nothing is
-    /// kept of vertices, attributes and links: it may be a store that is being changed.
-    ///
-    /// # Errors
-    ///
-    /// As for [`open`](Self::open).
-    pub fn from_store(address: &str, store: Store) -> BoxFuture<'_, Result<Self, Error>> {
+    /// Opens the dataset in `store` without a cache of cells: a writer may be changing it.
+    pub(crate) fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
         Box::pin(async move {
-            let (store, opened) = opening::open(&store, address).await?;
+            let address = store.to_string();
+            let (store, opened) = opening::open(&store, &address).await?;
             let Opened {
                 claim,
                 root,
@@ -132,9 +136,9 @@ impl Dataset {
                 is_surveyed,
                 levels,
             } = opened;
-            let copy = Doubt::of(&store, ids.first().copied())?;
+            let copy = NodeCopyCheck::of(&store, ids.first().copied())?;
             Ok(Self {
-                address: address.to_owned(),
+                address,
                 cells: CellReader::new(store),
                 copy: copy.map(Arc::new),
                 claim,
@@ -230,12 +234,12 @@ impl Dataset {
 
     /// Whether what is read may be of a copy that has not been compared.
     pub(crate) fn is_in_doubt(&self) -> bool {
-        self.copy.as_deref().is_some_and(Doubt::is_open)
+        self.copy.as_deref().is_some_and(NodeCopyCheck::is_open)
     }
 
     /// Whether the copy was compared, and found to be another.
     pub(crate) fn is_refuted(&self) -> bool {
-        self.copy.as_deref().is_some_and(Doubt::is_refuted)
+        self.copy.as_deref().is_some_and(NodeCopyCheck::is_refuted)
     }
 
     /// Reads cells of its arrays.

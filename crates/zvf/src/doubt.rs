@@ -21,7 +21,7 @@ const REFUTED: u8 = 2;
 
 /// A copy that is used, and what to read with if it turns out to be stale.
 #[derive(Debug)]
-pub(crate) struct Doubt {
+pub(crate) struct NodeCopyCheck {
     state: AtomicU8,
     /// Files, and what the copy says is in them.
     expected: Vec<(Key, Option<Value>)>,
@@ -30,7 +30,7 @@ pub(crate) struct Doubt {
     pub(crate) levels: Levels,
 }
 
-impl Doubt {
+impl NodeCopyCheck {
     /// Of a store as it was opened; `None` when nodes are read.
     pub(crate) fn of(store: &Store, first: Option<LevelId>) -> Result<Option<Self>, Error> {
         if store

@@ -20,6 +20,7 @@ use zvf_store::{
 use crate::{
     dataset::Dataset,
     error::Error,
+    location::Location,
     nodes,
     pyramid::refresh::{CHUNKS, LEVELS},
     writing::objects::{self, Arrays, encoded},
@@ -37,7 +38,7 @@ pub(crate) use load::element;
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
-/// use zvf::{Editor, OpenOptions, build::OutOfBounds};
+/// use zvf::{Editor, build::OutOfBounds};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,8 +48,8 @@ pub(crate) use load::element;
 /// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
-/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
-/// let editor = Editor::open(address, &OpenOptions::default()).await?;
+/// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// let editor = Editor::open(address).await?;
 /// let mut more = Geometry::new(Numbers::float32(3, [1.0, 1.0, 0.0, 8.0, 2.0, 1.0]));
 /// more.part_offsets = Some(vec![0, 2]);
 /// more.part_objects = Some(vec![9]);
@@ -68,7 +69,7 @@ pub struct Editor {
 /// What a change came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Changed {
+pub struct ChangeSummary {
     /// The number of the transaction.
     pub transaction: u64,
     /// Vertices that came.
@@ -108,16 +109,24 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error`] when there is no store, or none that is changed.
-    pub async fn open(address: &str, options: &OpenOptions) -> Result<Self, Error> {
-        Self::of(options.open(address)?).await
+    pub async fn open(location: impl Into<Location>) -> Result<Self, Error> {
+        Self::open_with(location, &OpenOptions::default()).await
     }
 
-    /// The same for a store that is open already.
+    /// Opens the store with `options`, as [`open`](Self::open). Options have no effect on a
+    /// [`Store`] that is already open.
     ///
     /// # Errors
     ///
     /// As for [`open`](Self::open).
-    pub fn of(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
+    pub async fn open_with(
+        location: impl Into<Location>,
+        options: &OpenOptions,
+    ) -> Result<Self, Error> {
+        Self::open_store(location.into().open(options)?).await
+    }
+
+    fn open_store(store: Store) -> BoxFuture<'static, Result<Self, Error>> {
         Box::pin(async move {
             let (address, store) = (store.to_string(), store.without_node_copy());
             let begun = store.begin().await;
@@ -128,7 +137,7 @@ impl Editor {
                 error => error.into(),
             });
             begun?.abort().await?;
-            let dataset = Dataset::from_store(&address, store.clone()).await?;
+            let dataset = Dataset::open_store(store.clone()).await?;
             let profile = dataset.layout().profile();
             // What is read by its structure alone may be more than it looks like.
             let declared = dataset.root().version;
@@ -161,7 +170,7 @@ impl Editor {
     ///
     /// [`Error`] when it cannot be opened.
     pub async fn dataset(&self) -> Result<Dataset, Error> {
-        Dataset::from_store(&self.address, self.store.clone()).await
+        Dataset::open_store(self.store.clone()).await
     }
 
     /// Adds geometry to what is there. Objects without ids get new ones, above all
@@ -175,7 +184,7 @@ impl Editor {
         &self,
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
-    ) -> Result<Changed, Error> {
+    ) -> Result<ChangeSummary, Error> {
         self.change(&|image| {
             let add = Some(planned(geometry.clone(), image, out_of_bounds)?);
             Ok(LevelChange {
@@ -191,7 +200,7 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error::Edit`] when one is not there; [`Error`].
-    pub async fn remove(&self, ids: &[i64]) -> Result<Changed, Error> {
+    pub async fn remove(&self, ids: &[i64]) -> Result<ChangeSummary, Error> {
         let remove: BTreeSet<i64> = ids.iter().copied().collect();
         self.change(&|_| {
             Ok(LevelChange {
@@ -213,7 +222,7 @@ impl Editor {
         &self,
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
-    ) -> Result<Changed, Error> {
+    ) -> Result<ChangeSummary, Error> {
         let own = geometry
             .part_objects
             .as_ref()
@@ -222,7 +231,7 @@ impl Editor {
         if own.is_empty() {
             return Err(Error::Unnamed);
         }
-        self.exchange(&own, geometry, out_of_bounds).await
+        self.replace_set(&own, geometry, out_of_bounds).await
     }
 
     /// Puts geometry in the place of objects: the way to edit, split and merge them.
@@ -230,12 +239,22 @@ impl Editor {
     /// # Errors
     ///
     /// As for [`replace`](Self::replace).
-    pub async fn exchange(
+    pub async fn replace_objects(
+        &self,
+        remove: &[i64],
+        geometry: &Geometry,
+        out_of_bounds: OutOfBounds,
+    ) -> Result<ChangeSummary, Error> {
+        let remove = remove.iter().copied().collect();
+        self.replace_set(&remove, geometry, out_of_bounds).await
+    }
+
+    async fn replace_set(
         &self,
         remove: &BTreeSet<i64>,
         geometry: &Geometry,
         out_of_bounds: OutOfBounds,
-    ) -> Result<Changed, Error> {
+    ) -> Result<ChangeSummary, Error> {
         self.change_whole(&|image| {
             Ok(LevelChange {
                 remove: remove.clone(),
@@ -252,7 +271,7 @@ impl Editor {
     /// # Errors
     ///
     /// [`Error`].
-    pub fn compact(&self) -> BoxFuture<'_, Result<Changed, Error>> {
+    pub fn compact(&self) -> BoxFuture<'_, Result<ChangeSummary, Error>> {
         Box::pin(async move {
             let changed = self.change(&|_| {
                 Ok(LevelChange {
@@ -269,12 +288,12 @@ impl Editor {
         })
     }
 
-    async fn change(&self, make: &Make<'_>) -> Result<Changed, Error> {
+    async fn change(&self, make: &Make<'_>) -> Result<ChangeSummary, Error> {
         self.attempts(make, false).await
     }
 
     /// The same, refusing to lose links.
-    async fn change_whole(&self, make: &Make<'_>) -> Result<Changed, Error> {
+    async fn change_whole(&self, make: &Make<'_>) -> Result<ChangeSummary, Error> {
         self.attempts(make, true).await
     }
 
@@ -282,7 +301,7 @@ impl Editor {
         &'a self,
         make: &'a Make<'a>,
         whole: bool,
-    ) -> BoxFuture<'a, Result<Changed, Error>> {
+    ) -> BoxFuture<'a, Result<ChangeSummary, Error>> {
         Box::pin(async move {
             let mut left = self.retries;
             loop {
@@ -323,7 +342,7 @@ impl Editor {
         mut transaction: Transaction,
         make: &Make<'_>,
         whole: bool,
-    ) -> Result<Changed, Error> {
+    ) -> Result<ChangeSummary, Error> {
         let outcome = self.stage(&mut transaction, make, whole).await;
         let (root, mut changed) = match outcome {
             Ok(staged) => staged,
@@ -355,7 +374,7 @@ impl Editor {
         transaction: &mut Transaction,
         make: &Make<'_>,
         whole: bool,
-    ) -> Result<(Bytes, Changed), Error> {
+    ) -> Result<(Bytes, ChangeSummary), Error> {
         let key = nodes::metadata(&Key::root())?;
         let root = Node::parse(&key, transaction.root())?;
         let reader = CellReader::new(self.store.clone());
@@ -368,7 +387,7 @@ impl Editor {
                 links: edits.severed,
             });
         }
-        let mut changed = Changed {
+        let mut changed = ChangeSummary {
             transaction: 0,
             added: edits.added,
             removed: edits.removed,

@@ -9,7 +9,7 @@ use crate::{dataset::Dataset, error::Error, level};
 /// A summary of a store.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Info {
+pub struct StoreInfo {
     /// The generation it was found to be.
     pub generation: Generation,
     /// Which form of it.
@@ -75,7 +75,7 @@ impl Dataset {
     /// # let points = Geometry::new(positions);
     /// # let mut design = Design::new(GeometryKind::Points);
     /// # design.chunk_shape = Some(vec![10.0; 3]);
-    /// # zvf::create(address, points, design, &Default::default()).await?;
+    /// # zvf::create(address, &points, design, &Default::default()).await?;
     /// let info = Dataset::open(address).await?.info().await?;
     /// assert_eq!(info.levels[0].vertices, Some(3));
     /// # Ok(()) }
@@ -85,7 +85,7 @@ impl Dataset {
     ///
     /// [`Error`] when anything that is counted cannot be read, or the store cannot
     /// list.
-    pub fn info(&self) -> BoxFuture<'_, Result<Info, Error>> {
+    pub fn info(&self) -> BoxFuture<'_, Result<StoreInfo, Error>> {
         Box::pin(async move {
             let counted = async { self.surveyed().await?.summary().await };
             match counted.await {
@@ -98,7 +98,7 @@ impl Dataset {
         })
     }
 
-    async fn summary(&self) -> Result<Info, Error> {
+    async fn summary(&self) -> Result<StoreInfo, Error> {
         let levels = self.all_levels().await?;
         let of_levels = levels.iter().flat_map(|level| &level.notes);
         let of_metadata = self
@@ -111,7 +111,7 @@ impl Dataset {
         let notes = of_layout.chain(of_metadata).collect();
         let levels = levels.iter().map(|level| level::count(self, level));
         let root = self.root();
-        Ok(Info {
+        Ok(StoreInfo {
             generation: self.detection().generation,
             profile: self.layout().profile(),
             geometry: root.geometry_kinds.clone(),

@@ -31,6 +31,7 @@ mod error;
 mod evidence;
 mod info;
 mod level;
+mod location;
 mod migrating;
 mod nodes;
 mod objects;
@@ -41,23 +42,24 @@ mod validating;
 mod writing;
 
 pub use attribute::{
-    AttributeSpec, AttributeWritten, Reduction, Values, write_object_attribute,
+    AttributeReport, AttributeSpec, Reduction, VertexFn, write_object_attribute,
     write_vertex_attribute,
 };
 pub use dataset::Dataset;
-pub use editing::{Changed, Editor};
+pub use editing::{ChangeSummary, Editor};
 pub use error::Error;
-pub use info::{Info, LevelInfo};
-pub use migrating::{MigrateOptions, Migrated, migrate, migrate_in};
+pub use info::{LevelInfo, StoreInfo};
+pub use location::Location;
+pub use migrating::{MigrateOptions, MigrateReport, migrate};
 pub use pyramid::{
-    Automatic, CrossLevel, Kept, LevelDesign, LevelMade, LevelProgress, Levels, Pyramid,
-    PyramidOptions, Way, pyramid, pyramid_in, refresh, refresh_in,
+    AutoLevels, CrossLevel, LevelDesign, LevelProgress, LevelReport, MethodKind, ObjectSelection,
+    PyramidLevels, PyramidOptions, PyramidReport, build_pyramid, refresh_pyramid,
 };
-pub use repairing::{Repaired, repair, repair_store};
-pub use validating::{validate, validate_store};
+pub use repairing::{RepairReport, repair};
+pub use validating::validate;
 pub use writing::{
-    Batches, CreateOptions, Existing, Progress, Runner, Written, create, create_from, create_in,
-    run_task,
+    CreateOptions, Existing, GeometrySource, Progress, TaskRunner, WriteReport, create,
+    create_from_plan, create_from_source, run_task,
 };
 pub use zvf_build as build;
 pub use zvf_format as format;

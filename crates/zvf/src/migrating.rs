@@ -23,10 +23,11 @@ use zvf_store::{CreateError, OpenOptions, Store};
 use crate::{
     dataset::Dataset,
     error::Error,
+    location::Location,
     nodes::{self, named},
     writing::{
-        Existing, Progress, Sink, Written, begin_replace, conclude, copies_nodes, finish_replace,
-        name_of,
+        Existing, Progress, Sink, WriteReport, begin_replace, conclude, copies_nodes,
+        finish_replace, name_of,
         objects::{Arrays, encoded, text},
         run,
     },
@@ -40,6 +41,9 @@ pub struct MigrateOptions {
     pub profile: Profile,
     /// How its cells are compressed.
     pub compression: CellCompression,
+    /// Name of the new collection where the old one has none; the folder of its address by
+    /// default.
+    pub name: Option<String>,
     /// Whether its cells carry checksums; where the profile has them when not said.
     pub checksum: Option<bool>,
     /// Whether what cannot be read is left out and listed; it stops the migration
@@ -69,7 +73,7 @@ impl core::fmt::Debug for MigrateOptions {
 /// What a migration did.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Migrated {
+pub struct MigrateReport {
     /// The generation of the store that was read.
     pub from: Generation,
     /// The profile of the new one.
@@ -110,7 +114,7 @@ pub struct Migrated {
 /// # let points = Geometry::new(positions);
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
-/// # zvf::create(address, points, design, &Default::default()).await?;
+/// # zvf::create(address, &points, design, &Default::default()).await?;
 /// let mut options = MigrateOptions::default();
 /// options.profile = Profile::V08;
 /// let target = folder.path().join("old.zv").display().to_string();
@@ -125,30 +129,41 @@ pub struct Migrated {
 /// [`skip_damaged`](MigrateOptions::skip_damaged); [`Error::Create`] when something is
 /// at `target`.
 pub async fn migrate(
-    source: &str,
-    target: &str,
+    source: impl Into<Location>,
+    target: impl Into<Location>,
     options: &MigrateOptions,
-) -> Result<Migrated, Error> {
+) -> Result<MigrateReport, Error> {
     let dataset = Dataset::open_with(source, &options.open).await?;
-    let store = options.open.create(target)?;
-    let name = name_of(target)
-        .or(name_of(source))
-        .unwrap_or("zarr_vectors");
-    migrate_in(&dataset, &store, name, options).await
+    dataset.migrate(target, options).await
 }
 
-/// The same of a store that is open, to where `store` is. A collection that has no
-/// name becomes `name`.
-///
-/// # Errors
-///
-/// As for [`migrate`].
-pub fn migrate_in<'a>(
+impl Dataset {
+    /// Writes the store anew at `target`, as [`migrate`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`migrate`].
+    pub async fn migrate(
+        &self,
+        target: impl Into<Location>,
+        options: &MigrateOptions,
+    ) -> Result<MigrateReport, Error> {
+        let target = target.into();
+        let address = target.address().and_then(name_of);
+        let name = options.name.as_deref().or(address);
+        let name = name.or_else(|| name_of(self.address()));
+        let name = name.unwrap_or("zarr_vectors").to_owned();
+        let store = target.create(&options.open)?;
+        migrate_in(self, &store, &name, options).await
+    }
+}
+
+fn migrate_in<'a>(
     source: &'a Dataset,
     store: &'a Store,
     name: &'a str,
     options: &'a MigrateOptions,
-) -> BoxFuture<'a, Result<Migrated, Error>> {
+) -> BoxFuture<'a, Result<MigrateReport, Error>> {
     Box::pin(async move {
         let form = MigrationTarget::new(options.profile, options.compression, options.checksum)?;
         let source = source.surveyed().await?;
@@ -197,7 +212,7 @@ struct Migration<'a> {
 
 #[derive(Default)]
 struct State {
-    written: Written,
+    written: WriteReport,
     repaired: Vec<MigrationNote>,
     lost: Vec<MigrationNote>,
     vertices: u64,
@@ -257,13 +272,13 @@ impl<'a> Migration<'a> {
         Ok(text(&zvf_build::group_metadata(&root)))
     }
 
-    fn finish(&self) -> (Written, Migrated) {
+    fn finish(&self) -> (WriteReport, MigrateReport) {
         let mut state = self.state();
         let written = core::mem::take(&mut state.written);
         let by_path = |a: &MigrationNote, b: &MigrationNote| a.path.cmp(&b.path);
         state.repaired.sort_by(by_path);
         state.lost.sort_by(by_path);
-        let report = Migrated {
+        let report = MigrateReport {
             from: self.source.layout().generation,
             to: self.form.profile(),
             levels: self.source.levels().len() as u64,

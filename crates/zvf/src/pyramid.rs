@@ -49,13 +49,14 @@ use self::{
 use crate::{
     dataset::Dataset,
     error::Error,
+    location::Location,
     nodes,
-    writing::{Runner, objects::text},
+    writing::{TaskRunner, objects::text},
 };
 
-pub use coarse::{Kept, LevelDesign};
-pub use plan::{Automatic, Way};
-pub use refresh::{refresh, refresh_in};
+pub use coarse::{LevelDesign, ObjectSelection};
+pub use plan::{AutoLevels, MethodKind};
+pub use refresh::refresh_pyramid;
 
 /// Which links between levels are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,16 +97,16 @@ pub type LevelProgress = Arc<dyn Fn(LevelId, u64, u64) + Send + Sync>;
 
 /// Which levels there are to be.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Levels {
-    /// As many as it takes.
-    Automatic(Automatic),
-    /// These, the finest first.
-    Given(Vec<LevelDesign>),
+pub enum PyramidLevels {
+    /// Levels chosen from the contents of the store.
+    Auto(AutoLevels),
+    /// These levels, finest first.
+    Explicit(Vec<LevelDesign>),
 }
 
-impl Default for Levels {
+impl Default for PyramidLevels {
     fn default() -> Self {
-        Self::Automatic(Automatic::default())
+        Self::Auto(AutoLevels::default())
     }
 }
 
@@ -114,7 +115,7 @@ impl Default for Levels {
 #[non_exhaustive]
 pub struct PyramidOptions {
     /// The levels.
-    pub levels: Levels,
+    pub levels: PyramidLevels,
     /// What becomes of the values of attributes, by name; what suits their type when
     /// not said.
     pub rules: BTreeMap<String, Aggregation>,
@@ -128,7 +129,7 @@ pub struct PyramidOptions {
     pub progress: Option<LevelProgress>,
     /// Who makes the chunks of levels: other processes, that open the store by its address.
     /// All cores of this one when `None`, and always where levels are made anew in part.
-    pub runner: Option<Arc<dyn Runner>>,
+    pub runner: Option<Arc<dyn TaskRunner>>,
     /// How the store is opened.
     pub open: OpenOptions,
 }
@@ -157,7 +158,7 @@ impl PyramidOptions {
 /// A level that was made.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct LevelMade {
+pub struct LevelReport {
     /// Its number.
     pub level: LevelId,
     /// How.
@@ -185,14 +186,14 @@ pub struct LevelMade {
 /// What came of a pyramid.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Pyramid {
+pub struct PyramidReport {
     /// The levels that were made, the finest first.
-    pub levels: Vec<LevelMade>,
+    pub levels: Vec<LevelReport>,
     /// How many before them were there as they would be made.
     pub there: u32,
 }
 
-/// Makes coarser levels of the store at `address`.
+/// Builds coarser levels of a store.
 ///
 /// Each level is one transaction: it is there when all of it is, and a build that is
 /// interrupted leaves the levels that were complete. The same again goes on after them.
@@ -209,9 +210,9 @@ pub struct Pyramid {
 /// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
-/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
 /// let options = PyramidOptions::default();
-/// let made = zvf::pyramid(address, &options).await?;
+/// let made = zvf::build_pyramid(address, &options).await?;
 /// println!("{} levels", made.levels.len());
 /// # Ok(()) }
 /// ```
@@ -219,42 +220,31 @@ pub struct Pyramid {
 /// # Errors
 ///
 /// [`Error::NoPyramid`] when levels of the store are not made; [`Error`].
-pub async fn pyramid(address: &str, options: &PyramidOptions) -> Result<Pyramid, Error> {
-    let store = options.open.open(address)?;
-    pyramid_in(&store, address, options).await
-}
-
-/// The same of a store that is open already.
-///
-/// # Errors
-///
-/// As for [`pyramid`].
-pub async fn pyramid_in(
-    store: &Store,
-    address: &str,
+pub async fn build_pyramid(
+    location: impl Into<Location>,
     options: &PyramidOptions,
-) -> Result<Pyramid, Error> {
-    make(store, address, options, 0).await
+) -> Result<PyramidReport, Error> {
+    let store = location.into().open(&options.open)?;
+    make(&store, options, 0).await
 }
 
 /// Makes the levels after `first`.
 fn make<'a>(
     store: &'a Store,
-    address: &'a str,
     options: &'a PyramidOptions,
     first: u32,
-) -> LocalBoxFuture<'a, Result<Pyramid, Error>> {
+) -> LocalBoxFuture<'a, Result<PyramidReport, Error>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
-        if let Some(made) = once(store, address, options).await? {
+        if let Some(made) = once(store, options).await? {
             return Ok(made);
         }
-        let mut made = Pyramid::default();
+        let mut made = PyramidReport::default();
         let mut before: Option<LevelDesign> = None;
         let mut known: Option<Known> = None;
         for step in 0.. {
             let number = first.saturating_add(step);
-            let dataset = Dataset::from_store(address, store.clone()).await?;
+            let dataset = Dataset::open_store(store.clone()).await?;
             let id = LevelId::new(number);
             let coarsening = Coarsening {
                 rules: options.rules.clone(),
@@ -262,8 +252,8 @@ fn make<'a>(
             };
             let source = Source::open(&dataset, id, &coarsening).await?;
             let design = match &options.levels {
-                Levels::Given(levels) => levels.get(step as usize).cloned(),
-                Levels::Automatic(automatic) => {
+                PyramidLevels::Explicit(levels) => levels.get(step as usize).cloned(),
+                PyramidLevels::Auto(automatic) => {
                     if known.is_none() && automatic.counts() {
                         known = Some(source.known().await?);
                     }
@@ -304,14 +294,10 @@ fn make<'a>(
 }
 
 /// Makes levels that hold each point once, if that is asked for.
-async fn once(
-    store: &Store,
-    address: &str,
-    options: &PyramidOptions,
-) -> Result<Option<Pyramid>, Error> {
+async fn once(store: &Store, options: &PyramidOptions) -> Result<Option<PyramidReport>, Error> {
     let is_asked = match &options.levels {
-        Levels::Automatic(automatic) => automatic.additive,
-        Levels::Given(levels) => levels.iter().any(|level| level.additive),
+        PyramidLevels::Auto(automatic) => automatic.additive,
+        PyramidLevels::Explicit(levels) => levels.iter().any(|level| level.additive),
     };
     if !is_asked {
         return Ok(None);
@@ -320,20 +306,22 @@ async fn once(
         rules: options.rules.clone(),
         is_again: false,
     };
-    let mut made = Pyramid::default();
+    let mut made = PyramidReport::default();
     let mut designs = match &options.levels {
-        Levels::Given(levels) if levels.iter().all(|level| level.additive) => Some(levels.clone()),
-        Levels::Given(_) => {
+        PyramidLevels::Explicit(levels) if levels.iter().all(|level| level.additive) => {
+            Some(levels.clone())
+        }
+        PyramidLevels::Explicit(_) => {
             return Err(Error::NoPyramid {
                 why: "either all levels hold each point once, or none does",
             });
         }
-        Levels::Automatic(_) => None,
+        PyramidLevels::Auto(_) => None,
     };
     for target in 1.. {
-        let dataset = Dataset::from_store(address, store.clone()).await?;
+        let dataset = Dataset::open_store(store.clone()).await?;
         let source = Source::open(&dataset, LevelId::FULL, &coarsening).await?;
-        if let (None, Levels::Automatic(automatic)) = (&designs, &options.levels) {
+        if let (None, PyramidLevels::Auto(automatic)) = (&designs, &options.levels) {
             designs = Some(automatic.once(&source, source.known().await?).await?);
         }
         let design = designs.as_ref().and_then(|designs| designs.get(target - 1));
@@ -356,7 +344,7 @@ async fn level_at(
     design: &LevelDesign,
     coarsening: &Coarsening,
     options: &PyramidOptions,
-) -> Result<LevelMade, Error> {
+) -> Result<LevelReport, Error> {
     let start = Instant::now();
     let dataset = source.dataset;
     check_rules(source, options)?;
@@ -382,7 +370,7 @@ async fn level_at(
         Ok((mut build, root)) => {
             let committed = build.transaction.commit(&root).await?;
             let tally = &build.tally;
-            Ok(LevelMade {
+            Ok(LevelReport {
                 level: build.target,
                 method: design.method.name(),
                 vertices: tally.rows,

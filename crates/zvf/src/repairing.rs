@@ -12,6 +12,7 @@ use zvf_validate::{Finding, Fix, ValidateOptions, ValidationReport, rules::consi
 
 use crate::{
     error::Error,
+    location::Location,
     nodes,
     validating::validate_store,
     writing::{
@@ -32,7 +33,7 @@ type Change<'a> = (&'a [String], Option<&'a Value>);
 
 /// What a repair came to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Repaired {
+pub struct RepairReport {
     /// The findings that were put right, in order.
     pub repaired: Vec<Finding>,
     /// The number of the last transaction; `None` when there was nothing to do.
@@ -41,12 +42,12 @@ pub struct Repaired {
     pub left: ValidationReport,
 }
 
-/// Puts right what can be without guessing in the store at `address`, each round in
+/// Puts right what can be without guessing in a store, each round in
 /// one transaction.
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
-/// use zvf::{OpenOptions, validation::ValidateOptions};
+/// use zvf::validation::ValidateOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -57,8 +58,8 @@ pub struct Repaired {
 /// # let points = Geometry::new(positions);
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
-/// # zvf::create(address, points, design, &Default::default()).await?;
-/// let repaired = zvf::repair(address, &OpenOptions::default(), &ValidateOptions::default()).await?;
+/// # zvf::create(address, &points, design, &Default::default()).await?;
+/// let repaired = zvf::repair(address, &ValidateOptions::default()).await?;
 /// assert!(repaired.transaction.is_none(), "there is nothing to do");
 /// # Ok(()) }
 /// ```
@@ -67,27 +68,22 @@ pub struct Repaired {
 ///
 /// [`Error`] when the store cannot be written, or others keep changing it.
 pub async fn repair(
-    address: &str,
-    open: &OpenOptions,
+    location: impl Into<Location>,
     options: &ValidateOptions,
-) -> Result<Repaired, Error> {
-    repair_store(open.open(address)?, options).await
+) -> Result<RepairReport, Error> {
+    let store = location.into().open(&OpenOptions::default())?;
+    repair_store(store, options).await
 }
 
-/// The same of a store that is open already.
-///
-/// # Errors
-///
-/// As for [`repair`].
-pub fn repair_store(
+fn repair_store(
     store: Store,
     options: &ValidateOptions,
-) -> BoxFuture<'_, Result<Repaired, Error>> {
+) -> BoxFuture<'_, Result<RepairReport, Error>> {
     Box::pin(async move {
         let looked = options
             .clone()
             .max_findings_per_rule(MOST_OF_A_RULE.max(options.max_findings_per_rule));
-        let mut repaired = Repaired::default();
+        let mut repaired = RepairReport::default();
         let mut retries = RETRIES;
         for _ in 0..MOST_ROUNDS {
             let found = loop {

@@ -4,14 +4,14 @@ use futures_util::future::BoxFuture;
 use zvf_store::{CellReader, OpenOptions, Read, Store};
 use zvf_validate::{ValidateOptions, ValidationReport};
 
-use crate::{error::Error, nodes};
+use crate::{error::Error, location::Location, nodes};
 
-/// Checks the store at `address`, which [`Dataset::open`](crate::Dataset::open) need
+/// Checks a store, which [`Dataset::open`](crate::Dataset::open) need
 /// not be able to open.
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
-/// use zvf::{OpenOptions, validation::ValidateOptions};
+/// use zvf::validation::ValidateOptions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,8 +22,8 @@ use crate::{error::Error, nodes};
 /// # let points = Geometry::new(positions);
 /// # let mut design = Design::new(GeometryKind::Points);
 /// # design.chunk_shape = Some(vec![10.0; 3]);
-/// # zvf::create(address, points, design, &Default::default()).await?;
-/// let report = zvf::validate(address, &OpenOptions::default(), &ValidateOptions::default()).await?;
+/// # zvf::create(address, &points, design, &Default::default()).await?;
+/// let report = zvf::validate(address, &ValidateOptions::default()).await?;
 /// for finding in &report.findings {
 ///     println!("{}: {}", finding.rule.code, finding.message);
 /// }
@@ -36,19 +36,14 @@ use crate::{error::Error, nodes};
 /// [`Error`] when the address cannot be used or a transaction that is being applied
 /// cannot be followed. What is wrong with the store is in the report.
 pub async fn validate(
-    address: &str,
-    open: &OpenOptions,
+    location: impl Into<Location>,
     options: &ValidateOptions,
 ) -> Result<ValidationReport, Error> {
-    validate_store(open.open(address)?, options).await
+    let store = location.into().open(&OpenOptions::default())?;
+    validate_store(store, options).await
 }
 
-/// The same of a store that is open already.
-///
-/// # Errors
-///
-/// As for [`validate`].
-pub fn validate_store(
+pub(crate) fn validate_store(
     store: Store,
     options: &ValidateOptions,
 ) -> BoxFuture<'_, Result<ValidationReport, Error>> {

@@ -4,7 +4,7 @@ mod large;
 pub(crate) mod objects;
 mod under_way;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -14,20 +14,20 @@ use zvf_store::{
     CreateError, Creation, ListedFile, OpenOptions, Store, Transaction, spawn_blocking,
 };
 
-use crate::{error::Error, nodes};
+use crate::{error::Error, location::Location, nodes};
 
 use self::{
     objects::{Arrays, encoded},
     under_way::make_and_put,
 };
 
-pub use large::{Batches, Runner, create_from, run_task};
+pub use large::{GeometrySource, TaskRunner, create_from_source, run_task};
 pub(crate) use large::{failed as scratch_error, get_json, put_json};
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Written {
+pub struct WriteReport {
     /// What the store holds now.
     pub summary: PlanSummary,
     /// Objects that were put.
@@ -50,11 +50,11 @@ pub struct CreateOptions {
     /// Who is told how far it is.
     pub progress: Option<Progress>,
     /// The most memory that geometry may take on its way, for
-    /// [`create_from`]; 1 GiB when not said.
+    /// [`create_from_source`]; 1 GiB when not said.
     pub memory: Option<u64>,
-    /// Who makes the parts of a store for [`create_from`]; this process when not
+    /// Who makes the parts of a store for [`create_from_source`]; this process when not
     /// said.
-    pub runner: Option<Arc<dyn Runner>>,
+    pub runner: Option<Arc<dyn TaskRunner>>,
     /// Whether the root does without a [copy of the nodes](zvf_model::node_copy), which
     /// saves requests where the store is read over the network.
     pub no_node_copy: bool,
@@ -96,7 +96,7 @@ impl core::fmt::Debug for CreateOptions {
 /// # let address = address.as_str();
 /// let points = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0]));
 /// let design = Design::new(GeometryKind::Points);
-/// let written = zvf::create(address, points, design, &CreateOptions::default()).await?;
+/// let written = zvf::create(address, &points, design, &CreateOptions::default()).await?;
 /// assert_eq!(written.summary.vertices, 2);
 /// # Ok(()) }
 /// ```
@@ -105,23 +105,38 @@ impl core::fmt::Debug for CreateOptions {
 ///
 /// [`Error::Refused`] before anything is written; [`Error::Create`] when something
 /// is there; [`Error`] when the store cannot be written.
-pub fn create<'a>(
-    address: &'a str,
+pub async fn create<'a>(
+    location: impl Into<Location>,
+    geometry: impl Into<Cow<'a, Geometry>>,
+    design: Design,
+    options: &CreateOptions,
+) -> Result<WriteReport, Error> {
+    create_whole(
+        location.into(),
+        geometry.into().into_owned(),
+        design,
+        options,
+    )
+    .await
+}
+
+fn create_whole(
+    location: Location,
     geometry: Geometry,
     design: Design,
-    options: &'a CreateOptions,
-) -> BoxFuture<'a, Result<Written, Error>> {
+    options: &CreateOptions,
+) -> BoxFuture<'_, Result<WriteReport, Error>> {
     Box::pin(async move {
-        let design = named(design, address);
+        let design = named(design, location.address());
         let plan = run(move || Ok(WritePlan::new_consuming(geometry, design)?)).await?;
-        let store = options.open.create(address)?;
+        let store = location.create(&options.open)?;
         create_in(&store, plan, options).await
     })
 }
 
 /// A collection is called like its folder when nobody says how.
-fn named(mut design: Design, address: &str) -> Design {
-    if let Some(name) = name_of(address) {
+fn named(mut design: Design, address: Option<&str>) -> Design {
+    if let Some(name) = address.and_then(name_of) {
         design.name.get_or_insert_with(|| name.to_owned());
     }
     design
@@ -138,16 +153,25 @@ pub(crate) fn name_of(address: &str) -> Option<&str> {
     (!name.is_empty() && name != "." && name != "..").then_some(name)
 }
 
-/// Makes a store of a plan where `store` is.
+/// Creates a store from a [`WritePlan`] made ahead, as [`create`].
 ///
 /// # Errors
 ///
 /// As for [`create`].
-pub fn create_in<'a>(
+pub async fn create_from_plan(
+    location: impl Into<Location>,
+    plan: WritePlan,
+    options: &CreateOptions,
+) -> Result<WriteReport, Error> {
+    let store = location.into().create(&options.open)?;
+    create_in(&store, plan, options).await
+}
+
+fn create_in<'a>(
     store: &'a Store,
     plan: WritePlan,
     options: &'a CreateOptions,
-) -> BoxFuture<'a, Result<Written, Error>> {
+) -> BoxFuture<'a, Result<WriteReport, Error>> {
     Box::pin(async move {
         let failed = |source| Error::Create {
             address: store.to_string(),
@@ -183,8 +207,8 @@ pub(crate) fn copies_nodes(profile: Profile, without: bool) -> bool {
 pub(crate) async fn conclude(
     store: &Store,
     creation: Creation,
-    made: Result<(Bytes, Written), Error>,
-) -> Result<Written, Error> {
+    made: Result<(Bytes, WriteReport), Error>,
+) -> Result<WriteReport, Error> {
     let (root, mut written) = match made {
         Ok(made) => made,
         Err(error) => {
@@ -208,7 +232,7 @@ async fn replace(
     store: &Store,
     plan: &Arc<WritePlan>,
     options: &CreateOptions,
-) -> Result<Written, Error> {
+) -> Result<WriteReport, Error> {
     let copies = copies_nodes(plan.profile(), options.no_node_copy);
     let (sink, before) = begin_replace(store, copies).await?;
     let written = put_all(&sink, plan, options.progress.as_ref()).await?;
@@ -237,8 +261,8 @@ pub(crate) async fn finish_replace(
     sink: Sink<'_>,
     before: Vec<ListedFile>,
     root: Bytes,
-    mut written: Written,
-) -> Result<Written, Error> {
+    mut written: WriteReport,
+) -> Result<WriteReport, Error> {
     let Sink::Transaction(staged) = sink else {
         return Err(Error::Interrupted);
     };
@@ -284,7 +308,7 @@ async fn put_all(
     sink: &Sink<'_>,
     plan: &Arc<WritePlan>,
     progress: Option<&Progress>,
-) -> Result<Written, Error> {
+) -> Result<WriteReport, Error> {
     let rest = {
         let plan = Arc::clone(plan);
         run(move || {
@@ -305,13 +329,13 @@ async fn put_all(
         }
     };
     let put = make_and_put(objects, tasks, make, |objects| sink.put(objects), tell);
-    Ok(Written {
+    Ok(WriteReport {
         summary: plan.summary(),
         ..put.await?
     })
 }
 
-impl Written {
+impl WriteReport {
     pub(crate) fn count(&mut self, objects: &[(Key, Bytes)]) {
         self.objects += objects.len() as u64;
         self.bytes += objects

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use zvf::Changed;
+use zvf::ChangeSummary;
 
 use crate::{
     input::Input,
@@ -21,7 +21,7 @@ pub(crate) struct Report {
     files: Vec<String>,
     notes: Vec<String>,
     /// `None` when nothing changed, for the reason that is said.
-    changed: Result<Changed, Unchanged>,
+    changed: Result<ChangeSummary, Unchanged>,
 }
 
 /// Why nothing changed.
@@ -35,7 +35,7 @@ pub(crate) enum Unchanged {
 
 impl Report {
     /// Of a store at this address.
-    pub(crate) fn new(store: &str, changed: Result<Changed, Unchanged>) -> Self {
+    pub(crate) fn new(store: &str, changed: Result<ChangeSummary, Unchanged>) -> Self {
         Self {
             store: store.to_owned(),
             objects: Vec::new(),

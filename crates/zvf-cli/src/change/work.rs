@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use zvf::{Changed, Dataset, Editor, OpenOptions};
+use zvf::{ChangeSummary, Dataset, Editor};
 
 use super::Report;
 use crate::{
@@ -38,7 +38,7 @@ pub(crate) struct Opened {
 impl Work {
     /// Opens the store to do this.
     pub(crate) async fn open(&self, verb: Verb) -> Result<Opened, Box<dyn Error>> {
-        let opened = Editor::open(&self.store, &OpenOptions::default()).await;
+        let opened = Editor::open(&self.store).await;
         let editor = opened.map_err(|error| advised(verb, error))?;
         let editor = editor.retries(self.retries);
         let dataset = editor.dataset().await?;
@@ -68,8 +68,8 @@ impl Opened {
     /// Waits for a change.
     pub(crate) async fn change(
         &self,
-        change: impl Future<Output = Result<Changed, zvf::Error>>,
-    ) -> Result<Changed, Box<dyn Error>> {
+        change: impl Future<Output = Result<ChangeSummary, zvf::Error>>,
+    ) -> Result<ChangeSummary, Box<dyn Error>> {
         let what = format!("changing {}", self.dataset.address());
         let progress = Progress::of_change(self.dataset.store(), &what, self.quiet);
         let changed = change.await;

@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc};
 
 use zvf::{
-    CreateOptions, Existing, Written,
+    CreateOptions, Existing, WriteReport,
     build::{Attribute, Design, Geometry, Values},
 };
 
@@ -153,7 +153,7 @@ pub(super) async fn create_from(
     meter: Meter,
 ) -> Result<Created, Box<dyn Error>> {
     let how = options.how(meter)?;
-    let written = zvf::create_from(out, &mut stream, design.clone(), &how).await;
+    let written = zvf::create_from_source(out, &mut stream, design.clone(), &how).await;
     created(written)
 }
 
@@ -176,7 +176,7 @@ impl Options {
     }
 }
 
-fn created(written: Result<Written, zvf::Error>) -> Result<Created, Box<dyn Error>> {
+fn created(written: Result<WriteReport, zvf::Error>) -> Result<Created, Box<dyn Error>> {
     let written = written.map_err(|error| advised(Verb::Create, error))?;
     let summary = written.summary;
     Ok(Created {

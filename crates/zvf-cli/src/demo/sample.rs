@@ -3,7 +3,7 @@
 use std::{error::Error, path::Path, time::Instant};
 
 use zvf::{
-    Automatic, CreateOptions, Dataset, Existing, Levels, OpenOptions, PyramidOptions,
+    AutoLevels, CreateOptions, Dataset, Existing, PyramidLevels, PyramidOptions,
     build::{AxisSpec, CellCompression, Design, Geometry, GeometryKind},
     validation,
 };
@@ -130,14 +130,12 @@ impl Sample {
             options.existing = Existing::Replace;
         }
         zvf::create(&address, (self.geometry)(seed, fewer), design, &options).await?;
-        let mut automatic = Automatic::default();
+        let mut automatic = AutoLevels::default();
         automatic.levels = Some(self.levels);
         let mut options = PyramidOptions::default();
-        options.levels = Levels::Automatic(automatic);
-        zvf::pyramid(&address, &options).await?;
-        let open = OpenOptions::default();
-        let report =
-            zvf::validate(&address, &open, &validation::ValidateOptions::default()).await?;
+        options.levels = PyramidLevels::Auto(automatic);
+        zvf::build_pyramid(&address, &options).await?;
+        let report = zvf::validate(&address, &validation::ValidateOptions::default()).await?;
         let info = Dataset::open(&address).await?.info().await?;
         let vertices = info.levels.iter().map(|level| level.vertices.unwrap_or(0));
         Ok(Made {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use zvf::{Dataset, Info};
+use zvf::{Dataset, StoreInfo};
 use zvf_render::{Plot, level_statistics};
 
 use crate::output;
@@ -29,7 +29,7 @@ fn ends_in(path: &Path, end: &str) -> bool {
 /// Draws how a store is cut up.
 pub(super) async fn draw(
     dataset: &Dataset,
-    info: &Info,
+    info: &StoreInfo,
     file: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let levels = level_statistics(dataset, info).await?;

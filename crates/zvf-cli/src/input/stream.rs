@@ -9,7 +9,7 @@ use std::{
 };
 
 use zvf::{
-    Batches,
+    GeometrySource,
     build::{Attribute, Geometry, GeometryKind, Numbers, Values},
 };
 
@@ -175,7 +175,7 @@ impl Member {
     }
 }
 
-impl Batches for Stream {
+impl GeometrySource for Stream {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let (first, end, parts) = match &self.offsets {
             None => {

@@ -1,7 +1,7 @@
 //! What a migration came to, for people and for programs.
 
 use serde_json::{Value, json};
-use zvf::{Migrated, build::migrate::MigrationNote};
+use zvf::{MigrateReport, build::migrate::MigrationNote};
 
 use crate::number::{counted, grouped};
 
@@ -9,12 +9,12 @@ use crate::number::{counted, grouped};
 #[derive(Clone, Debug)]
 pub struct Report {
     out: String,
-    migrated: Migrated,
+    migrated: MigrateReport,
 }
 
 impl Report {
     /// Of the new store at this address.
-    pub fn new(out: &str, migrated: Migrated) -> Self {
+    pub fn new(out: &str, migrated: MigrateReport) -> Self {
         Self {
             out: out.to_owned(),
             migrated,

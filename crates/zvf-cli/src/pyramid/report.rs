@@ -1,7 +1,7 @@
 //! What levels came to, for people and for programs.
 
 use serde_json::{Value, json};
-use zvf::Pyramid;
+use zvf::PyramidReport;
 
 use crate::number::{counted, grouped};
 
@@ -9,13 +9,13 @@ use crate::number::{counted, grouped};
 #[derive(Clone, Debug)]
 pub struct Report {
     store: String,
-    made: Pyramid,
+    made: PyramidReport,
     is_refresh: bool,
 }
 
 impl Report {
     /// Of the store at this address.
-    pub fn new(store: &str, made: Pyramid, is_refresh: bool) -> Self {
+    pub fn new(store: &str, made: PyramidReport, is_refresh: bool) -> Self {
         Self {
             store: store.to_owned(),
             made,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use serde_json::{Value, json};
 use zvf::{
-    Repaired,
+    RepairReport,
     validation::{Depth, Finding, Remedy, Rule, Severity, ValidationReport, rules},
 };
 
@@ -99,7 +99,7 @@ pub fn table(validated: Validated<'_>) -> String {
 }
 
 /// What was put right.
-fn mended(repaired: &Repaired) -> String {
+fn mended(repaired: &RepairReport) -> String {
     let Some(transaction) = repaired.transaction else {
         return "\nnothing that can be repaired without guessing\n".to_owned();
     };

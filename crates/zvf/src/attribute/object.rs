@@ -14,7 +14,7 @@ use zvf_query::Objects;
 use zvf_store::Transaction;
 
 use super::{
-    AT_ONCE, AttributeSpec, AttributeWritten, Batch, Place, Values, made, present, raw_vertices,
+    AT_ONCE, AttributeReport, AttributeSpec, Batch, Place, VertexFn, made, present, raw_vertices,
     root,
 };
 use crate::{
@@ -116,8 +116,8 @@ pub(super) async fn stage(
     transaction: &mut Transaction,
     spec: &AttributeSpec,
     reduction: Reduction,
-    values: Arc<Values>,
-) -> Result<(Bytes, AttributeWritten), Error> {
+    values: Arc<VertexFn>,
+) -> Result<(Bytes, AttributeReport), Error> {
     let place = Place::find(dataset, spec, "0/object_attributes").await?;
     let session = dataset.session();
     let objects = session.object_list(LevelId::FULL).await?;
@@ -132,7 +132,7 @@ pub(super) async fn stage(
     let kept = (axes.saturating_mul(8)).saturating_add(place.row) + size_of::<(u32, u32)>();
     let most = spec.memory / (kept as u64).max(1);
     let mut table = Table::new(reduction, objects.len(), columns);
-    let mut written = AttributeWritten::default();
+    let mut written = AttributeReport::default();
     let (mut batch, mut owned) = (Batch::default(), Vec::new());
     let chunks = part.chunks();
     let mut waiting = chunks.chunks(AT_ONCE).peekable();

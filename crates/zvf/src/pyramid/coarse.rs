@@ -18,7 +18,7 @@ pub struct LevelDesign {
     /// How many chunks of the level before make one along each axis.
     pub chunk_scale: Vec<u32>,
     /// Which objects are kept; all when not said.
-    pub sparsity: Option<Kept>,
+    pub sparsity: Option<ObjectSelection>,
     /// Whether the level is one of several that hold each point once. All of them are
     /// made of level 0, and their chunks are counted in those.
     pub additive: bool,
@@ -29,7 +29,7 @@ pub struct LevelDesign {
 
 /// Which objects a level keeps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct ObjectSelection {
     /// How many, and which.
     pub sparsity: Sparsity,
     /// The attribute of objects that [`Strategy::Attribute`] goes by.

@@ -6,7 +6,7 @@ use zvf_build::{
 };
 use zvf_model::{grid::ChunkCoord, root::GeometryKind};
 
-use super::{Kept, LevelDesign, source::Source};
+use super::{LevelDesign, ObjectSelection, source::Source};
 use crate::error::Error;
 
 /// Vertices of a level that is coarse enough.
@@ -15,7 +15,7 @@ const ENOUGH: u64 = 100_000;
 const FEWER: f64 = 8.0;
 /// The same for the surface of a mesh, of which a quarter is half as fine.
 const FEWER_FACES: f64 = 4.0;
-/// Levels, whatever they come to.
+/// Upper bound on the number of levels.
 const MOST_LEVELS: u32 = 24;
 /// Chunks that are looked at.
 const SAMPLE: usize = 12;
@@ -26,7 +26,7 @@ const HALVINGS: u32 = 24;
 
 /// Which way vertices become fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum MethodKind {
     /// One for all in a cell.
     Bins,
     /// Some of the points in a cell.
@@ -39,7 +39,7 @@ pub enum Way {
     Collapse,
 }
 
-impl Way {
+impl MethodKind {
     /// Every way there is.
     pub const ALL: [Self; 5] = [
         Self::Bins,
@@ -64,10 +64,10 @@ impl Way {
 /// Levels as they are chosen: what is not said depends on what is in the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Automatic {
+pub struct AutoLevels {
     /// Which way. By default points are subsets, paths and graphs have bins, skeletons
     /// are simplified and meshes collapsed.
-    pub way: Option<Way>,
+    pub way: Option<MethodKind>,
     /// How many levels; as many as it takes for the coarsest to have less than 100,000
     /// vertices or one chunk when not said.
     pub levels: Option<u32>,
@@ -91,7 +91,7 @@ pub struct Automatic {
     /// How many chunks make one of the next level, along all axes.
     pub chunk_scale: Option<u32>,
     /// Which objects each level keeps of those before; the last counts on.
-    pub sparsity: Vec<Kept>,
+    pub sparsity: Vec<ObjectSelection>,
     /// Whether levels hold each point once.
     pub additive: bool,
     /// How many cells of a level go in one object; as many as of the store's when not
@@ -119,12 +119,12 @@ struct Sample {
     step: Option<f64>,
 }
 
-impl Automatic {
+impl AutoLevels {
     /// Whether it has to know how many vertices there are, which takes a look at every
     /// file.
     pub(super) fn counts(&self) -> bool {
         let has_end = self.levels.is_some() || !self.factors.is_empty();
-        !has_end || matches!(self.way, None | Some(Way::Subset))
+        !has_end || matches!(self.way, None | Some(MethodKind::Subset))
     }
 
     /// The next level, if there is to be one.
@@ -152,7 +152,7 @@ impl Automatic {
         let sparsity = match self.sparsity.get(step as usize).or(self.sparsity.last()) {
             Some(sparsity) if source.objects.is_some() => Some(sparsity.clone()),
             // Objects of a point or two cannot have fewer points.
-            None if way == Way::Subset => self.fewer_points(source, known),
+            None if way == MethodKind::Subset => self.fewer_points(source, known),
             _ => None,
         };
         let root = source.dataset.root();
@@ -171,7 +171,7 @@ impl Automatic {
         // More than one chunk becomes one where vertices become fewer, so that chunks
         // stay as large as they are.
         let fewer = match way {
-            Way::Collapse => factor.unwrap_or(FEWER_FACES),
+            MethodKind::Collapse => factor.unwrap_or(FEWER_FACES),
             _ => FEWER,
         };
         let chunk_scale = match self.chunk_scale {
@@ -205,27 +205,27 @@ impl Automatic {
             None => first,
         };
         let method = match way {
-            Way::Bins => CoarsenMethod::Bins {
+            MethodKind::Bins => CoarsenMethod::Bins {
                 cell: nested(&cell(true), &chunk),
                 placing: self.placing,
                 share: self.share,
             },
-            Way::Subset => CoarsenMethod::Subset {
+            MethodKind::Subset => CoarsenMethod::Subset {
                 cell: nested(&cell(false), &chunk),
                 keep: self.keep.unwrap_or(1),
                 seed: self.seed,
                 without: None,
             },
-            Way::Simplify => CoarsenMethod::Simplify {
+            MethodKind::Simplify => CoarsenMethod::Simplify {
                 tolerance: longer(
                     self.tolerance.or(sample.step).unwrap_or(1.0),
                     before.and_then(|design| design.method.tolerance()),
                 ),
             },
-            Way::Stride => CoarsenMethod::Stride {
+            MethodKind::Stride => CoarsenMethod::Stride {
                 step: factor.map_or(2, |factor| factor.round().clamp(2.0, 1e6) as u32),
             },
-            Way::Collapse => CoarsenMethod::Collapse {
+            MethodKind::Collapse => CoarsenMethod::Collapse {
                 keep: 1.0 / fewer.max(1.0),
                 tolerance: self.tolerance.unwrap_or(f64::INFINITY),
                 cull: self.cull,
@@ -241,26 +241,26 @@ impl Automatic {
     }
 
     /// Whether how large cells or tolerances are depends on what is in the level.
-    fn samples(&self, way: Way, factor: Option<f64>, before: Option<&LevelDesign>) -> bool {
+    fn samples(&self, way: MethodKind, factor: Option<f64>, before: Option<&LevelDesign>) -> bool {
         let before = before.map(|design| &design.method);
         match way {
-            Way::Bins | Way::Subset => {
+            MethodKind::Bins | MethodKind::Subset => {
                 let is_said = factor.is_some() || self.cell.is_some();
                 !is_said && before.and_then(CoarsenMethod::cell).is_none()
             }
-            Way::Simplify => {
+            MethodKind::Simplify => {
                 self.tolerance.is_none() && before.and_then(CoarsenMethod::tolerance).is_none()
             }
-            Way::Stride | Way::Collapse => false,
+            MethodKind::Stride | MethodKind::Collapse => false,
         }
     }
 
     /// Where objects have hardly more than a point each, that some of them stay.
-    fn fewer_points(&self, source: &Source<'_>, known: Option<Known>) -> Option<Kept> {
+    fn fewer_points(&self, source: &Source<'_>, known: Option<Known>) -> Option<ObjectSelection> {
         let (objects, known) = (source.objects.as_deref()?, known?);
         let places = (0..objects.len()).filter(|place| !objects.pieces(*place).is_empty());
         let is_many = places.count() as f64 * 2.0 > known.vertices as f64 / 2.0;
-        is_many.then_some(Kept {
+        is_many.then_some(ObjectSelection {
             sparsity: Sparsity {
                 amount: Amount::Share(1.0 / FEWER),
                 strategy: Strategy::Random { seed: self.seed },
@@ -278,7 +278,7 @@ impl Automatic {
     ) -> Result<Vec<LevelDesign>, Error> {
         if !self.factors.is_empty()
             || !self.sparsity.is_empty()
-            || self.way.is_some_and(|way| way != Way::Subset)
+            || self.way.is_some_and(|way| way != MethodKind::Subset)
         {
             return Err(Error::NoPyramid {
                 why: "levels that hold each point once are subsets of all objects, whose cells double",
@@ -329,14 +329,19 @@ impl Automatic {
     }
 
     /// Which way, where nobody says.
-    fn way(&self, source: &Source<'_>, known: Option<Known>, before: Option<&LevelDesign>) -> Way {
+    fn way(
+        &self,
+        source: &Source<'_>,
+        known: Option<Known>,
+        before: Option<&LevelDesign>,
+    ) -> MethodKind {
         if let Some(way) = self.way {
             return way;
         }
         let kinds = &source.dataset.root().geometry_kinds;
         let has = |kind: &GeometryKind| kinds.contains(kind);
         if source.links.as_ref().is_some_and(|links| links.width == 3) {
-            return Way::Collapse;
+            return MethodKind::Collapse;
         }
         if has(&GeometryKind::Skeleton) {
             // Once only branch points and ends are left, lines cannot be simpler.
@@ -347,13 +352,17 @@ impl Automatic {
                 Some(CoarsenMethod::Bins { .. })
             );
             return if is_stuck || was_bins {
-                Way::Bins
+                MethodKind::Bins
             } else {
-                Way::Simplify
+                MethodKind::Simplify
             };
         }
         let is_points = source.links.is_none() && !source.is_paths();
-        if is_points { Way::Subset } else { Way::Bins }
+        if is_points {
+            MethodKind::Subset
+        } else {
+            MethodKind::Bins
+        }
     }
 }
 

@@ -17,10 +17,10 @@ use zvf_query::Objects;
 use zvf_store::Store;
 
 use super::{
-    LevelDesign, LevelMade, Levels, Pyramid, PyramidOptions, build::Build, coarse::Coarsening,
-    kept, make, metadata, source::Source, stats,
+    LevelDesign, LevelReport, PyramidLevels, PyramidOptions, PyramidReport, build::Build,
+    coarse::Coarsening, kept, make, metadata, source::Source, stats,
 };
-use crate::{dataset::Dataset, error::Error, nodes, writing::objects::text};
+use crate::{dataset::Dataset, error::Error, location::Location, nodes, writing::objects::text};
 
 /// Where the root names chunks that changed since the next level was made.
 pub(crate) const CHUNKS: &str = "zvf_stale_chunks";
@@ -29,7 +29,7 @@ pub(crate) const LEVELS: &str = "zvf_stale_levels";
 
 /// Chunks of a level that changed; all of them when nothing says which.
 #[derive(Clone, Debug, PartialEq)]
-enum Changed {
+enum ChangedChunks {
     All,
     Some(BTreeSet<ChunkCoord>),
 }
@@ -41,7 +41,7 @@ enum Changed {
 ///
 /// ```
 /// # use zvf::build::{Design, Geometry, GeometryKind, Numbers};
-/// use zvf::{Editor, OpenOptions, PyramidOptions, build::OutOfBounds};
+/// use zvf::{Editor, PyramidOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,37 +51,34 @@ enum Changed {
 /// # let mut paths = Geometry::new(Numbers::float32(3, [0.0, 0.0, 0.0, 9.0, 1.0, 1.0, 12.0, 5.0, 1.0]));
 /// # paths.part_offsets = Some(vec![0, 2, 3]);
 /// # paths.part_objects = Some(vec![7, 8]);
-/// # zvf::create(address, paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
-/// zvf::pyramid(address, &PyramidOptions::default()).await?;
-/// let editor = Editor::open(address, &OpenOptions::default()).await?;
+/// # zvf::create(address, &paths, Design::new(GeometryKind::Streamlines), &Default::default()).await?;
+/// zvf::build_pyramid(address, &PyramidOptions::default()).await?;
+/// let editor = Editor::open(address).await?;
 /// editor.remove(&[7]).await?;
-/// zvf::refresh(address, &PyramidOptions::default()).await?;
+/// zvf::refresh_pyramid(address, &PyramidOptions::default()).await?;
 /// # Ok(()) }
 /// ```
 ///
 /// # Errors
 ///
 /// [`Error::NoPyramid`] when a level does not say how it was made; [`Error`].
-pub async fn refresh(address: &str, options: &PyramidOptions) -> Result<Pyramid, Error> {
-    let store = options.open.open(address)?;
-    refresh_in(&store, address, options).await
+pub async fn refresh_pyramid(
+    location: impl Into<Location>,
+    options: &PyramidOptions,
+) -> Result<PyramidReport, Error> {
+    let store = location.into().open(&options.open)?;
+    refresh_in(&store, options).await
 }
 
-/// The same of a store that is open already.
-///
-/// # Errors
-///
-/// As for [`refresh`].
-pub fn refresh_in<'a>(
+fn refresh_in<'a>(
     store: &'a Store,
-    address: &'a str,
     options: &'a PyramidOptions,
-) -> LocalBoxFuture<'a, Result<Pyramid, Error>> {
+) -> LocalBoxFuture<'a, Result<PyramidReport, Error>> {
     Box::pin(async move {
         let store = &store.without_node_copy();
-        let mut made = Pyramid::default();
+        let mut made = PyramidReport::default();
         loop {
-            let dataset = Dataset::from_store(address, store.clone()).await?;
+            let dataset = Dataset::open_store(store.clone()).await?;
             let stale = dataset.root().other.get(LEVELS).and_then(Value::as_array);
             let stale = stale.into_iter().flatten().filter_map(Value::as_u64);
             let stale = stale.filter_map(|level| u32::try_from(level).ok()).min();
@@ -97,7 +94,7 @@ pub fn refresh_in<'a>(
             options.rules.clone_from(&recipe.rules);
             options.cross_level = metadata::stored(dataset.root());
             options.depth = metadata::depth(dataset.root());
-            options.levels = Levels::Given(Vec::new());
+            options.levels = PyramidLevels::Explicit(Vec::new());
             let coarsening = Coarsening {
                 rules: recipe.rules,
                 is_again: id.number() > 0,
@@ -105,8 +102,8 @@ pub fn refresh_in<'a>(
             let source = Source::open(&dataset, id, &coarsening).await?;
             let is_additive = recipe.design.additive;
             let level = match changed(&dataset, id) {
-                Changed::Some(_) if is_additive => None,
-                Changed::Some(chunks) => {
+                ChangedChunks::Some(_) if is_additive => None,
+                ChangedChunks::Some(chunks) => {
                     Box::pin(partly(
                         &source,
                         &recipe.design,
@@ -116,7 +113,7 @@ pub fn refresh_in<'a>(
                     ))
                     .await?
                 }
-                Changed::All => None,
+                ChangedChunks::All => None,
             };
             if let Some(level) = level {
                 made.levels.push(level);
@@ -129,9 +126,9 @@ pub fn refresh_in<'a>(
                 let says = attributes(&dataset, &level.to_string()).await?;
                 designs.extend(stats::recipe(&says).map(|recipe| recipe.design));
             }
-            options.levels = Levels::Given(designs);
+            options.levels = PyramidLevels::Explicit(designs);
             options.replace = true;
-            let more = Box::pin(make(store, address, &options, first.number() - 1)).await?;
+            let more = Box::pin(make(store, &options, first.number() - 1)).await?;
             made.levels.extend(more.levels);
             return Ok(made);
         }
@@ -139,16 +136,16 @@ pub fn refresh_in<'a>(
 }
 
 /// Which chunks of a level changed since the next was made.
-fn changed(dataset: &Dataset, id: LevelId) -> Changed {
+fn changed(dataset: &Dataset, id: LevelId) -> ChangedChunks {
     let arity = dataset.root().axes.len();
     let known = dataset.root().other.get(CHUNKS);
     let names = known.and_then(|levels| levels.get(id.to_string())?.as_array());
     let Some(names) = names else {
-        return Changed::All;
+        return ChangedChunks::All;
     };
     let chunk = |name: &Value| ChunkCoord::parse(name.as_str()?, arity).ok();
     let chunks: Option<BTreeSet<ChunkCoord>> = names.iter().map(chunk).collect();
-    chunks.map_or(Changed::All, Changed::Some)
+    chunks.map_or(ChangedChunks::All, ChangedChunks::Some)
 }
 
 /// What a node says.
@@ -165,7 +162,7 @@ async fn partly(
     coarsening: &Coarsening,
     options: &PyramidOptions,
     changed: &BTreeSet<ChunkCoord>,
-) -> Result<Option<LevelMade>, Error> {
+) -> Result<Option<LevelReport>, Error> {
     let start = Instant::now();
     let dataset = source.dataset;
     let target = source.id.offset(1).unwrap_or(source.id);
@@ -209,7 +206,7 @@ async fn partly(
     };
     let committed = build.transaction.commit(&root).await?;
     let tally = &build.tally;
-    Ok(Some(LevelMade {
+    Ok(Some(LevelReport {
         level: target,
         method: design.method.name(),
         vertices: tally.rows,

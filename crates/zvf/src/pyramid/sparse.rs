@@ -7,7 +7,7 @@ use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, Value};
 use zvf_model::grid::ChunkCoord;
 use zvf_query::{Rows, Values};
 
-use super::{coarse::Kept, source::Source};
+use super::{coarse::ObjectSelection, source::Source};
 use crate::error::Error;
 
 /// Chunks that are read at a time.
@@ -16,7 +16,7 @@ const AT_ONCE: usize = 256;
 /// Which objects stay, by row; all when there are none.
 pub(super) async fn kept(
     source: &Source<'_>,
-    wanted: &Kept,
+    wanted: &ObjectSelection,
     scale: &[i64],
 ) -> Result<Option<Vec<bool>>, Error> {
     let sparsity = &wanted.sparsity;

@@ -9,7 +9,7 @@ use zvf_build::{
 };
 use zvf_model::{key::Key, zarr::Node};
 
-use super::{Kept, LevelDesign, build::Build};
+use super::{LevelDesign, ObjectSelection, build::Build};
 use crate::{dataset::Dataset, error::Error, nodes};
 
 /// How a level was made, so that it can be made again.
@@ -158,7 +158,7 @@ pub(super) async fn codecs(dataset: &Dataset) -> Result<(CellCompression, bool),
 }
 
 /// Which objects are kept.
-fn sparsity(kept: &Kept) -> Value {
+fn sparsity(kept: &ObjectSelection) -> Value {
     let mut says = match &kept.sparsity.strategy {
         Strategy::Random { seed } => json!({"by": "random", "seed": seed}),
         Strategy::Length => json!({"by": "length"}),
@@ -260,7 +260,7 @@ fn sharding(says: &Value) -> Option<ShardingPolicy> {
     }
 }
 
-fn kept(says: &Value) -> Option<Kept> {
+fn kept(says: &Value) -> Option<ObjectSelection> {
     let seed = || says.get("seed").and_then(Value::as_u64);
     let mut attribute = None;
     let strategy = match says.get("by")?.as_str()? {
@@ -283,7 +283,7 @@ fn kept(says: &Value) -> Option<Kept> {
         Some(count) => Amount::Count(count),
         None => Amount::Share(says.get("share")?.as_f64()?),
     };
-    Some(Kept {
+    Some(ObjectSelection {
         sparsity: Sparsity { amount, strategy },
         attribute,
     })

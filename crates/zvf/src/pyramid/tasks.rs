@@ -25,7 +25,7 @@ use super::{
 use crate::{
     dataset::Dataset,
     error::Error,
-    writing::{Runner, get_json, put_json, run, scratch_error},
+    writing::{TaskRunner, get_json, put_json, run, scratch_error},
 };
 
 /// Tasks to each process, so that all are busy to the end.
@@ -35,7 +35,7 @@ impl Build<'_> {
     /// Has all chunks made by whoever runs tasks.
     pub(super) async fn hand_out(
         &mut self,
-        runner: Arc<dyn Runner>,
+        runner: Arc<dyn TaskRunner>,
         groups: &Groups,
     ) -> Result<(), Error> {
         if !self.shared.form.is_current() {
@@ -142,7 +142,7 @@ pub(crate) async fn run_task(says: &Value, open: &OpenOptions) -> Result<(), Err
             Some(kept.collect::<Option<_>>().ok_or_else(missing)?)
         }
     };
-    let dataset = Dataset::from_store(address, store).await?;
+    let dataset = Dataset::open_store(store).await?;
     let source = Source::open(&dataset, id("source")?, &coarsening).await?;
     let form = form(&dataset).await?;
     let mut build = Build::new(

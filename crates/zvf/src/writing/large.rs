@@ -21,15 +21,16 @@ use zvf_store::Creation;
 
 use crate::{
     error::Error,
+    location::Location,
     writing::{
-        CreateOptions, Written, conclude, copies_nodes, named, objects, objects::Arrays, root, run,
-        under_way::make_and_put,
+        CreateOptions, WriteReport, conclude, copies_nodes, named, objects, objects::Arrays, root,
+        run, under_way::make_and_put,
     },
 };
 
 /// Geometry that comes batch by batch, and can be had twice: points or paths, whole
 /// paths in each batch.
-pub trait Batches: Send {
+pub trait GeometrySource: Send {
     /// The next batch, of about so many vertices; `None` after the last.
     ///
     /// # Errors
@@ -51,7 +52,7 @@ pub trait Batches: Send {
     fn tables(&self) -> Geometry;
 }
 
-pub use task::{Runner, run_task};
+pub use task::{TaskRunner, run_task};
 pub(crate) use task::{get as get_json, put as put_json};
 
 /// Memory when nobody says how much.
@@ -77,7 +78,7 @@ const COPIES: u64 = 16;
 ///     given: u16,
 /// }
 ///
-/// impl zvf::Batches for Line {
+/// impl zvf::GeometrySource for Line {
 ///     fn next(
 ///         &mut self,
 ///         vertices: usize,
@@ -106,7 +107,7 @@ const COPIES: u64 = 16;
 /// # let address = address.as_str();
 /// let mut design = Design::new(GeometryKind::Points);
 /// design.chunk_shape = Some(vec![100.0; 3]);
-/// zvf::create_from(address, &mut Line { given: 0 }, design, &Default::default()).await?;
+/// zvf::create_from_source(address, &mut Line { given: 0 }, design, &Default::default()).await?;
 /// let line = Dataset::open(address).await?;
 /// assert_eq!(line.query(&Query::new()).await?.positions.len(), 1000);
 /// # Ok(()) }
@@ -115,18 +116,27 @@ const COPIES: u64 = 16;
 /// # Errors
 ///
 /// As for [`create`](super::create); [`Error::Source`] when geometry cannot be read.
-pub fn create_from<'a>(
-    address: &'a str,
-    source: &'a mut dyn Batches,
+pub async fn create_from_source(
+    location: impl Into<Location>,
+    source: &mut dyn GeometrySource,
+    design: Design,
+    options: &CreateOptions,
+) -> Result<WriteReport, Error> {
+    create_streamed(location.into(), source, design, options).await
+}
+
+fn create_streamed<'a>(
+    location: Location,
+    source: &'a mut dyn GeometrySource,
     design: Design,
     options: &'a CreateOptions,
-) -> BoxFuture<'a, Result<Written, Error>> {
+) -> BoxFuture<'a, Result<WriteReport, Error>> {
     Box::pin(async move {
         let memory = options.memory.unwrap_or(MEMORY).max(1 << 10);
         let tables = source.tables();
         let speaks =
             tables.objects.is_some() || !tables.object.is_empty() || !tables.groups.is_empty();
-        let design = named(design, address);
+        let design = named(design, location.address());
         let copies = copies_nodes(design.profile, options.no_node_copy);
         let mut survey = GeometrySurvey::new(design, speaks)?;
         let row = |geometry: &Geometry| {
@@ -161,10 +171,11 @@ pub fn create_from<'a>(
             source,
         })?;
         // Before the second pass: what is there already is not found out in the end.
-        let store = options.open.create(address)?;
+        let store = location.create(&options.open)?;
+        let address = store.to_string();
         let creation = store.begin_create().await;
         let mut creation = creation.map_err(|source| Error::Create {
-            address: address.to_owned(),
+            address: address.clone(),
             source,
         })?;
         if copies {
@@ -175,7 +186,7 @@ pub fn create_from<'a>(
             Err(error) => Err(error),
             Ok(()) => {
                 let making = Making {
-                    address,
+                    address: &address,
                     scratch: scratch.path(),
                     options,
                     creation: &creation,
@@ -190,7 +201,7 @@ pub fn create_from<'a>(
 
 /// The second pass: rows to the files of their parts.
 fn split(
-    source: &mut dyn Batches,
+    source: &mut dyn GeometrySource,
     splitter: &mut Partitioner,
     batch: usize,
     scratch: &Path,
@@ -217,7 +228,7 @@ impl Making<'_> {
         &self,
         splitter: Partitioner,
         tables: Geometry,
-    ) -> Result<(WritePlan, Written), Error> {
+    ) -> Result<(WritePlan, WriteReport), Error> {
         let all = (0..splitter.parts()).map(|part| file(self.scratch, part));
         let pieces: Vec<PathBuf> = all.filter(|path| path.exists()).collect();
         let (outline, chunks) = splitter.settled();
@@ -251,8 +262,8 @@ impl Making<'_> {
         outline: Outline,
         chunks: Vec<Vec<i64>>,
         pieces: &[PathBuf],
-    ) -> Result<(Vec<PartitionResult>, Written), Error> {
-        let mut written = Written::default();
+    ) -> Result<(Vec<PartitionResult>, WriteReport), Error> {
+        let mut written = WriteReport::default();
         let mut results = Vec::with_capacity(pieces.len());
         let shared = Shared::new(outline, chunks)?;
         for (number, path) in pieces.iter().enumerate() {
@@ -290,7 +301,7 @@ impl Shared {
         &self,
         pieces: &Path,
         put: impl Fn(Vec<(Key, Bytes)>) -> F,
-        written: &mut Written,
+        written: &mut WriteReport,
     ) -> Result<PartitionResult, Error>
     where
         F: Future<Output = Result<(), Error>>,

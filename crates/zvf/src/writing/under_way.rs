@@ -10,7 +10,7 @@ use zvf_store::spawn_cpu;
 
 use crate::error::Error;
 
-use super::Written;
+use super::WriteReport;
 
 /// Tasks under way beside one for each core: what they made is being put.
 const PUTTING: usize = 2;
@@ -33,7 +33,7 @@ pub(crate) async fn make_and_put<F>(
     make: impl Fn(usize) -> Result<Vec<(Key, Bytes)>, Error> + Clone + Send + 'static,
     put: impl Fn(Vec<(Key, Bytes)>) -> F,
     mut after: impl FnMut(usize),
-) -> Result<Written, Error>
+) -> Result<WriteReport, Error>
 where
     F: Future<Output = Result<(), Error>>,
 {
@@ -50,7 +50,7 @@ where
                     (made.unwrap_or(Err(Error::Interrupted))?, true)
                 }
             };
-            let mut written = Written::default();
+            let mut written = WriteReport::default();
             written.count(&objects);
             put(objects).await?;
             Ok((written, is_task))
@@ -58,7 +58,7 @@ where
     });
     let at_once = rayon::current_num_threads().saturating_add(PUTTING);
     let mut done = stream::iter(done).buffer_unordered(at_once);
-    let mut all = Ok(Written::default());
+    let mut all = Ok(WriteReport::default());
     let mut count = 0;
     while let Some(done) = done.next().await {
         match (&mut all, done) {

@@ -31,7 +31,7 @@ fn files(golden: &Golden, store: &str) -> Files {
 pub(crate) async fn open(files: &Files) -> Result<Dataset, Error> {
     let files = files.iter().cloned();
     let store = OpenOptions::default().from_memory(files).unwrap();
-    Dataset::from_store("store", store).await
+    Dataset::open(store).await
 }
 
 /// An error and its causes in one line.

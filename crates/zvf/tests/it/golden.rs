@@ -1,7 +1,7 @@
 //! Counts of every recorded store, against what the reference decoded.
 
 use serde_json::Value as Json;
-use zvf::{Dataset, Info, LevelInfo, OpenOptions};
+use zvf::{Dataset, LevelInfo, OpenOptions, StoreInfo};
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
@@ -27,11 +27,11 @@ pub(crate) fn open(golden: &Golden, store: &str) -> Dataset {
         Some((key.to_owned(), bytes.to_vec()))
     });
     let opened = OpenOptions::default().from_memory(objects).unwrap();
-    let dataset = block_on(Dataset::from_store(store, opened));
+    let dataset = block_on(Dataset::open(opened));
     dataset.unwrap_or_else(|error| panic!("{store}: {error}"))
 }
 
-fn info(golden: &Golden, store: &str) -> Info {
+fn info(golden: &Golden, store: &str) -> StoreInfo {
     let dataset = open(golden, store);
     block_on(dataset.info()).unwrap_or_else(|error| panic!("{store}: {error}"))
 }
@@ -72,7 +72,7 @@ fn recorded_links(family: &Json, policy: &Json) -> u64 {
     }
 }
 
-fn level<'a>(info: &'a Info, name: &str) -> &'a LevelInfo {
+fn level<'a>(info: &'a StoreInfo, name: &str) -> &'a LevelInfo {
     let mut levels = info.levels.iter();
     levels
         .find(|level| level.level.to_string() == name)

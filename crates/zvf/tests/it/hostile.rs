@@ -1,6 +1,6 @@
 //! Every file of some stores missing, emptied, cut and damaged.
 
-use zvf::{Dataset, Error, Info, OpenOptions};
+use zvf::{Dataset, Error, OpenOptions, StoreInfo};
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
@@ -18,9 +18,9 @@ fn files(archive: &str, store: &str) -> Files {
     below.collect()
 }
 
-fn info(files: Files) -> Result<Info, Error> {
+fn info(files: Files) -> Result<StoreInfo, Error> {
     let store = OpenOptions::default().from_memory(files).unwrap();
-    block_on(async { Dataset::from_store("store", store).await?.info().await })
+    block_on(async { Dataset::open(store).await?.info().await })
 }
 
 /// What may happen to a file.
@@ -41,7 +41,7 @@ fn damage(bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
 }
 
 /// What is counted, without the bytes, which the damage may change.
-fn counts(info: &Info) -> Vec<[Option<u64>; 4]> {
+fn counts(info: &StoreInfo) -> Vec<[Option<u64>; 4]> {
     let levels = info.levels.iter();
     levels
         .map(|level| {

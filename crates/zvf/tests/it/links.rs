@@ -38,7 +38,7 @@ fn files(golden: &Golden, store: &str) -> Vec<(String, Vec<u8>)> {
 
 fn open(store: &str, files: Vec<(String, Vec<u8>)>, lists: bool) -> FromStore {
     let opened = OpenOptions::default().from_memory(files).unwrap();
-    let dataset = block_on(Dataset::from_store(store, opened));
+    let dataset = block_on(Dataset::open(opened));
     let dataset = dataset.unwrap_or_else(|error| panic!("{store}: {error}"));
     FromStore { dataset, lists }
 }

@@ -6,15 +6,16 @@ mod hostile;
 mod random;
 mod repaired;
 
-use zvf::{Dataset, Error, MigrateOptions, Migrated, Store, build::Profile, migrate_in};
+use zvf::{Dataset, Error, MigrateOptions, MigrateReport, Store, build::Profile};
 
 /// The store that another becomes, and what was said about it.
-async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, Migrated), Error> {
+async fn migrated(source: &Dataset, profile: Profile) -> Result<(Dataset, MigrateReport), Error> {
     let mut options = MigrateOptions::default();
     options.profile = profile;
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none)?;
-    let report = migrate_in(source, &store, "migrated", &options).await?;
-    let dataset = Dataset::from_store("memory:", store).await?;
+    options.name = Some("migrated".to_owned());
+    let report = source.migrate(&store, &options).await?;
+    let dataset = Dataset::open(store).await?;
     Ok((dataset, report))
 }

@@ -47,7 +47,7 @@ fn far(files: &Files) -> Store {
 }
 
 async fn open(store: &Store) -> Result<Dataset, Error> {
-    Dataset::from_store("far", store.clone()).await
+    Dataset::open(store.clone()).await
 }
 
 /// A store of some graph, and the same once more is in it.
@@ -55,7 +55,7 @@ async fn two_states() -> (Files, Files) {
     let mut case = random::case(3, GeometryKind::Graphs, Profile::V09);
     let store = edits::store(&mut case).await;
     let before = files(&store).await;
-    let editor = Editor::of(store.clone()).await.unwrap();
+    let editor = Editor::open(store.clone()).await.unwrap();
     let mut more = case.geometry.clone();
     for ids in [&mut more.object_ids, &mut more.part_objects]
         .into_iter()
@@ -99,7 +99,7 @@ fn a_store_far_away_is_opened_with_one_request_and_two_nodes_are_compared() {
         assert_eq!(nodes_read(&store), ["0/zarr.json", "0/vertices/zarr.json"]);
         assert_eq!(store.activity().lists, 0);
         let near = Store::from_memory(files).unwrap();
-        let near = Dataset::from_store("near", near).await.unwrap();
+        let near = Dataset::open(near).await.unwrap();
         assert_eq!(near.query(&Query::new()).await.unwrap(), answer);
         // They are compared once.
         dataset.query(&Query::new()).await.unwrap();
@@ -263,8 +263,8 @@ fn a_store_made_without_a_copy_stays_without() {
         let plan = WritePlan::new(case.geometry, case.design).unwrap();
         let mut options = CreateOptions::default();
         options.no_node_copy = true;
-        zvf::create_in(&store, plan, &options).await.unwrap();
-        let editor = Editor::of(store.clone()).await.unwrap();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         editor.compact().await.unwrap();
         root(&mut files(&store).await, |root| {
             assert_eq!(root["attributes"].get("zvf_nodes"), None);

@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fs};
 
-use zvf::{Dataset, Error, Info, OpenOptions};
+use zvf::{Dataset, Error, OpenOptions, StoreInfo};
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
@@ -16,11 +16,11 @@ fn open(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<Dataset, Erro
         Some((key.to_owned(), change(key, bytes)?))
     });
     let store = OpenOptions::default().from_memory(objects).unwrap();
-    block_on(Dataset::from_store("graph.zv", store))
+    block_on(Dataset::open(store))
 }
 
 /// The counts of the same.
-fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<Info, Error> {
+fn store(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Result<StoreInfo, Error> {
     let dataset = open(change)?;
     block_on(dataset.info())
 }
@@ -149,7 +149,7 @@ fn a_cut_cell_is_never_a_shorter_answer() {
                 (key, bytes[..end].to_vec())
             });
             let store = OpenOptions::default().from_memory(objects).unwrap();
-            let info = async { Dataset::from_store("cut", store).await?.info().await };
+            let info = async { Dataset::open(store).await?.info().await };
             let error = block_on(info).unwrap_err();
             assert!(text(&error).contains(cell), "{cell} cut to {end}: {error}");
             cuts += 1;

@@ -43,7 +43,7 @@ fn in_memory(files: Files) -> Store {
 }
 
 fn open(store: &Store) -> Result<Dataset, Error> {
-    block_on(Dataset::from_store("store", store.clone()))
+    block_on(Dataset::open(store.clone()))
 }
 
 /// Requests since the last call, and listings since the beginning.

@@ -2,13 +2,13 @@
 //! vertices moved into one array of numbers.
 
 use serde_json::json;
-use zvf::{Dataset, Error, Info, OpenOptions};
+use zvf::{Dataset, Error, OpenOptions, StoreInfo};
 use zvf_testkit::golden::Golden;
 
 use crate::block_on;
 
 /// The counts, with room for so many rows in a chunk.
-fn info(room: usize) -> Result<Info, Error> {
+fn info(room: usize) -> Result<StoreInfo, Error> {
     let golden = Golden::open("zvf-08");
     let files = golden.files().filter_map(|(path, bytes)| {
         let key = path.strip_prefix("0.8.0/streamlines.zv/")?;
@@ -35,7 +35,7 @@ fn info(room: usize) -> Result<Info, Error> {
         files.push((format!("0/vertices/c/{chunk}/0/0/0/0"), vec![0; room * 12]));
     }
     let store = OpenOptions::default().from_memory(files).unwrap();
-    block_on(async { Dataset::from_store("padded", store).await?.info().await })
+    block_on(async { Dataset::open(store).await?.info().await })
 }
 
 /// The chunks have 6 and 2.

@@ -34,7 +34,7 @@ fn opened(files: &Files, options: &OpenOptions) -> (Dataset, Vec<Read>) {
         .record_requests(true)
         .from_memory(files)
         .unwrap();
-    let dataset = block_on(Dataset::from_store("counted", store)).unwrap();
+    let dataset = block_on(Dataset::open(store)).unwrap();
     let log = dataset.store().take_request_log();
     (dataset, log)
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use zvf::{
-    Dataset, Error, Info, OpenOptions, Query, QueryResult,
+    Dataset, Error, OpenOptions, Query, QueryResult, StoreInfo,
     model::generation::Generation,
     query::{Selection, geometry::Bbox},
 };
@@ -127,7 +127,7 @@ fn on_disk(store: &str) -> String {
 /// What a dataset answers, to be compared.
 #[derive(Debug, PartialEq)]
 struct Answers {
-    info: Option<Info>,
+    info: Option<StoreInfo>,
     queries: Vec<QueryResult>,
 }
 

@@ -10,7 +10,7 @@ use crate::block_on;
 pub(crate) async fn open(made: &Made) -> Dataset {
     let files = made.files.iter().cloned();
     let store = OpenOptions::default().from_memory(files).unwrap();
-    let dataset = Dataset::from_store("made", store).await;
+    let dataset = Dataset::open(store).await;
     dataset.unwrap_or_else(|error| panic!("{error:?}"))
 }
 

@@ -9,7 +9,7 @@ mod repaired;
 mod written;
 
 use zvf::{
-    OpenOptions, validate_store,
+    OpenOptions, validate,
     validation::{Finding, ValidateOptions},
 };
 use zvf_testkit::damage::Files;
@@ -26,6 +26,6 @@ fn line(finding: &Finding) -> String {
 /// Validates a store and returns a line for each finding.
 fn findings(files: &Files, options: &ValidateOptions) -> Vec<String> {
     let store = OpenOptions::default().from_memory(files.iter().cloned());
-    let report = block_on(validate_store(store.unwrap(), options)).unwrap();
+    let report = block_on(validate(store.unwrap(), options)).unwrap();
     report.findings.iter().map(line).collect()
 }

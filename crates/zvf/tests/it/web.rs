@@ -174,7 +174,7 @@ fn answers(archive: &str, shape: Option<Shape>) -> (usize, Vec<String>) {
     for (name, files) in recorded(archive) {
         let store = OpenOptions::default().from_memory(files).unwrap();
         let expected = block_on(async {
-            let dataset = Dataset::from_store("memory", store).await?;
+            let dataset = Dataset::open(store).await?;
             dataset.query(&query).await
         });
         let found = open(&web, &name).unwrap();

@@ -12,11 +12,11 @@ use zvf_build::large::{Outline, PartitionResult};
 use zvf_store::OpenOptions;
 
 use super::{Shared, failed};
-use crate::{error::Error, pyramid, writing::Written};
+use crate::{error::Error, pyramid, writing::WriteReport};
 
 /// Runs tasks somewhere else: processes of this machine, or those of a cluster that
 /// see the same files.
-pub trait Runner: Send + Sync {
+pub trait TaskRunner: Send + Sync {
     /// How many tasks run at once.
     fn at_once(&self) -> usize;
 
@@ -65,8 +65,8 @@ pub(super) fn files(tasks: &[Task]) -> Vec<PathBuf> {
 }
 
 /// What came of all tasks.
-pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, Written), Error> {
-    let mut written = Written::default();
+pub(super) fn collect(tasks: &[Task]) -> Result<(Vec<PartitionResult>, WriteReport), Error> {
+    let mut written = WriteReport::default();
     let mut results = Vec::with_capacity(tasks.len());
     for task in tasks {
         let json = get(&task.result)?;
@@ -91,7 +91,7 @@ pub fn run_task<'a>(task: &'a Path, open: &'a OpenOptions) -> BoxFuture<'a, Resu
         let text = |key: &str| says[key].as_str().unwrap_or_default();
         let (outline, chunks) = Outline::from_json(&get(Path::new(text("outline")))?)?;
         let store = open.create(text("address"))?;
-        let mut written = Written::default();
+        let mut written = WriteReport::default();
         let put_many = async |objects| Ok::<(), Error>(store.put_many(objects).await?);
         let shared = Shared::new(outline, chunks)?;
         let part = shared

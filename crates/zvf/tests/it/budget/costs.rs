@@ -26,7 +26,7 @@ fn open(made: &Layers) -> Dataset {
     let files = made.fine.files.iter().cloned();
     let options = OpenOptions::default().record_requests(true);
     let store = options.from_memory(files).unwrap();
-    let dataset = block_on(Dataset::from_store("counted", store)).unwrap();
+    let dataset = block_on(Dataset::open(store)).unwrap();
     dataset.store().take_request_log();
     dataset
 }

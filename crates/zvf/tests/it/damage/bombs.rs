@@ -587,7 +587,7 @@ fn asks_a_bomb() {
     let mut files = files(&golden, &format!("{}{folder}", bomb.store));
     (bomb.arm)(&mut files);
     let store = OpenOptions::default().budget(BUDGET).from_memory(files);
-    match block_on(Dataset::from_store("bomb", store.unwrap())) {
+    match block_on(Dataset::open(store.unwrap())) {
         Err(error) => println!("told: {}", chain(&error)),
         Ok(dataset) => {
             let mut queries = queries(dataset.root().axes.len());

@@ -163,7 +163,7 @@ impl Act {
                     .map(drop)
             }
             Verb::Exchange => {
-                let gone: BTreeSet<i64> = match self.kind {
+                let gone: Vec<i64> = match self.kind {
                     // Their links lead to other objects, and would be lost.
                     GeometryKind::Graphs | GeometryKind::Mesh => first.into_iter().collect(),
                     _ => half(&first).into_iter().collect(),
@@ -171,7 +171,7 @@ impl Act {
                 let editor = editor(address, open).await?;
                 let later = later(&geometry, 2);
                 editor
-                    .exchange(&gone, &later, OutOfBounds::Expand)
+                    .replace_objects(&gone, &later, OutOfBounds::Expand)
                     .await
                     .map(drop)
             }
@@ -185,7 +185,7 @@ impl Act {
             Verb::Careless => {
                 let store = zvf::Store::create("memory:").unwrap();
                 let plan = zvf_build::WritePlan::new(later(&geometry, 2), design).unwrap();
-                zvf::create_in(&store, plan, &CreateOptions::default()).await?;
+                zvf::create_from_plan(&store, plan, &CreateOptions::default()).await?;
                 let files = State::files(&store).await?;
                 let objects = files.into_iter();
                 let objects =
@@ -217,7 +217,7 @@ impl Act {
 }
 
 async fn editor(address: &str, open: &OpenOptions) -> Result<Editor, Error> {
-    Editor::open(address, open).await
+    Editor::open_with(address, open).await
 }
 
 /// The same once more: other vertices at the same places, of other objects.

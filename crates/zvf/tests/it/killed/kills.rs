@@ -164,7 +164,7 @@ async fn look_at_objects(scene: &Scene, address: &str) -> Result<Which, String> 
 /// still be doing what it was asked.
 async fn recover(scene: &Scene, place: &Place, before: Which, stop: Stop) -> Which {
     let address = place.address();
-    let opened = Editor::open(&address, &OpenOptions::default()).await;
+    let opened = Editor::open(&address).await;
     let left_none = scene.old.is_none() && before == Which::Old;
     match opened {
         Ok(_) => assert!(!left_none || matches!(place, Place::Bucket(_))),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use zvf::{CreateOptions, Editor, Error, Levels, OpenOptions, PyramidOptions, Store, pyramid};
+use zvf::{
+    CreateOptions, Editor, Error, OpenOptions, PyramidLevels, PyramidOptions, Store, build_pyramid,
+};
 use zvf_build::{GeometryKind, Profile};
 
 use super::{
@@ -46,8 +48,8 @@ impl Build {
 
     fn designs(&self) -> usize {
         match self.options().levels {
-            Levels::Given(levels) => levels.len(),
-            Levels::Automatic(_) => 0,
+            PyramidLevels::Explicit(levels) => levels.len(),
+            PyramidLevels::Auto(_) => 0,
         }
     }
 
@@ -56,10 +58,10 @@ impl Build {
         let place = Place::folder();
         block_on(place.fill(store));
         let mut options = self.options();
-        if let Levels::Given(designs) = &mut options.levels {
+        if let PyramidLevels::Explicit(designs) = &mut options.levels {
             designs.truncate(levels);
         }
-        block_on(pyramid(&place.address(), &options)).unwrap();
+        block_on(build_pyramid(&place.address(), &options)).unwrap();
         place
     }
 }
@@ -73,7 +75,7 @@ pub(super) async fn perform(word: &str, address: &str, open: &OpenOptions) -> Re
         .await
         .options;
     options.open = open.clone();
-    pyramid(address, &options).await.map(drop)
+    build_pyramid(address, &options).await.map(drop)
 }
 
 async fn files(place: &Place) -> BTreeMap<String, Vec<u8>> {
@@ -123,13 +125,13 @@ fn a_build_that_is_killed_leaves_whole_levels_and_goes_on() {
                 if kill % 5 == 0 {
                     is_sound(&store, &about).await;
                 }
-                pyramid(&place.address(), &options).await.unwrap()
+                build_pyramid(&place.address(), &options).await.unwrap()
             });
             assert_eq!(again.there as usize, levels, "{about}, killed at {at}");
             assert!(block_on(files(&place)) == states[2], "{about}, at {at}");
             // Where nothing was left to make, the next who writes finishes the transaction.
             let open = OpenOptions::default();
-            block_on(Editor::open(&place.address(), &open)).unwrap();
+            block_on(Editor::open_with(&place.address(), &open)).unwrap();
             block_on(nothing_left(&place));
         }
         assert!(!seen.contains(&0), "{about}: {seen:?}");

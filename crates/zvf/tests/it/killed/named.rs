@@ -85,7 +85,7 @@ async fn append(
     writer: u64,
     retries: usize,
 ) -> Result<Vec<i64>, Error> {
-    let editor = Editor::open(address, open).await?.retries(retries);
+    let editor = Editor::open_with(address, open).await?.retries(retries);
     let changed = editor
         .append(&writers::of(writer), OutOfBounds::Reject)
         .await?;

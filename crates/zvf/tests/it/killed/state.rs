@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use zvf::{Dataset, Error, Info, OpenOptions, Store};
+use zvf::{Dataset, Error, OpenOptions, Store, StoreInfo};
 use zvf_model::key::Key;
 use zvf_store::{OpenError, Read};
 
@@ -14,7 +14,7 @@ use crate::written::content::Content;
 pub(crate) struct State {
     pub(super) content: Content,
     /// Counted from what is stored.
-    pub(super) info: Info,
+    pub(super) info: StoreInfo,
     /// Every object but those of transactions, byte for byte; of the root all but
     /// what it says of transactions.
     pub(super) files: BTreeMap<String, Vec<u8>>,

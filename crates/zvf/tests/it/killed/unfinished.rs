@@ -45,7 +45,7 @@ fn a_change_that_was_committed_is_not_made_again() {
         .concurrency(1)
         .write_hook(Arc::new(hook));
     block_on(async {
-        let editor = Editor::open(&address, &open).await.unwrap();
+        let editor = Editor::open_with(&address, &open).await.unwrap();
         let error = editor
             .append(&writers::of(0), OutOfBounds::Reject)
             .await
@@ -55,9 +55,7 @@ fn a_change_that_was_committed_is_not_made_again() {
             Error::Commit(CommitError::Unfinished { transaction: 1, .. })
         );
         assert!(is, "{error:?}");
-        Editor::open(&address, &OpenOptions::default())
-            .await
-            .unwrap();
+        Editor::open(&address).await.unwrap();
         let dataset = Dataset::open(&address).await.unwrap();
         let content = Content::read(&dataset).await;
         let ids: Vec<i64> = content.objects.keys().copied().collect();

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use zvf::{CreateOptions, Dataset, Editor, Error, OpenOptions};
+use zvf::{CreateOptions, Dataset, Editor, Error};
 use zvf_build::{Design, Geometry, GeometryKind, Numbers, OutOfBounds, Values};
 use zvf_format::numeric::Kind;
 use zvf_store::CommitError;
@@ -239,9 +239,7 @@ pub(super) fn write(job: &str, address: &str) {
         thread::sleep(Duration::from_micros(200));
     }
     block_on(async {
-        let editor = Editor::open(address, &OpenOptions::default())
-            .await
-            .unwrap();
+        let editor = Editor::open(address).await.unwrap();
         let editor = editor.retries(way.retries);
         for append in 0..way.appends {
             let (geometry, _) = way.addition(writer, append);

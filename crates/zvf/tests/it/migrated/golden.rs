@@ -1,6 +1,6 @@
 //! Every recorded store, there and back, with all that is said about it.
 
-use zvf::{Dataset, Migrated, build::Profile};
+use zvf::{Dataset, MigrateReport, build::Profile};
 use zvf_format::path::Delta;
 use zvf_testkit::golden::Golden;
 
@@ -20,7 +20,7 @@ const BRIDGES: &str =
 const WIDTH: &str = "cells of links of another number of ends";
 
 /// What a report says, one line each.
-fn lines(store: &str, report: &Migrated) -> Vec<String> {
+fn lines(store: &str, report: &MigrateReport) -> Vec<String> {
     let line = |sign: char| {
         let store = store.to_owned();
         move |found: &zvf::build::migrate::MigrationNote| {
@@ -36,7 +36,7 @@ fn lines(store: &str, report: &Migrated) -> Vec<String> {
 
 /// What the store that was read has, less what the report says is not there and what
 /// it says is right now, which other tests look at.
-fn without(mut content: Content, report: &Migrated) -> Content {
+fn without(mut content: Content, report: &MigrateReport) -> Content {
     let says = |what: &str| {
         let mut findings = report.repaired.iter().chain(&report.lost);
         findings.any(|finding| finding.what == what)

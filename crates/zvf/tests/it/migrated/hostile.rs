@@ -13,7 +13,6 @@ use std::{
 
 use zvf::{
     CreateOptions, Dataset, Error, MigrateOptions, OpenOptions, Store, build::Profile, migrate,
-    migrate_in,
 };
 use zvf_store::CreateError;
 use zvf_testkit::stores::{Cells, Kind, Made, Profile as Made09, Recipe, make};
@@ -39,7 +38,7 @@ fn made(profile: Made09) -> Made {
 
 async fn opened(files: &BTreeMap<String, Vec<u8>>) -> Result<Dataset, Error> {
     let store = OpenOptions::default().from_memory(files.clone()).unwrap();
-    Dataset::from_store("damaged", store).await
+    Dataset::open(store).await
 }
 
 /// Every file in turn is missing, cut or turned: the migration fails and names what
@@ -87,12 +86,12 @@ fn damaged(profile: Made09) {
                 options.skip_damaged = true;
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();
-                if let Ok(report) = migrate_in(&source, &store, "left", &options).await {
+                if let Ok(report) = source.migrate(&store, &options).await {
                     assert!(
                         report.lost.iter().any(|lost| lost.what == "cannot be read"),
                         "{at}: {report:?}"
                     );
-                    let target = Dataset::from_store("memory:", store).await.unwrap();
+                    let target = Dataset::open(store).await.unwrap();
                     let found = Content::of(&target).await;
                     // Groups of links are made anew.
                     let is_index = key.contains("link_fragments");
@@ -204,7 +203,7 @@ fn a_migration_that_is_given_up_leaves_no_store() {
             options.progress = Some(Arc::new(move |_, _| {
                 seen.fetch_add(1, Ordering::Relaxed);
             }));
-            let work = pin!(migrate_in(&source, &store, "new", &options));
+            let work = pin!(source.migrate(&store, &options));
             let work = Steps { work, done, most };
             work.await.transpose().unwrap().is_some()
         });
@@ -222,7 +221,7 @@ fn a_migration_that_is_given_up_leaves_no_store() {
                 let source = open(&made).await;
                 let options = MigrateOptions::default();
                 let store = OpenOptions::default().create(&target).unwrap();
-                migrate_in(&source, &store, "new", &options).await.unwrap();
+                source.migrate(&store, &options).await.unwrap();
                 Dataset::open(&target).await.unwrap();
             }
         });
@@ -246,14 +245,14 @@ fn a_store_that_create_made_goes_there_and_back() {
     block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        zvf::create_in(&store, plan, &CreateOptions::default())
+        zvf::create_from_plan(&store, plan, &CreateOptions::default())
             .await
             .unwrap();
         let files = store
             .list_all(&zvf_model::key::Key::root(), 1 << 20)
             .await
             .unwrap();
-        let source = Dataset::from_store("made", store).await.unwrap();
+        let source = Dataset::open(store).await.unwrap();
         let (older, report) = migrated(&source, Profile::V08).await.unwrap();
         assert_eq!((report.repaired, report.lost), (vec![], vec![]));
         let (back, report) = migrated(&older, Profile::V09).await.unwrap();

@@ -117,7 +117,7 @@ fn what_is_no_part_of_the_format_is_copied() {
     files.push(("README.md".to_owned(), b"read me".to_vec()));
     block_on(async {
         let store = OpenOptions::default().from_memory(files).unwrap();
-        let source = Dataset::from_store("made", store).await.unwrap();
+        let source = Dataset::open(store).await.unwrap();
         let (older, _) = migrated(&source, Target::V08).await.unwrap();
         let (back, _) = migrated(&older, Target::V09).await.unwrap();
         for dataset in [older, back] {

@@ -13,7 +13,7 @@ async fn open(made: &Made, budget: u64) -> Option<zvf::Dataset> {
     let files = made.files.iter().cloned();
     let options = OpenOptions::default().budget(budget);
     let store = options.from_memory(files).unwrap();
-    zvf::Dataset::from_store("made", store).await.ok()
+    zvf::Dataset::open(store).await.ok()
 }
 
 /// Whether batches are what is answered at once. Less memory than a chunk takes is

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use zvf::{
-    Automatic, CreateOptions, Dataset, Levels, PyramidOptions, Query, Store,
+    AutoLevels, CreateOptions, Dataset, PyramidLevels, PyramidOptions, Query, Store,
     build::{Attribute, Design, Geometry, GeometryKind, Numbers, Values, WritePlan},
-    pyramid_in,
+    build_pyramid,
     query::LevelChoice,
 };
 use zvf_model::{key::Key, level::LevelId};
@@ -62,18 +62,18 @@ fn each_point_is_on_one_level_and_all_are_seen() {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
         let plan = WritePlan::new(geometry, design).unwrap();
-        zvf::create_in(&store, plan, &CreateOptions::default())
+        zvf::create_from_plan(&store, plan, &CreateOptions::default())
             .await
             .unwrap();
-        let mut automatic = Automatic::default();
+        let mut automatic = AutoLevels::default();
         automatic.additive = true;
         automatic.levels = Some(3);
         automatic.cell = Some(vec![10.0; 3]);
         let mut options = PyramidOptions::default();
-        options.levels = Levels::Automatic(automatic.clone());
-        pyramid_in(&store, "memory:", &options).await.unwrap();
+        options.levels = PyramidLevels::Auto(automatic.clone());
+        build_pyramid(&store, &options).await.unwrap();
         is_sound(&store, "additive").await;
-        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        let dataset = Dataset::open(store.clone()).await.unwrap();
         let mut union = Vec::new();
         for level in 1..4 {
             union.push(numbers(&dataset, level).await);
@@ -89,10 +89,10 @@ fn each_point_is_on_one_level_and_all_are_seen() {
         }
         // The same as levels that replace each other.
         automatic.additive = false;
-        options.levels = Levels::Automatic(automatic);
+        options.levels = PyramidLevels::Auto(automatic);
         options.replace = true;
-        pyramid_in(&store, "memory:", &options).await.unwrap();
-        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        build_pyramid(&store, &options).await.unwrap();
+        let dataset = Dataset::open(store.clone()).await.unwrap();
         for level in 1..4 {
             let own = numbers(&dataset, level).await;
             assert_eq!(own, union[level as usize - 1], "level {level}");

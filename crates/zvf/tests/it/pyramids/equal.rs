@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use zvf::{CrossLevel, Store, pyramid_in};
+use zvf::{CrossLevel, Store, build_pyramid};
 use zvf_build::{GeometryKind, Profile};
 use zvf_model::key::Key;
 use zvf_store::Read;
@@ -40,7 +40,7 @@ pub(super) async fn files(store: &Store) -> Files {
 async fn made(seed: u64, kind: GeometryKind, profile: Profile, links: CrossLevel) -> Files {
     let mut wanted = wanted(seed, kind, profile).await;
     wanted.options.cross_level = links;
-    let made = pyramid_in(&wanted.store, "memory:", &wanted.options).await;
+    let made = build_pyramid(&wanted.store, &wanted.options).await;
     made.unwrap_or_else(|error| panic!("{error:?}, {}", wanted.about));
     files(&wanted.store).await
 }

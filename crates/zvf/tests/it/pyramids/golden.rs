@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use zvf::{
-    CrossLevel, Dataset, LevelDesign, Levels, PyramidOptions, Query, Store,
+    CrossLevel, Dataset, LevelDesign, PyramidLevels, PyramidOptions, Query, Store,
     build::coarsen::{CoarsenMethod, Placement},
-    pyramid_in,
+    build_pyramid,
     query::LevelChoice,
 };
 use zvf_model::{level::LevelId, root::GeometryKind};
@@ -122,16 +122,14 @@ fn recorded_pyramids_are_made_again() {
             sharding: None,
         });
         let mut options = PyramidOptions::default();
-        options.levels = Levels::Given(levels.collect());
+        options.levels = PyramidLevels::Explicit(levels.collect());
         options.cross_level = recorded.cross_level;
         options.depth = Some(recorded.depth);
         options.replace = true;
         block_on(async {
-            let made = pyramid_in(&store, recorded.store, &options).await;
+            let made = build_pyramid(&store, &options).await;
             let made = made.unwrap_or_else(|error| panic!("{}: {error:?}", recorded.store));
-            let dataset = Dataset::from_store(recorded.store, store.clone())
-                .await
-                .unwrap();
+            let dataset = Dataset::open(store.clone()).await.unwrap();
             assert_eq!(made.levels.len(), recorded.levels.len());
             for level in 1..=u32::try_from(recorded.levels.len()).unwrap() {
                 let (ours, theirs) = (

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    Automatic, CrossLevel, Dataset, Error, Kept, LevelDesign, Levels, PyramidOptions, Query, Store,
+    AutoLevels, CrossLevel, Dataset, Error, LevelDesign, ObjectSelection, PyramidLevels,
+    PyramidOptions, Query, Store,
     build::coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    pyramid_in,
+    build_pyramid,
     query::LevelChoice,
-    validate_store,
+    validate,
     validation::ValidateOptions,
 };
 use zvf_build::{Design, Geometry, GeometryKind, Numbers, Profile, Values};
@@ -30,7 +31,7 @@ fn places(random: &mut Random, count: usize, axes: usize) -> Numbers {
 }
 
 /// Bins of two levels.
-fn bins(axes: usize, sparsity: Option<&Kept>) -> Vec<LevelDesign> {
+fn bins(axes: usize, sparsity: Option<&ObjectSelection>) -> Vec<LevelDesign> {
     [(4.0, 1), (8.0, 2)]
         .into_iter()
         .map(|(cell, scale)| LevelDesign {
@@ -60,7 +61,7 @@ fn check(
     design.profile = profile;
     design.chunk_shape = Some(vec![8.0; geometry.positions.columns]);
     let mut options = PyramidOptions::default();
-    options.levels = Levels::Given(levels);
+    options.levels = PyramidLevels::Explicit(levels);
     options.cross_level = CrossLevel::Explicit;
     options.rules = rules;
     block_on(async {
@@ -122,12 +123,12 @@ fn words_have_no_mean() {
     let mut design = Design::new(GeometryKind::Points);
     design.chunk_shape = Some(vec![8.0; 2]);
     let mut options = PyramidOptions::default();
-    options.levels = Levels::Given(bins(2, None));
+    options.levels = PyramidLevels::Explicit(bins(2, None));
     for (rule, is_refused) in Aggregation::ALL.map(|rule| (rule, !rule.suits_codes())) {
         options.rules.insert("word".to_owned(), rule);
         block_on(async {
             let store = store_of(geometry.clone(), design.clone()).await;
-            let made = pyramid_in(&store, "memory:", &options).await;
+            let made = build_pyramid(&store, &options).await;
             match made {
                 Err(Error::NoPyramid { .. }) => assert!(is_refused, "{rule}"),
                 made => {
@@ -151,7 +152,7 @@ fn objects_may_be_empty_or_one_vertex() {
         }));
         let mut geometry = Geometry::new(places(&mut random, 40, 3));
         geometry.part_offsets = Some(offsets);
-        let one = Kept {
+        let one = ObjectSelection {
             sparsity: Sparsity {
                 amount: Amount::Count(1),
                 strategy: Strategy::Random { seed },
@@ -219,12 +220,12 @@ fn values_of_fragments_stay_with_their_objects() {
     let mut design = Design::new(GeometryKind::Polylines);
     design.chunk_shape = Some(vec![8.0; 3]);
     let mut options = PyramidOptions::default();
-    options.levels = Levels::Given(bins(3, None));
+    options.levels = PyramidLevels::Explicit(bins(3, None));
     block_on(async {
         let store = store_of(geometry, design).await;
-        pyramid_in(&store, "memory:", &options).await.unwrap();
+        build_pyramid(&store, &options).await.unwrap();
         is_sound(&store, "fragments").await;
-        let dataset = Dataset::from_store("memory:", store).await.unwrap();
+        let dataset = Dataset::open(store).await.unwrap();
         for (level, object) in (0..3).flat_map(|level| (0..6).map(move |object| (level, object))) {
             let mut query = Query::new().objects([object]);
             query.level = LevelChoice::Number(LevelId::new(level));
@@ -258,14 +259,14 @@ fn recorded_stores_get_levels_in_which_nothing_is_found() {
             let dataset = open(&golden, &name);
             let store = dataset.store().clone();
             let before = block_on(found(&store));
-            let mut automatic = Automatic::default();
+            let mut automatic = AutoLevels::default();
             automatic.levels = Some(2);
             automatic.factors = vec![2.0];
             let mut options = PyramidOptions::default();
-            options.levels = Levels::Automatic(automatic);
+            options.levels = PyramidLevels::Auto(automatic);
             options.cross_level = CrossLevel::Explicit;
             options.replace = true;
-            match block_on(pyramid_in(&store, &name, &options)) {
+            match block_on(build_pyramid(&store, &options)) {
                 Ok(made) => {
                     count += usize::from(!made.levels.is_empty());
                     let after = block_on(found(&store));
@@ -302,7 +303,7 @@ fn recorded_stores_get_levels_in_which_nothing_is_found() {
 
 /// Codes and paths of what is found.
 async fn found(store: &Store) -> BTreeSet<String> {
-    let report = validate_store(store.clone(), &ValidateOptions::default()).await;
+    let report = validate(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings.into_iter();
     let lines =
         findings.map(|found| format!("{} {} {}", found.rule.code, found.path, found.message));

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    CreateOptions, CrossLevel, Dataset, Kept, LevelDesign, Levels, Pyramid, PyramidOptions, Query,
-    Store,
+    CreateOptions, CrossLevel, Dataset, LevelDesign, ObjectSelection, PyramidLevels,
+    PyramidOptions, PyramidReport, Query, Store,
     build::coarsen::{Aggregation, Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    pyramid_in,
+    build_pyramid,
     query::{LevelChoice, Selection},
 };
 use zvf_build::{Design, GeometryKind, Profile, WritePlan};
@@ -37,7 +37,7 @@ pub(super) async fn store_of(geometry: zvf_build::Geometry, design: Design) -> S
     let plan = WritePlan::new(geometry, design).unwrap();
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
-    let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
+    let written = zvf::create_from_plan(&store, plan, &CreateOptions::default()).await;
     written.unwrap();
     store
 }
@@ -64,7 +64,7 @@ pub(super) async fn wanted_in(
     let is_rich = geometry.vertex.len() > 1;
     let has_weight = geometry.link.iter().any(|own| own.name == "weight");
     let store = store_of(geometry, design.clone()).await;
-    let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+    let dataset = Dataset::open(store.clone()).await.unwrap();
     let mut chunk = dataset.root().chunk_shape.extents().to_vec();
     let mut random = Random::new(seed ^ 0x7079_7261);
     let mut levels = Vec::new();
@@ -84,7 +84,7 @@ pub(super) async fn wanted_in(
         });
     }
     let mut options = PyramidOptions::default();
-    options.levels = Levels::Given(levels);
+    options.levels = PyramidLevels::Explicit(levels);
     options.cross_level = *random.pick(&[
         CrossLevel::Implicit,
         CrossLevel::Explicit,
@@ -150,14 +150,14 @@ fn method(
     }
 }
 
-fn kept(random: &mut Random) -> Kept {
+fn kept(random: &mut Random) -> ObjectSelection {
     let strategies = [
         Strategy::Random { seed: 7 },
         Strategy::Length,
         Strategy::Coverage,
         Strategy::PerGroup { seed: 8 },
     ];
-    Kept {
+    ObjectSelection {
         sparsity: Sparsity {
             amount: *random.pick(&[Amount::Share(0.4), Amount::Count(1), Amount::Count(3)]),
             strategy: random.pick(&strategies).clone(),
@@ -170,10 +170,10 @@ impl Wanted {
     /// Makes the levels, and holds them to everything.
     pub(super) async fn check(&self) {
         let about = &self.about;
-        let made = pyramid_in(&self.store, "memory:", &self.options).await;
+        let made = build_pyramid(&self.store, &self.options).await;
         let made = made.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         is_sound(&self.store, about).await;
-        let dataset = Dataset::from_store("memory:", self.store.clone()).await;
+        let dataset = Dataset::open(self.store.clone()).await;
         let dataset = dataset.unwrap();
         let mut levels = Vec::new();
         for number in 0..=made.levels.len() as u32 {
@@ -185,7 +185,7 @@ impl Wanted {
     }
 
     /// What is said of levels is what is there.
-    fn counts(&self, levels: &[Level], made: &Pyramid) {
+    fn counts(&self, levels: &[Level], made: &PyramidReport) {
         let about = &self.about;
         for (level, made) in levels[1..].iter().zip(&made.levels) {
             assert_eq!(made.level, LevelId::new(level.number), "{about}");
@@ -206,8 +206,8 @@ impl Wanted {
     }
 
     /// Every level beside the one before it, and beside those before that.
-    async fn steps(&self, dataset: &Dataset, levels: &[Level], made: &Pyramid) {
-        let Levels::Given(designs) = &self.options.levels else {
+    async fn steps(&self, dataset: &Dataset, levels: &[Level], made: &PyramidReport) {
+        let PyramidLevels::Explicit(designs) = &self.options.levels else {
             panic!("levels are given")
         };
         let about = &self.about;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use zvf::{
-    CrossLevel, Dataset, Editor, Kept, LevelDesign, Levels, PyramidOptions, Store,
+    CrossLevel, Dataset, Editor, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions,
+    Store,
     build::{
         GeometryKind, Profile,
         coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
     },
-    pyramid_in, refresh_in,
+    build_pyramid, refresh_pyramid,
 };
 use zvf_model::key::Key;
 use zvf_store::Read;
@@ -115,7 +116,7 @@ fn design(random: &mut Random, kind: GeometryKind, chunk: &[f64]) -> LevelDesign
     LevelDesign {
         method,
         chunk_scale: vec![scale; chunk.len()],
-        sparsity: random.chance(40).then_some(Kept {
+        sparsity: random.chance(40).then_some(ObjectSelection {
             sparsity: Sparsity {
                 amount: Amount::Share(0.5),
                 strategy: Strategy::Random { seed: 3 },
@@ -133,7 +134,7 @@ fn check(seed: u64, kind: GeometryKind) {
     let mut expected = Content::of(&case.geometry, &case.design);
     block_on(async {
         let store = store(&mut case).await;
-        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        let dataset = Dataset::open(store.clone()).await.unwrap();
         let mut chunk = dataset.root().chunk_shape.extents().to_vec();
         let mut levels = Vec::new();
         for _ in 0..2 {
@@ -144,23 +145,23 @@ fn check(seed: u64, kind: GeometryKind) {
             levels.push(level);
         }
         let mut options = PyramidOptions::default();
-        options.levels = Levels::Given(levels);
+        options.levels = PyramidLevels::Explicit(levels);
         options.cross_level =
             [CrossLevel::None, CrossLevel::Implicit, CrossLevel::Explicit][random.below(3)];
         options.depth = [Some(1), None][random.below(2)];
         let about = format!("seed {seed}, {kind:?}, {options:?}, {:?}", case.design);
-        let built = pyramid_in(&store, "memory:", &options).await;
+        let built = build_pyramid(&store, &options).await;
         built.unwrap_or_else(|error| panic!("{about}: {error:?}"));
         is_sound(&store, &format!("built: {about}")).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         for step in 0..2 {
             let what = change(&editor, &mut case, &mut random, &mut expected).await;
             let about = format!("step {step}, {what}, {about}");
             let twin = Store::from_memory(files(&store).await).unwrap();
-            let refreshed = refresh_in(&store, "memory:", &PyramidOptions::default()).await;
+            let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
             refreshed.unwrap_or_else(|error| panic!("{about}: {error:?}"));
             options.replace = true;
-            pyramid_in(&twin, "memory:", &options).await.unwrap();
+            build_pyramid(&twin, &options).await.unwrap();
             let (ours, whole) = (
                 comparable(files(&store).await),
                 comparable(files(&twin).await),

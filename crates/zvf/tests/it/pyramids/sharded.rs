@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use zvf::{
-    CrossLevel, Editor, LevelDesign, Levels, PyramidOptions, Store,
+    CrossLevel, Editor, LevelDesign, PyramidLevels, PyramidOptions, Store,
     build::{
         GeometryKind, Profile, ShardingPolicy,
         coarsen::{CoarsenMethod, Placement},
     },
-    pyramid_in, refresh_in,
+    build_pyramid, refresh_pyramid,
 };
 use zvf_testkit::stores::Random;
 
@@ -97,7 +97,7 @@ fn shards_of_levels_are_chosen() {
                 design.sharding = ShardingPolicy::None;
             });
             let mut wanted = wanted.await;
-            let Levels::Given(levels) = &mut wanted.options.levels else {
+            let PyramidLevels::Explicit(levels) = &mut wanted.options.levels else {
                 panic!("levels are given")
             };
             for level in levels {
@@ -149,22 +149,22 @@ fn shards_stay_when_levels_are_made_anew() {
                 sharding: asked.clone(),
             };
             let mut options = PyramidOptions::default();
-            options.levels = Levels::Given(vec![level(2.0)]);
-            let made = pyramid_in(&store, "memory:", &options).await;
+            options.levels = PyramidLevels::Explicit(vec![level(2.0)]);
+            let made = build_pyramid(&store, &options).await;
             assert_eq!(made.unwrap().levels.len(), 1);
             let first = shards(&store).await;
             // The same and one more: what is there stays.
-            options.levels = Levels::Given(vec![level(2.0), level(4.0)]);
-            let made = pyramid_in(&store, "memory:", &options).await.unwrap();
+            options.levels = PyramidLevels::Explicit(vec![level(2.0), level(4.0)]);
+            let made = build_pyramid(&store, &options).await.unwrap();
             assert_eq!((made.there, made.levels.len()), (1, 1), "{asked:?}");
             let before = shards(&store).await;
             assert!(first.is_subset(&before), "{asked:?}");
             let is_sharded = asked != Some(ShardingPolicy::None);
             let vertices = |level: u32| (format!("{level}/vertices"), is_sharded);
             assert!(before.contains(&vertices(1)) && before.contains(&vertices(2)));
-            let editor = Editor::of(store.clone()).await.unwrap();
+            let editor = Editor::open(store.clone()).await.unwrap();
             while change(&editor, &mut case, &mut random, &mut expected).await != "append" {}
-            let refreshed = refresh_in(&store, "memory:", &PyramidOptions::default()).await;
+            let refreshed = refresh_pyramid(&store, &PyramidOptions::default()).await;
             assert_eq!(refreshed.unwrap().levels.len(), 2, "{asked:?}");
             let after = shards(&store).await;
             assert!(after.contains(&vertices(1)) && after.contains(&vertices(2)));
@@ -172,8 +172,8 @@ fn shards_stay_when_levels_are_made_anew() {
             // Another form is another level.
             let mut other = level(2.0);
             other.sharding = Some(ShardingPolicy::Shape(vec![3; axes]));
-            options.levels = Levels::Given(vec![other]);
-            let made = pyramid_in(&store, "memory:", &options).await;
+            options.levels = PyramidLevels::Explicit(vec![other]);
+            let made = build_pyramid(&store, &options).await;
             assert!(matches!(made, Err(zvf::Error::NoPyramid { .. })));
         });
     }
@@ -191,11 +191,11 @@ fn shards_that_are_not_possible_are_refused() {
             let wanted = wanted_in(35, GeometryKind::Points, profile, |_, _| {});
             let mut wanted = wanted.await;
             let before = files(&wanted.store).await;
-            let Levels::Given(levels) = &mut wanted.options.levels else {
+            let PyramidLevels::Explicit(levels) = &mut wanted.options.levels else {
                 panic!("levels are given")
             };
             levels[0].sharding = Some(sharding.clone());
-            let made = pyramid_in(&wanted.store, "memory:", &wanted.options).await;
+            let made = build_pyramid(&wanted.store, &wanted.options).await;
             let is_refused = matches!(made, Err(zvf::Error::Refused(_)));
             assert!(is_refused, "{sharding:?}: {made:?}");
             assert!(files(&wanted.store).await == before);

@@ -1,9 +1,9 @@
 //! Bundles of streamlines, of which many go through the same vertices of coarser levels.
 
 use zvf::{
-    Dataset, LevelDesign, Levels, PyramidOptions,
+    Dataset, LevelDesign, PyramidLevels, PyramidOptions,
     build::coarsen::{CoarsenMethod, Placement},
-    pyramid_in,
+    build_pyramid,
 };
 use zvf_build::{Design, Geometry, GeometryKind, Numbers};
 use zvf_testkit::stores::Random;
@@ -60,12 +60,12 @@ fn bundles_share_vertices_and_stay_where_they_were() {
         additive: false,
         sharding: None,
     });
-    options.levels = Levels::Given(levels.to_vec());
+    options.levels = PyramidLevels::Explicit(levels.to_vec());
     block_on(async {
         let store = store_of(tractogram(), design.clone()).await;
-        let made = pyramid_in(&store, "memory:", &options).await.unwrap();
+        let made = build_pyramid(&store, &options).await.unwrap();
         is_sound(&store, "a tractogram").await;
-        let dataset = Dataset::from_store("memory:", store).await.unwrap();
+        let dataset = Dataset::open(store).await.unwrap();
         let fine = Level::read(&dataset, 0, &design).await;
         assert_eq!(fine.vertices.len(), BUNDLES * LINES * POINTS);
         for (number, made) in (1..).zip(&made.levels) {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zvf::{
-    Dataset, Kept, LevelDesign, Levels, PyramidOptions,
+    Dataset, LevelDesign, ObjectSelection, PyramidLevels, PyramidOptions,
     build::coarsen::{Amount, CoarsenMethod, Placement, Sparsity, Strategy},
-    pyramid_in,
+    build_pyramid,
 };
 use zvf_build::{Design, Geometry, GeometryKind, Numbers, Values};
 use zvf_testkit::stores::Random;
@@ -57,7 +57,7 @@ async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeS
             share: false,
         },
         chunk_scale: vec![2; 3],
-        sparsity: Some(Kept {
+        sparsity: Some(ObjectSelection {
             sparsity: Sparsity { amount, strategy },
             attribute: is_attribute.then(|| "score".to_owned()),
         }),
@@ -65,11 +65,11 @@ async fn kept(geometry: Geometry, amount: Amount, strategy: Strategy) -> (BTreeS
         sharding: None,
     };
     let mut options = PyramidOptions::default();
-    options.levels = Levels::Given(vec![level]);
+    options.levels = PyramidLevels::Explicit(vec![level]);
     let store = store_of(geometry, design.clone()).await;
-    pyramid_in(&store, "memory:", &options).await.unwrap();
+    build_pyramid(&store, &options).await.unwrap();
     is_sound(&store, &about).await;
-    let dataset = Dataset::from_store("memory:", store).await.unwrap();
+    let dataset = Dataset::open(store).await.unwrap();
     let coarse = Level::read(&dataset, 1, &design).await;
     // All are there, and those that are not kept are empty.
     assert_eq!(coarse.objects.as_ref().map(Vec::len), Some(OBJECTS));

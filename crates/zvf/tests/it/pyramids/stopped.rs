@@ -2,9 +2,9 @@
 //! the kills of all verbs.
 
 use zvf::{
-    CreateOptions, CrossLevel, LevelDesign, Levels, OpenOptions, PyramidOptions,
+    CreateOptions, CrossLevel, LevelDesign, OpenOptions, PyramidLevels, PyramidOptions,
     build::coarsen::{CoarsenMethod, Placement},
-    pyramid_in,
+    build_pyramid,
 };
 use zvf_build::{GeometryKind, Profile, WritePlan};
 
@@ -43,7 +43,7 @@ async fn store(kind: GeometryKind, open: &OpenOptions) -> zvf::Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = open.from_memory(none).unwrap();
     let plan = WritePlan::new(geometry, design).unwrap();
-    let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
+    let written = zvf::create_from_plan(&store, plan, &CreateOptions::default()).await;
     written.unwrap();
     store
 }
@@ -57,18 +57,18 @@ fn a_level_that_cannot_be_made_leaves_those_before() {
             let [one, two] = [store(kind, &open).await, store(kind, &open).await];
             let mut options = PyramidOptions::default();
             options.cross_level = CrossLevel::Explicit;
-            options.levels = Levels::Given(vec![bins(4.0)]);
-            pyramid_in(&one, "memory:", &options).await.unwrap();
+            options.levels = PyramidLevels::Explicit(vec![bins(4.0)]);
+            build_pyramid(&one, &options).await.unwrap();
             let mut two_axes = bins(8.0);
             two_axes.chunk_scale.pop();
-            options.levels = Levels::Given(vec![bins(4.0), two_axes]);
-            let made = pyramid_in(&two, "memory:", &options).await;
+            options.levels = PyramidLevels::Explicit(vec![bins(4.0), two_axes]);
+            let made = build_pyramid(&two, &options).await;
             assert!(made.is_err(), "{made:?}");
             is_sound(&two, kind.name()).await;
             assert!(files(&one).await == files(&two).await, "{kind:?}");
             // What is there is not replaced unless that is said.
-            options.levels = Levels::Given(vec![bins(8.0)]);
-            let made = pyramid_in(&two, "memory:", &options).await;
+            options.levels = PyramidLevels::Explicit(vec![bins(8.0)]);
+            let made = build_pyramid(&two, &options).await;
             assert!(
                 matches!(made, Err(zvf::Error::NoPyramid { .. })),
                 "{made:?}"
@@ -95,8 +95,8 @@ fn what_is_no_triangles_does_not_collapse() {
             };
             let before = files(&store).await;
             let mut options = PyramidOptions::default();
-            options.levels = Levels::Given(vec![design]);
-            let made = pyramid_in(&store, "memory:", &options).await;
+            options.levels = PyramidLevels::Explicit(vec![design]);
+            let made = build_pyramid(&store, &options).await;
             let is_refused = matches!(made, Err(zvf::Error::NoPyramid { .. }));
             assert!(is_refused, "{kind:?}: {made:?}");
             assert!(files(&store).await == before, "{kind:?}");
@@ -119,8 +119,8 @@ fn a_damaged_level_gets_none() {
             cell.truncate(cell.len() - 1);
             let damaged_store = open.from_memory(damaged.clone()).unwrap();
             let mut options = PyramidOptions::default();
-            options.levels = Levels::Given(vec![bins(4.0)]);
-            let made = pyramid_in(&damaged_store, "memory:", &options).await;
+            options.levels = PyramidLevels::Explicit(vec![bins(4.0)]);
+            let made = build_pyramid(&damaged_store, &options).await;
             assert!(made.is_err(), "{kind:?} {last}");
             assert!(files(&damaged_store).await == files(&damaged_store_of(&open, damaged)).await);
         });

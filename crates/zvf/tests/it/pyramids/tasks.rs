@@ -11,9 +11,9 @@ use std::{
 };
 
 use zvf::{
-    CrossLevel, OpenOptions, Runner,
+    CrossLevel, OpenOptions, TaskRunner,
     build::{GeometryKind, Profile, ShardingPolicy},
-    pyramid,
+    build_pyramid,
 };
 use zvf_store::Store;
 
@@ -33,7 +33,7 @@ struct Twice {
     before: Option<Before>,
 }
 
-impl Runner for Twice {
+impl TaskRunner for Twice {
     fn at_once(&self) -> usize {
         1
     }
@@ -75,8 +75,8 @@ async fn made(files: &Files, wanted: &Wanted, runner: Option<Arc<Twice>>) -> (Fi
     let address = folder.path().display().to_string();
     let mut options = wanted.options.clone();
     let shared = runner.clone();
-    options.runner = shared.map(|runner| runner as Arc<dyn Runner>);
-    let made = pyramid(&address, &options).await;
+    options.runner = shared.map(|runner| runner as Arc<dyn TaskRunner>);
+    let made = build_pyramid(&address, &options).await;
     made.unwrap_or_else(|error| panic!("{error:?}, {}", wanted.about));
     let store: Store = OpenOptions::default().open(&address).unwrap();
     let tasks = runner.map_or(0, |runner| runner.tasks.load(Ordering::Relaxed));
@@ -129,12 +129,18 @@ fn a_level_without_all_its_tasks_is_none() {
             let before = Some(before);
             let tasks = AtomicUsize::new(0);
             options.runner = Some(Arc::new(Twice { tasks, before }));
-            assert!(pyramid(&address, &options).await.is_err());
+            assert!(build_pyramid(&address, &options).await.is_err());
             let names = files(&store).await.into_keys();
             assert!(names.into_iter().all(|name| !name.starts_with("1/")));
         }
         options.runner = Some(Arc::<Twice>::default());
-        assert!(!pyramid(&address, &options).await.unwrap().levels.is_empty());
+        assert!(
+            !build_pyramid(&address, &options)
+                .await
+                .unwrap()
+                .levels
+                .is_empty()
+        );
     });
 }
 
@@ -145,7 +151,7 @@ fn older_profiles_are_refused() {
         let wanted = of(GeometryKind::Points, Profile::V08, 40, false).await;
         let mut options = wanted.options.clone();
         options.runner = Some(Arc::<Twice>::default());
-        let made = zvf::pyramid_in(&wanted.store, "memory:", &options).await;
+        let made = build_pyramid(&wanted.store, &options).await;
         let error = made.unwrap_err().to_string();
         assert!(error.contains("0.9"), "{error}");
     });

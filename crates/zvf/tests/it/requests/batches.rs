@@ -203,7 +203,7 @@ fn what_does_not_fit_is_an_error() {
             let options = OpenOptions::default().budget(budget).record_requests(true);
             let store = options.from_memory(files).unwrap();
             let error = block_on(async {
-                let dataset = Dataset::from_store("small", store).await?;
+                let dataset = Dataset::open(store).await?;
                 dataset.query(&query).await
             });
             let error = error.unwrap_err();

@@ -40,7 +40,7 @@ async fn everything(
     files: &[ListedFile],
 ) -> Result<(Answers, Contents), Error> {
     let contents = contents(&store, files).await?;
-    let dataset = Dataset::from_store(STORE, store).await?;
+    let dataset = Dataset::open(store).await?;
     Ok((answers(&dataset, place.lists()).await?, contents))
 }
 
@@ -95,7 +95,7 @@ fn admit(place: Place, cases: &[(Fault, Is)]) {
         let store = || place.through(&proxy, STORE, &options(*fault).retries(2));
         let read = block_on(contents(&store(), &files)).unwrap_err().into();
         let answered = async {
-            let dataset = Dataset::from_store(STORE, store()).await?;
+            let dataset = Dataset::open(store()).await?;
             answers(&dataset, place.lists()).await
         };
         let answered = block_on(answered).unwrap_err();
@@ -135,7 +135,7 @@ fn admit_lists(place: Place) {
     ] {
         let proxy = Proxy::start(place.server(), Plan::always(fault).of(lists));
         let store = place.through(&proxy, STORE, &options(fault).retries(2));
-        let counted = async { Dataset::from_store(STORE, store).await?.info().await };
+        let counted = async { Dataset::open(store).await?.info().await };
         let error = block_on(counted).unwrap_err();
         let Error::List(error) = error else {
             panic!("{place:?} {fault:?}: {error:?}")
@@ -158,7 +158,7 @@ fn doubt(place: Place) -> usize {
         let proxy = Proxy::start(place.server(), plan);
         let store = place.through(&proxy, STORE, &options(Fault::Shrunk));
         let answered = async {
-            let dataset = Dataset::from_store(STORE, store).await?;
+            let dataset = Dataset::open(store).await?;
             answers(&dataset, place.lists()).await
         };
         let answered = block_on(answered);

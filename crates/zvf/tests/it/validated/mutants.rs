@@ -104,7 +104,7 @@ fn made(geometry: Geometry, design: Design) -> Files {
         let mut options = CreateOptions::default();
         // It would find most of what is changed here before any other rule.
         options.no_node_copy = true;
-        zvf::create_in(&store, plan, &options).await.unwrap();
+        zvf::create_from_plan(&store, plan, &options).await.unwrap();
         snapshot(&store).await
     })
 }

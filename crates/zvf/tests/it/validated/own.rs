@@ -1,6 +1,6 @@
 //! Stores that were made and changed here: nothing is found in them.
 
-use zvf::{CreateOptions, Store, validate_store, validation::ValidateOptions};
+use zvf::{CreateOptions, Store, validate, validation::ValidateOptions};
 use zvf_build::{GeometryKind, Profile, WritePlan};
 
 use crate::{
@@ -22,7 +22,7 @@ const GEOMETRY: [&str; 6] = [
 
 /// Nothing is found but that, not even a note.
 pub(crate) async fn is_sound(store: &Store, about: &str) {
-    let report = validate_store(store.clone(), &ValidateOptions::default()).await;
+    let report = validate(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings;
     let lines: Vec<String> = findings
         .iter()
@@ -48,7 +48,7 @@ fn check_all(profile: Profile) {
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();
                 let options = CreateOptions::default();
-                zvf::create_in(&store, plan, &options).await.unwrap();
+                zvf::create_from_plan(&store, plan, &options).await.unwrap();
                 is_sound(&store, &about).await;
             });
         }

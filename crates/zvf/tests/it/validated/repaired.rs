@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use zvf::{
-    CreateOptions, Dataset, OpenOptions, Repaired, Store, repair_store,
+    CreateOptions, Dataset, OpenOptions, RepairReport, Store,
     validation::{Remedy, ValidateOptions, rules},
 };
 use zvf_build::{Design, Geometry, GeometryKind, Profile, ShardingPolicy, WritePlan};
@@ -27,8 +27,8 @@ fn store_of(files: &Files) -> Store {
     OpenOptions::default().from_memory(files).unwrap()
 }
 
-fn repair(store: &Store) -> Repaired {
-    block_on(repair_store(store.clone(), &ValidateOptions::default())).unwrap()
+fn repair(store: &Store) -> RepairReport {
+    block_on(zvf::repair(store.clone(), &ValidateOptions::default())).unwrap()
 }
 
 /// Rules that say a repair mends them, and of which each case has a reason why it
@@ -47,7 +47,7 @@ fn what_can_be_repaired_is() {
         let mut files = golden.store(&case.store);
         case.damage(&mut files);
         let store = store_of(&files);
-        let repaired = match block_on(repair_store(store.clone(), &ValidateOptions::default())) {
+        let repaired = match block_on(zvf::repair(store.clone(), &ValidateOptions::default())) {
             Ok(repaired) => repaired,
             // Without a root there is nothing to begin a transaction with.
             Err(error) => {
@@ -118,7 +118,7 @@ fn answers_come_back() {
                 let none: [(&str, &[u8]); 0] = [];
                 let store = Store::from_memory(none).unwrap();
                 let options = CreateOptions::default();
-                zvf::create_in(&store, plan, &options).await.unwrap();
+                zvf::create_from_plan(&store, plan, &options).await.unwrap();
                 snapshot(&store).await
             });
             let intact = block_on(Intact::of(files.clone()));
@@ -143,7 +143,7 @@ fn answers_come_back() {
             assert!(repaired.repaired.len() >= arrays.len(), "{kind:?}");
             assert!(repaired.left.is_ok(), "{kind:?}: {:#?}", repaired.left);
             block_on(async {
-                let dataset = Dataset::from_store("memory:", store).await.unwrap();
+                let dataset = Dataset::open(store).await.unwrap();
                 for asked in &intact.asked {
                     let answer = ask(&dataset, &asked.query).await;
                     let answer = answer.unwrap_or_else(|error| panic!("{kind:?}: {error}"));

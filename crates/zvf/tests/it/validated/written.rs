@@ -1,13 +1,13 @@
 //! Stores that the façade creates and edits pass the consistency rules.
 
-use zvf::{CreateOptions, Editor, Store, validate_store, validation::ValidateOptions};
+use zvf::{CreateOptions, Editor, Store, validate, validation::ValidateOptions};
 use zvf_build::{GeometryKind, OutOfBounds, Profile, WritePlan};
 use zvf_testkit::stores::Random;
 
 use crate::{block_on, written::random};
 
 async fn found_in(store: &Store) -> Vec<String> {
-    let report = validate_store(store.clone(), &ValidateOptions::default()).await;
+    let report = validate(store.clone(), &ValidateOptions::default()).await;
     let findings = report.unwrap().findings.into_iter();
     let own = findings.filter(|finding| finding.rule.code.starts_with("ZV-L3-0"));
     own.map(|finding| format!("{} {}", finding.rule.code, finding.message))
@@ -18,7 +18,7 @@ async fn created(plan: WritePlan) -> Store {
     let none: [(&str, &[u8]); 0] = [];
     let store = Store::from_memory(none).unwrap();
     let options = CreateOptions::default();
-    zvf::create_in(&store, plan, &options).await.unwrap();
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }
 
@@ -49,7 +49,7 @@ fn edited_stores_have_no_findings() {
             let plan = WritePlan::new(case.geometry.clone(), case.design.clone()).unwrap();
             block_on(async {
                 let store = created(plan).await;
-                let editor = Editor::of(store.clone()).await.unwrap();
+                let editor = Editor::open(store.clone()).await.unwrap();
                 let more = case.more(&mut random, 30, 1_000_000);
                 let appended = editor.append(&more, OutOfBounds::Reject).await;
                 let appended = appended.is_ok();

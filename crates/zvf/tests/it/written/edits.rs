@@ -21,12 +21,12 @@ pub(crate) async fn store(case: &mut Case) -> Store {
     let store = Store::from_memory(none).unwrap();
     let plan = WritePlan::new(case.geometry.clone(), case.design.clone()).unwrap();
     let options = CreateOptions::default();
-    zvf::create_in(&store, plan, &options).await.unwrap();
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }
 
 async fn content(store: &Store) -> Content {
-    let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+    let dataset = Dataset::open(store.clone()).await.unwrap();
     let content = Content::read(&dataset).await;
     let info = dataset.info().await.unwrap();
     let vertices = content.vertices.len() as u64;
@@ -41,7 +41,7 @@ fn check(seed: u64, kind: GeometryKind) {
     let mut expected = Content::of(&case.geometry, &case.design);
     block_on(async {
         let store = store(&mut case).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         for step in 0..5 {
             let about = format!("seed {seed}, {kind:?}, step {step}, {:?}", case.design);
             let what = change(&editor, &mut case, &mut random, &mut expected).await;
@@ -107,7 +107,9 @@ async fn replace(
     let bounds = OutOfBounds::Reject;
     let mut after = expected.clone();
     let severed = after.remove(some);
-    let changed = editor.exchange(some, &geometry, bounds).await;
+    let changed = editor
+        .replace_objects(&some.iter().copied().collect::<Vec<_>>(), &geometry, bounds)
+        .await;
     if severed > 0 {
         assert!(matches!(changed, Err(Error::Severed { links }) if links == severed));
         return "refused";
@@ -115,7 +117,7 @@ async fn replace(
     changed.unwrap();
     after.add(Content::of(&geometry, &case.design));
     *expected = after;
-    "exchange"
+    "replace_objects"
 }
 
 /// The ids that a store gives to what has none.
@@ -199,7 +201,7 @@ fn an_object_that_is_there_is_not_added_again() {
     block_on(async {
         let store = store(&mut case).await;
         let before = content(&store).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         let bounds = OutOfBounds::Reject;
         let mut again = case.geometry.clone();
         if again.part_objects.is_none() {

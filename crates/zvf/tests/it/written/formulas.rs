@@ -43,10 +43,10 @@ fn formulas_come_back_in_every_profile() {
             let none: [(&str, &[u8]); 0] = [];
             let store = Store::from_memory(none).unwrap();
             let plan = plan(profile, some()).unwrap();
-            zvf::create_in(&store, plan, &CreateOptions::default())
+            zvf::create_from_plan(&store, plan, &CreateOptions::default())
                 .await
                 .unwrap();
-            let dataset = Dataset::from_store("memory:", store).await.unwrap();
+            let dataset = Dataset::open(store).await.unwrap();
             let found = dataset.session().parametric().await.unwrap().unwrap();
             let names: Vec<_> = found
                 .objects

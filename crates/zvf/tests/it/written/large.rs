@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use zvf::{Batches, CreateOptions, OpenOptions, Runner};
+use zvf::{CreateOptions, GeometrySource, OpenOptions, TaskRunner};
 use zvf_build::{Attribute, Geometry, GeometryKind, Numbers, Profile, ShardingPolicy};
 
 use super::random;
@@ -20,7 +20,7 @@ struct Cut {
     next: usize,
 }
 
-impl Batches for Cut {
+impl GeometrySource for Cut {
     fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
         let all = &self.all;
         let first = self.next;
@@ -84,7 +84,7 @@ impl Batches for Cut {
 /// Does every task twice, the last first, as if the first had died after its work.
 struct Twice;
 
-impl Runner for Twice {
+impl TaskRunner for Twice {
     fn at_once(&self) -> usize {
         2
     }
@@ -146,11 +146,11 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
             next: 0,
         };
         let design = case.design.clone();
-        let written = zvf::create_from(&at(&cut), &mut source, design, &options).await;
+        let written = zvf::create_from_source(&at(&cut), &mut source, design, &options).await;
         let written = written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         source.rewind().unwrap();
         options.runner = Some(Arc::new(Twice));
-        let shared = zvf::create_from(&at(&tasks), &mut source, case.design, &options).await;
+        let shared = zvf::create_from_source(&at(&tasks), &mut source, case.design, &options).await;
         let shared = shared.unwrap_or_else(|error| panic!("{error:?}: {about}"));
         assert_eq!(shared, written, "{about}");
     });

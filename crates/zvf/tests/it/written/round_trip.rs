@@ -20,9 +20,9 @@ fn check(seed: u64, kind: GeometryKind, profile: Profile) {
     let found = block_on(async {
         let none: [(&str, &[u8]); 0] = [];
         let store = Store::from_memory(none).unwrap();
-        let written = zvf::create_in(&store, plan, &CreateOptions::default()).await;
+        let written = zvf::create_from_plan(&store, plan, &CreateOptions::default()).await;
         written.unwrap_or_else(|error| panic!("{error:?}: {about}"));
-        let dataset = Dataset::from_store("memory:", store).await.unwrap();
+        let dataset = Dataset::open(store).await.unwrap();
         assert_eq!(dataset.layout().profile(), profile.name(), "{about}");
         let info = dataset.info().await.unwrap();
         assert_eq!(info.levels[0].vertices, Some(summary.vertices), "{about}");

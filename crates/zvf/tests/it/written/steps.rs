@@ -17,9 +17,7 @@ fn path(chunks: u8) -> Geometry {
 
 /// How many links a store says it has; nothing where it has no links.
 async fn links(store: &Store) -> Option<u64> {
-    let dataset = zvf::Dataset::from_store("memory:", store.clone())
-        .await
-        .unwrap();
+    let dataset = zvf::Dataset::open(store.clone()).await.unwrap();
     let info = dataset.info().await.unwrap();
     info.levels[0].links
 }
@@ -50,14 +48,14 @@ fn steps_are_links_where_they_are_asked_for() {
                 "{about}"
             );
             let options = CreateOptions::default();
-            zvf::create_in(&store, plan, &options).await.unwrap();
+            zvf::create_from_plan(&store, plan, &options).await.unwrap();
             let found = links(&store).await;
             assert_eq!(found.unwrap_or(0), if has_links { 3 } else { 0 }, "{about}");
             is_sound(&store, &about).await;
             if profile != Profile::V09 {
                 return;
             }
-            let editor = Editor::of(store.clone()).await.unwrap();
+            let editor = Editor::open(store.clone()).await.unwrap();
             let appended = editor.append(&path(6), OutOfBounds::Reject).await.unwrap();
             assert_eq!(appended.added, 12);
             let found = links(&store).await;

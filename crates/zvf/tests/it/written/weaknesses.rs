@@ -1,8 +1,6 @@
 //! Ways in which writers are known to lose data, one test each: what was written and
 //! not asked to go is there. Those of writers that die or meet are in `killed`.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use zvf::{CreateOptions, Dataset, Editor, Error, Query, Store};
 use zvf_build::{
@@ -24,12 +22,12 @@ async fn store(geometry: Geometry, design: Design) -> Store {
     let store = memory();
     let plan = WritePlan::new(geometry, design).unwrap();
     let options = CreateOptions::default();
-    zvf::create_in(&store, plan, &options).await.unwrap();
+    zvf::create_from_plan(&store, plan, &options).await.unwrap();
     store
 }
 
 async fn read(store: &Store, query: &Query) -> zvf::QueryResult {
-    let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+    let dataset = Dataset::open(store.clone()).await.unwrap();
     dataset.query(query).await.unwrap()
 }
 
@@ -72,13 +70,13 @@ const RAISE: OutOfBounds = OutOfBounds::Reject;
 fn w1_what_is_added_does_not_take_the_place_of_what_is_there() {
     block_on(async {
         let store = store(points(1000), design(GeometryKind::Points)).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         editor.append(&points(500), RAISE).await.unwrap();
         assert_eq!(read(&store, &Query::new()).await.positions.len(), 1500);
     });
     block_on(async {
         let store = store(streamlines(30), design(GeometryKind::Streamlines)).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         let mut more = streamlines(5);
         more.part_objects = None;
         editor.append(&more, RAISE).await.unwrap();
@@ -103,7 +101,7 @@ fn moved() -> Geometry {
 fn w2_a_vertex_that_is_moved_leaves_its_siblings_where_they_are() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         editor.replace(&moved(), RAISE).await.unwrap();
         let answer = read(&store, &Query::new().objects([3])).await;
         assert_eq!(answer.positions.bytes, moved().positions.bytes);
@@ -115,7 +113,7 @@ fn w2_a_vertex_that_is_moved_leaves_its_siblings_where_they_are() {
 fn w3_what_is_edited_is_edited_in_place() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         let changed = editor.replace(&moved(), RAISE).await.unwrap();
         assert_eq!((changed.added, changed.removed), (20, 20));
         assert!(changed.objects.is_empty());
@@ -134,9 +132,9 @@ fn w3_what_is_edited_is_edited_in_place() {
 fn w4_an_object_that_is_removed_is_gone_and_no_longer_counted() {
     block_on(async {
         let store = store(streamlines(10), design(GeometryKind::Streamlines)).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         editor.remove(&[4]).await.unwrap();
-        let dataset = Dataset::from_store("memory:", store.clone()).await.unwrap();
+        let dataset = Dataset::open(store.clone()).await.unwrap();
         let absent = dataset.query(&Query::new().objects([4])).await;
         assert!(absent.is_err(), "{absent:?}");
         let info = dataset.info().await.unwrap();
@@ -159,7 +157,7 @@ fn w5_compacting_leaves_groups_with_their_members() {
         let mut geometry = streamlines(10);
         geometry.groups.insert(0, vec![4, 5]);
         let store = store(geometry, design(GeometryKind::Streamlines)).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         editor.remove(&[0, 2]).await.unwrap();
         let before = read(&store, &Query::new().groups([0])).await;
         editor.compact().await.unwrap();
@@ -212,7 +210,7 @@ fn w7_what_cannot_be_read_back_is_not_written() {
     block_on(async {
         let store = store(points(10), design(GeometryKind::Points)).await;
         let draco = with_text(&store, "0/vertices/zarr.json", "\"raw\"", "\"draco\"").await;
-        let editor = Editor::of(draco).await.unwrap();
+        let editor = Editor::open(draco).await.unwrap();
         let refused = editor.append(&points(5), RAISE).await;
         assert!(matches!(
             refused,
@@ -240,7 +238,7 @@ fn w8_a_damaged_store_is_not_written_as_if_it_were_whole() {
                 None => store.delete_many(vec![cell.clone()]).await.unwrap(),
                 Some(bytes) => store.put_many(vec![(cell.clone(), bytes)]).await.unwrap(),
             }
-            let editor = Editor::of(store.clone()).await.unwrap();
+            let editor = Editor::open(store.clone()).await.unwrap();
             let writes = store.activity().writes;
             assert!(editor.remove(&[3]).await.is_err());
             assert!(editor.compact().await.is_err());
@@ -255,7 +253,7 @@ fn w9_a_store_of_an_unknown_version_is_not_changed() {
         block_on(async {
             let store = store(points(10), design(GeometryKind::Points)).await;
             let store = with_text(&store, "zarr.json", "0.9.2", version).await;
-            let editor = Editor::of(store).await;
+            let editor = Editor::open(store).await;
             assert!(editor.is_err(), "{version}");
         });
     }
@@ -375,7 +373,7 @@ fn links_without_the_values_they_should_have_are_not_added_to() {
         let mut more = points(3);
         more.links = vec![1, 2];
         more.link.push(weights(1));
-        let editor = Editor::of(store).await.unwrap();
+        let editor = Editor::open(store).await.unwrap();
         let refused = editor.append(&more, RAISE).await;
         let missing = matches!(&refused, Err(Error::Edit(EditError::NotLoaded(path))) if path.contains("/w/"));
         assert!(missing, "{refused:?}");
@@ -389,16 +387,16 @@ fn links_to_others_are_not_lost_by_edits() {
         geometry.object_ids = Some(vec![1, 1, 2, 2]);
         geometry.links = vec![0, 1, 1, 2];
         let store = store(geometry, design(GeometryKind::Graphs)).await;
-        let editor = Editor::of(store.clone()).await.unwrap();
+        let editor = Editor::open(store.clone()).await.unwrap();
         let mut one = points(2);
         one.object_ids = Some(vec![1, 1]);
         let severed = editor.replace(&one, RAISE).await;
         assert!(matches!(severed, Err(Error::Severed { links: 1 })));
-        let both = BTreeSet::from([1, 2]);
+        let both = [1, 2];
         let mut whole = points(4);
         whole.object_ids = Some(vec![1, 1, 2, 2]);
         whole.links = vec![0, 1, 1, 2];
-        editor.exchange(&both, &whole, RAISE).await.unwrap();
+        editor.replace_objects(&both, &whole, RAISE).await.unwrap();
         let answer = read(&store, &Query::new()).await;
         assert_eq!(answer.links.unwrap().len(), 2);
     });

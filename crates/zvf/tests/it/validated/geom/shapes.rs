@@ -1,7 +1,7 @@
 //! Geometry that is not what the store says it is.
 
 use serde_json::json;
-use zvf::{OpenOptions, validate_store, validation::ValidateOptions};
+use zvf::{OpenOptions, validate, validation::ValidateOptions};
 use zvf_build::{GeometryKind, Profile};
 
 use super::made::{Made, created, design, made, mesh, paths, recorded, trees, vertices};
@@ -128,7 +128,7 @@ fn what_takes_too_much_memory_is_not_done_and_said() {
     let options = ValidateOptions::default().batch_bytes(1);
     let open = OpenOptions::default().budget(30_000);
     let store = open.from_memory(graph.0).unwrap();
-    let report = block_on(validate_store(store, &options)).unwrap();
+    let report = block_on(validate(store, &options)).unwrap();
     let found = report.findings.iter();
     let found: Vec<(&str, &str)> = found
         .map(|finding| (finding.rule.code, finding.message.as_str()))
