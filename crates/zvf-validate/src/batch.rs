@@ -1,4 +1,4 @@
-//! Reading cells of many parts, chunk by chunk, a bounded number of bytes at a time.
+//! Reads cells of several parts chunk by chunk, in batches of bounded size.
 
 use bytes::Bytes;
 use zvf_model::{
@@ -13,24 +13,24 @@ use crate::{
     rules::consistency as rules,
 };
 
-/// Chunks of one batch at most.
+/// Maximum number of chunks in a batch.
 const MOST_CHUNKS: usize = 512;
-/// What a cell is taken to have whose size no listing tells.
+/// Assumed size in bytes of a cell whose size no listing shows.
 const UNKNOWN: u64 = 64 << 10;
 
-/// What was read of a cell.
+/// The result of reading a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
-    /// The part has none for this chunk, and does not say that it has.
+    /// The part lists no cell for this chunk.
     None,
-    /// It should be there and cannot be read; that is found already.
+    /// The cell cannot be read, which is reported already.
     Lost,
-    /// Its payload.
+    /// The decoded payload.
     Bytes(Bytes),
 }
 
 impl Cell {
-    /// The payload.
+    /// Returns the payload.
     pub(crate) fn bytes(&self) -> Option<&Bytes> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
@@ -39,8 +39,8 @@ impl Cell {
     }
 }
 
-/// Reads the cells of all `parts` for each of `chunks`, and hands them out chunk by
-/// chunk in the order of `parts`. What cannot be read is found here.
+/// Reads the cells of all `parts` for each of `chunks`, and calls `each` per chunk with the cells
+/// in the order of `parts`. Reports unreadable cells. One round trip per batch.
 pub(crate) async fn each_chunk(
     context: &Context<'_>,
     parts: &[&Cells],
@@ -89,10 +89,10 @@ fn take(
             context.checked(found.bytes.len());
             Cell::Bytes(found.bytes)
         }
-        // A padded array does not say which cells it has.
+        // A padded array does not list its cells, so an absent one is legal.
         Ok(None) if matches!(part.form, Form::Padded { .. }) => Cell::None,
         Ok(None) => {
-            let message = "it is listed, and the store has no such object";
+            let message = "the cell is listed, but the store has no such object";
             context.find_in(&rules::CELL_MISSING, &part.key, chunk, message);
             Cell::Lost
         }
@@ -105,7 +105,7 @@ fn take(
     }
 }
 
-/// What it means that a cell cannot be read.
+/// Returns the rule that an unreadable cell violates.
 pub(crate) fn rule_of(error: &FetchError) -> &'static Rule {
     match error.problem {
         FetchProblem::Damaged => &rules::CELL_UNREADABLE,
@@ -113,7 +113,7 @@ pub(crate) fn rule_of(error: &FetchError) -> &'static Rule {
     }
 }
 
-/// How many chunks are read at once: one at least.
+/// Returns the number of chunks in the next batch, at least 1.
 fn batch_len(context: &Context<'_>, parts: &[&Cells], chunks: &[ChunkCoord]) -> usize {
     let most = context.options.batch_bytes;
     let mut bytes = 0_u64;

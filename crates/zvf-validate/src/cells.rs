@@ -1,4 +1,4 @@
-//! A part of a level that has a cell for each chunk, in every form.
+//! Parts of a level with one cell per chunk, in every storage form.
 
 use core::ops::Range;
 use std::{
@@ -19,45 +19,45 @@ use zvf_model::{
 
 use crate::{context::Context, finding::Fix, rule::Rule, rules::consistency as rules, tree::Tree};
 
-/// A part whose cells can be asked for.
+/// A part whose cells can be requested.
 #[derive(Debug)]
 pub(crate) struct Cells {
-    /// The node that describes it.
+    /// The node that describes the part.
     pub(crate) key: Key,
     pub(crate) attributes: Attributes,
     pub(crate) form: Form,
 }
 
-/// Where the cells are.
+/// Location of the cells.
 #[derive(Debug)]
 pub(crate) enum Form {
     /// Elements of one array of byte strings.
     Elements {
         array: AnyArray,
         grid: Grid,
-        /// What the array lists.
+        /// Chunks in `nonempty_chunks`.
         listed: BTreeSet<ChunkCoord>,
-        /// What the store holds; `None` in shards, which only reading opens.
+        /// Stored cells and their sizes. `None` for shards, whose cells a listing does not show.
         stored: Option<BTreeMap<ChunkCoord, u64>>,
     },
-    /// Parts of one array of numbers.
+    /// Blocks of one array of numbers.
     Padded { array: AnyArray, padded: Padded },
-    /// An array each, or a part of a shard of old.
+    /// One array per cell, or shards of 0.8.0.
     Children(BTreeMap<ChunkCoord, Child>),
 }
 
-/// A cell that is not an element.
+/// A cell outside an array of elements.
 #[derive(Debug)]
 pub(crate) enum Child {
-    /// An array of its own, of so many bytes as stored.
+    /// An array of its own, and its stored size in bytes.
     Own(Key, u64),
-    /// A part of a shard.
+    /// A byte range of a shard.
     Span(AnyArray, Range<u64>),
 }
 
 impl Cells {
-    /// Opens the part at `key`, with chunk keys of `arity` numbers. `None` when it
-    /// is not there, or cannot be opened, which is found then.
+    /// Opens the part at `key`, whose chunk keys have `arity` coordinates. Returns `None` if the
+    /// part does not exist, or after reporting that it cannot be opened.
     pub(crate) fn open(
         context: &Context<'_>,
         tree: &Tree,
@@ -74,7 +74,7 @@ impl Cells {
             (Some(Node::Array(array)), ChunkForm::Padded) => padded(context, key, array, arity)?,
             (Some(Node::Array(array)), _) => elements(context, tree, key, array, arity)?,
             (Some(Node::Group(_)) | None, _) if tree.has_file(key) && node.is_none() => {
-                // Its file cannot be read, which L1 found.
+                // L1 reports the unreadable file.
                 context.find(
                     &rules::PART_NOT_CHECKED,
                     key,
@@ -91,8 +91,7 @@ impl Cells {
         })
     }
 
-    /// Chunks that this part says it has a cell for, ascending; none for a padded
-    /// array, which does not say.
+    /// Returns the listed chunks, ascending. Empty for a padded array, which has no list.
     pub(crate) fn chunks(&self) -> Vec<ChunkCoord> {
         match &self.form {
             Form::Elements { listed, .. } => listed.iter().cloned().collect(),
@@ -101,7 +100,7 @@ impl Cells {
         }
     }
 
-    /// Whether this part says that it has a cell for `chunk`.
+    /// Returns whether the part lists a cell for `chunk`, or may have one if it has no list.
     pub(crate) fn has(&self, chunk: &ChunkCoord) -> bool {
         match &self.form {
             Form::Elements { listed, .. } => listed.contains(chunk),
@@ -110,7 +109,7 @@ impl Cells {
         }
     }
 
-    /// Bytes of a cell as stored, as far as a listing tells.
+    /// Returns the stored size of a cell in bytes, if the listing shows it.
     pub(crate) fn stored_size(&self, chunk: &ChunkCoord) -> Option<u64> {
         match &self.form {
             Form::Elements { stored, .. } => stored.as_ref()?.get(chunk).copied(),
@@ -122,7 +121,7 @@ impl Cells {
         }
     }
 
-    /// How to ask for a cell; `None` when the part says that it has none.
+    /// Returns the request for a cell, or `None` if the part lists no such cell.
     pub(crate) fn wanted(&self, chunk: &ChunkCoord) -> Option<Wanted<AnyArray>> {
         let (cell, part) = match &self.form {
             Form::Elements {
@@ -137,7 +136,7 @@ impl Cells {
             }
             Form::Padded { array, padded } => {
                 let mut cell = padded.grid.cell_of(chunk.coords()).ok()?;
-                // All rows and, where there are any, columns.
+                // The remaining axes count rows and columns, which one chunk spans.
                 cell.resize(array.metadata().rank(), 0);
                 (CellOf::Element(array.clone(), cell), None)
             }
@@ -186,7 +185,7 @@ fn elements(
 ) -> Option<Form> {
     let strings = matches!(array.data_type, DataType::VariableBytes);
     if !strings || !array.decoded_shape().iter().all(|extent| *extent == 1) {
-        let message = "not an array of one byte string a chunk";
+        let message = "the array does not hold one byte string per chunk";
         context.find(&rules::PART_NOT_CHECKED, key, message);
         return None;
     }
@@ -219,12 +218,12 @@ fn elements(
     })
 }
 
-/// The grid of an array that has an element for each chunk.
+/// Returns the grid of an array with one element per chunk.
 pub(crate) fn grid(array: &Array, arity: usize) -> Result<Grid, String> {
     if array.rank() != arity {
         let rank = array.rank();
         return Err(format!(
-            "{rank} dimensions, and chunk keys of {arity} numbers"
+            "the array has {rank} dimensions, but chunk keys have {arity} coordinates"
         ));
     }
     let origin = match array.attributes.get("chunk_grid_origin") {
@@ -232,13 +231,13 @@ pub(crate) fn grid(array: &Array, arity: usize) -> Result<Grid, String> {
         Some(origin) => {
             let numbers = origin.as_array().map(|list| list.iter().map(Value::as_i64));
             let numbers = numbers.and_then(Iterator::collect::<Option<Vec<i64>>>);
-            Some(numbers.ok_or("chunk_grid_origin is no list of whole numbers")?)
+            Some(numbers.ok_or("chunk_grid_origin is not a list of integers")?)
         }
     };
     Grid::new(origin.as_deref(), &array.shape).map_err(|error| error.to_string())
 }
 
-/// The chunks that an array lists; items that name none are found.
+/// Returns the chunks that an array lists, and reports invalid entries.
 fn listed(
     context: &Context<'_>,
     key: &Key,
@@ -252,11 +251,11 @@ fn listed(
     let items = match array.attributes.get("nonempty_chunks") {
         Some(Value::Array(items)) => items.as_slice(),
         Some(_) => {
-            faults.push((name.to_owned(), "it is no list".to_owned()));
+            faults.push((name.to_owned(), "not a list".to_owned()));
             &[]
         }
         None => {
-            faults.push((name.to_owned(), "it is missing".to_owned()));
+            faults.push((name.to_owned(), "missing".to_owned()));
             &[]
         }
     };
@@ -268,10 +267,10 @@ fn listed(
                     Ok(_) => Ok(chunk),
                     Err(error) => Err(error.to_string()),
                 }),
-            None => Err(format!("{item} is no text")),
+            None => Err(format!("{item} is not text")),
         };
         let fault = match chunk {
-            Ok(chunk) if listed.contains(&chunk) => format!("{chunk} stands there twice"),
+            Ok(chunk) if listed.contains(&chunk) => format!("{chunk} is a duplicate"),
             Ok(chunk) => {
                 listed.insert(chunk);
                 continue;
@@ -280,7 +279,7 @@ fn listed(
         };
         faults.push((format!("{name}[{at}]"), fault));
     }
-    // What shards hold besides, only reading tells.
+    // The listing does not show the cells of shards, so the fix keeps their listed chunks.
     let fix = (!faults.is_empty()).then(|| {
         let stored = stored.into_iter().flat_map(BTreeMap::keys);
         let chunks: BTreeSet<&ChunkCoord> = listed.iter().chain(stored).collect();
@@ -291,26 +290,25 @@ fn listed(
         }
     });
     for (place, fault) in faults {
-        context.add(&rules::PRESENCE, key, Some(place), fault, fix.clone());
+        context.add(&rules::CHUNK_LIST, key, Some(place), fault, fix.clone());
     }
     listed
 }
 
-/// Chunks as arrays list them: as text, in the order of text.
+/// Returns the value of `nonempty_chunks`: chunk keys as text, in text order.
 pub(crate) fn list_of<'a>(chunks: impl Iterator<Item = &'a ChunkCoord>) -> Value {
     let mut names: Vec<String> = chunks.map(ToString::to_string).collect();
     names.sort_unstable();
     names.into()
 }
 
-/// The index of the chunk that a file below an array holds; `None` when it is no
-/// file of a chunk.
+/// Returns the index of the chunk in a file below an array, or `None` for other files.
 pub(crate) fn cell_of_file(key: &Key, array: &Array, file: &str) -> Option<Vec<u64>> {
     let rest = file.strip_prefix(key.as_str())?.strip_prefix('/')?;
     let numbers = rest.split(['/', '.']).filter(|name| *name != "c");
     let index: Option<Vec<u64>> = numbers.map(|number| number.parse().ok()).collect();
     let index = index?;
-    // The array names its chunks in one way only.
+    // An array has one name for each chunk; others are not opened.
     let named = array.chunk_key(key, &index).ok()?;
     (named.as_str() == file).then_some(index)
 }
@@ -334,11 +332,15 @@ fn children(
             let size = size.fold(0, u64::saturating_add);
             children.insert(chunk, Child::Own(child, size));
         }
-        // Other names are found where structure is checked.
+        // L1 reports other names.
     }
     for shard in shards {
         let Some(array) = tree.array(&shard) else {
-            context.find(&rules::PART_NOT_CHECKED, &shard, "a shard that is no array");
+            context.find(
+                &rules::PART_NOT_CHECKED,
+                &shard,
+                "the shard is not an array",
+            );
             continue;
         };
         let index = ShardIndex::parse(&shard, &array.attributes, arity, array.elements());
@@ -355,15 +357,15 @@ fn children(
         };
         for span in index.spans() {
             let range = span.offset..span.offset.saturating_add(span.len);
-            // A chunk of its own is newer than what was packed before.
+            // A separate array is newer than the shard and takes precedence.
             match children.entry(span.chunk.clone()) {
                 Entry::Vacant(at) => {
                     at.insert(Child::Span(array.clone(), range));
                 }
                 Entry::Occupied(at) => {
                     if let Child::Span(other, _) = at.get() {
-                        let message = format!("it is in {} too", other.node());
-                        context.find_in(&rules::CELL_TWICE, &shard, &span.chunk, message);
+                        let message = format!("the chunk is also in {}", other.node());
+                        context.find_in(&rules::CELL_DUPLICATE, &shard, &span.chunk, message);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! L3: every cell, and what cells say of each other.
+//! L3: every cell, decoded and compared with other cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ mod objects;
 pub(crate) use chunks::open_part;
 pub(crate) use manifests::{Ids, each_manifest};
 
-/// A level that can be read.
+/// A level whose metadata are usable, with its store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) store: &'a Store,
@@ -34,42 +34,42 @@ pub(crate) struct Scope<'a> {
     pub(crate) metadata: &'a LevelMetadata,
 }
 
-/// What was counted on the way, for what comes after.
+/// Counts of all levels, for the checks of L4.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) levels: BTreeMap<LevelId, LevelCounts>,
 }
 
-/// The lower and the upper corner of a box.
+/// The lower and upper corner of a box.
 type Corners = (Vec<f64>, Vec<f64>);
 
-/// Of one level.
+/// Counts of one level.
 #[derive(Debug, Default)]
 pub(crate) struct LevelCounts {
-    /// Of every chunk whose vertices could be read.
+    /// Chunks with readable vertices.
     pub(crate) chunks: BTreeMap<ChunkCoord, ChunkCounts>,
-    /// Chunks whose vertices could not be read.
+    /// Chunks with unreadable vertices.
     pub(crate) lost: BTreeSet<ChunkCoord>,
-    /// Whether there are no vertices, or none of them could be read.
+    /// The level has no vertices, or none of them could be read.
     pub(crate) unread: bool,
-    /// How many vertices are out of bounds.
+    /// Number of vertices outside the bounds.
     out_of_bounds: u64,
-    /// The corners of the box that those are in.
+    /// Corners of the box around the vertices outside the bounds.
     beyond: Option<Corners>,
-    /// Fragments of each chunk that have a row, in levels of objects.
+    /// Fragments of each chunk with at least one row, in levels of objects.
     filled: BTreeMap<ChunkCoord, chunks::Bits>,
-    /// Whether a fragment belongs to several objects.
+    /// A fragment belongs to several objects.
     shares: bool,
-    /// Rows of the object index; `None` when there is none or it cannot be read.
+    /// Rows of the object index, or `None` if it is missing or unreadable.
     pub(crate) objects: Option<u64>,
-    /// Ids of objects by row; `None` as above.
+    /// Ids of objects by row, or `None` as above.
     pub(crate) ids: Option<Ids>,
     /// Links by delta.
     pub(crate) links: BTreeMap<Delta, LinkSum>,
 }
 
 impl LevelCounts {
-    /// Counts vertices of a chunk that are out of bounds.
+    /// Adds the vertices of a chunk that are outside the bounds.
     fn add_out_of_bounds(&mut self, astray: chunks::Astray) {
         let count = astray.out_of_bounds.count;
         self.out_of_bounds = self.out_of_bounds.saturating_add(count);
@@ -88,25 +88,25 @@ impl LevelCounts {
     }
 }
 
-/// Of the links of one delta.
+/// Counts of the links of one delta.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkSum {
     /// Ends of a link.
     pub(crate) width: Option<LinkWidth>,
-    /// Whether all could be read.
+    /// All links could be read.
     pub(crate) is_whole: bool,
-    /// Rows.
+    /// Number of rows.
     pub(crate) records: u64,
-    /// A number for all that lead to another level, whatever their order.
+    /// Order-independent checksum of the links to another level.
     pub(crate) digest: u128,
 }
 
-/// Of one chunk.
+/// Counts of one chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChunkCounts {
-    /// Vertices.
+    /// Number of vertices.
     pub(crate) rows: u64,
-    /// Fragments; `None` when the index cannot be read.
+    /// Number of fragments, or `None` if the index is unreadable.
     pub(crate) fragments: Option<u64>,
 }
 

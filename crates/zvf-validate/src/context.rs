@@ -1,7 +1,7 @@
-//! What every check has at hand.
+//! State shared by all checks: the port, the options and the findings.
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "messages are formatted where they are given"
+    reason = "callers pass the result of format! without a borrow"
 )]
 
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::{
     rule::Rule,
 };
 
-/// Reads, and writes down what is found.
+/// Reads the store and collects findings.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) fetch: Port<'a>,
@@ -30,18 +30,18 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same store, for what reads again what was checked: what it finds is not
-    /// written down twice.
+    /// Returns a context for reading data that were checked before. Its findings are discarded, so
+    /// that no fault is reported twice.
     pub(crate) fn aside(&self) -> Self {
         Self::new(self.fetch, self.options)
     }
 
-    /// A rule does not hold of a node.
+    /// Reports that a node violates a rule.
     pub(crate) fn find(&self, rule: &'static Rule, key: &Key, message: impl ToString) {
         self.add(rule, key, None, message.to_string(), None);
     }
 
-    /// A rule does not hold at a place of a node.
+    /// Reports that a node violates a rule at `place`.
     pub(crate) fn find_at(
         &self,
         rule: &'static Rule,
@@ -58,7 +58,7 @@ impl<'a> Context<'a> {
         );
     }
 
-    /// A rule does not hold in a chunk.
+    /// Reports that a chunk of a part violates a rule.
     pub(crate) fn find_in(
         &self,
         rule: &'static Rule,
@@ -69,7 +69,8 @@ impl<'a> Context<'a> {
         self.find_at(rule, key, format_args!("chunk {chunk}"), message);
     }
 
-    /// A rule does not hold of an attribute that must be `value`, or absent.
+    /// Reports that an attribute of a node violates a rule. The fix sets it to `value`, or removes
+    /// it for `None`.
     pub(crate) fn find_attribute(
         &self,
         rule: &'static Rule,
@@ -87,7 +88,7 @@ impl<'a> Context<'a> {
         self.add(rule, node, Some(place), message.to_string(), Some(fix));
     }
 
-    /// A rule does not hold somewhere, and this puts it right, where that is known.
+    /// Reports a violation, with the fix where it is known.
     pub(crate) fn add(
         &self,
         rule: &'static Rule,
@@ -105,7 +106,7 @@ impl<'a> Context<'a> {
         });
     }
 
-    /// A cell of so many bytes was looked at.
+    /// Counts a checked cell of `bytes` decoded bytes.
     pub(crate) fn checked(&self, bytes: usize) {
         self.findings
             .checked(u64::try_from(bytes).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! What was found.
+//! Findings, their fixes, and the report that collects them.
 
 use std::{
     collections::BTreeMap,
@@ -10,25 +10,25 @@ use zvf_model::key::Key;
 
 use crate::rule::{Rule, Severity};
 
-/// What puts a finding right without guessing: one change of one node or cell.
+/// An edit of one node or cell that repairs a fault without guessing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fix {
-    /// An attribute of a node.
+    /// Sets or removes an attribute of a node.
     Attribute {
-        /// The node.
+        /// Key of the node.
         node: Key,
-        /// The names that lead to it, from `attributes` on.
+        /// Names of the nested fields below `attributes`.
         path: Vec<String>,
-        /// What it is to be; `None` takes it away.
+        /// The new value, or `None` to remove the attribute.
         value: Option<Value>,
     },
-    /// A cell of an array.
+    /// Rewrites a cell of an array.
     Cell {
-        /// The array.
+        /// Key of the array.
         array: Key,
-        /// Its element.
+        /// Index of the element.
         element: Vec<u64>,
-        /// The payload that it is to have.
+        /// The new payload, decoded.
         payload: Vec<u8>,
     },
 }
@@ -80,24 +80,24 @@ impl Finding {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ValidationReport {
-    /// Every finding, by path; of a rule that is broken very often the first.
+    /// Findings by path, then code and location. At most
+    /// [`max_findings_per_rule`](crate::ValidateOptions::max_findings_per_rule) of one rule.
     pub findings: Vec<Finding>,
-    /// Findings by the code of their rule that are not listed, as there are
-    /// too many of them.
+    /// Number of further findings by the code of their rule.
     pub unlisted: BTreeMap<&'static str, u64>,
-    /// Bytes of blobs that were checked, as they are when decoded.
+    /// Decoded bytes of all checked cells.
     pub bytes: u64,
-    /// Cells that were checked.
+    /// Number of checked cells.
     pub cells: u64,
 }
 
 impl ValidationReport {
-    /// Whether there is no error.
+    /// Returns whether the report has no errors.
     pub fn is_ok(&self) -> bool {
         self.count(Severity::Error) == 0
     }
 
-    /// How many findings are of a severity, listed or not.
+    /// Returns the number of findings of a severity, listed or not.
     pub fn count(&self, severity: Severity) -> u64 {
         let listed = self.findings.iter();
         let listed = listed.filter(|finding| finding.rule.severity == severity);
@@ -110,7 +110,7 @@ impl ValidationReport {
     }
 }
 
-/// Findings as they come.
+/// Collects findings from concurrent checks.
 #[derive(Debug)]
 pub(crate) struct Findings {
     limit: usize,
@@ -120,12 +120,12 @@ pub(crate) struct Findings {
 #[derive(Debug, Default)]
 struct Found {
     report: ValidationReport,
-    /// How many are listed of each rule.
+    /// Number of listed findings by code.
     listed: BTreeMap<&'static str, usize>,
 }
 
 impl Findings {
-    /// Lists up to `limit` of each rule.
+    /// Creates a collector that lists at most `limit` findings per rule.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -153,7 +153,7 @@ impl Findings {
         report.cells = report.cells.saturating_add(1);
     }
 
-    /// All, by path, code and place.
+    /// Returns the report, with findings sorted by path, code and location.
     pub(crate) fn finish(self) -> ValidationReport {
         let found = self.inner.into_inner();
         let mut report = found.unwrap_or_else(PoisonError::into_inner).report;

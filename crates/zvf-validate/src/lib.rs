@@ -1,18 +1,17 @@
-//! Whether a Zarr Vectors store can be trusted.
+//! Validation of Zarr Vectors stores.
 //!
-//! [`validate`] reads a store through the port of plans, [`Port`], and reports every
-//! rule that does not hold, with a code that never changes. `zvf::validate` puts it
-//! over a real store; `docs/rules.md` lists the [rules].
+//! [`validate`] reads a store through a [`Port`] and reports every violated rule, with a code that
+//! never changes. `zvf::validate` opens a store at an address and validates it. The module
+//! [`rules`] and the page `docs/rules.md` list all rules.
 //!
-//! | depth | looks at |
+//! | level | checks |
 //! |---|---|
-//! | L1 [structure](rules::structure) | nodes and their types: from one listing and every `zarr.json` |
-//! | L2 [metadata](rules::metadata) | what nodes say: no I/O |
-//! | L3 [consistency](rules::consistency) | every cell, decoded, and what cells say of each other |
-//! | L4 [semantics](rules::semantics) | whether it is the geometry that it is said to be |
+//! | L1 [structure](rules::structure) | nodes and their types, from one listing and every `zarr.json` |
+//! | L2 [metadata](rules::metadata) | the metadata of nodes; no I/O |
+//! | L3 [consistency](rules::consistency) | every cell, decoded and compared with other cells |
+//! | L4 [semantics](rules::semantics) | the meaning of the geometry |
 //!
-//! Everything is reported, not only the first fault. What cannot be checked
-//! because of something before is a finding too.
+//! Validation does not stop at the first fault. A check that cannot run is a finding too.
 #![forbid(unsafe_code)]
 #![deny(clippy::as_conversions, clippy::indexing_slicing, clippy::string_slice)]
 
@@ -93,8 +92,12 @@ impl Default for ValidateOptions {
     }
 }
 
-/// Checks the store behind `fetch`. `zvf::validate` puts it over a real store, and has an
-/// example that runs.
+/// Validates the store behind `fetch`.
+///
+/// Reads are batched: a level takes a number of round trips proportional to its stored bytes over
+/// [`ValidateOptions::batch_bytes`]. Faults of the store are findings in the report, never errors.
+///
+/// `zvf::validate` does this for a store at an address; its documentation has an example.
 pub fn validate<'f>(
     fetch: Port<'f>,
     options: &'f ValidateOptions,
@@ -126,7 +129,7 @@ async fn check(context: &Context<'_>) {
     semantics::check(context, &store, &counted).await;
 }
 
-/// Nothing of the depths after the first could be looked at.
+/// Reports that all levels after the first were skipped.
 fn not_run(context: &Context<'_>, depth: Depth) {
     let root = zvf_model::key::Key::root();
     let rules = [
@@ -139,7 +142,7 @@ fn not_run(context: &Context<'_>, depth: Depth) {
     }
 }
 
-/// What happened, with everything below it.
+/// Returns the message of an error and of its sources.
 fn message(error: &(dyn core::error::Error + 'static)) -> String {
     let mut message = error.to_string();
     let mut below = error.source();

@@ -1,10 +1,10 @@
-//! Links of a level, whatever generation wrote them.
+//! Links of a level, in the form of every generation.
 //!
 //! | stored as | a part is | its cells |
 //! |---|---|---|
-//! | 0.9 | an array for each offsets | an element for each chunk |
-//! | up to 0.8.1, inside chunks | `links/<delta>` | one for each chunk |
-//! | 0.8, between chunks | `cross_chunk_links/<delta>` | one for each tuple of chunks |
+//! | 0.9 | an array per offset | one element per chunk |
+//! | up to 0.8.1, inside chunks | `links/<delta>` | one per chunk |
+//! | 0.8, between chunks | `cross_chunk_links/<delta>` | one per tuple of chunks |
 //! | 0.6, 0.7, between chunks | `cross_chunk_links/<delta>/data` | one table |
 
 mod open;
@@ -33,72 +33,72 @@ pub(crate) use open::open;
 pub(crate) use read::each_link;
 pub(crate) use records::{Record, each_record};
 
-/// Links of one delta that are stored alike.
+/// Links of one delta in one storage form.
 #[derive(Debug)]
 pub(crate) struct LinkPart {
-    /// The node that describes them.
+    /// The node that describes the links.
     pub(crate) key: Key,
     /// The node with the policy.
     pub(crate) family_key: Key,
     pub(crate) family: LinkFamily,
-    /// Whether all ends of every link are in one chunk of one level.
+    /// All ends of every link are in one chunk of one level.
     pub(crate) is_inside: bool,
-    /// The last name of the path, of 0.9.
+    /// The last path segment, in 0.9.
     pub(crate) segment: Option<String>,
     pub(crate) cells: LinkCells,
     form: CellForm,
     ends: Ends,
 }
 
-/// Where the cells are.
+/// Location of the cells.
 #[derive(Debug)]
 pub(crate) enum LinkCells {
-    /// One for each chunk or tuple of chunks.
+    /// One cell per chunk or tuple of chunks.
     Each(Cells),
-    /// One array with everything.
+    /// One array with all links.
     Table(Key),
 }
 
-/// How the payload of a cell is made up.
+/// Encoding of the payload of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellForm {
     /// Rows.
     Flat(Dtype),
     /// Rows in groups.
     Groups(Dtype, RowForm),
-    /// One permuted row a group.
+    /// One permuted row per group.
     Records,
-    /// Records with their chunks.
+    /// Records that name their chunks.
     Table,
-    /// Rows of a padded array, and fill.
+    /// Rows of a padded array, followed by padding.
     Padded(Kind),
 }
 
-/// Which chunks the ends of a link are in.
+/// Chunks that contain the ends of a link.
 #[derive(Debug)]
 enum Ends {
-    /// The cell's, and those at offsets from it.
+    /// The chunk of the cell, and chunks at offsets from it.
     Offsets(Vec<Vec<i64>>, Vec<AxisScales>),
-    /// The cell's for all.
+    /// The chunk of the cell for all ends.
     Same,
-    /// Those that the key of the cell names, of so many numbers each.
+    /// The chunks in the key of the cell, each with this number of coordinates.
     Keyed(usize),
-    /// Those that each record names, of so many numbers.
+    /// The chunks that each record names, each with this number of coordinates.
     Named(usize),
 }
 
 /// The parts of one delta.
 #[derive(Debug)]
 pub(crate) struct LinkParts {
-    /// The nodes with policies, and what they say.
+    /// The nodes with policies, and the policies.
     pub(crate) families: Vec<(Key, LinkFamily)>,
     pub(crate) parts: Vec<LinkPart>,
-    /// Whether these are all there are: what cannot be opened was found.
+    /// All parts could be opened. Otherwise a fault is reported.
     pub(crate) is_whole: bool,
 }
 
 impl LinkPart {
-    /// Ends of a link.
+    /// Returns the number of ends of a link.
     pub(crate) fn width(&self) -> LinkWidth {
         self.family.width
     }
@@ -107,7 +107,7 @@ impl LinkPart {
         self.family.delta
     }
 
-    /// Numbers in the key of a cell, of chunks with `arity`.
+    /// Returns the number of coordinates in the key of a cell, if chunk keys have `arity`.
     pub(crate) fn key_arity(&self, arity: usize) -> usize {
         match self.ends {
             Ends::Keyed(arity) => arity.saturating_mul(self.width().get()),
@@ -115,7 +115,7 @@ impl LinkPart {
         }
     }
 
-    /// Whether rows start with an order.
+    /// Returns whether rows start with the original order of their ends.
     pub(crate) fn is_permuted(&self) -> bool {
         matches!(
             self.form,
@@ -123,7 +123,8 @@ impl LinkPart {
         )
     }
 
-    /// Whether no other cell has copies of the links in this one that come first.
+    /// Returns whether this cell holds the first copies of its links. Copies in other cells are not
+    /// counted as links.
     pub(crate) fn leads(&self, cell: &ChunkCoord) -> bool {
         if self.family.store == LinkStore::Canonical || self.delta() != Delta::INTRA {
             return true;
@@ -132,18 +133,18 @@ impl LinkPart {
         slots.iter().all(|chunk| slots.first() <= Some(chunk))
     }
 
-    /// Whether a cell is of a tuple of chunks, or of all.
+    /// Returns whether a cell belongs to a tuple of chunks or to all chunks.
     pub(crate) fn is_between(&self) -> bool {
         matches!(self.ends, Ends::Keyed(_) | Ends::Named(_))
     }
 
-    /// Whether only fragments of links tell how many rows are in use.
+    /// Returns whether only link fragments show the number of used rows.
     pub(crate) fn is_padded(&self) -> bool {
         matches!(self.form, CellForm::Padded(_))
     }
 
-    /// The chunk of each stored end of the links of a cell; `None` in tables, and
-    /// where 64 bits do not hold them.
+    /// Returns the chunk of each stored end of the links in a cell. Returns `None` for tables, and
+    /// for chunks beyond 64-bit coordinates.
     pub(crate) fn slots(&self, cell: &ChunkCoord) -> Option<Vec<ChunkCoord>> {
         match &self.ends {
             Ends::Offsets(offsets, scales) => {
@@ -166,7 +167,7 @@ impl LinkPart {
     }
 }
 
-/// Deltas there are at a level.
+/// Returns the deltas of the links of a level.
 pub(crate) fn deltas(store: &Store, level: &Level) -> BTreeSet<Delta> {
     let links = store.names(level, "links");
     let crossing = store.names(level, "cross_chunk_links");

@@ -1,4 +1,4 @@
-//! L2: what nodes say.
+//! L2: the metadata of nodes.
 
 use zvf_model::{
     key::Key,
@@ -27,7 +27,7 @@ mod scales;
 mod tables;
 mod tags;
 
-/// Checks every field of every node. No I/O.
+/// Checks every field of every node. Needs no I/O.
 pub(crate) fn check(context: &Context<'_>, store: &Store) {
     root::check(context, store);
     level::check(context, store);
@@ -54,7 +54,7 @@ fn key_of(path: &str) -> Result<Key, zvf_model::key::KeyError> {
     }
 }
 
-/// One node, and where it is.
+/// The checks of one node.
 struct Look<'a, 'c> {
     context: &'a Context<'c>,
     store: &'a Store,
@@ -99,7 +99,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// Another node of the store.
+    /// Returns another node of the store.
     fn other(&self, key: Option<Key>) -> Option<&Node> {
         self.store.tree.node(&key?)
     }
@@ -108,20 +108,20 @@ impl Look<'_, '_> {
         self.other(key)?.as_array()
     }
 
-    /// How many numbers chunk keys have here; `None` when nothing says.
+    /// Returns the number of coordinates in a chunk key of this level, if known.
     fn arity(&self) -> Option<usize> {
         self.level
             .map(|level| level.arity)
             .filter(|arity| *arity > 0)
     }
 
-    /// Writes down that `sid_ndim` is not what chunk keys have.
+    /// Reports a `sid_ndim` that differs from the chunk keys.
     fn check_arity(&self, sid_ndim: Option<usize>) {
         let (Some(found), Some(arity)) = (sid_ndim, self.arity()) else {
             return;
         };
         if found != arity {
-            let message = format!("{found}, and chunk keys of the level have {arity} numbers");
+            let message = format!("{found}, but chunk keys of the level have {arity} coordinates");
             let (rule, value) = (&rules::ARITY, Some(serde_json::json!(arity)));
             self.context
                 .find_attribute(rule, self.key, &["sid_ndim"], message, value);

@@ -1,4 +1,4 @@
-//! What belongs where: every path of a store, as its layout has it.
+//! Roles of nodes: the part that each path of a store holds, by the layout of its generation.
 
 use zvf_format::path::Delta;
 use zvf_model::{
@@ -9,21 +9,21 @@ use zvf_model::{
     level::LevelId,
 };
 
-/// What stands at a path.
+/// The role of a node, derived from its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place<'a> {
     Root,
     Level,
-    /// Holds other nodes, and says nothing itself.
+    /// Holds other nodes and has no metadata of its own.
     Folder,
     Vertices,
     VertexFragments,
     LinkFragments,
     VertexAttribute(&'a str),
     FragmentAttribute(&'a str),
-    /// The policy of many arrays of links.
+    /// A group with the policy of several arrays of links.
     LinkFamily(Delta),
-    /// Links in cells; with the offsets where each has an array.
+    /// Cells of links, with the path segment of the offsets if each offset has its own array.
     Links(Delta, Option<&'a str>),
     LinkAttributeFamily(&'a str, Delta),
     LinkAttribute(&'a str, Delta, Option<&'a str>),
@@ -33,7 +33,7 @@ pub(crate) enum Place<'a> {
     Cell,
     /// An array of many cells, in stores up to 0.8.0.
     Shard,
-    /// Bytes in one piece: tables and their offsets up to 0.8.0.
+    /// One array of bytes: a table or its offsets, up to 0.8.0.
     Blob,
     ObjectIndex,
     Manifests,
@@ -51,13 +51,13 @@ pub(crate) enum Place<'a> {
     ParametricGroups,
     ParametricGroupAttribute(&'a str),
     Header,
-    /// Of another program, or of transactions.
+    /// Belongs to another program or to a transaction.
     Foreign,
-    /// Nothing that the layout has.
+    /// Not part of the layout.
     Stray,
 }
 
-/// Which type of node a place has.
+/// The node type that a role requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeType {
     Group,
@@ -66,7 +66,7 @@ pub(crate) enum NodeType {
 }
 
 impl<'a> Place<'a> {
-    /// What belongs at a path.
+    /// Returns the role of a path.
     pub(crate) fn of(layout: Layout, path: &'a str) -> Self {
         let names: Vec<&str> = path.split('/').collect();
         match names.as_slice() {
@@ -81,7 +81,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The type of its node.
+    /// Returns the required node type.
     pub(crate) fn node_type(self, layout: Layout) -> NodeType {
         let table = match layout.tables {
             TableForm::Child => NodeType::Group,
@@ -115,7 +115,7 @@ impl<'a> Place<'a> {
             | Self::ParametricGroupAttribute(_) => table,
             Self::Header | Self::Foreign | Self::Stray => NodeType::Either,
             _ => match self.chunk_form(layout) {
-                // Native shards of 0.8.1 are of some parts only.
+                // Only some parts have native shards in 0.8.1, so both types are valid.
                 _ if layout.generation == Generation::V0_8_1 => NodeType::Either,
                 Some(ChunkForm::Child) => NodeType::Group,
                 Some(ChunkForm::Cell | ChunkForm::Padded) => NodeType::Array,
@@ -124,7 +124,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// How the cells of a part are stored that has one for each chunk.
+    /// Returns the storage form of a part with one cell per chunk.
     pub(crate) fn chunk_form(self, layout: Layout) -> Option<ChunkForm> {
         let zero = LinkOffsets::Zero { width: 2, arity: 1 };
         let part = match self {
@@ -141,7 +141,7 @@ impl<'a> Place<'a> {
         layout.chunk_form(&part)
     }
 
-    /// What `zv_array` says of a node here.
+    /// Returns the value of `zv_array` for this role.
     pub(crate) fn tag(self) -> Option<&'static str> {
         Some(match self {
             Self::Vertices => "vertices",
@@ -165,7 +165,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// The name that a caller gave what stands here.
+    /// Returns the user-given name in the path, such as that of an attribute.
     pub(crate) fn name(self) -> Option<&'a str> {
         match self {
             Self::VertexAttribute(name)
@@ -182,17 +182,17 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The level that a path is in.
+/// Returns the level that contains a path.
 pub(crate) fn level_of(path: &str) -> Option<LevelId> {
     LevelId::parse(path.split('/').next()?)
 }
 
-/// The node of a name below another; `None` for what is no key.
+/// Returns the key of a descendant, or `None` if `name` is not a valid path.
 pub(crate) fn below(key: &Key, name: &str) -> Option<Key> {
     key.join_path(name).ok()
 }
 
-/// Folders of a level whose children have names.
+/// Folders of a level whose children have user-given names.
 const FOLDERS: [&str; 6] = [
     "links",
     "link_attributes",
@@ -238,12 +238,12 @@ fn in_level<'a>(layout: Layout, names: &[&'a str]) -> Place<'a> {
     }
 }
 
-/// Whether tables are groups with their values below.
+/// Returns whether tables are groups with an array of bytes below.
 fn is_child(layout: Layout) -> bool {
     layout.tables == TableForm::Child
 }
 
-/// A child of a part that has a cell for each chunk.
+/// Returns the role of a child of a part with one cell per chunk.
 fn cell(name: &str) -> Place<'static> {
     match name.starts_with(SHARD_PREFIX) {
         true => Place::Shard,
@@ -277,7 +277,7 @@ fn link_attribute<'a>(layout: Layout, name: &'a str, names: &[&'a str]) -> Place
     }
 }
 
-/// What is below one of the families of links between chunks, up to 0.8.1.
+/// Returns the role of a node below the families of links between chunks, up to 0.8.1.
 fn crossing<'a>(layout: Layout, family: &str, names: &[&'a str]) -> Place<'a> {
     let is_table = layout.cross_chunk == CrossChunkForm::Table;
     let (attribute, rest) = match (family, names) {

@@ -1,4 +1,4 @@
-//! Arrays with a row for each object, group or number of another table.
+//! Arrays with one row per object, group or entry of another table.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::{
     batch::Cell, cells::cell_of_file, context::Context, rules::consistency as rules, tree::Tree,
 };
 
-/// More cells than any array of rows has. Readers refuse more.
+/// Maximum number of cells of an array of rows. Readers refuse more.
 const MOST_CELLS: u64 = 1 << 20;
-/// Cells read at once, at most.
+/// Maximum number of cells in a batch.
 const MOST_AT_ONCE: usize = 256;
-/// What a cell is taken to have whose size no listing tells.
+/// Assumed size in bytes of a cell whose size no listing shows.
 const UNKNOWN: u64 = 64 << 10;
 
 /// An array whose first axis counts rows, read cell by cell.
@@ -31,38 +31,38 @@ pub(crate) struct Rows {
     array: AnyArray,
     pub(crate) row: Row,
     pub(crate) len: u64,
-    /// Elements of a row: 1 of items.
+    /// Elements per row; 1 for items.
     pub(crate) columns: u64,
     per_cell: u64,
     rank: usize,
-    /// Cells that have an object, and how many bytes it takes; `None` in shards.
+    /// Stored cells and their sizes in bytes, ascending. `None` for shards.
     stored: Option<Vec<(u64, u64)>>,
 }
 
-/// What an element of a row is.
+/// The element type of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Row {
-    /// A byte string or text of any length.
+    /// A byte string or text of variable length.
     Item,
     /// A number.
     Number(Kind, ByteOrder),
-    /// Text of so many bytes.
+    /// Text of a fixed number of bytes.
     Text(u64),
 }
 
-/// Rows of a cell.
+/// The rows of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowCell<'a> {
-    /// The first.
+    /// The first row.
     pub(crate) first: u64,
-    /// How many there are; what is behind them in the cell is filling.
+    /// Number of rows. Padding follows them in the last cell.
     pub(crate) rows: u64,
     pub(crate) cell: &'a Cell,
 }
 
 impl Rows {
-    /// Opens the array at `key`. `None` when there is none, or when it cannot be
-    /// opened, which is found then.
+    /// Opens the array at `key`. Returns `None` if it does not exist, or after reporting that it
+    /// cannot be opened.
     pub(crate) fn open(context: &Context<'_>, tree: &Tree, key: &Key) -> Option<Self> {
         if !tree.exists(key) {
             return None;
@@ -72,27 +72,27 @@ impl Rows {
             None
         };
         let Some(array) = tree.array(key) else {
-            return refuse("it is no array that can be read");
+            return refuse("not a readable array");
         };
         let row = match &array.data_type {
             DataType::VariableBytes | DataType::VariableText => Row::Item,
             DataType::Number(kind) => Row::Number(*kind, byte_order(array)),
             DataType::FixedText { bytes } => Row::Text(*bytes),
-            _ => return refuse("its elements are of an unknown type"),
+            _ => return refuse("unknown element type"),
         };
         let shape = array.shape.split_first();
         let cell = array.decoded_shape().split_first();
         let (Some((len, tail)), Some((per_cell, rest))) = (shape, cell) else {
-            return refuse("it has no dimension");
+            return refuse("the array has no dimension");
         };
         if tail != rest || (row == Row::Item && !tail.is_empty()) {
-            return refuse("its cells do not hold whole rows");
+            return refuse("the cells do not hold whole rows");
         }
         let mut extents = tail.iter();
         let columns = extents.try_fold(1_u64, |n, extent| n.checked_mul(*extent));
         let per_cell = (*per_cell).max(1);
         let (Some(columns), true) = (columns, len.div_ceil(per_cell) <= MOST_CELLS) else {
-            return refuse("it has more cells than any reader takes");
+            return refuse("more cells than any reader accepts");
         };
         let opened = match context.fetch.array(key, Arc::new(array.clone())) {
             Ok(opened) => opened,
@@ -119,8 +119,8 @@ impl Rows {
         })
     }
 
-    /// Reads all cells in order of their rows, some at a time. What cannot be read
-    /// is found here. Cells without an object are told too.
+    /// Reads all cells in row order, in batches, and calls `each` for every cell, including absent
+    /// ones. Reports unreadable cells.
     pub(crate) async fn each_cell(
         &self,
         context: &Context<'_>,
@@ -182,7 +182,7 @@ impl Rows {
         }
     }
 
-    /// Bytes of a cell as stored, if there is one as far as a listing tells.
+    /// Returns the stored size of a cell in bytes, or `None` if the listing shows no such cell.
     fn size(&self, cell: u64) -> Option<u64> {
         let Some(stored) = &self.stored else {
             return Some(UNKNOWN);
@@ -191,7 +191,7 @@ impl Rows {
         stored.get(at).map(|(_, size)| *size)
     }
 
-    /// A cell that has the size it must have.
+    /// Checks the size of a payload, and reports a wrong one.
     fn checked_cell(
         &self,
         context: &Context<'_>,
@@ -224,7 +224,7 @@ impl Rows {
         }
     }
 
-    /// Bytes of a row; 0 of items.
+    /// Returns the bytes per row; 0 for items.
     pub(crate) fn row_size(&self) -> u64 {
         let element = match self.row {
             Row::Item => 0,
@@ -234,7 +234,7 @@ impl Rows {
         element.saturating_mul(self.columns)
     }
 
-    /// The items of a cell that was read.
+    /// Returns the items of a readable cell.
     pub(crate) fn items<'a>(&self, cell: &RowCell<'a>) -> Option<Vec<&'a [u8]>> {
         let bytes = cell.cell.bytes()?;
         if self.per_cell == 1 {
@@ -245,20 +245,20 @@ impl Rows {
         Some(frame.iter().take(rows).collect())
     }
 
-    /// The bytes of the rows of a cell that was read, without filling.
+    /// Returns the bytes of the rows of a readable cell, without padding.
     pub(crate) fn numbers<'a>(&self, cell: &RowCell<'a>) -> Option<&'a [u8]> {
         let bytes = cell.cell.bytes()?;
         let size = self.row_size().saturating_mul(cell.rows);
         bytes.get(..usize::try_from(size).ok()?)
     }
 
-    /// All bytes of an array of bytes; `None` when some cannot be read, which is
-    /// found then, or when they are more than may be held.
+    /// Returns all bytes of an array of bytes. Returns `None` after reporting an unreadable cell,
+    /// or an array above the memory budget.
     pub(crate) async fn all_bytes(&self, context: &Context<'_>) -> Option<Vec<u8>> {
         let size = self.row_size().saturating_mul(self.len);
         let budget = context.fetch.budget();
         if size > budget {
-            let message = format!("{size} bytes, and only {budget} may be held");
+            let message = format!("{size} bytes exceed the memory budget of {budget}");
             context.find(&rules::CELL_NOT_CHECKED, &self.key, message);
             return None;
         }
@@ -268,7 +268,7 @@ impl Rows {
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             match (&mut all, self.numbers(&cell), cell.cell) {
                 (Some(all), Some(bytes), _) => all.extend_from_slice(bytes),
-                // What was never written is zero in arrays of bytes and ids.
+                // Absent cells of arrays of bytes and ids are zero.
                 (Some(all), None, Cell::None) => all.resize(all.len().saturating_add(size), 0),
                 _ => all = None,
             }
@@ -278,7 +278,7 @@ impl Rows {
     }
 }
 
-/// The order of the bytes of a number once compressions are undone.
+/// Returns the byte order of numbers in decompressed cells.
 pub(crate) fn byte_order(array: &Array) -> ByteOrder {
     let codecs = match array.sharding() {
         Some(sharding) => &sharding.codecs,

@@ -1,22 +1,22 @@
-//! What a rule is.
+//! The definition of a rule.
 
 use core::fmt;
 
-/// How deep a check looks. Each depth includes those before it.
+/// Level of checks. Each level includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Depth {
-    /// L1: which nodes there are, and of which type.
+    /// L1: nodes and their types.
     Structure = 1,
-    /// L2: what they say about themselves.
+    /// L2: the metadata of nodes.
     Metadata = 2,
-    /// L3: every blob, and whether blobs agree with each other.
+    /// L3: every cell, and agreement between cells.
     Consistency = 3,
-    /// L4: whether it is the geometry that the store says it is.
+    /// L4: the meaning of the geometry.
     Semantics = 4,
 }
 
 impl Depth {
-    /// All of them, the shallowest first.
+    /// All levels, shallowest first.
     pub const ALL: [Self; 4] = [
         Self::Structure,
         Self::Metadata,
@@ -24,7 +24,7 @@ impl Depth {
         Self::Semantics,
     ];
 
-    /// 1 to 4.
+    /// Returns the number of the level, 1 to 4.
     pub const fn number(self) -> u8 {
         match self {
             Self::Structure => 1,
@@ -35,15 +35,14 @@ impl Depth {
     }
 }
 
-/// What a finding means for who uses the store.
+/// Consequence of a violation for users of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Right to the letter, and worth knowing.
+    /// No reader is affected.
     Note,
-    /// Answers are right; something that is said of the store is not, or other
-    /// readers will trip over it.
+    /// Answers are right, but metadata are wrong or other readers may fail.
     Warning,
-    /// Something cannot be read, is lost, or would be answered wrongly.
+    /// Data are lost or unreadable, or answers would be wrong.
     Error,
 }
 
@@ -57,17 +56,17 @@ impl fmt::Display for Severity {
     }
 }
 
-/// How what a rule finds is put right.
+/// The way to fix a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// `zvf validate --repair` does it, as the text says.
+    /// `zvf validate --repair` fixes it. The text completes "the repair …".
     Repair(&'static str),
-    /// Somebody has to decide; the text says what.
+    /// A person has to decide. The text says how to fix it.
     Advice(&'static str),
 }
 
 impl Remedy {
-    /// What is done or is to be done.
+    /// Returns the text.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Repair(text) | Self::Advice(text) => text,
@@ -75,24 +74,24 @@ impl Remedy {
     }
 }
 
-/// Something that holds in every store that can be trusted.
+/// A condition that every valid store meets.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name for ever: `ZV-L3-017`.
+    /// Permanent code, such as `ZV-L3-017`.
     pub code: &'static str,
-    /// Where it is checked.
+    /// Level at which the rule is checked.
     pub depth: Depth,
-    /// What breaking it means.
+    /// Severity of a violation.
     pub severity: Severity,
-    /// What is wrong, in a line.
+    /// Short description of the fault.
     pub title: &'static str,
-    /// What that means.
+    /// Explanation of the fault and its consequences.
     pub meaning: &'static str,
-    /// How to put it right.
+    /// The way to fix a violation.
     pub remedy: Remedy,
 }
 
-/// Declares rules of one depth: the documentation of each is its meaning.
+/// Declares the rules of one level. The documentation of each rule is its meaning.
 macro_rules! rules {
     ($depth:ident; $(
         $(#[doc = $meaning:literal])+
@@ -109,7 +108,7 @@ macro_rules! rules {
                 remedy: $crate::rule::Remedy::$remedy($how),
             };
         )+
-        /// All of them, by code.
+        /// All rules of this level, by code.
         pub(crate) static ALL: &[&$crate::rule::Rule] = &[$(&$name),+];
     };
 }

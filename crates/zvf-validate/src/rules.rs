@@ -1,5 +1,4 @@
-//! Every rule, by the depth it is checked at. A code is never used again for
-//! something else.
+//! All rules, by level. The code of a removed rule is never reused.
 
 use core::fmt::Write;
 
@@ -10,7 +9,7 @@ pub mod metadata;
 pub mod semantics;
 pub mod structure;
 
-/// All rules, by code.
+/// Returns all rules, by code.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     let depths = [
         structure::ALL,
@@ -21,12 +20,12 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     depths.into_iter().flatten().copied()
 }
 
-/// The rule of a code.
+/// Returns the rule with a code.
 pub fn find(code: &str) -> Option<&'static Rule> {
     all().find(|rule| rule.code == code)
 }
 
-/// The page that lists them, `docs/rules.md`, as Markdown.
+/// Returns the page `docs/rules.md`, which lists all rules, as Markdown.
 pub fn page() -> String {
     let mut page = PREFACE.to_owned();
     for depth in Depth::ALL {
@@ -35,8 +34,8 @@ pub fn page() -> String {
         let _ = writeln!(page, "\n## L{number}: {title}");
         for rule in all().filter(|rule| rule.depth == depth) {
             let remedy = match rule.remedy {
-                Remedy::Repair(text) => format!("`--repair`: {text}."),
-                Remedy::Advice(text) => format!("To mend it: {text}."),
+                Remedy::Repair(text) => format!("`--repair` {text}."),
+                Remedy::Advice(text) => format!("To fix it: {text}."),
             };
             let _ = writeln!(
                 page,
@@ -63,8 +62,9 @@ fn title(depth: Depth) -> &'static str {
 const PREFACE: &str = "\
 # Rules
 
-What `zvf validate` checks, by depth. `cargo xtask rules` writes this page from the code. A code is never used for another rule.
+The rules that `zvf validate` checks, by level. `cargo xtask rules` generates this page from the code. The code of a removed rule
+is never reused.
 
-An *error* means that something cannot be read, is lost, or would be answered wrongly. A *warning* means that answers are right, and
-something that is said of the store is not, or other readers will trip over it. A *note* is right to the letter, and worth knowing.
+An *error* means that data are lost or unreadable, or that answers would be wrong. A *warning* means that answers are right, but
+metadata are wrong or other readers may fail. A *note* affects no reader.
 ";

@@ -1,4 +1,4 @@
-//! L4: whether it is the geometry that the store says it is.
+//! L4: the meaning of the geometry.
 
 mod conventions;
 mod edges;
@@ -24,7 +24,7 @@ use crate::{
     store::Store,
 };
 
-/// Checks conventions of every kind of geometry.
+/// Checks the conventions of every kind of geometry.
 pub(crate) async fn check(context: &Context<'_>, store: &Store, counted: &Counted) {
     let Some(root) = &store.root else {
         let message = "the root's metadata cannot be used";
@@ -38,7 +38,11 @@ pub(crate) async fn check(context: &Context<'_>, store: &Store, counted: &Counte
     for level in &store.levels {
         let (Some(metadata), Some(counts)) = (&level.metadata, counted.levels.get(&level.id))
         else {
-            context.find(&rules::NOT_RUN, &level.key, "L3 could not read the level");
+            context.find(
+                &rules::NOT_RUN,
+                &level.key,
+                "the level could not be read at L3",
+            );
             continue;
         };
         let view = View {
@@ -69,34 +73,34 @@ pub(crate) async fn check(context: &Context<'_>, store: &Store, counted: &Counte
     pyramid::check(context, store, root, counted).await;
 }
 
-/// A level, and what was counted in it.
+/// A level and its counts.
 struct View<'a, 'c> {
     context: &'a Context<'c>,
-    /// For reading what was read before.
+    /// A context for reading cells again, whose findings are discarded.
     aside: Context<'c>,
     scope: Scope<'a>,
     counts: &'a LevelCounts,
 }
 
 impl View<'_, '_> {
-    /// Whether memory for so many bytes is allowed; that it is not is found.
+    /// Returns whether `bytes` fit in the memory budget; reports `what` was not checked otherwise.
     fn fits(&self, what: &str, bytes: u64) -> bool {
         let budget = self.context.fetch.budget();
         if bytes <= budget {
             return true;
         }
-        let message = format!("{what} takes {bytes} bytes, and {budget} are allowed");
+        let message = format!("{what} needs {bytes} bytes, but the memory budget is {budget}");
         self.not_run(message);
         false
     }
 
-    /// Something could not be looked at.
+    /// Reports that a check did not run.
     fn not_run(&self, message: impl ToString) {
         self.context
             .find(&rules::NOT_RUN, &self.scope.level.key, message);
     }
 
-    /// Rows of links inside the level.
+    /// Returns the number of link rows inside the level.
     fn links(&self) -> u64 {
         let sum = self.counts.links.get(&Delta::INTRA);
         sum.map_or(0, |sum| sum.records)
@@ -106,12 +110,12 @@ impl View<'_, '_> {
         self.scope.level.id == LevelId::FULL
     }
 
-    /// The node of links inside the level.
+    /// Returns the node of links inside the level.
     fn links_key(&self) -> Key {
         self.key(&Part::LinkFamily(Delta::INTRA))
     }
 
-    /// The node of links between chunks.
+    /// Returns the node of links between chunks.
     fn between_key(&self) -> Key {
         match self.scope.store.layout().cross_chunk {
             CrossChunkForm::Links => self.links_key(),

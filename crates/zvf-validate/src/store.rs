@@ -1,4 +1,4 @@
-//! A store whose nodes are read.
+//! Metadata of a store and its levels, parsed from the nodes.
 
 use zvf_model::{
     generation::Detection,
@@ -10,25 +10,25 @@ use zvf_model::{
 
 use crate::{context::Context, tree::Tree};
 
-/// A store, as far as its nodes tell.
+/// Metadata of a store, as far as its nodes are readable.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) tree: Tree,
     pub(crate) detection: Detection,
-    /// `None` when the root cannot be used, which L2 finds.
+    /// `None` if the root is unusable, which L2 reports.
     pub(crate) root: Option<RootMetadata>,
-    /// Ascending.
+    /// In ascending order.
     pub(crate) levels: Vec<Level>,
 }
 
-/// A level.
+/// A level and its metadata.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) id: LevelId,
     pub(crate) key: Key,
-    /// `None` when it cannot be used, which L2 finds.
+    /// `None` if the metadata are unusable, which L2 reports.
     pub(crate) metadata: Option<LevelMetadata>,
-    /// How many numbers chunk keys have; 0 when nothing says.
+    /// Coordinates in a chunk key, or 0 if unknown.
     pub(crate) arity: usize,
 }
 
@@ -37,23 +37,23 @@ impl Store {
         &self.detection.layout
     }
 
-    /// The node that describes a part; `None` when the generation has none.
+    /// Returns the node that describes a part, or `None` if the generation has no such part.
     pub(crate) fn at(&self, level: &Level, part: &Part<'_>) -> Option<Key> {
-        // Names come from keys, so that they can be part of one.
+        // Names come from keys, so they are valid path segments.
         self.layout().described_at(level.id, part).ok().flatten()
     }
 
-    /// The level of this number.
+    /// Returns the level of a number.
     pub(crate) fn level(&self, id: LevelId) -> Option<&Level> {
         self.levels.iter().find(|level| level.id == id)
     }
 
-    /// Names of the nodes in a folder of a level, `vertex_attributes` for one.
+    /// Returns the names of the nodes in a folder of a level, such as `vertex_attributes`.
     pub(crate) fn names(&self, level: &Level, folder: &str) -> Vec<&str> {
         let Ok(key) = level.key.join(folder) else {
             return Vec::new();
         };
-        // What is below an array is no node.
+        // Folders below an array are chunks, not nodes.
         match self.tree.array(&key) {
             Some(_) => Vec::new(),
             None => self.tree.folders(&key),
@@ -62,7 +62,7 @@ impl Store {
 }
 
 impl Level {
-    /// Opens a level from its node, which may be absent.
+    /// Parses a level from its node, which may be absent. Reports unusable metadata.
     pub(crate) fn new(
         context: &Context<'_>,
         tree: &Tree,

@@ -1,4 +1,4 @@
-//! L1: which nodes there are.
+//! L1: nodes and their types.
 
 use zvf_model::{
     generation::{Evidence, FamilyForm, NodeForm},
@@ -19,8 +19,8 @@ use crate::{
 pub(crate) mod required;
 mod walk;
 
-/// Families of a level whose children may be chunks, and how many names deep
-/// the chunks are.
+/// Families of a level whose children may be chunks, with the number of path segments above a
+/// chunk.
 const FAMILIES: [(&str, usize); 9] = [
     ("vertices", 1),
     ("vertex_fragments", 1),
@@ -33,8 +33,8 @@ const FAMILIES: [(&str, usize); 9] = [
     ("cross_chunk_link_attributes", 3),
 ];
 
-/// Reads all nodes and tells what the store is. `None` when nothing more can be
-/// said of it.
+/// Reads all nodes and detects the generation. Returns `None` after reporting that the store cannot
+/// be opened.
 pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
     let mut tree = Tree::list(context).await?;
     let root = Key::root();
@@ -47,7 +47,7 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
     let (nodes, children) = (keys(&nodes), keys(&children));
     tree.read(context, &nodes).await;
     if !matches!(tree.node(&root), Some(Node::Group(_))) {
-        let message = "its zarr.json is no group of Zarr v3";
+        let message = "its zarr.json is not a group of Zarr v3";
         context.find(&rules::ROOT_UNREADABLE, &root, message);
         return None;
     }
@@ -58,10 +58,14 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
         .collect();
     ids.sort_unstable();
     let Some(first) = ids.first().copied() else {
-        context.find(&rules::NO_LEVEL, &root, "no child is named by a number");
+        context.find(
+            &rules::NO_LEVEL,
+            &root,
+            "no child of the root is named by a number",
+        );
         return None;
     };
-    // Of families whose children may be arrays of their own, one child tells.
+    // One child shows whether the children of a family are arrays.
     let samples = samples(&tree, &child(&root, &first.to_string())?);
     tree.read(context, &samples).await;
     let evidence = evidence(&tree, first)?;
@@ -102,8 +106,8 @@ pub(crate) async fn check(context: &Context<'_>) -> Option<Store> {
     Some(store)
 }
 
-/// Whether a node is of transactions, or of another format's header: whatever it is, no
-/// reader opens it.
+/// Returns whether a path belongs to a transaction or to the header of another format. Its nodes
+/// are never opened.
 fn is_foreign(path: &str) -> bool {
     let mut names = path.split('/');
     match names.next() {
@@ -113,7 +117,7 @@ fn is_foreign(path: &str) -> bool {
     }
 }
 
-/// Headers of files that the store was made from are attributes of groups.
+/// Checks that headers of source files are attributes of groups.
 fn check_headers(context: &Context<'_>, tree: &Tree) {
     let Ok(folder) = Key::parse("headers") else {
         return;
@@ -122,12 +126,12 @@ fn check_headers(context: &Context<'_>, tree: &Tree) {
         if let Some(key) = child(&folder, name)
             && tree.array(&key).is_some()
         {
-            context.find(&rules::HEADER, &key, "it is an array");
+            context.find(&rules::HEADER, &key, "an array");
         }
     }
 }
 
-/// Keys of paths; what is no key was never listed as a node.
+/// Parses paths. Invalid keys are never listed as nodes.
 fn keys(paths: &[&str]) -> Vec<Key> {
     let keys = paths.iter().filter_map(|path| match *path {
         "" => Some(Key::root()),
@@ -140,7 +144,8 @@ fn child(key: &Key, name: &str) -> Option<Key> {
     key.join(name).ok()
 }
 
-/// The family a path is in, and how many names deep it is in it.
+/// Returns the family that contains a path, the depth of its chunks, and the depth of the path in
+/// it.
 fn family(path: &str) -> Option<(&'static str, usize, usize)> {
     let mut names = path.split('/');
     LevelId::parse(names.next()?)?;
@@ -154,12 +159,13 @@ fn family(path: &str) -> Option<(&'static str, usize, usize)> {
     Some((family, depth, names.count()))
 }
 
-/// Whether a node may be the array of a chunk, as generations up to 0.8 have.
+/// Returns whether a node may be the array of a chunk, as in generations up to 0.8.
 fn may_be_chunk(path: &str) -> bool {
     family(path).is_some_and(|(_, depth, found)| found == depth)
 }
 
-/// Whether it is one in this layout. Shards, which hold many, are not.
+/// Returns whether a path is the array of one cell in this layout. Shards hold several cells and
+/// are not.
 fn is_cell(layout: Layout, path: &str) -> bool {
     let is_shard = path.rsplit('/').next();
     if is_shard.is_some_and(|name| name.starts_with(zvf_model::array::SHARD_PREFIX)) {
@@ -180,7 +186,7 @@ fn is_cell(layout: Layout, path: &str) -> bool {
     }
 }
 
-/// A child of each family of links, which tells generations apart.
+/// Returns one child of each family of links, which distinguishes the generations.
 fn samples(tree: &Tree, level: &Key) -> Vec<Key> {
     let mut samples = Vec::new();
     for name in ["links", "cross_chunk_links"] {
@@ -198,7 +204,7 @@ fn samples(tree: &Tree, level: &Key) -> Vec<Key> {
     samples
 }
 
-/// What tells generations apart.
+/// Collects the facts that distinguish the generations.
 fn evidence(tree: &Tree, first: LevelId) -> Option<Evidence> {
     let root = Key::root();
     let level = child(&root, &first.to_string())?;

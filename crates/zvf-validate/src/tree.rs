@@ -1,4 +1,4 @@
-//! Everything a store holds, by path: one listing, and every `zarr.json`.
+//! The content of a store by path: one listing, and every `zarr.json`.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use zvf_model::{
 
 use crate::{context::Context, rules::structure};
 
-/// The name of a node's file.
+/// File name of a node's metadata.
 const FILE: &str = "zarr.json";
-/// Nodes read in one round.
+/// Maximum number of nodes per request to the port.
 const BATCH: usize = 512;
 
-/// One thing in a folder.
+/// A file or folder directly in a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry<'a> {
     File(&'a str),
     Folder(&'a str),
 }
 
-/// What a store holds.
+/// The listed objects of a store, and its nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     /// Sizes of all objects by key.
     files: BTreeMap<String, u64>,
-    /// Nodes that were read; `None` is one that cannot be, which is found already.
+    /// Nodes read so far. `None` marks an unreadable node, which is reported already.
     nodes: BTreeMap<String, Option<Node>>,
 }
 
 impl Tree {
-    /// Lists the store. `None` when that is not possible, which is found then.
+    /// Lists the store. Returns `None` after reporting that it cannot be listed.
     pub(crate) async fn list(context: &Context<'_>) -> Option<Self> {
         let root = Key::root();
         match context.fetch.files(&root).await {
@@ -47,7 +47,7 @@ impl Tree {
         }
     }
 
-    /// Reads the nodes at `keys`, those that cannot be read one for one found.
+    /// Reads the nodes at `keys`, and reports each unreadable node.
     pub(crate) async fn read(&mut self, context: &Context<'_>, keys: &[Key]) {
         let mut open: Vec<&[Key]> = keys.chunks(BATCH).collect();
         while let Some(batch) = open.pop() {
@@ -62,12 +62,12 @@ impl Tree {
                 (Err(error), [key]) => {
                     let rule = match error.problem {
                         FetchProblem::Damaged => &structure::NODE_UNREADABLE,
-                        _ => &structure::NODE_NOT_CHECKED,
+                        _ => &structure::NODE_UNAVAILABLE,
                     };
                     context.find(rule, key, crate::message(&*error.source));
                     self.nodes.insert(key.as_str().to_owned(), None);
                 }
-                // One of them: halves find it in few rounds.
+                // Bisection finds the unreadable nodes of a failed batch in few round trips.
                 (Err(_), batch) => {
                     let (left, right) = batch.split_at(batch.len() / 2);
                     open.extend([left, right]);
@@ -76,11 +76,11 @@ impl Tree {
         }
     }
 
-    /// Sizes of all objects below a folder, by key.
+    /// Iterates over the objects below a folder, with their sizes, by key.
     pub(crate) fn below(&self, key: &Key) -> impl Iterator<Item = (&str, u64)> {
         let first = inside(key);
         let last = match first.strip_suffix('/') {
-            // The character after the slash.
+            // `0` follows the slash in ASCII, so the range ends after the folder.
             Some(folder) => format!("{folder}0"),
             None => "\u{10ffff}".to_owned(),
         };
@@ -88,7 +88,7 @@ impl Tree {
         range.map(|(key, size)| (key.as_str(), *size))
     }
 
-    /// Names of the folders in a folder, ascending.
+    /// Returns the names of the folders in a folder, ascending.
     pub(crate) fn folders(&self, key: &Key) -> Vec<&str> {
         let folders = self.entries(key).into_iter();
         let folders = folders.filter_map(|entry| match entry {
@@ -98,7 +98,7 @@ impl Tree {
         folders.collect()
     }
 
-    /// What is in a folder itself, ascending.
+    /// Returns the files and folders directly in a folder, ascending.
     pub(crate) fn entries(&self, key: &Key) -> Vec<Entry<'_>> {
         let prefix = inside(key);
         let mut entries = Vec::new();
@@ -111,7 +111,7 @@ impl Tree {
             from = match rest.split_once('/') {
                 Some((name, _)) => {
                     entries.push(Entry::Folder(name));
-                    // The character after the slash.
+                    // `0` follows the slash in ASCII: continue after the folder.
                     format!("{prefix}{name}0")
                 }
                 None => {
@@ -122,22 +122,22 @@ impl Tree {
         }
     }
 
-    /// The size of an object; `None` when there is none.
+    /// Returns the size of an object, or `None` if there is no such object.
     pub(crate) fn size(&self, key: &Key) -> Option<u64> {
         self.files.get(key.as_str()).copied()
     }
 
-    /// Whether there is anything at or below a node.
+    /// Returns whether any object is at or below a node.
     pub(crate) fn exists(&self, key: &Key) -> bool {
         self.below(key).next().is_some()
     }
 
-    /// Whether a node has a `zarr.json`.
+    /// Returns whether a node has a `zarr.json`.
     pub(crate) fn has_file(&self, key: &Key) -> bool {
         key.metadata().is_ok_and(|file| self.size(&file).is_some())
     }
 
-    /// Every key with a `zarr.json`, ascending.
+    /// Iterates over every key with a `zarr.json`, ascending.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         let files = self.files.keys();
         files.filter_map(|file| match file.strip_suffix(FILE)? {
@@ -146,24 +146,24 @@ impl Tree {
         })
     }
 
-    /// A node that was read and understood.
+    /// Returns a readable node.
     pub(crate) fn node(&self, key: &Key) -> Option<&Node> {
         self.nodes.get(key.as_str())?.as_ref()
     }
 
-    /// The same, when it is an array.
+    /// Returns a readable node that is an array.
     pub(crate) fn array(&self, key: &Key) -> Option<&Array> {
         self.node(key)?.as_array()
     }
 
-    /// Every node that was read and understood, by key.
+    /// Iterates over every readable node, by key.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (&str, &Node)> {
         let nodes = self.nodes.iter();
         nodes.filter_map(|(key, node)| Some((key.as_str(), node.as_ref()?)))
     }
 }
 
-/// What keys below a folder start with.
+/// Returns the prefix of keys below a folder.
 fn inside(key: &Key) -> String {
     match key.is_root() {
         true => String::new(),

@@ -137,7 +137,7 @@ async fn round(
 
 /// Whether it is about which chunks an array has.
 fn is_list(finding: &Finding) -> bool {
-    [&rules::PRESENCE, &rules::UNLISTED].contains(&finding.rule)
+    [&rules::CHUNK_LIST, &rules::CELL_UNLISTED].contains(&finding.rule)
 }
 
 fn has_fix(finding: &Finding) -> bool {

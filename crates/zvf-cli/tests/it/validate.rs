@@ -56,15 +56,15 @@ tracts.zv
 error  ZV-L3-002  a cell cannot be decoded
   0/vertices  chunk -1.0: crc32c differs
   and 1 200 more
-  mend: restore the file from a copy; what was in the chunk is lost otherwise
+  mend: restore the file from a backup; otherwise the data of the chunk are lost
 
 error  ZV-L3-005  a wrong list of chunks
   0/vertex attributes/é  nonempty_chunks[3]: 7 is no text
-  repair: the list is made anew from the cells that are there
+  repair: rebuilds the list from the stored cells
 
 note  ZV-L2-023  an unknown capability
   .  attributes.zarr_vectors.format_capabilities: \"x\"
-  mend: nothing has to be done; readers ignore what they do not know
+  mend: no action is needed; readers ignore unknown capabilities
 
 1 202 errors, 1 note; checked to L3: 12 cells, 123 456 bytes
 1 of these can be repaired: zvf validate --repair tracts.zv";
@@ -241,7 +241,7 @@ fn rules_are_listed() {
     assert_eq!(found, rules_as_json());
     let rule = json!({
         "code": "ZV-L1-001", "severity": "error", "level": 1, "title": "no zarr.json at the root",
-        "meaning": "There is no `zarr.json` at the root: this is no store, or the address is not its root.",
+        "meaning": "The root has no `zarr.json`: the address does not name a store, or names a folder inside or above one.",
         "mend": "give the address of the folder that holds the store's zarr.json", "repairs": false,
     });
     assert_eq!(found["rules"][0], rule);

@@ -53,11 +53,11 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) -> LevelCount
     walk.finish()
 }
 
-/// The parts of a level that have a cell for each chunk, but for links.
+/// Parts of a level with one cell per chunk, except links.
 #[derive(Debug)]
 struct Parts {
     all: Vec<Cells>,
-    /// Where in them each is.
+    /// Positions of the parts in `all`.
     vertices: Option<usize>,
     index: Option<usize>,
     links: Option<usize>,
@@ -111,27 +111,26 @@ impl Parts {
     }
 }
 
-/// Opens a part; `None` when it is not there, or cannot be opened, which is found.
+/// Opens a part. Returns `None` if it does not exist, or after reporting that it cannot be opened.
 pub(crate) fn open_part(context: &Context<'_>, scope: Scope<'_>, part: &Part<'_>) -> Option<Cells> {
     let key = scope.store.at(scope.level, part)?;
     let form = scope.store.layout().chunk_form(part)?;
     Cells::open(context, &scope.store.tree, &key, form, scope.level.arity)
 }
 
-/// Goes through the chunks of a level.
+/// Checks of the chunks of a level, in order.
 struct Walk<'a> {
     context: &'a Context<'a>,
     scope: Scope<'a>,
     all: &'a [Cells],
     parts: Parts,
-    /// How vertices are checked; `None` when there are none, or they cannot be
-    /// decoded.
+    /// Rules for vertex positions, or `None` if there are no vertices or they cannot be decoded.
     space: Option<Space<'a>>,
     has_objects: bool,
     counts: LevelCounts,
-    /// The first chunk whose fragments are not its rows in order, and how many.
+    /// The first chunk whose fragments are not its rows in order, and the number of such chunks.
     not_tiled: Option<(ChunkCoord, u64)>,
-    /// Whether the vertices of every chunk were counted.
+    /// The vertices of every chunk were counted.
     all_counted: bool,
 }
 
@@ -163,7 +162,7 @@ impl<'a> Walk<'a> {
         for (part, cell) in self.all.iter().zip(cells) {
             let is_element = matches!(part.form, Form::Elements { .. });
             if is_element && cell.bytes().is_some_and(Bytes::is_empty) {
-                let message = "its payload has no byte";
+                let message = "the payload is empty";
                 self.context
                     .find_in(&rules::CELL_EMPTY, &part.key, chunk, message);
             }
@@ -185,7 +184,7 @@ impl<'a> Walk<'a> {
         };
         let fits = extent.is_none_or(|extent| extent <= rows);
         if let (false, Some(extent), Some(part)) = (fits, extent, self.part(self.parts.index)) {
-            let message = format!("fragments reach to row {extent}, and there are {rows} rows");
+            let message = format!("fragments reach row {extent}, but there are {rows} rows");
             self.context
                 .find_in(&rules::FRAGMENT_ROWS, &part.key, chunk, message);
         }
@@ -206,7 +205,8 @@ impl<'a> Walk<'a> {
                 attribute.check(self.context, part, (chunk, cell), rows, value.as_ref());
             }
         }
-        // Of a chunk without an index nothing says how many there are.
+        // A chunk without an index has no fragments; an unreadable index leaves their number
+        // unknown.
         let expected = fragments.or(matches!(index, Cell::None).then_some(0));
         for (at, attribute) in &mut self.parts.of_fragments {
             if let (Some(part), Some(cell), Some(rows)) =
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
         at.and_then(|at| self.all.get(at))
     }
 
-    /// The value that a chunk stands for, in a level that is split by one.
+    /// Returns the attribute value of a chunk, in a level split by an attribute.
     fn value_of(&self, chunk: &ChunkCoord) -> Option<Value> {
         let chunking = self.scope.metadata.attribute_chunking.as_ref()?;
         let number = chunk.coords().first()?;
@@ -241,12 +241,12 @@ impl<'a> Walk<'a> {
             let values = chunking.values.len();
             let message = format!("value {number} of {values}");
             self.context
-                .find_in(&rules::OTHER_VALUE, &part.key, chunk, message);
+                .find_in(&rules::WRONG_CHUNK_VALUE, &part.key, chunk, message);
         }
         value.cloned()
     }
 
-    /// The fragment index in a cell; what is wrong with it is found.
+    /// Parses the fragment index in a cell, and reports its faults.
     fn index<'b>(
         &self,
         chunk: &ChunkCoord,
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
         match FragmentIndex::parse(bytes) {
             Ok(index) => {
                 if !is_padded_with_zeros(bytes, &index) {
-                    let message = format!("bits behind that of fragment {}", index.len());
+                    let message = format!("bits are set after fragment {}", index.len());
                     let rule = &rules::FRAGMENT_PADDING;
                     self.context.find_in(rule, &part.key, chunk, message);
                 }
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// How many vertices a cell has; `None` when it cannot be told.
+    /// Returns the number of vertices in a cell, or `None` if it is unknown.
     fn rows(
         &self,
         chunk: &ChunkCoord,
@@ -280,14 +280,14 @@ impl<'a> Walk<'a> {
     ) -> Option<u64> {
         let part = self.part(self.parts.vertices)?;
         let Some(space) = &self.space else {
-            // Compressed, or of an unknown type: as many as fragments name.
+            // Compressed or of an unknown type: only fragments show the number of rows.
             return extent;
         };
         let row = u64::try_from(space.row()).ok()?;
         let size = u64::try_from(bytes.len()).ok()?;
         let room = size.checked_div(row)?;
         if let Form::Padded { .. } = &part.form {
-            // The array says how much room there is, fragments how much is used.
+            // The array shows the capacity; only fragments show the number of used rows.
             return match index {
                 Cell::None => Some(0),
                 _ => Some(extent?.min(room)),
@@ -296,13 +296,13 @@ impl<'a> Walk<'a> {
         if size.checked_rem(row)? == 0 {
             return Some(room);
         }
-        let message = format!("{size} bytes, and {row} are a vertex");
+        let message = format!("{size} bytes, but a vertex takes {row}");
         self.context
-            .find_in(&rules::VERTICES_CUT, &part.key, chunk, message);
+            .find_in(&rules::VERTICES_PARTIAL_ROW, &part.key, chunk, message);
         None
     }
 
-    /// Where the vertices of a chunk are.
+    /// Checks the positions of the vertices of a chunk.
     fn positions(
         &mut self,
         chunk: &ChunkCoord,
@@ -327,13 +327,13 @@ impl<'a> Walk<'a> {
         self.counts.add_out_of_bounds(astray);
     }
 
-    /// What fragments make of the rows of a chunk, which they all name.
+    /// Checks that fragments cover the rows of a chunk.
     fn fragments(&mut self, chunk: &ChunkCoord, rows: u64, index: &FragmentIndex<'_>) {
         let Some(part) = self.part(self.parts.index) else {
             return;
         };
         if let Some((first, count)) = unused(index, rows) {
-            let message = format!("{count} of {rows} vertices, the first is row {first}");
+            let message = format!("{count} of {rows} vertices, first in row {first}");
             self.context
                 .find_in(&rules::ROWS_UNUSED, &part.key, chunk, message);
         }
@@ -347,13 +347,13 @@ impl<'a> Walk<'a> {
             && rows > 0
         {
             let (found, bins) = (index.len(), bins.count());
-            let message = format!("{found} fragments, and chunks have {bins} bins");
+            let message = format!("{found} fragments, but chunks have {bins} bins");
             self.context
                 .find_in(&rules::BIN_COUNT, &part.key, chunk, message);
         }
     }
 
-    /// What can only be said when all chunks were seen.
+    /// Reports faults that depend on all chunks, and returns the counts.
     fn finish(self) -> LevelCounts {
         let (context, level) = (self.context, &self.scope.level.key);
         let attributes = self
@@ -367,9 +367,9 @@ impl<'a> Walk<'a> {
             }
         }
         if let Some((chunk, count)) = &self.not_tiled {
-            let message = format!("in {count} chunks, the first is {chunk}");
+            let message = format!("in {count} chunks, first in {chunk}");
             let path = ["zarr_vectors_level", "fragments_tile"];
-            context.find_attribute(&rules::FALSE_TILE, level, &path, message, None);
+            context.find_attribute(&rules::NOT_TILED, level, &path, message, None);
         }
         let counts = self.counts.chunks.values().map(|counts| counts.rows);
         let found = counts.fold(0, u64::saturating_add);
@@ -377,7 +377,7 @@ impl<'a> Walk<'a> {
             && declared != found
             && self.all_counted
         {
-            let message = format!("{declared} are declared, and there are {found}");
+            let message = format!("{declared} declared, but {found} stored");
             let path = ["zarr_vectors_level", "vertex_count"];
             let value = Some(json!(found));
             context.find_attribute(&rules::VERTEX_COUNT, level, &path, message, value);
@@ -386,7 +386,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Writes down which vertices of a chunk are not where they belong.
+/// Reports misplaced vertices of a chunk.
 pub(super) fn find_astray(
     context: &Context<'_>,
     (key, fragments): (&zvf_model::key::Key, Option<&zvf_model::key::Key>),
@@ -402,14 +402,14 @@ pub(super) fn find_astray(
     for (rule, key, found) in kinds {
         if let (Some(key), 1..) = (key, found.count) {
             let (count, first) = (found.count, found.first);
-            let message = format!("{count} of {rows} vertices, the first is row {first}");
+            let message = format!("{count} of {rows} vertices, first in row {first}");
             context.find_in(rule, key, chunk, message);
         }
     }
 }
 
-/// How vertices of the level are checked. `None` when they cannot be decoded, which
-/// is found.
+/// Returns the rules for vertex positions. Returns `None` after reporting vertices that cannot be
+/// decoded.
 fn space_of<'a>(context: &Context<'_>, scope: Scope<'a>, cells: &Cells) -> Option<Space<'a>> {
     let vertices = match Vertices::parse(&cells.key, &cells.attributes) {
         Ok(vertices) => vertices.value,
@@ -420,7 +420,7 @@ fn space_of<'a>(context: &Context<'_>, scope: Scope<'a>, cells: &Cells) -> Optio
         }
     };
     if vertices.encoding == VertexEncoding::Draco {
-        let message = "fragments and attributes were checked against each other";
+        let message = "only fragments and attributes were checked";
         context.find(&rules::NOT_DECODED, &cells.key, message);
         return None;
     }
@@ -439,7 +439,7 @@ fn space_of<'a>(context: &Context<'_>, scope: Scope<'a>, cells: &Cells) -> Optio
     })
 }
 
-/// The bins that fragments of the level are: of points without objects, at level 0.
+/// Returns the bins that fragments represent: those of points without objects at level 0.
 fn bins_of(scope: Scope<'_>) -> Option<Bins> {
     let points = scope.root.geometry_kinds == [GeometryKind::PointCloud];
     let manifests = scope.store.at(scope.level, &Part::Manifests);

@@ -1,5 +1,5 @@
-//! What belongs to no level or to no chunk, and what levels say of each other:
-//! bounds, ids that are kept, parametric objects, further geometries.
+//! Checks across levels and outside of them: bounds, inherited ids, parametric objects and
+//! composite geometries.
 
 use serde_json::{Value, json};
 use zvf_model::{key::Key, level::LevelId, root::RootMetadata};
@@ -14,9 +14,9 @@ use crate::{
 mod composite;
 mod parametric;
 
-/// The capability of stores in which objects have fragments in common.
+/// Capability of stores whose objects share fragments.
 const SHARED_FRAGMENTS: &str = "shared_fragments";
-/// Levels that a change of level 0 left as they were.
+/// Root attribute with the levels that are older than level 0.
 const STALE: &str = "zvf_stale_levels";
 
 pub(super) async fn check(
@@ -43,7 +43,7 @@ pub(super) async fn check(
     parametric::check(context, store).await;
 }
 
-/// All vertices are in the bounds.
+/// Checks that all vertices are inside the bounds.
 fn check_bounds(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
     let Some(bounds) = &root.bounds else {
         return;
@@ -70,7 +70,7 @@ fn check_bounds(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
     }
 }
 
-/// Stores in which fragments are shared say so.
+/// Checks that a store with shared fragments declares the capability.
 fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &Counted) {
     let said = root
         .capabilities
@@ -81,13 +81,19 @@ fn check_capability(context: &Context<'_>, root: &RootMetadata, counted: &Counte
     }
     let mut tokens: Vec<&str> = root.capabilities.iter().map(String::as_str).collect();
     tokens.push(SHARED_FRAGMENTS);
-    let message = "fragments of several objects, and no such capability";
+    let message = "objects share fragments, but the capability is missing";
     let path = ["zarr_vectors", "format_capabilities"];
     let value = Some(json!(tokens));
-    context.find_attribute(&rules::SHARED, &Key::root(), &path, message, value);
+    context.find_attribute(
+        &rules::UNDECLARED_SHARING,
+        &Key::root(),
+        &path,
+        message,
+        value,
+    );
 }
 
-/// A level that keeps the ids of its parent has no others.
+/// Checks that a level which keeps the ids of its parent has no others.
 fn check_parent(context: &Context<'_>, scope: Scope<'_>, counted: &Counted) {
     let Level { id, key, .. } = scope.level;
     if *id == LevelId::FULL || is_stale(scope.root, *id) {
@@ -117,17 +123,17 @@ fn check_parent(context: &Context<'_>, scope: Scope<'_>, counted: &Counted) {
             let mut missing = ids.iter().filter(|id| !members.has(**id));
             missing.next().map(|first| {
                 let count = missing.count().saturating_add(1);
-                format!("{count} ids, the first is {first}")
+                format!("{count} ids, first {first}")
             })
         }
     };
     if let Some(missing) = missing {
-        let message = format!("level {parent} has not {missing}");
-        context.find(&rules::OTHER_IDS, key, message);
+        let message = format!("level {parent} lacks {missing}");
+        context.find(&rules::PARENT_IDS, key, message);
     }
 }
 
-/// Whether a level is known to be older than level 0.
+/// Returns whether the root marks a level as older than level 0.
 fn is_stale(root: &RootMetadata, level: LevelId) -> bool {
     let levels = root.other.get(STALE).and_then(Value::as_array);
     let number = Some(u64::from(level.number()));

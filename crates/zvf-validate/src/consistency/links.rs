@@ -52,7 +52,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counted: &mut
     }
 }
 
-/// Links that readers of 0.9 do not see.
+/// Reports links in the form of older generations, which readers of 0.9 do not see.
 fn old_form(context: &Context<'_>, scope: Scope<'_>) {
     if scope.store.layout().cross_chunk != CrossChunkForm::Links {
         return;
@@ -64,12 +64,12 @@ fn old_form(context: &Context<'_>, scope: Scope<'_>) {
         };
         if !scope.store.tree.folders(&key).is_empty() {
             let message = "readers of 0.9 look for them in links";
-            context.find(&rules::LINK_OLD_FORM, &key, message);
+            context.find(&rules::LINK_LEGACY_FORM, &key, message);
         }
     }
 }
 
-/// The links of a delta.
+/// The checks of the links of one delta.
 struct Family<'a, 'c> {
     context: &'a Context<'c>,
     scope: Scope<'a>,
@@ -156,7 +156,7 @@ impl Family<'_, '_> {
         .await;
     }
 
-    /// A table of 0.6 or 0.7 is one cell.
+    /// Checks a table of 0.6 or 0.7, which is one cell.
     async fn table(
         &self,
         part: &LinkPart,
@@ -199,7 +199,7 @@ impl Family<'_, '_> {
                 Cell::Lost
             }
             _ => {
-                let message = "it is listed, and the store has no such object";
+                let message = "the cell is listed, but the store has no such object";
                 self.context.find(&rules::CELL_MISSING, key, message);
                 Cell::Lost
             }

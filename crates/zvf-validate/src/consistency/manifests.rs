@@ -1,4 +1,4 @@
-//! The manifests of a level, one after the other.
+//! Manifests of a level, in row order.
 
 use zvf_format::{int64s::Int64s, manifest::ObjectManifest, open_rows::OpenRows};
 use zvf_model::{
@@ -11,38 +11,38 @@ use zvf_model::{
 use super::Scope;
 use crate::{batch::Cell, context::Context, rows::Rows, rules::consistency as rules, tree::Tree};
 
-/// The object index of a level, opened.
+/// The opened object index of a level.
 #[derive(Debug)]
 pub(super) struct Manifests {
-    /// Its group.
+    /// Key of the group.
     pub(super) key: Key,
     pub(super) index: ObjectIndex,
     held: Held,
     ids: Option<Rows>,
 }
 
-/// How manifests are stored.
+/// Storage of manifests.
 #[derive(Debug)]
 enum Held {
-    /// There are no objects, and no arrays.
+    /// No objects and no arrays.
     None,
-    /// One item each.
+    /// One item per manifest.
     Items(Rows),
-    /// Back to back.
+    /// Concatenated manifests and their offsets.
     Open { data: Rows, offsets: Rows },
 }
 
 /// Ids of objects by row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ids {
-    /// So many rows, which are their ids.
+    /// The ids are the row numbers, below this count.
     Rows(u64),
-    /// As stored.
+    /// Stored ids.
     Table(Vec<i64>),
 }
 
 impl Ids {
-    /// The id of a row.
+    /// Returns the id of a row.
     pub(crate) fn get(&self, row: u64) -> Option<i64> {
         match self {
             Self::Rows(rows) => i64::try_from(row).ok().filter(|_| row < *rows),
@@ -51,19 +51,18 @@ impl Ids {
     }
 }
 
-/// What a row of the object index holds.
+/// The content of a row of the object index.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Entry<'a> {
     Manifest(ObjectManifest<'a>),
-    /// Nothing: not even the count of an empty manifest.
+    /// No bytes, not even the count of an empty manifest.
     Absent,
-    /// It cannot be read, which is found.
+    /// Unreadable, which is reported.
     Lost,
 }
 
-/// Hands out the manifests of a level that can be read, in the order of rows, with
-/// the ids of their objects. What cannot be read was found by [`super::objects`] and
-/// is not found again.
+/// Calls `each` for every readable manifest of a level, in row order, with the id of its object.
+/// Faults are discarded, because [`super::objects`] reports them.
 pub(crate) async fn each_manifest(
     context: &Context<'_>,
     scope: Scope<'_>,
@@ -85,8 +84,8 @@ pub(crate) async fn each_manifest(
 }
 
 impl Manifests {
-    /// Opens the object index of a level. `None` when there is none, or when it
-    /// cannot be opened, which is found then.
+    /// Opens the object index of a level. Returns `None` if it does not exist, or after reporting
+    /// that it cannot be opened.
     pub(super) fn open(context: &Context<'_>, scope: Scope<'_>) -> Option<Self> {
         let tree = &scope.store.tree;
         let key = scope.store.at(scope.level, &Part::Manifests)?;
@@ -94,7 +93,7 @@ impl Manifests {
             return None;
         }
         let Some(Node::Group(group)) = tree.node(&key) else {
-            let message = "it is no group that can be read";
+            let message = "not a readable group";
             context.find(&rules::PART_NOT_CHECKED, &key, message);
             return None;
         };
@@ -108,7 +107,7 @@ impl Manifests {
         };
         if index.sid_ndim != scope.level.arity {
             let (found, arity) = (index.sid_ndim, scope.level.arity);
-            let message = format!("chunks of {found} numbers in a level of {arity}");
+            let message = format!("chunk keys of {found} coordinates in a level of {arity}");
             let rule = &rules::PART_NOT_CHECKED;
             context.find_at(rule, &key, "attributes.sid_ndim", message);
             return None;
@@ -118,7 +117,10 @@ impl Manifests {
             if let Ok(child) = key.join(name)
                 && !tree.exists(&child)
             {
-                let message = format!("{} objects, and no such array", index.num_objects);
+                let message = format!(
+                    "{} objects, but the array does not exist",
+                    index.num_objects
+                );
                 context.find(&rules::PART_NOT_CHECKED, &child, message);
             }
             None
@@ -142,7 +144,7 @@ impl Manifests {
         };
         let of_ids = ids.as_ref().is_some_and(|ids| !is_int64(tree, &ids.key));
         if let (Some(ids), true) = (&ids, of_ids) {
-            let message = "ids are int64, one a row";
+            let message = "ids are not one int64 per row";
             context.find(&rules::PART_NOT_CHECKED, &ids.key, message);
             return None;
         }
@@ -154,7 +156,7 @@ impl Manifests {
         })
     }
 
-    /// Rows of manifests, as far as the arrays tell.
+    /// Returns the number of manifests according to the arrays.
     pub(super) fn rows(&self) -> Option<u64> {
         match &self.held {
             Held::None => Some(0),
@@ -166,7 +168,7 @@ impl Manifests {
         }
     }
 
-    /// Ids by row; `None` when they cannot be read, which is found.
+    /// Returns the ids by row, or `None` after reporting that they cannot be read.
     pub(super) async fn ids(&self, context: &Context<'_>) -> Option<Ids> {
         let Some(ids) = &self.ids else {
             return Some(Ids::Rows(self.rows().unwrap_or(self.index.num_objects)));
@@ -181,8 +183,8 @@ impl Manifests {
         Some(Ids::Table(numbers.iter().map(number).collect()))
     }
 
-    /// Reads all manifests in the order of rows. What cannot be read is found; says
-    /// whether all were read.
+    /// Calls `each` for every row in order, and reports unreadable ones. Returns whether all were
+    /// read.
     pub(super) async fn each(
         &self,
         context: &Context<'_>,
@@ -218,7 +220,7 @@ impl Manifests {
                                 entry(&items.key, row, &[]);
                             }
                         }
-                        // Found where it was read.
+                        // The read reported it.
                         (None, _) => all = false,
                     }
                 };
@@ -248,7 +250,7 @@ impl Manifests {
     }
 }
 
-/// Whether an array holds int64, one a row.
+/// Returns whether an array holds one int64 per row.
 fn is_int64(tree: &Tree, key: &Key) -> bool {
     let int64 = zvf_model::zarr::DataType::Number(zvf_format::numeric::Kind::Int64);
     let is = |array: &Array| array.rank() == 1 && array.data_type == int64;

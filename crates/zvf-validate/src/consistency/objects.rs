@@ -22,7 +22,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counts: &mut 
         counts.objects = manifests.rows();
         counts.ids = check_index(context, scope, &manifests, counts).await;
     }
-    // What they are for is done.
+    // Only the checks of the object index need them.
     counts.filled.clear();
     let (level, tree) = (&scope.level.key, &scope.store.tree);
     for folder in ["object_attributes", "group_attributes"] {
@@ -38,7 +38,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>, counts: &mut 
     }
 }
 
-/// Checks the object index, and gives the ids in it.
+/// Checks the object index, and returns its ids.
 async fn check_index(
     context: &Context<'_>,
     scope: Scope<'_>,
@@ -50,7 +50,7 @@ async fn check_index(
     if let Some(Ids::Table(ids)) = &ids {
         let sorted = ids.is_sorted();
         if index.ids_sorted && !sorted {
-            let message = "they do not";
+            let message = "the ids do not ascend";
             let value = Some(json!(false));
             let path = ["object_ids_sorted"];
             context.find_attribute(&rules::IDS_UNSORTED, key, &path, message, value);
@@ -59,8 +59,8 @@ async fn check_index(
         ascending.sort_unstable();
         let pairs = ascending.iter().zip(ascending.iter().skip(1));
         for (id, _) in pairs.filter(|(id, next)| id == next) {
-            let message = format!("id {id} is that of several rows");
-            context.find(&rules::ID_TWICE, key, message);
+            let message = format!("several rows have id {id}");
+            context.find(&rules::DUPLICATE_ID, key, message);
         }
     }
     let mut owners = Owners::new(context, manifests, counts);
@@ -84,13 +84,13 @@ async fn check_index(
     };
     let all_read = manifests.each(context, each).await && !lost;
     if let (first, count @ 1..) = absent {
-        let message = format!("{count} rows, the first is {first}");
+        let message = format!("{count} rows, first {first}");
         context.find(&rules::NO_MANIFEST, key, message);
     }
     if let Some(declared) = index.num_present.filter(|declared| *declared != present)
         && all_read
     {
-        let message = format!("{declared} are declared, and there are {present}");
+        let message = format!("{declared} declared, but {present} present");
         let value = Some(json!(present));
         context.find_attribute(&rules::NUM_PRESENT, key, &["num_present"], message, value);
     }
@@ -101,7 +101,7 @@ async fn check_index(
             let path = ["zarr_vectors_level", "shared_fragments"];
             let level = &scope.level.key;
             let value = Some(json!(true));
-            context.find_attribute(&rules::SHARED, level, &path, message, value);
+            context.find_attribute(&rules::UNDECLARED_SHARING, level, &path, message, value);
         }
     }
     if all_read {
@@ -113,7 +113,7 @@ async fn check_index(
         };
         if let Some(fragments) = scope.store.at(scope.level, &Part::VertexFragments) {
             for (chunk, first, count) in owners.unowned(&counts.filled) {
-                let message = format!("{count} fragments with vertices, the first is {first}");
+                let message = format!("{count} fragments with vertices, first {first}");
                 context.find_in(rule, &fragments, &chunk, message);
             }
         }

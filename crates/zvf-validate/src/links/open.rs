@@ -1,4 +1,4 @@
-//! Where the links of a delta are.
+//! Opens the parts that hold the links of a delta.
 
 use zvf_format::{
     links::{AxisScales, RowForm},
@@ -21,7 +21,7 @@ use crate::{
     rules::consistency as rules,
 };
 
-/// Opens all parts of a delta.
+/// Opens all parts of a delta. Reports parts that cannot be opened.
 pub(crate) fn open(context: &Context<'_>, scope: Scope<'_>, delta: Delta) -> LinkParts {
     let opening = Opening {
         context,
@@ -52,10 +52,10 @@ struct Opening<'a, 'c> {
     delta: Delta,
 }
 
-/// Something could not be opened; that is found.
+/// `None` after reporting a part that cannot be opened.
 type Opened = Option<()>;
 
-/// The same of a policy.
+/// The policy is unusable, which is reported.
 struct Unusable;
 
 impl Opening<'_, '_> {
@@ -63,13 +63,13 @@ impl Opening<'_, '_> {
         self.scope.store.at(self.scope.level, part)
     }
 
-    /// Attributes of a group that describes links; `None` when it is no group or
-    /// cannot be read.
+    /// Returns the attributes of a group that describes links. Returns `None` after reporting that
+    /// the node is unreadable or not a group.
     fn group(&self, key: &Key) -> Option<Attributes> {
         let tree = &self.scope.store.tree;
         match tree.node(key) {
             Some(Node::Array(_)) => {
-                let message = "an array where links have a group";
+                let message = "an array where links need a group";
                 self.context.find(&rules::LINK_NOT_CHECKED, key, message);
                 None
             }
@@ -83,7 +83,7 @@ impl Opening<'_, '_> {
         }
     }
 
-    /// The policy; `None` where there is none, and no links to miss it.
+    /// Returns the policy, or `None` if neither a policy nor links exist.
     fn family(
         &self,
         key: &Key,
@@ -100,7 +100,7 @@ impl Opening<'_, '_> {
         };
         let Some(family) = family else {
             if has_links {
-                let message = "link_width or sid_ndim is missing, so that readers see no links";
+                let message = "link_width or sid_ndim is missing, so readers see no links";
                 self.context.find(&rules::LINK_NOT_CHECKED, key, message);
                 return Err(Unusable);
             }
@@ -109,7 +109,7 @@ impl Opening<'_, '_> {
         let arity = self.scope.level.arity;
         let found = family.sid_ndim.unwrap_or(arity);
         if found != arity {
-            let message = format!("{found}, and chunk keys of {arity} numbers");
+            let message = format!("{found}, but chunk keys have {arity} coordinates");
             let path = "attributes.sid_ndim";
             self.context
                 .find_at(&rules::LINK_NOT_CHECKED, key, path, message);
@@ -118,7 +118,7 @@ impl Opening<'_, '_> {
         Ok(Some(family))
     }
 
-    /// How chunk keys of this level compare with those at the other ends.
+    /// Returns the ratios between the chunk grids of this level and of the level at the other ends.
     fn scales(&self, key: &Key) -> Option<Vec<AxisScales>> {
         let Scope {
             store,
@@ -132,7 +132,7 @@ impl Opening<'_, '_> {
         let target = level.id.offset(self.delta.levels());
         let target = target.and_then(|id| store.level(id)?.metadata.as_ref());
         let Some(target) = target else {
-            let message = "there is no such level, or its metadata cannot be used";
+            let message = "the target level does not exist, or its metadata cannot be used";
             self.context.find(&rules::LINK_NOT_CHECKED, key, message);
             return None;
         };
@@ -145,7 +145,7 @@ impl Opening<'_, '_> {
         }
     }
 
-    /// The arrays of 0.9.
+    /// Opens the arrays of 0.9.
     fn arrays(&self, found: &mut LinkParts) -> Opened {
         let key = self.at(&Part::LinkFamily(self.delta))?;
         let tree = &self.scope.store.tree;
@@ -191,7 +191,7 @@ impl Opening<'_, '_> {
             }
         };
         let Some(array) = tree.array(key) else {
-            context.find(&rules::LINK_NOT_CHECKED, key, "no array that can be read");
+            context.find(&rules::LINK_NOT_CHECKED, key, "not a readable array");
             return None;
         };
         let array = match LinkArray::parse(key, segment, &array.attributes, family) {
@@ -224,7 +224,7 @@ impl Opening<'_, '_> {
         })
     }
 
-    /// Links up to 0.8.1 whose ends are in chunks of the same coordinates.
+    /// Opens links up to 0.8.1 whose ends are in chunks of equal coordinates.
     fn inside(&self, found: &mut LinkParts) -> Opened {
         let part = Part::Links(self.delta, LinkOffsets::Segment("self"));
         let layout = self.scope.store.layout();
@@ -268,12 +268,12 @@ impl Opening<'_, '_> {
             return Some(CellForm::Padded(padded.kind));
         }
         let found = padded.columns;
-        let message = format!("{found} columns, and links of {width} ends");
+        let message = format!("{found} columns for links of {width} ends");
         self.context.find(&rules::LINK_NOT_CHECKED, key, message);
         None
     }
 
-    /// Links up to 0.8.1 between any chunks.
+    /// Opens links up to 0.8.1 between any chunks.
     fn between(&self, found: &mut LinkParts) -> Opened {
         let key = self.at(&Part::CrossChunkLinks(self.delta))?;
         let (tree, arity) = (&self.scope.store.tree, self.scope.level.arity);
@@ -315,13 +315,13 @@ impl Opening<'_, '_> {
         Some(())
     }
 
-    /// Links inside chunks and between them are links of one width.
+    /// Reports links inside chunks and between chunks of different widths.
     fn compare(&self, parts: &[LinkPart]) {
         if let [first, second] = parts
             && first.width() != second.width()
         {
             let (one, other) = (first.width().get(), second.width().get());
-            let message = format!("links of {other} ends, and of {one} inside chunks");
+            let message = format!("links of {other} ends, but of {one} inside chunks");
             let path = "attributes.link_width";
             self.context
                 .find_at(&rules::LINK_WIDTHS, &second.key, path, message);
@@ -329,7 +329,7 @@ impl Opening<'_, '_> {
     }
 }
 
-/// Rows of links, but where an array says otherwise.
+/// Type of link rows, unless an array declares another.
 fn int64() -> Dtype {
     Dtype::new(Kind::Int64, ByteOrder::Little)
 }

@@ -1,4 +1,4 @@
-//! Reading links again, for what is checked of all of them.
+//! Reads links a second time, for checks that compare all links of a level.
 
 use zvf_format::{fragment::FragmentIndex, path::Delta};
 use zvf_model::{
@@ -15,9 +15,8 @@ use crate::{
     context::Context,
 };
 
-/// Hands out each link of a delta once, cell by cell. `context` is one whose
-/// findings are not wanted: all of this was read before. Whether every link could
-/// be read.
+/// Calls `each` once per link of a delta, cell by cell. The links were checked before, so `context`
+/// should discard findings. Returns whether every link could be read.
 pub(crate) async fn each_link<T: Copy + Send>(
     context: &Context<'_>,
     scope: Scope<'_>,
@@ -39,7 +38,7 @@ pub(crate) async fn each_link<T: Copy + Send>(
         };
         match &part.cells {
             LinkCells::Each(cells) => {
-                // Only groups tell how many rows of a padded array are in use.
+                // Only link fragments show the number of used rows of a padded array.
                 let groups = match part.is_padded() {
                     true => open_part(context, scope, &Part::LinkFragments),
                     false => None,

@@ -1,4 +1,4 @@
-//! Payloads of cells as records.
+//! Decodes payloads of cells into link records.
 
 use core::num::NonZeroU32;
 use std::{borrow::Cow, collections::HashMap};
@@ -17,7 +17,7 @@ use zvf_model::grid::ChunkCoord;
 use super::{CellForm, Ends, LinkPart};
 use crate::{rule::Rule, rules::consistency as rules};
 
-/// Why a payload holds no records, and the rule that says it should.
+/// A payload that cannot be decoded, and the rule that it violates.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) rule: &'static Rule,
@@ -27,18 +27,17 @@ pub(crate) struct Fault {
 /// A link.
 #[derive(Debug)]
 pub(crate) struct Record<'r, T> {
-    /// Its place in the cell.
+    /// Position in the cell.
     pub(crate) at: u64,
-    /// What the chunk of each end was resolved to, and the row there, in the order
-    /// in which they were given.
+    /// The resolved chunk and the row of each end, in their original order.
     pub(crate) ends: &'r [(T, u64)],
-    /// The row as stored, but in tables.
+    /// The row as stored; `None` for tables.
     pub(crate) stored: Option<LinkRow<'r>>,
 }
 
-/// Hands out every record of a cell, and returns how many there are. `used` is the
-/// number of rows of a padded array that are in use; `resolve` is asked for each
-/// chunk once, and whether it is one of the level at the other ends.
+/// Calls `each` for every record of a cell, and returns their number. `used` is the number of used
+/// rows of a padded array. `resolve` is called once per chunk, with whether the chunk belongs to
+/// the level at the other ends.
 pub(crate) fn each_record<T: Copy>(
     part: &LinkPart,
     cell: &ChunkCoord,
@@ -88,7 +87,7 @@ fn count(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
 }
 
-/// Rows whose chunks the cell names.
+/// Decodes rows whose chunks follow from the cell.
 fn keyed<T: Copy>(
     part: &LinkPart,
     cell: &ChunkCoord,
@@ -99,11 +98,11 @@ fn keyed<T: Copy>(
     let Some(slots) = part.slots(cell) else {
         return Err(Fault {
             rule: &rules::LINK_CELL,
-            message: "its ends are in chunks that 64 bits cannot name".to_owned(),
+            message: "its ends are in chunks beyond 64-bit coordinates".to_owned(),
         });
     };
-    // Where chunks of both levels are sorted together, only the order of a row
-    // tells which end is in this one.
+    // The chunks of both levels are sorted together in the key, so only the order of each row shows
+    // which end is in this level.
     let is_mixed = part.form == CellForm::Records && part.delta() != Delta::INTRA;
     let leaves = part.delta() != Delta::INTRA;
     let mut resolved = Vec::with_capacity(slots.len());
@@ -129,7 +128,7 @@ fn keyed<T: Copy>(
             for input in 0..resolved.len() {
                 let slot = order.slot_of(input);
                 let end = slot.and_then(|slot| Some((resolved.get(slot)?, row.stored_at(slot)?)));
-                // An order is one of all slots.
+                // An order is a permutation of all slots.
                 if let Some(((own, other), row)) = end {
                     ends.push((if input == 0 { *own } else { *other }, row));
                 }
@@ -144,7 +143,7 @@ fn keyed<T: Copy>(
     Ok(count(rows.len()))
 }
 
-/// Records that name their chunks.
+/// Decodes records that name their chunks.
 fn named<T: Copy>(
     part: &LinkPart,
     table: &CrossChunkTable<'_>,
@@ -175,7 +174,7 @@ fn int64() -> Dtype {
     Dtype::new(Kind::Int64, ByteOrder::Little)
 }
 
-/// Rows in groups of another type than usual, as those they usually are.
+/// Converts grouped rows of another type to int64.
 fn grouped(
     payload: &[u8],
     width: LinkWidth,
@@ -193,7 +192,7 @@ fn grouped(
     }
 }
 
-/// Numbers of any integer type as those that rows usually are.
+/// Converts integers of any type to int64.
 fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
     if dtype == int64() {
         return Ok(Cow::Borrowed(bytes));
@@ -209,19 +208,19 @@ fn int64s(bytes: &[u8], dtype: Dtype) -> Result<Cow<'_, [u8]>, Fault> {
         let number = match numbers.value(at, 0) {
             Some(Value::Int(number)) => Some(number),
             Some(Value::UInt(number)) => i64::try_from(number).ok(),
-            _ => return Err(no_cell("its numbers are no integers".to_owned())),
+            _ => return Err(no_cell("its numbers are not integers".to_owned())),
         };
         let number = number.ok_or_else(|| Fault {
             rule: &rules::LINK_ROW,
-            message: "a row that 63 bits do not hold".to_owned(),
+            message: "a row exceeds 63 bits".to_owned(),
         })?;
         wide.extend_from_slice(&number.to_le_bytes());
     }
     Ok(Cow::Owned(wide))
 }
 
-/// The rows of a padded array before its fill: −1, or 0 where groups of links say
-/// how many rows are used.
+/// Returns the rows of a padded array without its padding, which is −1, or 0 where link fragments
+/// show the number of used rows.
 fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fault> {
     let row = width.get().saturating_mul(size_of::<i64>());
     let is_fill = |row: &[u8], fill: u8| row.iter().all(|byte| *byte == fill);
@@ -233,7 +232,7 @@ fn in_use(rows: &[u8], width: LinkWidth, used: Option<u64>) -> Result<&[u8], Fau
             let used = usize::try_from(used).unwrap_or(usize::MAX);
             let mut rest = rows.chunks(row).take(found).skip(used);
             if used > found || !rest.all(|row| is_fill(row, 0)) {
-                let message = format!("{found} rows, where link_fragments has {used}");
+                let message = format!("{found} rows, but link_fragments has {used}");
                 let rule = &rules::LINK_GROUPS;
                 return Err(Fault { rule, message });
             }

@@ -1,5 +1,4 @@
-//! Whether an array is of the kind that its place needs: data type, chunks,
-//! codecs, fill value.
+//! Zarr metadata of arrays: data type, shape, chunks, codecs and fill value.
 
 use serde_json::Value;
 use zvf_format::numeric::{Dtype, Kind};
@@ -13,7 +12,7 @@ use zvf_model::{
 use super::{Look, faults};
 use crate::{cells::grid, place::Place, rules::metadata as rules};
 
-/// Codecs that make bytes of values.
+/// Codecs that convert values to bytes.
 const SERIALISERS: [&str; 3] = ["bytes", "vlen-bytes", "vlen-utf8"];
 
 impl Look<'_, '_> {
@@ -60,7 +59,7 @@ impl Look<'_, '_> {
     fn data_type(&self, array: &Array, expected: &DataType) {
         if array.data_type != *expected {
             let message = format!(
-                "{}, where {} belongs",
+                "{}, but {} is required",
                 name(&array.data_type),
                 name(expected)
             );
@@ -72,9 +71,9 @@ impl Look<'_, '_> {
         if !expected.contains(&array.rank()) {
             let (least, most) = expected.into_inner();
             let message = match least == most {
-                true => format!("{:?}, and {least} dimensions belong there", array.shape),
+                true => format!("{:?}, but {least} dimensions are required", array.shape),
                 false => format!(
-                    "{:?}, and {least} or {most} dimensions belong there",
+                    "{:?}, but {least} or {most} dimensions are required",
                     array.shape
                 ),
             };
@@ -82,28 +81,28 @@ impl Look<'_, '_> {
         }
     }
 
-    /// A row of byte strings.
+    /// Checks a one-dimensional array of byte strings.
     fn strings(&self, array: &Array) {
         self.data_type(array, &DataType::VariableBytes);
         self.rank(array, 1..=1);
     }
 
-    /// An array in one chunk.
+    /// Checks an array in one chunk.
     fn whole(&self, array: &Array, rank: usize) {
         self.rank(array, rank..=rank);
         let mut extents = array.shape.iter().zip(&array.chunk_shape);
         if extents.any(|(extent, chunk)| extent > chunk) || array.sharding().is_some() {
-            let message = format!("{:?}, and all belongs into one chunk", array.chunk_shape);
+            let message = format!("{:?}, but the array must be one chunk", array.chunk_shape);
             self.find(&rules::ARRAY_CHUNKS, "chunk_grid", message);
         }
     }
 
-    /// An element for each chunk of space.
+    /// Checks an array with one element per chunk of space.
     fn cells(&self, array: &Array) {
         self.data_type(array, &DataType::VariableBytes);
         if !array.decoded_shape().iter().all(|extent| *extent == 1) {
             let message = format!(
-                "{:?}, and each element is decoded alone",
+                "{:?}, but each element must be decodable alone",
                 array.decoded_shape()
             );
             self.find(&rules::ARRAY_CHUNKS, "chunk_grid", message);
@@ -117,7 +116,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// The leading axis of chunks by attribute counts its values.
+    /// Checks that the leading axis of chunks split by an attribute covers its values.
     fn leading(&self, origin: &[i64], shape: &[u64]) {
         let metadata = self.level.and_then(|level| level.metadata.as_ref());
         let chunking = metadata.and_then(|metadata| metadata.attribute_chunking.as_ref());
@@ -128,13 +127,13 @@ impl Look<'_, '_> {
         let values = u64::try_from(chunking.values.len()).unwrap_or(u64::MAX);
         if values > 0 && (*first != 0 || *extent != values) {
             let message = format!(
-                "{extent} along the attribute from {first} on, and the level has {values} values"
+                "{extent} along the attribute from {first} on, but the level has {values} values"
             );
             self.find(&rules::ARRAY_SHAPE, "shape", message);
         }
     }
 
-    /// Numbers: chunk, row, column.
+    /// Checks a padded array of numbers, whose axes are chunk, row and column.
     fn padded(&self, place: Place<'_>, array: &Array) {
         let Some(arity) = self.arity() else {
             return;
@@ -152,7 +151,7 @@ impl Look<'_, '_> {
         let whole = array.decoded_shape().get(arity..) == array.shape.get(arity..);
         if !ones || !whole {
             let message = format!(
-                "{:?}, and each chunk is decoded alone",
+                "{:?}, but each chunk must be decodable alone",
                 array.decoded_shape()
             );
             self.find(&rules::ARRAY_CHUNKS, "chunk_grid", message);
@@ -161,7 +160,7 @@ impl Look<'_, '_> {
         let dtype = dtype.and_then(|dtype| Dtype::parse(dtype).ok());
         if let Some(dtype) = dtype.filter(|dtype| dtype.kind() != padded.kind) {
             let (found, expected) = (dtype.kind().name(), padded.kind.name());
-            let message = format!("{found}, and the array holds {expected}");
+            let message = format!("{found}, but the array holds {expected}");
             let (rule, value) = (&rules::ARRAY_TYPE, Some(serde_json::json!(expected)));
             self.context
                 .find_attribute(rule, self.key, &["dtype"], message, value);
@@ -176,7 +175,7 @@ impl Look<'_, '_> {
             _ => None,
         };
         if let Some(expected) = columns.filter(|columns| *columns != padded.columns) {
-            let message = format!("{} columns, not {expected}", padded.columns);
+            let message = format!("{} columns instead of {expected}", padded.columns);
             self.find(&rules::ARRAY_SHAPE, "shape", message);
         }
         if matches!(place, Place::VertexAttribute(_)) {
@@ -184,7 +183,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// Attributes have room for as many rows as vertices have.
+    /// Checks that an attribute has as many rows per chunk as the vertices.
     fn beside_vertices(&self, padded: &Padded, arity: usize) {
         let key = self.level.and_then(|level| level.key.join("vertices").ok());
         let Some((key, vertices)) = key.and_then(|key| {
@@ -198,7 +197,7 @@ impl Look<'_, '_> {
         };
         if vertices.rows != padded.rows || vertices.grid != padded.grid {
             let message = format!(
-                "{:?} chunks of {} rows from {:?} on, and vertices have {:?} of {} from {:?} on",
+                "{:?} chunks of {} rows from {:?} on, but vertices have {:?} of {} from {:?} on",
                 padded.grid.shape(),
                 padded.rows,
                 padded.grid.origin(),
@@ -210,7 +209,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// One codec makes bytes of values, the one for their type.
+    /// Checks that one codec converts values to bytes, and that it matches the data type.
     fn codecs(&self, array: &Array) {
         let expected = match &array.data_type {
             DataType::VariableBytes => "vlen-bytes",
@@ -223,7 +222,8 @@ impl Look<'_, '_> {
             .map_or(&array.codecs, |shards| &shards.codecs);
         let found = serialisers(chain);
         if found != [expected] {
-            let message = format!("{found:?} make bytes of values, {expected:?} belongs there");
+            let message =
+                format!("{found:?} convert values to bytes, but {expected:?} is required");
             self.find(&rules::ARRAY_CODECS, "codecs", message);
         }
     }
@@ -232,13 +232,13 @@ impl Look<'_, '_> {
         let fill = &array.fill_value;
         let message = match &array.data_type {
             DataType::VariableBytes if fill.as_str() != Some("") => {
-                format!("{fill}, and absent cells are empty: \"\"")
+                format!("{fill}, but absent cells are empty: \"\"")
             }
             DataType::VariableText | DataType::FixedText { .. } if fill.as_str() != Some("") => {
-                format!("{fill}, and absent text is empty: \"\"")
+                format!("{fill}, but absent text is empty: \"\"")
             }
             DataType::Number(kind) if !is_value(*kind, fill) => {
-                format!("{fill}, which is no {}", kind.name())
+                format!("{fill} is not a {}", kind.name())
             }
             _ => return,
         };
@@ -255,14 +255,14 @@ impl Look<'_, '_> {
         if let (Some(found), Some(axes)) = (vertices.ndim, axes)
             && found != axes
         {
-            let message = format!("{found}, and the store has {axes} axes");
-            let (rule, value) = (&rules::DIMENSION, Some(serde_json::json!(axes)));
+            let message = format!("{found}, but the store has {axes} axes");
+            let (rule, value) = (&rules::LIST_LENGTH, Some(serde_json::json!(axes)));
             self.context
                 .find_attribute(rule, self.key, &["ndim"], message, value);
         }
     }
 
-    /// Another array beside this one.
+    /// Returns the key of a child of this node.
     pub(super) fn beside(&self, name: &str) -> Option<Key> {
         self.key.join(name).ok()
     }
@@ -273,7 +273,7 @@ fn serialisers(chain: &Codecs) -> Vec<&str> {
     names.filter(|name| SERIALISERS.contains(name)).collect()
 }
 
-/// Whether a JSON value can stand for a number of a kind, as Zarr writes them.
+/// Returns whether a JSON value is a number of `kind` in Zarr's encoding.
 fn is_value(kind: Kind, value: &Value) -> bool {
     let special =
         |text: &str| matches!(text, "NaN" | "Infinity" | "-Infinity") || text.starts_with("0x");
@@ -294,7 +294,7 @@ fn is_value(kind: Kind, value: &Value) -> bool {
     }
 }
 
-/// What a data type is called.
+/// Returns the name of a data type.
 fn name(data_type: &DataType) -> &str {
     match data_type {
         DataType::Number(kind) => kind.name(),

@@ -1,4 +1,4 @@
-//! Capabilities, and links between levels, against what is there.
+//! Declared capabilities and links between levels, compared with the store.
 
 use serde_json::json;
 use zvf_format::path::Delta;
@@ -16,7 +16,7 @@ use crate::{
 const MULTISCALE_LINKS: &str = "multiscale_links";
 const SHARED_FRAGMENTS: &str = "shared_fragments";
 const PRESERVED_IDS: &str = "preserved_object_ids";
-/// Tokens that say nothing which could be checked.
+/// Tokens that no metadata can contradict.
 const SILENT: [&str; 2] = ["fragment_index", "partitioned_cross_chunk_links"];
 const PLACE: [&str; 2] = ["zarr_vectors", "format_capabilities"];
 
@@ -37,12 +37,12 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
         (
             SHARED_FRAGMENTS,
             shares,
-            "a level says that objects share fragments",
+            "a level declares shared fragments",
         ),
         (
             PRESERVED_IDS,
             keeps,
-            "a level says that it preserves object ids",
+            "a level declares that it preserves object ids",
         ),
     ];
     let has = |token: &str| root.capabilities.iter().any(|given| given == token);
@@ -66,7 +66,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     }
     for token in &root.capabilities {
         if !is_true(token) {
-            let message = format!("{token:?}, and nothing in the store is so");
+            let message = format!("{token:?} is listed, but the store does not use it");
             let (rule, value) = (&rules::CAPABILITY_UNUSED, Some(json!(right)));
             context.find_attribute(rule, &key, &PLACE, message, value);
         } else if !SILENT.contains(&token.as_str()) && !facts.iter().any(|fact| fact.0 == token) {
@@ -78,7 +78,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     storage(context, root, &between);
 }
 
-/// Which links between levels there are, against what the root says is stored.
+/// Compares the links between levels with the root's declaration.
 fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)]) {
     for (key, delta) in between {
         let levels = delta.levels();
@@ -86,7 +86,8 @@ fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)])
         let message = match &root.cross_level_storage {
             Some(CrossLevelStorage::None) => "cross_level_storage is \"none\"".to_owned(),
             Some(CrossLevelStorage::Implicit) if levels < 0 => {
-                "cross_level_storage is \"implicit\": to coarser levels only".to_owned()
+                "cross_level_storage is \"implicit\", which excludes links to finer levels"
+                    .to_owned()
             }
             _ => match depth {
                 Some(depth) if levels.unsigned_abs() > depth.unsigned_abs() => {
@@ -99,7 +100,7 @@ fn storage(context: &Context<'_>, root: &RootMetadata, between: &[(Key, Delta)])
     }
 }
 
-/// Families of links to another level.
+/// Returns the families of links to another level.
 fn between_levels(store: &Store) -> Vec<(Key, Delta)> {
     let families = |level: &Level| {
         let parents = ["links", "cross_chunk_links"].into_iter();

@@ -1,4 +1,4 @@
-//! What arrays say whose cells are rows: fragment indexes, attributes.
+//! Metadata of arrays whose cells are rows: fragment indexes and attributes.
 
 use std::collections::BTreeSet;
 
@@ -36,9 +36,10 @@ impl Look<'_, '_> {
         }
         match &attribute.dictionary {
             Some(dictionary) => self.dictionary(dictionary, attribute.dtype.kind()),
-            // Without the encoding codes are taken for values.
+            // Without the encoding, readers take codes as values.
             None if self.node.attributes().contains_key("categories") => {
-                let message = "there are categories, and values are not said to be codes";
+                let message =
+                    "there are categories, but no encoding declares the values to be codes";
                 let place = "attributes.encoding";
                 self.context
                     .find_at(&rules::DICTIONARY, self.key, place, message);
@@ -53,7 +54,7 @@ impl Look<'_, '_> {
             self.context
                 .find_at(&rules::DICTIONARY, self.key, place, message);
         };
-        // The most codes a type has from 0 on.
+        // Number of nonnegative codes of the type.
         let most: Option<u64> = match kind {
             Kind::Int8 => Some(1 << 7),
             Kind::UInt8 => Some(1 << 8),
@@ -66,14 +67,11 @@ impl Look<'_, '_> {
         };
         let count = u64::try_from(dictionary.categories.len()).unwrap_or(u64::MAX);
         match most {
-            None => find(
-                "dtype",
-                format!("{}, and codes are whole numbers", kind.name()),
-            ),
+            None => find("dtype", format!("{}, but codes are integers", kind.name())),
             Some(most) if count > most => {
                 find(
                     "categories",
-                    format!("{count} of them, more than {} has codes", kind.name()),
+                    format!("{count} categories exceed the codes of {}", kind.name()),
                 );
             }
             _ => {}
@@ -85,10 +83,10 @@ impl Look<'_, '_> {
         if let Some(fill) = dictionary.fill {
             let is_code = u64::try_from(fill).is_ok_and(|fill| fill < count);
             if is_code {
-                let message = format!("{fill} stands for what is missing, and for a category");
+                let message = format!("{fill} marks absent values, but is also a category");
                 find("_FillValue", message);
             } else if fill < 0 && unsigned {
-                find("_FillValue", format!("{fill}, which no {} is", kind.name()));
+                find("_FillValue", format!("{fill} is not a {}", kind.name()));
             }
         }
         let first = dictionary.categories.first().map(JsonKind::of);
@@ -96,13 +94,13 @@ impl Look<'_, '_> {
             let kind = JsonKind::of(word);
             let is_word = matches!(kind, JsonKind::Text | JsonKind::Number | JsonKind::Bool);
             if !is_word || Some(kind) != first {
-                find("categories", format!("{kind} among them"));
+                find("categories", format!("{kind} as a category"));
             }
         }
         let mut seen = BTreeSet::new();
         let words = dictionary.categories.iter().map(Value::to_string);
         for word in words.filter(|word| !seen.insert(word.clone())) {
-            find("categories", format!("{word} stands there twice"));
+            find("categories", format!("{word} is a duplicate"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Further geometries of a level, and parametric objects.
+//! Composite geometries of a level, and parametric objects.
 
 use zvf_model::{
     array::{CompositeLinks, GeometryIndex, ParametricObjects, ParametricTypes},
@@ -10,7 +10,7 @@ use super::{Look, faults};
 use crate::rules::metadata as rules;
 
 impl Look<'_, '_> {
-    /// Which further geometries there are.
+    /// Compares the index of composite geometries with their parts.
     pub(super) fn geometry_index(&self) {
         let read = GeometryIndex::parse(self.key, self.node.attributes());
         let Some(index) = faults::noted(self.context, self.key, read) else {
@@ -27,7 +27,7 @@ impl Look<'_, '_> {
             let parts = [Some(&geometry.vertices), geometry.links.as_ref()];
             for part in parts.into_iter().flatten().filter(|part| !has(part)) {
                 let place = format!("attributes.{kind}");
-                let message = format!("there is nothing at {part}");
+                let message = format!("{part} does not exist");
                 self.context
                     .find_at(&rules::COMPOSITE, self.key, place, message);
             }
@@ -43,7 +43,7 @@ impl Look<'_, '_> {
             {
                 let place = format!("attributes.{kind}");
                 let message = format!(
-                    "{found} links, and their array says {}",
+                    "{found} links, but their array declares {}",
                     links.value.link_count
                 );
                 self.context
@@ -58,7 +58,7 @@ impl Look<'_, '_> {
                 .values()
                 .any(|geometry| geometry.vertices == name)
             {
-                let message = format!("{name} is there, and not listed");
+                let message = format!("{name} exists, but is not listed");
                 self.context.find(&rules::COMPOSITE, self.key, message);
             }
         }
@@ -74,7 +74,7 @@ impl Look<'_, '_> {
             Node::Array(array) => (array.shape.clone(), vec![links.link_count, width]),
             Node::Group(_) => {
                 let Some(array) = self.array_at(self.beside("data")) else {
-                    let message = "there is no data";
+                    let message = "data does not exist";
                     return self.context.find(&rules::TABLE_BYTES, self.key, message);
                 };
                 let bytes = links.link_count.saturating_mul(width).saturating_mul(8);
@@ -82,7 +82,7 @@ impl Look<'_, '_> {
             }
         };
         if found != expected {
-            let message = format!("{found:?}, and what is said of it makes {expected:?}");
+            let message = format!("{found:?}, but the metadata require {expected:?}");
             self.context.find(&rules::TABLE_BYTES, self.key, message);
         }
     }
@@ -99,7 +99,7 @@ impl Look<'_, '_> {
         let Some(objects) = objects else {
             return;
         };
-        // A row is the type, then coefficients; types that no object has may be longer.
+        // A row is the type followed by coefficients. Unused types may have longer rows.
         let shortest = types
             .types
             .values()
@@ -108,8 +108,9 @@ impl Look<'_, '_> {
         let shortest = u64::try_from(shortest.unwrap_or_default()).unwrap_or(u64::MAX);
         let most = objects.value.max_row_length;
         if objects.value.num_objects > 0 && shortest >= most {
-            let message =
-                format!("rows of {most}, and the shortest type has {shortest} coefficients");
+            let message = format!(
+                "rows of {most} numbers, but the shortest type has {shortest} coefficients"
+            );
             self.context.find(&rules::PARAMETRIC, self.key, message);
         }
     }
@@ -130,12 +131,12 @@ impl Look<'_, '_> {
                 None => {
                     return self
                         .context
-                        .find(&rules::TABLE_BYTES, self.key, "there is no data");
+                        .find(&rules::TABLE_BYTES, self.key, "data does not exist");
                 }
             },
         };
         if found != expected {
-            let message = format!("{found:?}, and what is said of it makes {expected:?}");
+            let message = format!("{found:?}, but the metadata require {expected:?}");
             self.context.find(&rules::TABLE_BYTES, self.key, message);
         }
         let names = Key::parse("parametric/names").ok();
@@ -143,7 +144,7 @@ impl Look<'_, '_> {
             return;
         };
         if names.shape != [rows] {
-            let message = format!("{rows} objects, and names has {:?} rows", names.shape);
+            let message = format!("{rows} objects, but names has {:?} rows", names.shape);
             self.context.find(&rules::PARAMETRIC, self.key, message);
         }
     }

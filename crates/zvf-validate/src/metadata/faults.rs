@@ -1,4 +1,4 @@
-//! Which rule a fault breaks that reading metadata came upon.
+//! Maps faults of metadata parsing to rules.
 
 use zvf_model::{
     key::Key,
@@ -7,17 +7,17 @@ use zvf_model::{
 
 use crate::{context::Context, rule::Rule, rules::metadata as rules};
 
-/// The rule of a fault.
+/// Returns the rule that a fault violates.
 pub(super) fn rule(fault: &MetadataFault) -> &'static Rule {
     match fault {
         MetadataFault::Missing => &rules::FIELD_MISSING,
-        MetadataFault::Kind { .. } => &rules::FIELD_KIND,
-        MetadataFault::Word { .. } | MetadataFault::Extension(_) => &rules::WORD,
-        MetadataFault::Length { .. } | MetadataFault::Rank { .. } => &rules::DIMENSION,
+        MetadataFault::Kind { .. } => &rules::FIELD_TYPE,
+        MetadataFault::Word { .. } | MetadataFault::Extension(_) => &rules::UNKNOWN_WORD,
+        MetadataFault::Length { .. } | MetadataFault::Rank { .. } => &rules::LIST_LENGTH,
         MetadataFault::Dtype { .. } => &rules::DTYPE,
         MetadataFault::Segment { .. } | MetadataFault::Delta { .. } => &rules::SEGMENT,
-        MetadataFault::Key(_) => &rules::NAME,
-        MetadataFault::Twice(_) => &rules::TWICE,
+        MetadataFault::Key(_) => &rules::INVALID_NAME,
+        MetadataFault::Twice(_) => &rules::DUPLICATE,
         MetadataFault::Disagrees { .. } => &rules::CONTRADICTION,
         MetadataFault::Bins(_) => &rules::BINS,
         MetadataFault::Grid(_) => &rules::GRID,
@@ -26,19 +26,18 @@ pub(super) fn rule(fault: &MetadataFault) -> &'static Rule {
     }
 }
 
-/// Writes down what a reader read past.
+/// Reports a fault that the parser tolerated.
 pub(super) fn note(context: &Context<'_>, key: &Key, note: &MetadataNote) {
     let message = format!("{}; {}", note.fault, note.assumed);
     context.find_at(rule(&note.fault), key, &note.path, message);
 }
 
-/// Writes down what a reader stopped at.
+/// Reports a fault that stopped the parser.
 pub(super) fn error(context: &Context<'_>, key: &Key, error: &MetadataError) {
     context.find_at(rule(&error.fault), key, &error.path, &error.fault);
 }
 
-/// What was read, with everything wrong around it written down. Tags are checked
-/// elsewhere.
+/// Returns the parsed value after reporting all faults around it. Tags are checked elsewhere.
 pub(super) fn noted<T>(
     context: &Context<'_>,
     key: &Key,

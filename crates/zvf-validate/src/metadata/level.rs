@@ -1,4 +1,4 @@
-//! What each level says.
+//! Metadata of each level.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
         }
         for name in metadata.unknown.keys() {
             let place = format!("attributes.{BLOCK}.{name}");
-            let message = "no version of the format has this field";
+            let message = "no version of the format defines this field";
             context.find_at(&rules::UNKNOWN_FIELD, &level.key, place, message);
         }
         let mut seen = BTreeSet::new();
@@ -53,8 +53,8 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
             .filter(|name| !seen.insert(*name))
         {
             let place = format!("attributes.{BLOCK}.arrays_present");
-            let message = format!("{name:?} stands there twice");
-            context.find_at(&rules::TWICE, &level.key, place, message);
+            let message = format!("{name:?} is a duplicate");
+            context.find_at(&rules::DUPLICATE, &level.key, place, message);
         }
         parent(context, store, level, metadata);
         bins(context, root, level, metadata);
@@ -65,7 +65,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
     }
 }
 
-/// A note of the reader, under the rule of its field.
+/// Reports a tolerated fault, under a more specific rule where the field has one.
 fn noted(context: &Context<'_>, store: &Store, level: &Level, note: &MetadataNote) {
     let key = &level.key;
     let field = note.path.as_str().rsplit('.').next().unwrap_or_default();
@@ -88,14 +88,14 @@ fn parent(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelM
     let message = match (level.id, metadata.parent_level) {
         (LevelId::FULL, None) => return,
         (LevelId::FULL, Some(parent)) => {
-            format!("level 0 is the finest, and level {parent} is said to be its parent")
+            format!("level 0 is the finest, but declares level {parent} as its parent")
         }
-        (_, None) => "it is not said which level this one was made from".to_owned(),
+        (_, None) => "the level does not declare its parent".to_owned(),
         (id, Some(parent)) if parent >= id => {
-            format!("level {parent} is said to be the parent, which is no finer level")
+            format!("the declared parent, level {parent}, is not finer")
         }
         (_, Some(parent)) if store.level(parent).is_none() => {
-            format!("level {parent} is said to be the parent, and is not there")
+            format!("the declared parent, level {parent}, does not exist")
         }
         _ => return,
     };
@@ -103,9 +103,9 @@ fn parent(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelM
     context.find_at(&rules::PARENT, &level.key, place, message);
 }
 
-/// Bins fill the chunks of the level, or are larger.
+/// Checks that bins divide the chunks of the level, unless they are larger.
 fn bins(context: &Context<'_>, root: &RootMetadata, level: &Level, metadata: &LevelMetadata) {
-    // Of level 0 they are the root's, which was checked.
+    // Level 0 has the bins of the root, which are checked there.
     if level.id == LevelId::FULL && metadata.chunk_shape.is_none() {
         return;
     }
@@ -131,33 +131,33 @@ fn attribute_chunking(
         context.find_at(&rules::CHUNK_ATTRIBUTE, &level.key, place, message);
     };
     if chunking.name.is_none() {
-        let message = "chunks are cut by an attribute, and its name is missing";
+        let message = "chunks are split by an attribute, but its name is missing";
         find("chunk_attribute_name", message.to_owned());
     }
     if chunking.values.is_empty() {
-        let message = "chunks are cut by an attribute, and its values are missing";
+        let message = "chunks are split by an attribute, but its values are missing";
         find("chunk_attribute_values", message.to_owned());
     }
     let mut seen = BTreeSet::new();
     let words = chunking.values.iter().map(Value::to_string);
     for value in words.filter(|word| !seen.insert(word.clone())) {
-        find(
-            "chunk_attribute_values",
-            format!("{value} stands there twice"),
-        );
+        find("chunk_attribute_values", format!("{value} is a duplicate"));
     }
-    // A list of dimensions may be left out.
+    // The list of dimensions is optional.
     if chunking.dims.is_empty() {
         return;
     }
     let axes = root.axes.iter().map(|axis| axis.name.as_str());
     let dims: Vec<&str> = chunking.name.as_deref().into_iter().chain(axes).collect();
     if chunking.name.is_some() && chunking.dims != dims {
-        find("chunk_dims", format!("{:?}, not {dims:?}", chunking.dims));
+        find(
+            "chunk_dims",
+            format!("{:?} instead of {dims:?}", chunking.dims),
+        );
     }
 }
 
-/// What a level says it has from its parent.
+/// Checks the statements of a level about its parent.
 fn inherited(context: &Context<'_>, store: &Store, level: &Level, metadata: &LevelMetadata) {
     let find = |field: &str, message: &str| {
         let place = format!("attributes.{BLOCK}.{field}");
@@ -166,19 +166,19 @@ fn inherited(context: &Context<'_>, store: &Store, level: &Level, metadata: &Lev
     if metadata.preserves_object_ids && level.id == LevelId::FULL {
         find(
             "preserves_object_ids",
-            "level 0 has no parent to have ids from",
+            "level 0 has no parent whose ids it could keep",
         );
     } else if metadata.preserves_object_ids && metadata.inherited_num_objects.is_none() {
         find(
             "inherited_num_objects",
-            "it is missing, and ids are said to be the parent's",
+            "missing, although the level declares that it keeps the ids of its parent",
         );
     }
     let (Some(found), Some(parent)) = (metadata.inherited_num_objects, metadata.parent_level)
     else {
         return;
     };
-    // What was changed since is found with the levels that are not up to date.
+    // Changes since the level was built are reported as L4 staleness.
     if is_stale(store, level.id) {
         return;
     }
@@ -189,13 +189,13 @@ fn inherited(context: &Context<'_>, store: &Store, level: &Level, metadata: &Lev
         return;
     };
     if found != objects {
-        let message = format!("{found}, and level {parent} has {objects} objects");
+        let message = format!("{found}, but level {parent} has {objects} objects");
         let (rule, path) = (&rules::INHERITED, [BLOCK, "inherited_num_objects"]);
         context.find_attribute(rule, &level.key, &path, message, Some(json!(objects)));
     }
 }
 
-/// Rows of the object index of a level; 0 when it has none.
+/// Returns the number of objects of a level; 0 without an object index.
 fn objects(store: &Store, level: &Level) -> Option<u64> {
     let key = below(&level.key, "object_index")?;
     if !store.tree.exists(&key) {
@@ -205,7 +205,7 @@ fn objects(store: &Store, level: &Level) -> Option<u64> {
     Some(index.ok()?.value.num_objects)
 }
 
-/// Whether the root says that a finer level changed since this one was made.
+/// Returns whether the root marks a level as stale.
 fn is_stale(store: &Store, level: LevelId) -> bool {
     let root = store.root.as_ref();
     let stale = root.and_then(|root| root.other.get("zvf_stale_levels"));

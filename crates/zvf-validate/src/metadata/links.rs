@@ -1,4 +1,4 @@
-//! What families and arrays of links say, and their attributes.
+//! Metadata of families and arrays of links, and of their attributes.
 
 use serde_json::{Value, json};
 use zvf_format::{numeric::Kind, path::Delta, path::Offsets};
@@ -14,19 +14,19 @@ use crate::rules::metadata as rules;
 type Family = Result<Noted<Option<LinkFamily>>, MetadataError>;
 
 impl Look<'_, '_> {
-    /// The policy of many arrays.
+    /// Checks the policy of a family of arrays.
     pub(super) fn link_family(&self, delta: Delta) {
         let read = LinkFamily::parse(self.key, delta, self.node.attributes());
         self.family(delta, read);
     }
 
-    /// Links of a delta in one part, up to 0.8.1.
+    /// Checks links of a delta in one part, up to 0.8.1.
     pub(super) fn links_of_delta(&self, delta: Delta) {
         let read = LinkFamily::parse_intra(self.key, delta, self.node.attributes());
         self.family(delta, read);
     }
 
-    /// Links between chunks, up to 0.8.1.
+    /// Checks links between chunks, up to 0.8.1.
     pub(super) fn crossing_links(&self, delta: Delta) {
         let read = LinkFamily::parse_cross_chunk(self.key, delta, self.node.attributes());
         self.family(delta, read);
@@ -39,11 +39,11 @@ impl Look<'_, '_> {
             Ok(read) => {
                 for note in read.notes.iter().filter(|note| !faults::is_tag(note)) {
                     match note.fault {
-                        // Without links it needs no policy.
+                        // An empty family needs no policy.
                         MetadataFault::Missing if !holds => {}
                         MetadataFault::Missing => {
-                            let message = "missing: the links cannot be read";
-                            let rule = &rules::FAMILY_POLICY;
+                            let message = "missing, so the links cannot be read";
+                            let rule = &rules::LINK_POLICY;
                             self.context.find_at(rule, self.key, &note.path, message);
                         }
                         MetadataFault::Disagrees { .. } => self.delta(delta),
@@ -56,14 +56,14 @@ impl Look<'_, '_> {
         let target = self.level.and_then(|level| level.id.offset(delta.levels()));
         if delta != Delta::INTRA && target.and_then(|id| self.store.level(id)).is_none() {
             let message = match target {
-                Some(level) => format!("level {level} is not there"),
-                None => "there is no such level".to_owned(),
+                Some(level) => format!("level {level} does not exist"),
+                None => "the target level does not exist".to_owned(),
             };
             self.context.find(&rules::LINK_TARGET, self.key, message);
         }
     }
 
-    /// `level_delta` repeats the path.
+    /// Checks `level_delta`, which repeats the path.
     fn delta(&self, delta: Delta) {
         let found = self.node.attributes().get("level_delta");
         let levels = delta.levels();
@@ -71,7 +71,7 @@ impl Look<'_, '_> {
             None | Some(Value::Null) => {}
             Some(found) if found.as_i64() == Some(i64::from(levels)) => {}
             Some(found) => {
-                let message = format!("{found}, and the path says {levels}");
+                let message = format!("{found}, but the path says {levels}");
                 let (rule, value) = (&rules::CONTRADICTION, Some(json!(levels)));
                 self.context
                     .find_attribute(rule, self.key, &["level_delta"], message, value);
@@ -79,7 +79,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// The family of an array of links, when it can be read.
+    /// Returns the family of an array of links, if its policy is readable.
     fn family_of(&self, delta: Delta) -> Option<LinkFamily> {
         let key = self.level?.key.join_path(&format!("links/{delta}")).ok()?;
         let node = self.store.tree.node(&key)?;
@@ -89,7 +89,7 @@ impl Look<'_, '_> {
     }
 
     pub(super) fn link_array(&self, delta: Delta, segment: &str) {
-        // What is wrong with the family is found there.
+        // Faults of the family are reported at its own node.
         let Some(family) = self.family_of(delta) else {
             return;
         };
@@ -97,7 +97,7 @@ impl Look<'_, '_> {
         if let Ok(offsets) = Offsets::parse(segment, family.width, arity) {
             let ordered = !family.directed && family.store == LinkStore::Canonical;
             if delta == Delta::INTRA && ordered && !offsets.is_canonical() {
-                let message = "offsets below zero or not ascending, in a family that is undirected and canonical";
+                let message = "negative or descending offsets in an undirected canonical family";
                 self.context.find(&rules::LINK_ORDER, self.key, message);
             }
         }
@@ -115,7 +115,7 @@ impl Look<'_, '_> {
                 }
                 let kind = read.value.dtype.kind();
                 if !is_integer(kind) {
-                    let message = format!("{}, and rows are whole numbers", kind.name());
+                    let message = format!("{}, but rows are integers", kind.name());
                     let place = "attributes.dtype";
                     self.context
                         .find_at(&rules::DTYPE, self.key, place, message);
@@ -124,14 +124,14 @@ impl Look<'_, '_> {
         }
     }
 
-    /// An array that contradicts its path or its family.
+    /// Reports an array that contradicts its path or family.
     fn link_policy(&self, segment: &str, family: &LinkFamily, error: &MetadataError) {
         let field = error.path.as_str().rsplit('.').next().unwrap_or_default();
         let rule = &rules::LINK_ARRAY;
         let value = match field {
             "offsets" => offsets(segment, family),
             "link_width" => Some(json!(family.width.get())),
-            // Either it is wrong or what the family says of order.
+            // Either the array or the family is wrong about the order.
             _ => None,
         };
         match value {
@@ -166,7 +166,7 @@ impl Look<'_, '_> {
         if let (Some(found), Some(expected)) = (found, expected)
             && *found != expected
         {
-            let message = format!("{found} disagrees with the array's path");
+            let message = format!("{found} contradicts the array's path");
             let (rule, value) = (&rules::LINK_ARRAY, Some(expected));
             self.context
                 .find_attribute(rule, self.key, &["offsets"], message, value);
@@ -185,17 +185,17 @@ impl Look<'_, '_> {
         self.level?.key.join_path(path).ok()
     }
 
-    /// Attributes are of links that are there.
+    /// Reports attributes without links.
     fn orphan(&self, links: &str) {
         let key = self.in_level(links);
         if key.is_some_and(|key| !self.store.tree.exists(&key)) {
-            let message = format!("there is nothing at {links}");
+            let message = format!("{links} does not exist");
             self.context
                 .find(&rules::LINK_ATTRIBUTE_ORPHAN, self.key, message);
         }
     }
 
-    /// Attributes count the links of their family.
+    /// Compares the link count of an attribute with that of the family.
     fn counts(&self, links: &str) {
         let count = |attributes: &zvf_model::metadata::Attributes| {
             attributes.get("num_links").and_then(Value::as_u64)
@@ -208,7 +208,7 @@ impl Look<'_, '_> {
             return;
         };
         if found != expected {
-            let message = format!("{found}, and {links} says {expected}");
+            let message = format!("{found}, but {links} declares {expected}");
             let (rule, value) = (&rules::LINK_ATTRIBUTE_COUNT, Some(json!(expected)));
             self.context
                 .find_attribute(rule, self.key, &["num_links"], message, value);
@@ -216,7 +216,7 @@ impl Look<'_, '_> {
     }
 }
 
-/// Offsets as attributes have them.
+/// Returns the value of the attribute `offsets`.
 fn offsets(segment: &str, family: &LinkFamily) -> Option<Value> {
     let offsets = Offsets::parse(segment, family.width, family.sid_ndim?).ok()?;
     let offsets = offsets.iter().map(Iterator::collect::<Vec<i64>>);

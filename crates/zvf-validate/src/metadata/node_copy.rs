@@ -1,4 +1,4 @@
-//! The copy of the nodes in the root.
+//! The node copy in the root.
 
 use zvf_model::{
     key::Key,
@@ -8,17 +8,17 @@ use zvf_model::{
 
 use crate::{context::Context, rule::Rule, rules::metadata as rules, store::Store};
 
-/// Names that a message has.
+/// Maximum number of node names in a message.
 const MOST_NAMES: usize = 4;
 
-/// Compares the copy, where there is one, with every node.
+/// Compares the copy, if any, with every node.
 pub(super) fn check(context: &Context<'_>, store: &Store) {
     let root = Key::root();
     let Some(node) = store.tree.node(&root) else {
         return;
     };
     let find = |rule: &'static Rule, message: String| {
-        // Whoever mends it writes all of it anew.
+        // The repair rewrites the whole copy.
         context.find_attribute(rule, &root, &[MEMBER], message, None);
     };
     let copy = match NodeCopy::parse(&root, node.attributes()) {
@@ -32,19 +32,19 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
         }
     };
     if !copy.is_of(node.attributes()) {
-        let message = format!("it is of transaction {}", copy.transaction());
+        let message = format!("it belongs to transaction {}", copy.transaction());
         return find(&rules::NODE_COPY_BEHIND, message);
     }
     let mut wrong = Vec::new();
     for key in copy.keys() {
         match copy.get(key) {
-            _ if !store.tree.has_file(key) => wrong.push(format!("{key} is not there")),
+            _ if !store.tree.has_file(key) => wrong.push(format!("{key} does not exist")),
             Known::Node(json) => {
-                // One that cannot be read is found already.
+                // An unreadable node is reported already.
                 let same =
                     |node: &Node| Node::from_json(key, json).is_ok_and(|copied| copied == *node);
                 if store.tree.node(key).is_some_and(|node| !same(node)) {
-                    wrong.push(format!("{key} says something else"));
+                    wrong.push(format!("{key} differs"));
                 }
             }
             Known::Absent | Known::Apart => {}
@@ -52,7 +52,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
     }
     for path in store.tree.keys().filter(|path| !path.is_empty()) {
         if Key::parse(path).is_ok_and(|key| copy.get(&key) == Known::Absent) {
-            wrong.push(format!("{path} is not in it"));
+            wrong.push(format!("{path} is missing"));
         }
     }
     if wrong.is_empty() {

@@ -1,4 +1,4 @@
-//! What the object index and groups say.
+//! Metadata of the object index and of groups.
 
 use serde_json::json;
 use zvf_model::{
@@ -10,7 +10,7 @@ use zvf_model::{
 use super::{Look, faults};
 use crate::rules::metadata as rules;
 
-/// Bytes of a place in `offsets`.
+/// Bytes per entry of `offsets`.
 const OFFSET: u64 = 8;
 
 impl Look<'_, '_> {
@@ -23,7 +23,7 @@ impl Look<'_, '_> {
         let open = index.layout == ObjectIndexLayout::Open;
         if open && self.store.layout().generation >= Generation::V0_8_1 {
             let (rule, place) = (&rules::FIELD_MISSING, "attributes.layout");
-            let message = "missing, and readers of this generation demand it";
+            let message = "missing, although this generation requires it";
             self.context.find_at(rule, self.key, place, message);
         }
         let rows = |name: &str| {
@@ -40,8 +40,8 @@ impl Look<'_, '_> {
         let Some((name, rows)) = wrong else {
             return;
         };
-        let message = format!("{}, and {name} has {rows} rows", index.num_objects);
-        // Where its arrays agree, it is the count that is wrong.
+        let message = format!("{}, but {name} has {rows} rows", index.num_objects);
+        // If the arrays agree, the count is wrong.
         let rule = &rules::OBJECT_COUNT;
         match found.iter().all(|(_, other)| other == rows) {
             true => self.context.find_attribute(
@@ -55,7 +55,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// Rows that `offsets` has places for.
+    /// Returns the number of rows that `offsets` describes.
     fn offsets(&self) -> Option<(String, u64)> {
         let array = self.array_at(self.beside("offsets"))?;
         let bytes = array.shape.first().copied()?;
@@ -75,8 +75,8 @@ impl Look<'_, '_> {
             return;
         };
         let message = match groups.num_groups {
-            Some(found) => format!("{found}, and there are {rows}"),
-            None => format!("missing, and there are {rows}"),
+            Some(found) => format!("{found}, but there are {rows}"),
+            None => format!("missing, but there are {rows}"),
         };
         let (rule, value) = (&rules::GROUP_COUNT, Some(json!(rows)));
         self.context

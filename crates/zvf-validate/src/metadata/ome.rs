@@ -1,4 +1,4 @@
-//! `ome`: the node that collections list the store by, from 0.9 on.
+//! `ome`, the node by which collections list a store, from 0.9 on.
 
 use serde_json::{Map, Value, json};
 use zvf_model::{
@@ -28,7 +28,10 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     for (name, expected) in [("version", "0.6"), ("type", "collection")] {
         let found = ome.get(name).unwrap_or(&Value::Null);
         if found.as_str() != Some(expected) {
-            find(&rules::OME, format!("{name} is {found}, not {expected:?}"));
+            find(
+                &rules::OME,
+                format!("{name} is {found} instead of {expected:?}"),
+            );
         }
     }
     if !ome.get("name").is_some_and(Value::is_string) {
@@ -63,7 +66,7 @@ fn numbers(store: &Store) -> Vec<String> {
     levels.map(|level| level.id.to_string()).collect()
 }
 
-/// The levels that nodes name. Nodes of other types are other programs'.
+/// Returns the levels that nodes name. Nodes of other types belong to other programs.
 fn levels(nodes: Option<&Value>) -> Option<Vec<String>> {
     let nodes = nodes?.as_array()?.iter();
     let levels = nodes.filter(|node| node.get("type").and_then(Value::as_str) == Some("zv:level"));
@@ -86,7 +89,7 @@ fn same(names: &[&str], axes: &[Axis]) -> bool {
     axes.eq(names.iter().copied())
 }
 
-/// What it is to be; everything else that is there is kept.
+/// Returns the corrected node. All other fields are kept.
 fn repaired(store: &Store, root: &RootMetadata, found: Option<&Value>) -> Value {
     let found = found.and_then(Value::as_object).cloned();
     let mut ome = found.unwrap_or_default();

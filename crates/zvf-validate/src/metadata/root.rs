@@ -1,4 +1,4 @@
-//! What the root says of the store.
+//! Metadata of the root.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,18 @@ use zvf_model::{
 use super::{capabilities, faults, ome, scales};
 use crate::{context::Context, rules::metadata as rules, store::Store, structure::required};
 
-/// Where further kinds of attributes may be declared.
+/// Scopes in which further kinds of attributes may be declared.
 const SCOPES: [&str; 5] = ["vertex", "fragment", "object", "link", "group"];
 
 pub(super) fn check(context: &Context<'_>, store: &Store) {
     let key = Key::root();
     for note in &store.detection.notes {
         let rule = match note {
-            DetectionNote::VersionMissing | DetectionNote::VersionMalformed(_) => &rules::VERSION,
-            DetectionNote::VersionOverridden { .. } => &rules::VERSION_UNTRUE,
-            _ => &rules::MIXED,
+            DetectionNote::VersionMissing | DetectionNote::VersionMalformed(_) => {
+                &rules::VERSION_MISSING
+            }
+            DetectionNote::VersionOverridden { .. } => &rules::VERSION_MISMATCH,
+            _ => &rules::MIXED_GENERATIONS,
         };
         let place = "attributes.zarr_vectors.zv_version";
         match note {
@@ -43,11 +45,11 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
     ome::check(context, store, root);
 }
 
-/// A note of the reader, under the rule of its field.
+/// Reports a tolerated fault, under a more specific rule where the field has one.
 fn noted(context: &Context<'_>, key: &Key, note: &MetadataNote) {
     let path = note.path.as_str();
     if path == "attributes.zarr_vectors.zv_version" {
-        // Found where the generation is told.
+        // Detection of the generation reports it.
         return;
     }
     let rule = match &note.fault {
@@ -67,7 +69,7 @@ fn fields(context: &Context<'_>, store: &Store, key: &Key, root: &RootMetadata) 
             .iter()
             .any(|level| required::is_filled(store, level))
     {
-        let message = "the list is empty, and there are vertices";
+        let message = "the list is empty, but there are vertices";
         context.find_at(&rules::GEOMETRY_NONE, key, place("geometry_types"), message);
     }
     let kinds = root.geometry_kinds.iter().map(GeometryKind::as_str);
@@ -75,25 +77,25 @@ fn fields(context: &Context<'_>, store: &Store, key: &Key, root: &RootMetadata) 
     let tokens = root.capabilities.iter().map(String::as_str);
     twice(context, key, &place("format_capabilities"), tokens);
     for name in root.unknown.keys() {
-        let message = "no version of the format has this field";
+        let message = "no version of the format defines this field";
         context.find_at(&rules::UNKNOWN_FIELD, key, place(name), message);
     }
     if let Some(crs) = &root.crs
         && !crs.is_object()
     {
         let message = "not an object";
-        context.find_at(&rules::FIELD_KIND, key, place("crs"), message);
+        context.find_at(&rules::FIELD_TYPE, key, place("crs"), message);
     }
     for (scope, names) in root.attribute_specs.iter().flatten() {
         let place = place(&format!("attribute_specs.{scope}"));
         if !SCOPES.contains(&scope.as_str()) {
-            let message = format!("none of {SCOPES:?}");
-            context.find_at(&rules::WORD, key, &place, message);
+            let message = format!("not one of {SCOPES:?}");
+            context.find_at(&rules::UNKNOWN_WORD, key, &place, message);
         }
         let specs = names.as_object();
         if specs.is_none_or(|specs| !specs.values().all(Value::is_object)) {
             let message = "not an object of objects";
-            context.find_at(&rules::FIELD_KIND, key, &place, message);
+            context.find_at(&rules::FIELD_TYPE, key, &place, message);
         }
     }
 }
@@ -101,17 +103,17 @@ fn fields(context: &Context<'_>, store: &Store, key: &Key, root: &RootMetadata) 
 fn twice<'a>(context: &Context<'_>, key: &Key, place: &str, words: impl Iterator<Item = &'a str>) {
     let mut seen = BTreeSet::new();
     for word in words.filter(|word| !seen.insert(word.to_owned())) {
-        let message = format!("{word:?} stands there twice");
-        context.find_at(&rules::TWICE, key, place, message);
+        let message = format!("{word:?} is a duplicate");
+        context.find_at(&rules::DUPLICATE, key, place, message);
     }
 }
 
-/// Levels are 0, 1, 2, ….
+/// Checks that levels are numbered 0, 1, 2, ….
 fn levels(context: &Context<'_>, store: &Store) {
     for (expected, level) in (0..).zip(&store.levels) {
         if level.id.number() != expected {
             let message = format!(
-                "level {level} is there, and level {expected} is not",
+                "level {level} exists, but level {expected} does not",
                 level = level.id
             );
             return context.find(&rules::LEVELS, &level.key, message);

@@ -11,7 +11,7 @@ use zvf_model::{
 
 use crate::{context::Context, rules::metadata as rules, store::Store};
 
-/// How far bins may be off, over themselves: they are written as decimals.
+/// Relative tolerance of bins, which are written as decimals.
 const TOLERANCE: f64 = 1e-6;
 const PLACE: &str = "attributes.multiscales[0]";
 
@@ -34,7 +34,7 @@ fn axes(context: &Context<'_>, root: &RootMetadata) {
         let message = format!("two axes are named {:?}", axis.name);
         context.find_at(&rules::AXIS_NAMES, &key, &place, message);
     }
-    // The order that NGFF demands.
+    // The order that NGFF requires.
     let rank = |kind: &Option<String>| match kind.as_deref() {
         Some("time") => 0,
         Some("channel") => 1,
@@ -43,19 +43,19 @@ fn axes(context: &Context<'_>, root: &RootMetadata) {
     };
     let ranks: Vec<u8> = root.axes.iter().map(|axis| rank(&axis.kind)).collect();
     if !ranks.is_sorted() {
-        let message = "time belongs first, then channels, then others, then space";
+        let message = "the order must be time, channels, others, space";
         context.find_at(&rules::AXES, &key, &place, message);
     }
     let is_space = |kind: &Option<String>| kind.as_deref() == Some("space");
     let space = root.axes.iter().filter(|axis| is_space(&axis.kind)).count();
-    // Stores along one axis are rare, and no viewer shows them whatever they say.
+    // Stores with one axis are rare, and viewers do not show them anyway.
     if space < 2 && root.axes.len() > 1 {
-        let message = format!("{space} of type \"space\"; viewers need two");
+        let message = format!("{space} of type \"space\", but viewers need two");
         context.find_at(&rules::AXES, &key, &place, message);
     }
 }
 
-/// What viewers recognise the entry by.
+/// Checks the fields by which viewers recognise the entry.
 fn form(context: &Context<'_>, store: &Store) {
     let Some(entry) = entry(store) else {
         return;
@@ -68,20 +68,20 @@ fn form(context: &Context<'_>, store: &Store) {
     for (name, found, expected) in expected {
         if found.and_then(Value::as_str) != Some(expected) {
             let found = found.unwrap_or(&Value::Null);
-            let message = format!("{found}, and writers say {expected:?}");
+            let message = format!("{found}, but writers store {expected:?}");
             let place = format!("{PLACE}.{name}");
             context.find_at(&rules::MULTISCALES, &Key::root(), place, message);
         }
     }
 }
 
-/// The entry of `multiscales`, as it stands.
+/// Returns the first entry of `multiscales`.
 fn entry(store: &Store) -> Option<&Value> {
     let root = store.tree.node(&Key::root())?;
     root.attributes().get("multiscales")?.get(0)
 }
 
-/// One entry for each level, in their order.
+/// Checks that each level has one entry, in order.
 fn datasets(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     let key = Key::root();
     let place = format!("{PLACE}.datasets");
@@ -105,8 +105,8 @@ fn datasets(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     }
     for dataset in &root.datasets {
         if store.level(dataset.level).is_none() {
-            let message = format!("it names level {}, which is not there", dataset.level);
-            fix(message, &rules::DATASET_STRAY);
+            let message = format!("it names level {}, which does not exist", dataset.level);
+            fix(message, &rules::DATASET_WITHOUT_LEVEL);
         }
     }
     if !root.datasets.is_sorted_by_key(|dataset| dataset.level) {
@@ -115,7 +115,8 @@ fn datasets(context: &Context<'_>, store: &Store, root: &RootMetadata) {
     }
 }
 
-/// `multiscales` with an entry for each level that has one, in order.
+/// Returns `multiscales` with one entry per level, in order. Missing entries of coarser levels are
+/// not added, as their bins are unknown.
 fn repaired(store: &Store, root: &RootMetadata) -> Option<Value> {
     let attributes = store.tree.node(&Key::root())?.attributes();
     let mut right = attributes.get("multiscales")?.clone();
@@ -126,7 +127,7 @@ fn repaired(store: &Store, root: &RootMetadata) -> Option<Value> {
     let given = given.filter_map(|item| Some((level(item)?, item.clone())));
     let mut items: Vec<(LevelId, Value)> = given
         .filter(|(level, _)| store.level(*level).is_some())
-        // An entry of level 0 that cannot be read is made anew.
+        // An unreadable entry of level 0 is rebuilt.
         .filter(|(level, _)| *level != LevelId::FULL || root.dataset(*level).is_some())
         .collect();
     items.sort_by_key(|(level, _)| *level);
@@ -145,7 +146,7 @@ fn repaired(store: &Store, root: &RootMetadata) -> Option<Value> {
     Some(right)
 }
 
-/// Scale is the bin over that of level 0, translation half a bin.
+/// Checks that scale is the bin divided by that of level 0, and translation half a bin.
 fn bins(context: &Context<'_>, root: &RootMetadata, dataset: &Dataset) {
     let key = Key::root();
     let level = dataset.level;
@@ -162,10 +163,10 @@ fn bins(context: &Context<'_>, root: &RootMetadata, dataset: &Dataset) {
     if level == LevelId::FULL {
         if !scale.iter().all(|by| is_near(*by, 1.0)) {
             find(format!(
-                "its scale is {scale:?}, and it is level 0 that others are over"
+                "its scale is {scale:?}, but scales are relative to level 0"
             ));
         }
-        // What is added to coordinates may stand here instead.
+        // Writers may store the coordinate offset here instead.
         let offset = dataset.translation.as_ref() == root.coordinate_offset.as_ref();
         if offset && root.coordinate_offset.is_some() {
             return;
@@ -178,7 +179,7 @@ fn bins(context: &Context<'_>, root: &RootMetadata, dataset: &Dataset) {
             .all(|(half, bin)| is_near(half * 2.0, *bin));
         if !same {
             find(format!(
-                "by its scale a bin is {bin:?}, by its translation it is twice {half:?}"
+                "by its scale a bin is {bin:?}, but its translation is not half of that: {half:?}"
             ));
         }
     }

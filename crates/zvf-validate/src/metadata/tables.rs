@@ -1,4 +1,4 @@
-//! Attributes of objects and groups: tables with a row for each.
+//! Attributes of objects and groups: tables with one row each.
 
 use serde_json::{Value, json};
 use zvf_format::numeric::Kind;
@@ -11,7 +11,7 @@ use zvf_model::{
 use super::{Look, faults};
 use crate::{place::Place, rules::metadata as rules};
 
-/// Bytes of a character of text.
+/// Bytes per character of text.
 const CHARACTER: u64 = 4;
 
 impl Look<'_, '_> {
@@ -19,7 +19,7 @@ impl Look<'_, '_> {
         let rows = match self.node {
             Node::Array(array) => {
                 let mut read = Table::parse_array(self.key, self.node.attributes());
-                // No type of number stands for text, which is compared below.
+                // dtype names only numbers; the type of text is compared below.
                 let is_text = !matches!(array.data_type, DataType::Number(_));
                 let is_dtype = |path: &str| path == "attributes.dtype";
                 read.notes
@@ -30,7 +30,7 @@ impl Look<'_, '_> {
                     let has_absent = !matches!(array.data_type, DataType::Number(Kind::Bool));
                     let is_of_objects = matches!(place, Place::ObjectAttribute(_));
                     if is_of_objects && has_absent && !table.fill_is_absent {
-                        let message = "rows of the fill value are not said to be absent";
+                        let message = "rows of the fill value are not declared absent";
                         let place = "attributes.fill_sentinel_meaning";
                         self.context
                             .find_at(&rules::FILL_MEANING, self.key, place, message);
@@ -50,12 +50,12 @@ impl Look<'_, '_> {
         if let (Some(rows), Some((expected, of))) = (rows, self.expected(place))
             && rows != expected
         {
-            let message = format!("{rows} rows, and {of} has {expected}");
+            let message = format!("{rows} rows, but {of} has {expected}");
             self.context.find(&rules::TABLE_ROWS, self.key, message);
         }
     }
 
-    /// `shape` and `dtype` repeat what the array says.
+    /// Compares `shape` and `dtype` with the array.
     fn repeats(&self, array: &Array, table: &Table) {
         let rule = &rules::TABLE_SHAPE;
         if table
@@ -63,14 +63,14 @@ impl Look<'_, '_> {
             .as_ref()
             .is_some_and(|shape| *shape != array.shape)
         {
-            let message = format!("{:?}, and the array has {:?}", table.shape, array.shape);
+            let message = format!("{:?}, but the array has {:?}", table.shape, array.shape);
             let value = Some(json!(array.shape));
             self.context
                 .find_attribute(rule, self.key, &["shape"], message, value);
         }
         let expected = match &array.data_type {
             DataType::Number(kind) => kind.name().to_owned(),
-            // As NumPy calls text of so many characters.
+            // NumPy's name of fixed-length text.
             DataType::FixedText { bytes } => format!("<U{}", bytes / CHARACTER),
             _ => return,
         };
@@ -78,16 +78,16 @@ impl Look<'_, '_> {
         let Some(found) = found.filter(|found| *found != expected) else {
             return;
         };
-        // Numbers have more names than one.
+        // A number type has several names.
         if table.dtype.map(|dtype| dtype.kind().name()) != Some(&expected) {
-            let message = format!("{found}, and the array holds {expected}");
+            let message = format!("{found}, but the array holds {expected}");
             let value = Some(json!(expected));
             self.context
                 .find_attribute(rule, self.key, &["dtype"], message, value);
         }
     }
 
-    /// Up to 0.8.0 the values are bytes, as many as shape and dtype say.
+    /// Checks values stored as bytes, up to 0.8.0, against shape and dtype.
     fn blobs(&self, table: &Table) {
         let (Some(dtype), Some(shape)) = (table.dtype, &table.shape) else {
             return;
@@ -106,14 +106,14 @@ impl Look<'_, '_> {
             let found = array.and_then(|array| array.shape.first().copied());
             let message = match found {
                 Some(found) if found == expected => continue,
-                Some(found) => format!("{name} has {found} bytes, not {expected}"),
-                None => format!("there is no {name}"),
+                Some(found) => format!("{name} has {found} bytes instead of {expected}"),
+                None => format!("{name} does not exist"),
             };
             self.context.find(&rules::TABLE_BYTES, self.key, message);
         }
     }
 
-    /// How many rows there should be, and by what.
+    /// Returns the required number of rows, and the node that declares it.
     fn expected(&self, place: Place<'_>) -> Option<(u64, Key)> {
         let parametric = || Key::parse("parametric").ok();
         match place {

@@ -1,4 +1,4 @@
-//! What a node says of itself: its tag and its name.
+//! Tags and names of nodes.
 
 use serde_json::{Value, json};
 
@@ -6,24 +6,24 @@ use super::Look;
 use crate::rules::metadata as rules;
 
 impl Look<'_, '_> {
-    /// `zv_array` must say what the node's place says.
+    /// Checks `zv_array` against the role of the node.
     pub(super) fn tag(&self, expected: &'static str) {
         let attributes = self.node.attributes();
-        // As early versions spelled it.
+        // Early versions used the second name.
         let spelled = ["zv_array", "zvf_array"].into_iter();
         let mut given = spelled.filter_map(|name| Some((name, attributes.get(name)?)));
         let (name, found) = given.next().unwrap_or(("zv_array", &Value::Null));
         let value = Some(json!(expected));
         match found {
             Value::Null => {
-                let message = format!("it is missing, {expected:?} belongs there");
+                let message = format!("missing; the path requires {expected:?}");
                 let rule = &rules::TAG_MISSING;
                 self.context
                     .find_attribute(rule, self.key, &[name], message, value);
             }
             Value::String(found) if found == expected => {}
             found => {
-                let message = format!("{found}, where {expected:?} belongs");
+                let message = format!("{found}, but the path requires {expected:?}");
                 let rule = &rules::TAG;
                 self.context
                     .find_attribute(rule, self.key, &[name], message, value);
@@ -31,18 +31,18 @@ impl Look<'_, '_> {
         }
     }
 
-    /// Names are identifiers, and the attribute `name` repeats them.
+    /// Checks that the name is an identifier, and that the attribute `name` repeats it.
     pub(super) fn name(&self, expected: &str) {
         if !is_identifier(expected) && self.key.name() == Some(expected) {
-            let message = format!("{expected:?} is no identifier of letters, digits and _");
+            let message = format!("{expected:?} is not an identifier of letters, digits and _");
             self.context.find(&rules::IDENTIFIER, self.key, message);
         }
         let Some(found) = self.node.attributes().get("name") else {
             return;
         };
         if found.as_str() != Some(expected) {
-            let message = format!("{found}, and the node's path says {expected:?}");
-            let (rule, value) = (&rules::NAME_UNTRUE, Some(json!(expected)));
+            let message = format!("{found}, but the node's path says {expected:?}");
+            let (rule, value) = (&rules::NAME_MISMATCH, Some(json!(expected)));
             self.context
                 .find_attribute(rule, self.key, &["name"], message, value);
         }

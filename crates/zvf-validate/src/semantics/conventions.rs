@@ -1,4 +1,4 @@
-//! What the root says of links, and what there is.
+//! The declared convention of links, compared with the kinds of geometry and the links.
 
 use zvf_format::{links::LinkWidth, path::Delta};
 use zvf_model::{
@@ -10,7 +10,7 @@ use zvf_model::{
 use crate::{consistency::Counted, context::Context, rules::semantics as rules, store::Store};
 
 pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata, counted: &Counted) {
-    // Of several geometries in one store each has its own convention.
+    // Composite geometries have a convention each.
     let is_composite = store.level(LevelId::FULL).is_some_and(|level| {
         let index = level.key.join("geometry_index");
         index.is_ok_and(|key| store.tree.exists(&key))
@@ -21,7 +21,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store, root: &RootMetadata, c
     let convention = root.links_convention.clone().unwrap_or_default();
     for kind in &root.geometry_kinds {
         if !allows(kind, &convention) {
-            let message = format!("{} is none for {}", convention.as_str(), kind.as_str());
+            let message = format!("{} is not valid for {}", convention.as_str(), kind.as_str());
             let place = "attributes.zarr_vectors.links_convention";
             context.find_at(&rules::CONVENTION, &Key::root(), place, message);
         }
@@ -58,7 +58,7 @@ fn allows(kind: &GeometryKind, convention: &LinksConvention) -> bool {
         GeometryKind::Skeleton => {
             matches!(convention, C::Explicit | C::ImplicitWithBranches)
         }
-        // Points are not linked, and kinds that nobody knows may be in any way.
+        // Points have no links, and unknown kinds may have any convention.
         _ => true,
     }
 }

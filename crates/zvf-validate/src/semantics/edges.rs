@@ -1,4 +1,4 @@
-//! Edges and faces one by one: loops, doubles, and objects they are of.
+//! Checks of single edges and faces: self-loops, duplicates, and the objects that they join.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,18 +11,18 @@ use super::{
 };
 use crate::{links::each_link, rules::semantics as rules};
 
-/// What is wrong with single links of a level, counted.
+/// Counts of faulty links of a level.
 #[derive(Debug, Default)]
 struct Found {
     loops: u64,
     doubles: u64,
     apart: u64,
-    /// Links of the cell that is being read, as numbers.
+    /// Hashes of the links of the current cell.
     cell: Vec<u64>,
 }
 
 impl Found {
-    /// All links of a cell are there: copies of a link are in one cell.
+    /// Counts duplicates at the end of a cell. All copies of a link are in one cell.
     fn end_cell(&mut self) {
         self.cell.sort_unstable();
         let pairs = self.cell.windows(2);
@@ -46,7 +46,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
     let bytes = per_vertex
         .saturating_add(per_fragment)
         .saturating_add(per_link);
-    if !view.fits("looking at links", bytes) {
+    if !view.fits("comparing links", bytes) {
         return;
     }
     let owners = owners(view, &numbers).await;
@@ -66,29 +66,31 @@ pub(super) async fn check(view: &View<'_, '_>) {
     .await;
     found.end_cell();
     if !is_whole {
-        view.not_run("links cannot be read, and were not compared with each other");
+        view.not_run("some links cannot be read, so links were not compared");
     }
     let key = view.links_key();
     let is_mesh = view.scope.root.geometry_kinds.contains(&GeometryKind::Mesh);
     if found.loops > 0 {
         let (rule, what) = match is_mesh {
             true => (&rules::DEGENERATE, "faces have a corner twice"),
-            false => (&rules::LOOPS, "edges lead back to where they start"),
+            false => (&rules::SELF_LOOPS, "edges start and end at one vertex"),
         };
         let message = format!("{} {what}", found.loops);
         view.context.find(rule, &key, message);
     }
     if found.doubles > 0 {
-        let message = format!("{} links are there before", found.doubles);
-        view.context.find(&rules::DOUBLES, &key, message);
+        let message = format!("{} duplicate links", found.doubles);
+        view.context.find(&rules::DUPLICATE_LINKS, &key, message);
     }
     if found.apart > 0 {
         let message = format!("{} links join vertices of different objects", found.apart);
-        view.context.find(&rules::APART, &key, message);
+        view.context
+            .find(&rules::LINKS_BETWEEN_OBJECTS, &key, message);
     }
 }
 
-/// The object of each vertex; nothing where objects share fragments or are none.
+/// Returns the object of each vertex, or nothing if objects share fragments or there are fewer than
+/// two.
 async fn owners(view: &View<'_, '_>, numbers: &Numbers) -> Vec<u32> {
     match view.counts.objects {
         Some(objects) if objects > 1 && !view.scope.metadata.shared_fragments => {
@@ -104,7 +106,7 @@ fn look(found: &mut Found, owners: &[u32], ends: &[(Option<Span>, u64)], directe
     let (mut is_loop, mut is_apart) = (false, false);
     for (at, (span, row)) in ends.iter().enumerate() {
         let Some(vertex) = span.and_then(|span| span.vertex(*row)) else {
-            // L3 found that it is no vertex.
+            // L3 reports the missing vertex.
             return;
         };
         let mut hasher = DefaultHasher::new();

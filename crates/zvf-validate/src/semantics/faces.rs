@@ -1,5 +1,4 @@
-//! Faces that share an edge: two at most, and they go along it in opposite
-//! directions.
+//! Checks of faces that share an edge: at most two, in opposite directions.
 
 use zvf_format::{links::LinkWidth, path::Delta};
 
@@ -15,9 +14,9 @@ pub(super) async fn check(view: &View<'_, '_>) {
     let Some(numbers) = view.numbers() else {
         return;
     };
-    // An edge is a number: its lesser vertex, its greater, and which comes first.
+    // An edge is encoded as its lesser vertex, its greater vertex, and the direction.
     if numbers.vertices >= 1 << 31 {
-        return view.not_run("there are too many vertices to compare the edges of faces");
+        return view.not_run("too many vertices to compare the edges of faces");
     }
     let edges = view
         .links()
@@ -36,8 +35,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
             corners.clear();
             let ends = record.ends.iter();
             corners.extend(ends.filter_map(|(span, row)| span.and_then(|span| span.vertex(*row))));
-            // What is no vertex L3 found, and corners that are there twice are found by
-            // themselves.
+            // L3 reports missing vertices, and `edges` reports duplicate corners.
             let again =
                 |(at, corner): (usize, &u32)| corners.iter().take(at).any(|one| one == corner);
             if corners.len() != width || corners.iter().enumerate().any(again) {
@@ -49,7 +47,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
     )
     .await;
     if !is_whole {
-        return view.not_run("faces cannot be read, and were not compared with each other");
+        return view.not_run("some faces cannot be read, so edges were not compared");
     }
     edges.sort_unstable();
     let (mut against, mut crowded) = (0_u64, 0_u64);
@@ -62,7 +60,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
     }
     let key = view.links_key();
     if against > 0 {
-        let message = format!("at {against} edges two faces go in one direction");
+        let message = format!("two faces traverse an edge in one direction, at {against} edges");
         view.context.find(&rules::WINDING, &key, message);
     }
     if crowded > 0 {

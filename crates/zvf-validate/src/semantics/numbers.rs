@@ -1,4 +1,4 @@
-//! One number for each vertex and fragment of a level.
+//! Consecutive numbers of the vertices and fragments of a level.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Several objects.
 pub(super) const MANY: u32 = u32::MAX - 1;
 
-/// Where the vertices and fragments of a chunk are among all.
+/// The numbers of the vertices and fragments of a chunk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Span {
     pub(super) first: u32,
@@ -29,20 +29,20 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The number of a vertex.
+    /// Returns the number of a vertex.
     pub(super) fn vertex(self, row: u64) -> Option<u32> {
         let row = u32::try_from(row).ok().filter(|row| *row < self.rows)?;
         self.first.checked_add(row)
     }
 
-    /// The number of a fragment.
+    /// Returns the number of a fragment.
     pub(super) fn fragment(self, fragment: u32) -> Option<u32> {
         let fragment = Some(fragment).filter(|fragment| *fragment < self.fragments)?;
         self.first_fragment.checked_add(fragment)
     }
 }
 
-/// Numbers of a level: chunks in their order, rows in theirs.
+/// Numbering of a level: chunks in order, and rows in order within them.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     spans: BTreeMap<ChunkCoord, Span>,
@@ -51,7 +51,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// `None` when there are more than 32 bits number.
+    /// Returns `None` if there are more vertices or fragments than 32-bit numbers.
     pub(super) fn of(counts: &LevelCounts) -> Option<Self> {
         let mut numbers = Self::default();
         for (chunk, found) in &counts.chunks {
@@ -69,41 +69,41 @@ impl Numbers {
         (all < MANY).then_some(numbers)
     }
 
-    /// The vertices of a chunk.
+    /// Returns the numbers of a chunk.
     pub(super) fn span(&self, chunk: &ChunkCoord) -> Option<Span> {
         self.spans.get(chunk).copied()
     }
 
-    /// The same, by coordinates.
+    /// Returns the numbers of the chunk at some coordinates.
     pub(super) fn span_at(&self, coords: &[i64]) -> Option<Span> {
         self.span(&ChunkCoord::new(coords))
     }
 }
 
 impl View<'_, '_> {
-    /// Numbers of the level; that there are none is found.
+    /// Returns the numbering of the level, or `None` after reporting that it does not exist.
     pub(super) fn numbers(&self) -> Option<Numbers> {
         let numbers = Numbers::of(self.counts);
         if numbers.is_none() {
-            self.not_run("there are more vertices than 32 bits number");
+            self.not_run("there are more vertices than 32-bit numbers");
         }
         numbers
     }
 
-    /// Whether all vertices, fragments and manifests of the level could be read;
-    /// that they could not is found.
+    /// Returns whether all vertices, fragments and manifests of the level are readable; reports it
+    /// otherwise.
     pub(super) fn is_read(&self) -> bool {
         let unread = self.counts.unread || !self.counts.lost.is_empty();
         let mut chunks = self.counts.chunks.values();
         let is_read =
             !unread && chunks.all(|counts| counts.fragments.is_some() || counts.rows == 0);
         if !is_read {
-            self.not_run("vertices or fragments of the level cannot be read");
+            self.not_run("some vertices or fragments of the level cannot be read");
         }
         is_read
     }
 
-    /// Hands out the fragments of each chunk.
+    /// Calls `each` with the fragment index of each chunk.
     pub(super) async fn each_index(
         &self,
         numbers: &Numbers,
@@ -123,7 +123,7 @@ impl View<'_, '_> {
         .await;
     }
 
-    /// Hands out manifests as the numbers of their fragments.
+    /// Calls `each` with the fragment numbers of each manifest.
     pub(super) async fn each_object(
         &self,
         numbers: &Numbers,
@@ -134,7 +134,7 @@ impl View<'_, '_> {
                 let coords: Vec<i64> = block.chunk.iter().collect();
                 let span = numbers.span_at(&coords)?;
                 let own = match block.fragments {
-                    // As many as there are, whatever it says.
+                    // The chunk bounds the range, whatever length it declares.
                     FragmentRef::Range(own) => {
                         FragmentRef::Range(own.start..own.end.min(span.fragments))
                     }
@@ -151,7 +151,7 @@ impl View<'_, '_> {
         each_manifest(&self.aside, self.scope, visit).await;
     }
 
-    /// The object of each fragment, by its row in the object index.
+    /// Returns the object of each fragment, by its row in the object index.
     pub(super) async fn owners(&self, numbers: &Numbers) -> Vec<u32> {
         let count = usize::try_from(numbers.fragments).unwrap_or_default();
         let mut owners = vec![NONE; count];
@@ -171,7 +171,7 @@ impl View<'_, '_> {
         owners
     }
 
-    /// The object of each vertex, by its row in the object index.
+    /// Returns the object of each vertex, by its row in the object index.
     pub(super) async fn vertex_owners(&self, numbers: &Numbers) -> Vec<u32> {
         let of_fragments = self.owners(numbers).await;
         let count = usize::try_from(numbers.vertices).unwrap_or_default();
@@ -202,17 +202,17 @@ impl View<'_, '_> {
     }
 }
 
-/// An item by number.
+/// Returns an item by number.
 pub(super) fn at_of<T>(items: &[T], at: u32) -> Option<&T> {
     items.get(usize::try_from(at).ok()?)
 }
 
-/// An item by number, to change it.
+/// Returns an item by number, for writing.
 pub(super) fn at_mut<T>(items: &mut [T], at: u32) -> Option<&mut T> {
     items.get_mut(usize::try_from(at).ok()?)
 }
 
-/// A flag for each of many.
+/// A set of numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flags {
     words: Vec<u64>,

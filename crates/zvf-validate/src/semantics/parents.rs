@@ -1,12 +1,12 @@
-//! One parent for each vertex.
+//! Parents of vertices.
 
 use super::numbers::{Flags, NONE, at_mut, at_of};
 
-/// Who the parent of each vertex is.
+/// The parent of each vertex.
 #[derive(Debug)]
 pub(super) struct Parents {
     parents: Vec<u32>,
-    /// Which are stored, and not implied by the order of rows.
+    /// Vertices whose parent comes from a link, not from the order of rows.
     stored: Flags,
 }
 
@@ -18,14 +18,15 @@ impl Parents {
         }
     }
 
-    /// The parent that the order of rows implies.
+    /// Sets the parent that the order of rows implies.
     pub(super) fn imply(&mut self, child: u32, parent: u32) {
         if let Some(at) = at_mut(&mut self.parents, child) {
             *at = parent;
         }
     }
 
-    /// The parent that a link says, which counts more; whether there was another.
+    /// Sets the parent that a link states, which takes precedence. Returns whether another link
+    /// stated a different one before.
     pub(super) fn store(&mut self, child: u32, parent: u32) -> bool {
         let before = core::mem::replace(
             match at_mut(&mut self.parents, child) {
@@ -45,7 +46,7 @@ impl Parents {
             .filter(|parent| *parent != NONE)
     }
 
-    /// Vertices that are their own ancestors, one for each cycle.
+    /// Returns one vertex of each cycle.
     pub(super) fn cycles(&self) -> Vec<u32> {
         let count = u32::try_from(self.parents.len()).unwrap_or(NONE);
         let (mut open, mut done) = (Flags::new(count), Flags::new(count));
@@ -59,7 +60,7 @@ impl Parents {
                     None => break,
                 }
             }
-            // What is open here was opened on this walk, but where it ended at a root.
+            // An open vertex here was opened by this walk, unless the walk ended at a root.
             if open.is_set(at) && !done.is_set(at) && self.of(at).is_some() {
                 cycles.push(at);
             }

@@ -1,5 +1,5 @@
-//! Lines, polylines and streamlines: where there are links, they are between pieces of a path
-//! that lie in different chunks, and between all of these.
+//! Lines, polylines and streamlines: links between chunks are exactly the steps at which paths
+//! cross from one chunk to another.
 
 use zvf_format::{fragment::Rows, path::Delta};
 use zvf_model::{
@@ -13,15 +13,15 @@ use super::{
 };
 use crate::{links::each_link, rules::semantics as rules};
 
-/// What is kept of a fragment.
+/// The ends of a fragment.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
-    /// Its first and last vertex; nothing when it is empty.
+    /// First and last vertex, or none if the fragment is empty.
     first: u32,
     last: u32,
     rows: u32,
     chunk: u32,
-    /// Its number in the chunk.
+    /// Number of the fragment in its chunk.
     fragment: u32,
 }
 
@@ -35,7 +35,7 @@ const EMPTY: Piece = Piece {
 
 pub(super) async fn check(view: &View<'_, '_>) {
     let has_links = view.counts.links.contains_key(&Delta::INTRA);
-    // Coarser levels have objects without links.
+    // Coarser levels have objects but no links.
     if !view.is_full() && !has_links || !view.is_read() {
         return;
     }
@@ -72,12 +72,12 @@ pub(super) async fn check(view: &View<'_, '_>) {
     .await;
     if let Some((row, rows)) = first_odd.filter(|_| is_line && view.is_full()) {
         let key = &view.scope.level.key;
-        let message = format!("object in row {row} has {rows} vertices; {odd} such lines");
+        let message = format!("the object in row {row} has {rows} vertices; {odd} such lines");
         view.context.find(&rules::LINE_ENDS, key, message);
     }
     let strategy = view.scope.root.cross_chunk_strategy.clone();
     let is_deduplicated = strategy == Some(CrossChunkStrategy::BoundaryDeduplication);
-    // Objects say the steps: 0.9 may leave out the links, all of them.
+    // In 0.9 all links may be omitted, because manifests imply the steps.
     let is_current = view.scope.store.layout().generation == Generation::V0_9;
     if !has_links && (is_deduplicated || is_current) {
         return;
@@ -116,12 +116,12 @@ async fn pieces_of(view: &View<'_, '_>, numbers: &Numbers) -> Vec<Piece> {
     pieces
 }
 
-/// Steps of paths from chunk to chunk, each as two numbers, the lesser first.
+/// Steps of paths between chunks, each as two vertex numbers, the lesser first.
 #[derive(Debug, Default)]
 struct Steps {
     vertices: Vec<(u32, u32)>,
-    /// The same as writers of lines store them: numbers of fragments, counted on
-    /// from the first vertex of the chunk.
+    /// The steps as writers of lines store them: fragment numbers, counted from the first vertex of
+    /// the chunk.
     fragments: Vec<(u32, u32)>,
 }
 
@@ -131,7 +131,7 @@ impl Steps {
         self.fragments.push(sorted(from.fragment, to.fragment));
     }
 
-    /// Compares the steps with the links there are.
+    /// Compares the steps with the links.
     async fn compare(mut self, view: &View<'_, '_>, numbers: &Numbers) {
         let mut stored: Vec<(u32, u32)> = Vec::new();
         let mut rows: Vec<(u32, u32)> = Vec::new();
@@ -160,7 +160,7 @@ impl Steps {
         )
         .await;
         if !is_whole {
-            return view.not_run("links cannot be read, and paths were not followed");
+            return view.not_run("some links cannot be read, so paths were not followed");
         }
         let steps = self.vertices.len();
         let links = u64::try_from(stored.len()).unwrap_or(u64::MAX);
@@ -182,16 +182,20 @@ impl Steps {
         );
         if same_count && is_old && zeros == links {
             let message = format!("all {links} links between chunks name row 0");
-            return view.context.find(&rules::STEPS_UNKNOWN, &key, message);
+            return view
+                .context
+                .find(&rules::PATH_LINKS_WITHOUT_VERTICES, &key, message);
         }
         if same_count && differences(&mut self.fragments, &mut rows) == (0, 0) {
-            let message = format!("{links} links name fragments where they should name vertices");
-            return view.context.find(&rules::STEPS_UNKNOWN, &key, message);
+            let message = format!("{links} links name fragments instead of vertices");
+            return view
+                .context
+                .find(&rules::PATH_LINKS_WITHOUT_VERTICES, &key, message);
         }
         let message = format!(
-            "of {steps} steps between chunks {missing} have no link, and {extra} links are no step"
+            "of {steps} steps between chunks {missing} have no link, and {extra} links are not steps"
         );
-        view.context.find(&rules::STEPS, &key, message);
+        view.context.find(&rules::PATH_LINKS, &key, message);
     }
 }
 
@@ -199,8 +203,8 @@ fn sorted(one: u32, other: u32) -> (u32, u32) {
     (one.min(other), one.max(other))
 }
 
-/// How many of `wanted` are not in `found`, and the other way round; as often as
-/// they are there.
+/// Returns how many items of `wanted` are missing from `found`, and the reverse, counting
+/// duplicates.
 fn differences(wanted: &mut [(u32, u32)], found: &mut [(u32, u32)]) -> (u64, u64) {
     wanted.sort_unstable();
     found.sort_unstable();

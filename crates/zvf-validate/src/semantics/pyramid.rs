@@ -1,4 +1,5 @@
-//! Levels of a pyramid: coarser is less, and where it came from is known.
+//! Levels of a pyramid: coarser levels have fewer vertices, larger bins, and parents for all finer
+//! vertices.
 
 mod coverage;
 
@@ -17,7 +18,7 @@ use crate::{
     store::Store,
 };
 
-/// How many objects are kept where writers make less of them.
+/// Minimum number of objects that writers keep in a coarser level.
 const PER_OBJECT: &str = "per_object";
 
 pub(super) async fn check(
@@ -68,12 +69,12 @@ pub(super) async fn check(
 struct Step<'a> {
     scope: Scope<'a>,
     counts: &'a LevelCounts,
-    /// Which objects have vertices, by row; `None` when nothing says.
+    /// Objects with vertices, by row, or `None` if unknown.
     present: Option<Flags>,
     is_stale: bool,
 }
 
-/// Levels that changed since, which the root says.
+/// Reports the levels that the root marks as stale.
 fn stale(context: &Context<'_>, store: &Store, root: &RootMetadata) -> Vec<LevelId> {
     let listed = root.other.get("zvf_stale_levels").and_then(Value::as_array);
     let numbers = listed.into_iter().flatten().filter_map(Value::as_u64);
@@ -81,17 +82,18 @@ fn stale(context: &Context<'_>, store: &Store, root: &RootMetadata) -> Vec<Level
     let ids: Vec<LevelId> = ids.map(LevelId::new).collect();
     for id in &ids {
         if let Some(level) = store.level(*id) {
-            let message = "finer levels changed since, and it was not compared with them";
-            context.find(&rules::STALE, &level.key, message);
+            let message =
+                "finer levels changed since it was built, so it was not compared with them";
+            context.find(&rules::STALE_LEVEL, &level.key, message);
         }
     }
     ids
 }
 
-/// Which objects of a level have fragments.
+/// Returns the objects of a level with fragments.
 async fn present(context: &Context<'_>, scope: Scope<'_>, counts: &LevelCounts) -> Option<Flags> {
     let objects = u32::try_from(counts.objects?).ok()?;
-    // One level has nothing to be compared with.
+    // A single level has no neighbour for comparison.
     if scope.store.levels.len() < 2 || u64::from(objects) / 8 > context.fetch.budget() {
         return None;
     }
@@ -115,7 +117,7 @@ fn vertices(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     let (fine, coarse) = (sum(finer.counts), sum(step.counts));
     if is_read(finer.counts) && coarse > fine {
         let message = format!(
-            "{coarse} vertices, and level {} has {fine}",
+            "{coarse} vertices, but level {} has {fine}",
             finer.scope.level.id
         );
         context.find(&rules::MORE_VERTICES, &step.scope.level.key, message);
@@ -130,14 +132,14 @@ fn bins(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     let (fine, coarse) = (volume(finer), volume(step));
     if coarse < fine {
         let message = format!(
-            "bins of {coarse}, and of {fine} in level {}",
+            "bins of {coarse}, but level {} has bins of {fine}",
             finer.scope.level.id
         );
         context.find(&rules::FINER_BINS, &step.scope.level.key, message);
     }
 }
 
-/// Objects of a level are those of its parent, or some of them.
+/// Checks that the objects of a level are among those of its parent.
 fn objects(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     let metadata = step.scope.metadata;
     let key = &step.scope.level.key;
@@ -164,7 +166,7 @@ fn objects(context: &Context<'_>, finer: &Step<'_>, step: &Step<'_>) {
     }
 }
 
-/// Writers keep so many of all objects, those without vertices among them.
+/// Writers compute the share from all objects, including objects without vertices.
 fn sparsity(context: &Context<'_>, key: &Key, share: f64, (rows, present): (u64, u64), kept: u64) {
     let number = |count: u64| u32::try_from(count).map(f64::from);
     let (Ok(all), Ok(some)) = (number(rows), number(kept)) else {
@@ -174,13 +176,13 @@ fn sparsity(context: &Context<'_>, key: &Key, share: f64, (rows, present): (u64,
     let is_more = some > expected + 1.0;
     let is_less = rows == present && some < expected - 1.0;
     if is_more || is_less {
-        let message = format!("{share}, and {kept} of {rows} objects are kept");
+        let message = format!("{share}, but {kept} of {rows} objects are kept");
         let place = "attributes.zarr_vectors_level.object_sparsity";
         context.find_at(&rules::SPARSITY, key, place, message);
     }
 }
 
-/// Whether the root says that levels are linked upwards.
+/// Returns whether the root declares links to coarser levels.
 fn is_linked(root: &RootMetadata) -> bool {
     let storage = root.cross_level_storage.as_ref();
     let is_stored = matches!(

@@ -1,4 +1,4 @@
-//! Skeletons: a forest, and a tree for each object.
+//! Skeletons: a forest, with one tree per object.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) async fn check(view: &View<'_, '_>) {
     let has_links = view.counts.links.contains_key(&Delta::INTRA);
-    // Coarser levels have vertices and objects without links.
+    // Coarser levels have vertices and objects but no links.
     if !view.is_full() && !has_links || !view.is_read() {
         return;
     }
@@ -54,14 +54,14 @@ pub(super) async fn check(view: &View<'_, '_>) {
                     };
                     twice = twice.saturating_add(u64::from(parents.store(child, parent)));
                 }
-                // L3 found what is no vertex.
+                // L3 reports missing vertices.
                 None => other = other.saturating_add(1),
             }
         },
     )
     .await;
     if !is_whole || other > 0 {
-        return view.not_run("links cannot be read, and trees were not followed");
+        return view.not_run("some links cannot be read, so trees were not followed");
     }
     let key = view.links_key();
     if twice > 0 {
@@ -77,7 +77,7 @@ pub(super) async fn check(view: &View<'_, '_>) {
     objects(view, &numbers, &parents).await;
 }
 
-/// Rows of a fragment follow from each other.
+/// Sets the parents that the order of rows in a fragment implies.
 async fn imply(view: &View<'_, '_>, numbers: &Numbers, parents: &mut Parents) {
     view.each_index(numbers, |span, index| {
         for rows in index {
@@ -97,8 +97,8 @@ async fn imply(view: &View<'_, '_>, numbers: &Numbers, parents: &mut Parents) {
     .await;
 }
 
-/// Skeletons that were streamed name the child first inside chunks and the parent
-/// first between them.
+/// Returns whether the links of a part name the parent first. Streamed skeletons name the child
+/// first inside chunks, but the parent first between them.
 fn names_parents_first(view: &View<'_, '_>, part: &LinkPart) -> bool {
     let root = view.scope.root;
     view.scope.store.layout().generation == Generation::V0_9
@@ -107,7 +107,7 @@ fn names_parents_first(view: &View<'_, '_>, part: &LinkPart) -> bool {
         && !part.is_inside
 }
 
-/// Parents are of the same object, which is one tree.
+/// Checks that parents belong to the object of their children, and that each object is one tree.
 async fn objects(view: &View<'_, '_>, numbers: &Numbers, parents: &Parents) {
     let owners = view.vertex_owners(numbers).await;
     let is_object = |owner: &&u32| **owner != NONE && **owner != MANY;
@@ -130,12 +130,14 @@ async fn objects(view: &View<'_, '_>, numbers: &Numbers, parents: &Parents) {
     let key = &view.scope.level.key;
     if limbs > 0 {
         let message = format!("{limbs} vertices have a parent in another object");
-        view.context.find(&rules::LIMBS, key, message);
+        view.context
+            .find(&rules::PARENT_IN_OTHER_OBJECT, key, message);
     }
     let mut several = roots.iter().filter(|(_, count)| **count > 1);
     if let Some((row, count)) = several.next() {
         let more = several.count();
-        let message = format!("object in row {row} has {count} roots; {more} more such objects");
+        let message =
+            format!("the object in row {row} has {count} roots; {more} more such objects");
         view.context.find(&rules::FOREST, key, message);
     }
 }

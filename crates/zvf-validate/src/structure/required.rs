@@ -1,4 +1,4 @@
-//! Whether parts are there that the store needs or says it has.
+//! Required and declared parts of each level.
 
 use serde_json::json;
 use zvf_model::{
@@ -17,7 +17,7 @@ use crate::{
     store::{Level, Store},
 };
 
-/// Parts that every writer lists when they are there.
+/// Parts that every writer lists in `arrays_present`.
 const LISTED: [&str; 4] = [
     "vertices",
     "object_index",
@@ -44,7 +44,7 @@ pub(super) fn check(context: &Context<'_>, store: &Store) {
     }
 }
 
-/// A level, and where to look.
+/// The checks of one level.
 struct Look<'a, 'c> {
     context: &'a Context<'c>,
     store: &'a Store,
@@ -64,26 +64,25 @@ impl Look<'_, '_> {
     fn vertices(&self) {
         let key = &self.level.key;
         if !self.has("vertices") {
-            let message = "there is nothing at vertices";
+            let message = "the part vertices does not exist";
             self.context.find(&rules::NO_VERTICES, key, message);
         }
         if !self.has("vertex_fragments") {
-            let message = "there is nothing at vertex_fragments";
+            let message = "the part vertex_fragments does not exist";
             self.context.find(&rules::NO_VERTEX_FRAGMENTS, key, message);
         }
     }
 
     fn kinds(&self, root: &RootMetadata) {
         let key = &self.level.key;
-        // Further geometries of a store have no parts of these kinds, and nothing has
-        // none of any.
+        // Composite geometries have no parts of their kind, and an empty level needs none.
         if self.has("geometry_index") || !is_filled(self.store, self.level) {
             return;
         }
         for kind in &root.geometry_kinds {
             let faces = matches!(kind, GeometryKind::Graph | GeometryKind::Mesh);
             if faces && !self.has("links/0") && !self.has("cross_chunk_links/0") {
-                let message = format!("the store holds a {kind}, and there is nothing at links/0");
+                let message = format!("the store holds a {kind}, but links/0 does not exist");
                 self.context.find(&rules::NO_LINKS, key, message);
             }
             let path = matches!(
@@ -91,14 +90,13 @@ impl Look<'_, '_> {
                 GeometryKind::Line | GeometryKind::Polyline | GeometryKind::Streamline
             );
             if path && !self.has("object_index") {
-                let message =
-                    format!("the store holds a {kind}, and there is nothing at object_index");
+                let message = format!("the store holds a {kind}, but object_index does not exist");
                 self.context.find(&rules::NO_OBJECT_INDEX, key, message);
             }
         }
     }
 
-    /// Links inside chunks have their groups beside them.
+    /// Links inside chunks need link fragments.
     fn link_fragments(&self) {
         if self.has("link_fragments") {
             return;
@@ -123,11 +121,11 @@ impl Look<'_, '_> {
                 })
             }
         };
-        // A node alone holds no links.
+        // A node without cells holds no links.
         let mut files = inside.iter().flat_map(|key| self.store.tree.below(key));
         let holds = files.any(|(file, _)| !file.ends_with("zarr.json"));
         if holds {
-            let message = "there are links inside chunks, and nothing at link_fragments";
+            let message = "chunks hold links, but link_fragments does not exist";
             self.context
                 .find(&rules::NO_LINK_FRAGMENTS, &self.level.key, message);
         }
@@ -140,7 +138,7 @@ impl Look<'_, '_> {
         let Some(node) = self.store.tree.node(&key) else {
             return;
         };
-        // What it says is checked where metadata are.
+        // L2 reports malformed metadata.
         let Ok(index) = ObjectIndex::parse(&key, node.attributes()) else {
             return;
         };
@@ -157,7 +155,7 @@ impl Look<'_, '_> {
             if self.has(&format!("object_index/{name}")) {
                 continue;
             }
-            let message = format!("{rows} objects, and there is nothing at {name}");
+            let message = format!("{rows} objects, but {name} does not exist");
             let rule = match *name {
                 "object_ids" => &rules::NO_OBJECT_IDS,
                 _ => &rules::NO_MANIFESTS,
@@ -174,7 +172,7 @@ impl Look<'_, '_> {
             .and_then(|block| block.get("arrays_present"))
             .is_none()
         {
-            // That it is missing is found where metadata are.
+            // L2 reports the missing list.
             return;
         }
         let gone: Vec<&String> = declared.iter().filter(|name| !self.has(name)).collect();
@@ -189,7 +187,7 @@ impl Look<'_, '_> {
             .collect();
         let path = ["zarr_vectors_level", "arrays_present"];
         if !gone.is_empty() {
-            let message = format!("it lists {gone:?}, and there is no such part");
+            let message = format!("it lists {gone:?}, which do not exist");
             let (rule, key) = (&rules::DECLARED_MISSING, &self.level.key);
             self.context
                 .find_attribute(rule, key, &path, message, Some(json!(right)));
@@ -203,15 +201,15 @@ impl Look<'_, '_> {
     }
 }
 
-/// Whether a level has vertices, as far as a listing tells.
+/// Returns whether the listing shows vertices of a level.
 pub(crate) fn is_filled(store: &Store, level: &Level) -> bool {
     let vertices = below(&level.key, "vertices");
     let mut files = vertices.iter().flat_map(|key| store.tree.below(key));
-    // Nodes hold nothing.
+    // Only cells hold vertices.
     files.any(|(file, _)| !file.ends_with("zarr.json"))
 }
 
-/// The parts of a level that its list of parts names.
+/// Returns the parts of a level that `arrays_present` should name.
 pub(crate) fn parts(store: &Store, level: &Level) -> Vec<&'static str> {
     let is_there = |name: &&str| {
         let key = below(&level.key, name);

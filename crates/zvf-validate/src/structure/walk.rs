@@ -1,4 +1,4 @@
-//! Whether every node and file is one that the layout has.
+//! Comparison of every node and file with the layout.
 
 use zvf_model::{
     generation::Generation,
@@ -16,29 +16,29 @@ use crate::{
     tree::Entry,
 };
 
-/// Names of the only chunk of an array of one, however it encodes them.
+/// Names of the only chunk of a one-chunk array, in every chunk key encoding.
 const ONLY_CHUNK: [&str; 3] = ["c/0", "c.0", "0"];
 
-/// Looks at everything in the store.
+/// Checks every node, folder and file of the store.
 pub(super) fn check(context: &Context<'_>, store: &Store) {
     node(context, store, &Key::root());
 }
 
-/// A node or folder, and all below it.
+/// Checks a node or folder and everything below it.
 fn node(context: &Context<'_>, store: &Store, key: &Key) {
     let place = Place::of(*store.layout(), key.as_str());
     match place {
         Place::Foreign | Place::Header => return,
         Place::Stray => {
-            let message = "no reader of this generation looks here";
-            return context.find(&rules::STRAY, key, message);
+            let message = "no reader of this generation opens it";
+            return context.find(&rules::UNKNOWN_ENTRY, key, message);
         }
         Place::Cell => return cell(context, store, key),
         _ => {}
     }
     let found = store.tree.node(key);
     if found.is_none() && store.tree.has_file(key) {
-        // It cannot be read, which is found already: nothing says what is below.
+        // The unreadable node is reported already, and without it the layout below is unknown.
         return;
     }
     if !is_right(context, store, key, place, found) {
@@ -54,16 +54,16 @@ fn node(context: &Context<'_>, store: &Store, key: &Key) {
             Entry::Folder(name) => match key.join(name) {
                 Ok(child) => node(context, store, &child),
                 Err(error) => context.find(
-                    &rules::STRAY,
+                    &rules::UNKNOWN_ENTRY,
                     key,
-                    format_args!("a folder that no key can name: {error}"),
+                    format_args!("a folder name that is not a valid key: {error}"),
                 ),
             },
         }
     }
 }
 
-/// Whether the node is of the type that belongs there; if not, that is found.
+/// Returns whether a node has the type of its role; reports it otherwise.
 fn is_right(
     context: &Context<'_>,
     store: &Store,
@@ -80,31 +80,32 @@ fn is_right(
             _ => context.find(
                 &rules::NODE_MISSING,
                 key,
-                "files are below it, and no zarr.json is",
+                "it holds files, but no zarr.json",
             ),
         }
-        // An array without its node has no children that are nodes.
+        // Without its zarr.json, an array is only checked for files.
         return place.node_type(*store.layout()) == NodeType::Group;
     };
     let message = match (place.node_type(*store.layout()), found) {
-        (NodeType::Group, Node::Array(_)) => "an array, where a group belongs",
-        (NodeType::Array, Node::Group(_)) => "a group, where an array belongs",
+        (NodeType::Group, Node::Array(_)) => "an array where a group is required",
+        (NodeType::Array, Node::Group(_)) => "a group where an array is required",
         _ => return true,
     };
     context.find(&rules::NODE_TYPE, key, message);
     false
 }
 
-/// The array of one cell. Its `zarr.json` is read with the cell.
+/// Checks the array of one cell. Its `zarr.json` is read with the cell.
 fn cell(context: &Context<'_>, store: &Store, key: &Key) {
     let level = level_of(key.as_str()).and_then(|id| store.level(id));
     let arity = level.map_or(0, |level| level.arity);
     let name = key.name().unwrap_or_default();
-    // Names of links between chunks are several chunk keys; how many the family says.
+    // Keys of links between chunks consist of several chunk keys; their number depends on the
+    // family.
     let crosses = key.as_str().contains("/cross_chunk_link");
     if arity > 0 && !crosses && ChunkCoord::parse(name, arity).is_err() {
-        let message = format!("{name} is no chunk key of {arity} numbers");
-        return context.find(&rules::STRAY, key, message);
+        let message = format!("{name} is not a chunk key of {arity} coordinates");
+        return context.find(&rules::UNKNOWN_ENTRY, key, message);
     }
     for (file, _) in store.tree.below(key) {
         let name = file.strip_prefix(key.as_str()).unwrap_or_default();
@@ -115,7 +116,7 @@ fn cell(context: &Context<'_>, store: &Store, key: &Key) {
     }
 }
 
-/// Files below an array that are no chunk of it.
+/// Reports files below an array that are not one of its chunks.
 fn files(context: &Context<'_>, store: &Store, key: &Key, array: &Array) {
     for (file, _) in store.tree.below(key) {
         let name = file.strip_prefix(key.as_str()).unwrap_or_default();
@@ -128,9 +129,9 @@ fn files(context: &Context<'_>, store: &Store, key: &Key, array: &Array) {
 
 fn stray_file(context: &Context<'_>, key: &Key, name: &str) {
     context.find_at(
-        &rules::STRAY,
+        &rules::UNKNOWN_ENTRY,
         key,
         name,
-        "a file that no reader of this generation opens",
+        "no reader of this generation opens this file",
     );
 }

@@ -1,4 +1,4 @@
-//! Rules: their codes, what they say, and the page that lists them.
+//! Rules: codes, texts, and the generated page.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn a_rule_is_found_by_its_code() {
     assert_eq!(rules::find("ZV-L9-001"), None);
 }
 
-/// Titles are parts of tables, meanings and ways out are sentences.
+/// Titles are fragments for tables, meanings are sentences, and remedies complete a sentence.
 #[test]
 fn rules_say_what_is_wrong_and_what_to_do() {
     for rule in rules::all() {

@@ -1,4 +1,4 @@
-//! What cannot be read is found, not skipped.
+//! Failed reads and listings are reported, not skipped.
 
 use std::{
     pin::pin,
@@ -13,7 +13,7 @@ use zvf_model::{
 };
 use zvf_validate::{Depth, ValidateOptions, validate};
 
-/// A store of two nodes, of which one is not delivered, or that cannot list.
+/// A store of two nodes that fails to deliver one of them, or fails to list.
 struct Unwilling {
     lists: bool,
 }
@@ -23,15 +23,15 @@ struct NoArray;
 
 impl CellSource for NoArray {
     fn node(&self) -> &Key {
-        unreachable!("there is none")
+        unreachable!("no array was opened")
     }
 
     fn metadata(&self) -> &Arc<Array> {
-        unreachable!("there is none")
+        unreachable!("no array was opened")
     }
 
     fn is_plain(&self) -> bool {
-        unreachable!("there is none")
+        unreachable!("no array was opened")
     }
 }
 
@@ -91,9 +91,9 @@ impl Fetch for Unwilling {
 fn codes(store: &Unwilling, depth: Depth) -> Vec<&'static str> {
     let options = ValidateOptions::default().depth(depth);
     let mut work = pin!(validate(Port::new(store), &options));
-    // Nothing here waits.
+    // No future here is ever pending.
     let Poll::Ready(report) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
-        unreachable!("nothing waits");
+        unreachable!("the future was pending");
     };
     report
         .findings

@@ -17,20 +17,20 @@ use crate::{
     rules::consistency as rules,
 };
 
-/// An attribute that is being checked.
+/// The checks of one attribute.
 #[derive(Debug)]
 pub(super) struct Attribute {
     metadata: CellAttribute,
-    /// The rule that it has a row for each of what it is of.
+    /// The rule that requires one row per vertex or fragment.
     rule: &'static Rule,
-    /// Values of a row, as the first chunk has them.
+    /// Values per row in the first chunk.
     width: Option<u64>,
-    /// Whether levels are split by it.
+    /// The attribute splits the chunks of the level.
     splits: bool,
 }
 
 impl Attribute {
-    /// Takes an open part. `None` when what it says cannot be used, which is found.
+    /// Prepares an open part. Returns `None` after reporting unusable metadata.
     pub(super) fn new(
         context: &Context<'_>,
         cells: &Cells,
@@ -52,7 +52,7 @@ impl Attribute {
         }
     }
 
-    /// Checks the cell of a chunk that has so many rows.
+    /// Checks the cell of a chunk with `rows` rows.
     pub(super) fn check(
         &mut self,
         context: &Context<'_>,
@@ -80,7 +80,10 @@ impl Attribute {
             let used = usize::try_from(rows).ok().zip(row);
             let used = used.and_then(|(rows, row)| rows.checked_mul(row));
             let Some((own, rest)) = used.and_then(|used| bytes.split_at_checked(used)) else {
-                let message = format!("room for {} rows, and {rows} of vertices", padded.rows);
+                let message = format!(
+                    "room for {} rows, but there are {rows} vertices",
+                    padded.rows
+                );
                 context.find_in(self.rule, key, chunk, message);
                 return;
             };
@@ -104,21 +107,21 @@ impl Attribute {
         match self.width {
             None => self.width = Some(width),
             Some(first) if first != width => {
-                let message = format!("{width} values a row, and {first} in other chunks");
+                let message = format!("{width} values per row, but {first} in other chunks");
                 context.find_in(&rules::ATTRIBUTE_WIDTH, key, chunk, message);
             }
             Some(_) => {}
         }
         if let Some(message) = self.wrong_code(bytes) {
-            context.find_in(&rules::CODE, key, chunk, message);
+            context.find_in(&rules::UNKNOWN_CODE, key, chunk, message);
         }
         let value = value.filter(|_| self.splits && width == 1);
         if let Some(message) = value.and_then(|value| self.other_value(bytes, value)) {
-            context.find_in(&rules::OTHER_VALUE, key, chunk, message);
+            context.find_in(&rules::WRONG_CHUNK_VALUE, key, chunk, message);
         }
     }
 
-    /// What is wrong with the codes of a cell.
+    /// Returns the fault of the first invalid code in a cell.
     fn wrong_code(&self, bytes: &[u8]) -> Option<String> {
         let dictionary = self.metadata.dictionary.as_ref()?;
         let categories = u32::try_from(dictionary.categories.len()).unwrap_or(u32::MAX);
@@ -126,13 +129,13 @@ impl Attribute {
         match codes {
             Ok(_) => None,
             Err(DictionaryCodesError::Code { row, code }) => Some(format!(
-                "row {row} has code {code}, and there are {categories} categories"
+                "row {row} has code {code}, but there are {categories} categories"
             )),
             Err(error) => Some(error.to_string()),
         }
     }
 
-    /// How a cell has not the one value that its chunk stands for.
+    /// Returns the fault of a cell whose values differ from the attribute value of its chunk.
     fn other_value(&self, bytes: &[u8], value: &Json) -> Option<String> {
         let dtype = self.metadata.dtype;
         let mut rows = bytes.chunks_exact(dtype.size().max(1));
@@ -163,14 +166,14 @@ impl Attribute {
         match other {
             Some(row) => {
                 let row = row.saturating_add(1);
-                Some(format!("row {row} has another value than row 0"))
+                Some(format!("the value of row {row} differs from row 0"))
             }
             None if same => None,
-            None => Some(format!("vertices have another value than {value}")),
+            None => Some(format!("the value of vertices differs from {value}")),
         }
     }
 
-    /// What can only be said when all chunks were seen.
+    /// Reports faults that depend on all chunks.
     pub(super) fn finish(&self, context: &Context<'_>, key: &Key) {
         let Some(width) = self.width else {
             return;
@@ -185,7 +188,7 @@ impl Attribute {
             (_, Some(names)) if names != width => ("channel_names", names),
             _ => return,
         };
-        let message = format!("{declared} values a row are declared, and cells have {width}");
+        let message = format!("{declared} values per row are declared, but cells have {width}");
         let fix = (place == "row_shape").then(|| Fix::Attribute {
             node: key.clone(),
             path: vec![place.to_owned()],
@@ -199,7 +202,7 @@ impl Attribute {
     }
 }
 
-/// Whether a JSON number is this whole number, as `5` or as `5.0`.
+/// Returns whether a JSON number equals an integer, written as `5` or `5.0`.
 fn is_whole(value: &Json, number: &str) -> bool {
     let text = value.to_string();
     text == number || text.strip_suffix(".0") == Some(number)

@@ -2,17 +2,17 @@
 
 use zvf_format::fragment::{FragmentIndex, Rows};
 
-/// Bits by number. Grows as they are set.
+/// A growable bit set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
-    /// So many bits, all clear.
+    /// Creates a set of `len` clear bits.
     pub(crate) fn new(len: usize) -> Self {
         Self(vec![0; len.div_ceil(64)])
     }
 
-    /// Sets a bit; `None` past the last. Says whether it was set before.
+    /// Sets a bit, and returns its previous value. Returns `None` after the last bit.
     pub(crate) fn set(&mut self, at: usize) -> Option<bool> {
         let word = self.0.get_mut(at.div_euclid(64))?;
         let bit = bit(at);
@@ -21,7 +21,7 @@ impl Bits {
         Some(before)
     }
 
-    /// Whether a bit is set.
+    /// Returns whether a bit is set.
     pub(crate) fn get(&self, at: usize) -> bool {
         let word = self.0.get(at.div_euclid(64));
         word.is_some_and(|word| word & bit(at) != 0)
@@ -33,8 +33,8 @@ fn bit(at: usize) -> u64 {
     1_u64.checked_shl(shift).unwrap_or(0)
 }
 
-/// The first row that no fragment has, and how many there are. Fragments name no row
-/// that is not there. O(n log n): ranges may all be the whole chunk.
+/// Returns the first row outside all fragments, and the number of such rows. Fragments must name
+/// existing rows only. O(n log n), because each of many ranges may span the whole chunk.
 pub(super) fn unused(index: &FragmentIndex<'_>, rows: u64) -> Option<(u64, u64)> {
     if index.tiles(rows) {
         return None;
@@ -66,7 +66,7 @@ pub(super) fn unused(index: &FragmentIndex<'_>, rows: u64) -> Option<(u64, u64)>
     Some((first?, count))
 }
 
-/// Fragments that have a row.
+/// Returns the fragments with at least one row.
 pub(super) fn filled(index: &FragmentIndex<'_>) -> Bits {
     let mut bits = Bits::new(usize::try_from(index.len()).unwrap_or(0));
     for (number, rows) in index.iter().enumerate() {
@@ -81,8 +81,7 @@ pub(super) fn filled(index: &FragmentIndex<'_>) -> Bits {
     bits
 }
 
-/// Whether all bits behind the last fragment are clear, as they have to be. The
-/// bytes were parsed.
+/// Returns whether all bits after the last fragment are clear. The bytes must have been parsed.
 pub(super) fn is_padded_with_zeros(bytes: &[u8], index: &FragmentIndex<'_>) -> bool {
     const HEADER: usize = 16;
     let len = usize::try_from(index.len()).unwrap_or(0);

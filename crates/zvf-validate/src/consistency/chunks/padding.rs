@@ -1,4 +1,4 @@
-//! What stands behind the last row of a padded array.
+//! Padding after the last row of a padded array.
 
 use core::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use crate::{
     rules::consistency as rules,
 };
 
-/// Behind the last row there is nothing but the fill value.
+/// Checks that only the fill value follows the last row.
 pub(super) fn check(context: &Context<'_>, cells: &Cells, chunk: &ChunkCoord, rest: &[u8]) {
     let Form::Padded { array, padded } = &cells.form else {
         return;
@@ -29,7 +29,7 @@ pub(super) fn check(context: &Context<'_>, cells: &Cells, chunk: &ChunkCoord, re
     };
     let mut numbers = (0..values.rows()).map_while(|row| values.value(row, 0));
     if let Some(at) = numbers.position(|number| !is_fill(number, fill)) {
-        let message = format!("value {at} behind the last row is not {fill}");
+        let message = format!("value {at} after the last row is not {fill}");
         context.find_in(&rules::PADDING, &cells.key, chunk, message);
     }
 }
@@ -46,7 +46,7 @@ fn is_fill(number: Value, fill: &Json) -> bool {
     let is = |number: f64, fill: &Json| match fill.as_str() {
         Some("Infinity") => number == f64::INFINITY,
         Some("-Infinity") => number == f64::NEG_INFINITY,
-        // Also a NaN by its bits.
+        // All NaN payloads count as equal.
         Some(_) => number.is_nan(),
         None => fill
             .as_f64()

@@ -1,4 +1,4 @@
-//! Whether an array lists the chunks it has.
+//! Lists of chunks, compared with the stored cells.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ use crate::{
     tree::Tree,
 };
 
-/// Cells asked for at once.
+/// Maximum number of cells in a request.
 const MOST_AT_ONCE: usize = 4096;
-/// More cells than a shard of any known store has.
+/// Maximum number of cells per shard; no known store has more.
 const MOST_OF_SHARD: u64 = 1 << 24;
 
-/// Looks for cells that the array does not list, and for those it cannot have.
+/// Reports cells that the array does not list, and cells outside its grid.
 pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, part: &Cells) {
     let Form::Elements {
         array,
@@ -50,7 +50,7 @@ pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, pa
                     continue;
                 };
                 let Some(elements) = Elements::of_shard(metadata, &shard) else {
-                    let message = format!("{file} has too many cells to ask for each");
+                    let message = format!("{file} has too many cells to read each");
                     context.find(&rules::PART_NOT_CHECKED, &part.key, message);
                     continue;
                 };
@@ -67,15 +67,15 @@ pub(in crate::consistency) async fn check(context: &Context<'_>, tree: &Tree, pa
         }
     }
     if let Some(first) = found.first() {
-        let message = format!("{} chunks, the first is {first}", found.len());
+        let message = format!("{} chunks, first {first}", found.len());
         let all = listed.iter().chain(&found);
         let path = ["nonempty_chunks"];
         let list = Some(list_of(all));
-        context.find_attribute(&rules::UNLISTED, &part.key, &path, message, list);
+        context.find_attribute(&rules::CELL_UNLISTED, &part.key, &path, message, list);
     }
 }
 
-/// The chunks that a padded array has a file for.
+/// Returns the chunks for which a padded array has a file.
 pub(super) fn stored_chunks(tree: &Tree, part: &Cells) -> Vec<ChunkCoord> {
     let Form::Padded { array, padded } = &part.form else {
         return Vec::new();
@@ -88,7 +88,7 @@ pub(super) fn stored_chunks(tree: &Tree, part: &Cells) -> Vec<ChunkCoord> {
     chunks.collect()
 }
 
-/// Adds those of the chunks that have something.
+/// Reads the given cells, and adds the chunks that have one.
 async fn ask(
     context: &Context<'_>,
     part: &Cells,
@@ -108,7 +108,7 @@ async fn ask(
     for (chunk, answer) in chunks.iter().zip(answers) {
         match answer {
             Ok(Some(cell)) if cell.bytes.is_empty() => {
-                let message = "its payload has no byte, and it is not listed";
+                let message = "the payload is empty, and the cell is not listed";
                 context.find_in(&rules::CELL_EMPTY, &part.key, chunk, message);
             }
             Ok(Some(_)) => {
@@ -123,7 +123,7 @@ async fn ask(
     }
 }
 
-/// Files that would be cells if the grid were larger.
+/// Reports files that would be cells of a larger grid.
 fn outside(context: &Context<'_>, tree: &Tree, key: &Key, array: &Array) {
     for (file, _) in tree.below(key) {
         if cell_of_file(key, array, file).is_some() {
@@ -138,14 +138,14 @@ fn outside(context: &Context<'_>, tree: &Tree, key: &Key, array: &Array) {
         if let Some(index) = numbers.filter(|index| index.len() == array.rank()) {
             let grid = array.grid_shape();
             if index.iter().zip(&grid).any(|(at, extent)| at >= extent) {
-                let message = format!("{index:?}, and the grid is {grid:?}");
+                let message = format!("{index:?} is outside the grid {grid:?}");
                 context.find_at(&rules::CELL_OUTSIDE, key, file, message);
             }
         }
     }
 }
 
-/// The elements of a shard that are in the array, the last axis fastest.
+/// Iterates over the elements of a shard inside the array, last axis fastest.
 struct Elements {
     first: Vec<u64>,
     end: Vec<u64>,
@@ -153,7 +153,7 @@ struct Elements {
 }
 
 impl Elements {
-    /// `None` when they are too many.
+    /// Returns `None` above the limit.
     fn of_shard(array: &Array, shard: &[u64]) -> Option<Self> {
         let axes = shard.iter().zip(&array.chunk_shape).zip(&array.shape);
         let (mut first, mut end, mut count) = (Vec::new(), Vec::new(), 1_u64);

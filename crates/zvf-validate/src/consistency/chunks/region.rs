@@ -1,20 +1,19 @@
-//! The box that the vertices of a chunk or bin lie in.
+//! The box that contains the vertices of a chunk or bin.
 //!
-//! Nearly all vertices lie where they belong, so that is tested first, many at a
-//! time and in their own type. Only where one does not, each is looked at with the
-//! arithmetic that the format prescribes.
+//! Nearly all vertices are in their box, so a vectorised test in the type of the coordinates runs
+//! first. Only if it fails, each vertex is tested with the arithmetic that the format prescribes.
 
-/// A type of coordinates that is compared as it is.
+/// A coordinate type that is compared without conversion.
 pub(super) trait Coordinate: Copy + PartialOrd {
-    /// The nearest to a number.
+    /// Returns the nearest value of this type.
     fn nearest(number: f64) -> Self;
-    /// The number, exactly.
+    /// Returns the value as `f64`, exactly.
     fn number(self) -> f64;
-    /// The next greater.
+    /// Returns the next greater value.
     fn up(self) -> Self;
-    /// The next smaller.
+    /// Returns the next smaller value.
     fn down(self) -> Self;
-    /// Whether all rows of these little-endian bytes lie between two corners.
+    /// Returns whether all rows of little-endian `bytes` are between two corners. NaN is not.
     fn between(bytes: &[u8], lower: &[Self], upper: &[Self]) -> bool;
 }
 
@@ -47,7 +46,8 @@ macro_rules! coordinate {
                     let upper: &[$type; D] = upper.try_into().ok()?;
                     let (values, _) = bytes.as_chunks::<$bytes>();
                     let (rows, _) = values.as_chunks::<D>();
-                    // Without a branch for each vertex. A NaN is between nothing.
+                    // Branch-free per vertex, so that it vectorises. Comparisons with NaN are
+                    // false.
                     Some(rows.iter().fold(true, |all, row| {
                         let axes = row.iter().zip(lower.iter().zip(upper));
                         axes.fold(all, |all, (value, (lower, upper))| {
@@ -83,15 +83,15 @@ coordinate!(f64, 8, core::convert::identity, core::convert::identity);
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    reason = "the nearest float is what is asked for"
+    reason = "rounds to the nearest float on purpose"
 )]
 fn nearest(number: f64) -> f32 {
     number as f32
 }
 
-/// Where the cells of one extent along an axis begin: not below the coordinate that
-/// is the first of cell `number`, and seldom above it. `None` far from zero, where
-/// coordinates are coarser than cells.
+/// Returns the start of cell `number` along an axis with cells of `extent`: never below its first
+/// coordinate, and rarely above. Returns `None` far from zero, where coordinates are coarser than
+/// cells.
 pub(super) fn first_of<T: Coordinate>(extent: f64, number: i64) -> Option<T> {
     let number = exact(number)?;
     let reached = |at: T| (at.number() / extent).floor() >= number;
@@ -105,8 +105,7 @@ pub(super) fn first_of<T: Coordinate>(extent: f64, number: i64) -> Option<T> {
     None
 }
 
-/// Where they end: at a coordinate that is the last of cell `number`, or seldom
-/// before it.
+/// Returns the end of cell `number`: never above its last coordinate, and rarely below.
 pub(super) fn last_of<T: Coordinate>(extent: f64, number: i64) -> Option<T> {
     let next = exact(number.checked_add(1)?)?;
     let within = |at: T| (at.number() / extent).floor() < next;
@@ -120,24 +119,24 @@ pub(super) fn last_of<T: Coordinate>(extent: f64, number: i64) -> Option<T> {
     None
 }
 
-/// A bound as coordinates of this type have it: rounded outwards, as bounds are
-/// taken from coordinates before they are rounded.
+/// Returns a lower bound in this type, rounded down: writers take bounds from coordinates before
+/// they round them.
 pub(super) fn lower_bound<T: Coordinate>(bound: f64) -> T {
     let at = T::nearest(bound);
     if at.number() > bound { at.down() } else { at }
 }
 
-/// The same above.
+/// Returns an upper bound in this type, rounded up.
 pub(super) fn upper_bound<T: Coordinate>(bound: f64) -> T {
     let at = T::nearest(bound);
     if at.number() < bound { at.up() } else { at }
 }
 
-/// A chunk coordinate as a float, if it is one.
+/// Converts a chunk coordinate to a float, if the conversion is exact.
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
-    reason = "exact in the range that is checked"
+    reason = "exact in the checked range"
 )]
 pub(super) fn exact(number: i64) -> Option<f64> {
     (number.unsigned_abs() <= 1 << 53).then_some(number as f64)
@@ -158,7 +157,7 @@ mod tests {
                 for at in [first, last] {
                     assert_eq!(at.map(|at| cell(at.into())), expected, "{extent} {number}");
                 }
-                // As f32 has no coordinate whose quotient vanishes, they are exact.
+                // No quotient of f32 coordinates underflows, so the bounds are exact.
                 if number != 0 {
                     let before = first.map(|at| cell(at.next_down().into()));
                     let after = last.map(|at| cell(at.next_up().into()));

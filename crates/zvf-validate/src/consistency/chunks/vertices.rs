@@ -1,4 +1,4 @@
-//! Whether vertices are where they belong.
+//! Positions of vertices in chunks, bins and bounds.
 
 use core::{num::NonZeroU32, ops::Range};
 
@@ -10,32 +10,31 @@ use zvf_model::grid::{Bins, Bounds, ChunkCoord, ChunkShape};
 
 use super::region::{self, Coordinate};
 
-/// How a level cuts space.
+/// The chunks, bins and bounds of a level.
 #[derive(Debug)]
 pub(crate) struct Space<'a> {
     pub(crate) dtype: Dtype,
     pub(crate) chunk_shape: &'a ChunkShape,
     pub(crate) bounds: Option<&'a Bounds>,
-    /// How chunks are cut, where fragments are bins.
+    /// Bins of a chunk, if fragments are bins.
     pub(crate) bins: Option<Bins>,
-    /// Whether fragments may be those bins alone that are not empty, in their order,
-    /// as some writers up to 0.8 have it.
+    /// Empty bins may be omitted, as some writers up to 0.8 do.
     pub(crate) compact: bool,
 }
 
-/// Vertices that are not where they belong: how many, and the first.
+/// Counts of misplaced vertices, each with the first row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Astray {
     pub(crate) not_finite: Count,
     pub(crate) elsewhere: Count,
     pub(crate) out_of_bounds: Count,
-    /// Rows that are in another bin than their fragment is of.
+    /// Rows in the fragment of another bin.
     pub(crate) misbinned: Count,
-    /// The corners of those out of bounds.
+    /// Corners of the box around the rows outside the bounds.
     pub(crate) corners: Option<(Vec<f64>, Vec<f64>)>,
 }
 
-/// How many, and the first of them.
+/// A number of rows, and the first of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) count: u64,
@@ -56,13 +55,12 @@ impl Space<'_> {
         self.chunk_shape.axes()
     }
 
-    /// Bytes of a vertex.
+    /// Bytes per vertex.
     pub(crate) fn row(&self) -> usize {
         self.axes().saturating_mul(self.dtype.size())
     }
 
-    /// The vertices of a chunk that are not where they belong. The bytes are whole
-    /// rows.
+    /// Finds the misplaced vertices of a chunk. The bytes must be whole rows.
     pub(crate) fn astray(
         &self,
         chunk: &ChunkCoord,
@@ -82,7 +80,7 @@ impl Space<'_> {
         }
     }
 
-    /// Whether all vertices certainly are where they belong.
+    /// Returns whether all vertices are certainly in place. A false result requires the exact test.
     fn all_right<T: Coordinate>(
         &self,
         coords: &[i64],
@@ -111,7 +109,7 @@ impl Space<'_> {
         Some(T::between(bytes, &lower, &upper))
     }
 
-    /// The coordinates of cell `number` along an axis that are in the bounds.
+    /// Returns the coordinates of cell `number` along an axis, clipped to the bounds.
     fn within<T: Coordinate>(&self, axis: usize, extent: f64, number: i64) -> Option<(T, T)> {
         let mut low: T = region::first_of(extent, number)?;
         let mut high: T = region::last_of(extent, number)?;
@@ -135,11 +133,11 @@ impl Space<'_> {
         bytes: &[u8],
         index: &FragmentIndex<'_>,
     ) -> Option<bool> {
-        // Else ranges may be many times the chunk.
+        // Otherwise ranges may sum up to many times the chunk.
         if !index.tiles(self.rows_in(bytes)) {
             return None;
         }
-        // Of each axis the edges of each bin, when they are first needed.
+        // Edges of each bin by axis, computed on first use.
         let mut edges: Vec<Vec<Option<(T, T)>>> = Vec::with_capacity(self.axes());
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         let all = is_bins(bins, index);
@@ -148,7 +146,7 @@ impl Space<'_> {
         }
         let most = usize::try_from(index.len()).ok()?.checked_add(1)?;
         for count in bins.per_chunk() {
-            // A fragment is at most one more edge, so that this is bounded by them.
+            // Each fragment needs at most one more edge, which bounds the memory.
             let count = usize::try_from(count.get()).ok()?;
             if all || count <= most.saturating_mul(64) {
                 edges.push(vec![None; count]);
@@ -196,7 +194,7 @@ impl Space<'_> {
         Some(true)
     }
 
-    /// The bin of this chunk that the first of some vertices is in.
+    /// Returns the bin of the first of some vertices, if it is in this chunk.
     fn bin_of(&self, bins: &Bins, coords: &[i64], bytes: &[u8]) -> Option<u64> {
         let columns = NonZeroU32::new(u32::try_from(self.axes()).ok()?)?;
         let first = NumericRows::parse(bytes.get(..self.row())?, self.dtype, columns).ok()?;
@@ -218,7 +216,7 @@ impl Space<'_> {
         Some(byte(rows.start)?..byte(rows.end)?)
     }
 
-    /// Looks at each vertex.
+    /// Tests each vertex exactly.
     fn each(&self, coords: &[i64], bytes: &[u8], index: Option<&FragmentIndex<'_>>) -> Astray {
         let mut astray = Astray::default();
         let columns = u32::try_from(self.axes()).ok().and_then(NonZeroU32::new);
@@ -249,7 +247,7 @@ impl Space<'_> {
         astray
     }
 
-    /// Rows that are in another bin than their fragment is of.
+    /// Counts rows in the fragment of another bin.
     fn misbinned(
         &self,
         bins: &Bins,
@@ -266,7 +264,7 @@ impl Space<'_> {
         let lens = index.iter().map(|rows| rows.len());
         let more = lens.fold(0, u64::saturating_add).checked_sub(there);
         if let Some(count @ 1..) = more {
-            // Rows that several bins have.
+            // Some rows are in several bins.
             wrong = Count { count, first: 0 };
             return wrong;
         }
@@ -280,11 +278,11 @@ impl Space<'_> {
                     *number = rows.value(at, axis).map_or(f64::NAN, Value::to_f64);
                 }
                 let place = bins.place_of(&position);
-                // Others are found already.
+                // Vertices in other chunks are counted already.
                 let Some(place) = place.filter(|place| place.chunk.coords() == coords) else {
                     continue;
                 };
-                // Of bins that are not all there the first row tells which it is.
+                // If empty bins are omitted, the first row shows the bin.
                 let bin = *expected.get_or_insert(place.bin);
                 if place.bin != bin || last >= Some(bin) {
                     wrong.add(row);
@@ -295,13 +293,13 @@ impl Space<'_> {
         wrong
     }
 
-    /// Of points in bins, the chunk follows from the bin: that can differ from
-    /// where the position is by rounding.
+    /// Returns whether a position is in a chunk. For binned points the chunk follows from the bin,
+    /// which may differ by rounding from the chunk of the position.
     fn is_in_chunk(&self, coords: &[i64], position: &[f64]) -> bool {
         let mut axes = coords.iter().zip(self.chunk_shape.extents()).zip(position);
         let within = axes.all(|((coord, extent), number)| {
             let coord = region::exact(*coord);
-            // Both are whole.
+            // Both are integers, so 0.5 separates equal from unequal.
             coord.is_some_and(|coord| ((number / extent).floor() - coord).abs() < 0.5)
         });
         let by_bin = || self.bins.as_ref()?.place_of(position);
@@ -331,7 +329,7 @@ impl Space<'_> {
     }
 }
 
-/// Whether a chunk has a fragment for each bin.
+/// Returns whether a chunk has one fragment per bin.
 pub(crate) fn is_bins(bins: &Bins, index: &FragmentIndex<'_>) -> bool {
     u64::from(index.len()) == bins.count()
 }

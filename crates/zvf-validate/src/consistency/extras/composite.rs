@@ -1,4 +1,4 @@
-//! Further geometries of a level.
+//! Composite geometries of a level.
 
 use serde_json::json;
 use zvf_format::numeric::{ByteOrder, Kind};
@@ -46,8 +46,7 @@ pub(super) async fn check(context: &Context<'_>, scope: Scope<'_>) {
     }
 }
 
-/// Checks the vertices of a geometry, and gives how many there are, if all could be
-/// read.
+/// Checks the vertices of a geometry, and returns their number if all could be read.
 async fn check_vertices(
     context: &Context<'_>,
     scope: Scope<'_>,
@@ -61,7 +60,7 @@ async fn check_vertices(
         .layout()
         .chunk_form(&Part::CompositeVertices(kind))?;
     if !tree.exists(&key) {
-        let message = "there is no such array";
+        let message = "the array does not exist";
         context.find(&rules::PART_NOT_CHECKED, &key, message);
         return None;
     }
@@ -94,8 +93,8 @@ async fn check_vertices(
         };
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let (Some(rows), Some(0)) = (size.checked_div(row), size.checked_rem(row)) else {
-            let message = format!("{size} bytes, and {row} are a vertex");
-            context.find_in(&rules::VERTICES_CUT, &key, chunk, message);
+            let message = format!("{size} bytes, but a vertex takes {row}");
+            context.find_in(&rules::VERTICES_PARTIAL_ROW, &key, chunk, message);
             all = false;
             return;
         };
@@ -115,19 +114,19 @@ async fn check_vertices(
     ];
     for (node, path, declared) in counts {
         if let Some(declared) = declared.filter(|declared| *declared != count) {
-            let message = format!("{declared} are declared, and there are {count}");
-            context.find_attribute(&rules::FURTHER_COUNT, node, &path, message, value());
+            let message = format!("{declared} declared, but {count} stored");
+            context.find_attribute(&rules::COMPOSITE_COUNT, node, &path, message, value());
         }
     }
     Some(count)
 }
 
-/// Links name vertices that are there. Which ones they mean is another matter: they
+/// Checks that links name existing vertices. The vertices themselves are unknown, because links
 /// count them in an order that is not stored.
 async fn check_links(context: &Context<'_>, scope: Scope<'_>, key: &Key, vertices: Option<u64>) {
     let tree = &scope.store.tree;
     let Some(node) = tree.node(key) else {
-        let message = "there is no such array";
+        let message = "the array does not exist";
         return context.find(&rules::PART_NOT_CHECKED, key, message);
     };
     let declared = match CompositeLinks::parse(key, node.attributes()) {
@@ -148,17 +147,17 @@ async fn check_links(context: &Context<'_>, scope: Scope<'_>, key: &Key, vertice
     let width = u64::try_from(declared.width.get()).unwrap_or(u64::MAX);
     let order = match (is_array, rows.row) {
         (true, Row::Number(Kind::Int64, order)) if rows.columns == width => order,
-        // Bytes that hold int64.
+        // An array of bytes that holds int64.
         (false, Row::Number(Kind::UInt8, _)) if rows.columns == 1 => {
             let size = width.saturating_mul(8).max(1);
             if !rows.len.is_multiple_of(size) {
-                let message = format!("{} bytes, and {size} are a link", rows.len);
+                let message = format!("{} bytes, but a link takes {size}", rows.len);
                 return context.find(&rules::PART_NOT_CHECKED, key, message);
             }
             ByteOrder::Little
         }
         _ => {
-            let message = format!("not {width} int64 a link");
+            let message = format!("not {width} int64 per link");
             return context.find(&rules::PART_NOT_CHECKED, key, message);
         }
     };
@@ -189,9 +188,9 @@ async fn check_links(context: &Context<'_>, scope: Scope<'_>, key: &Key, vertice
     }
     if let Some(first) = first {
         let message = match vertices {
-            Some(vertices) => format!("{wrong} ends, the first is {first} of {vertices} vertices"),
-            None => format!("{wrong} ends, the first is {first}"),
+            Some(vertices) => format!("{wrong} ends, first {first} of {vertices} vertices"),
+            None => format!("{wrong} ends, first {first}"),
         };
-        context.find(&rules::FURTHER_LINK, key, message);
+        context.find(&rules::COMPOSITE_LINK, key, message);
     }
 }

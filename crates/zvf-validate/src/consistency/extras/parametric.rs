@@ -1,4 +1,4 @@
-//! Objects that are formulas.
+//! Parametric objects: geometry given by a type and coefficients.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub(super) async fn check(context: &Context<'_>, store: &Store) {
     let Some(objects) = child("objects") else {
         return;
     };
-    // Types are there before the first object is.
+    // Types may exist before the first object.
     let rows = match tree.exists(&objects) {
         true => check_objects(context, tree, &objects, &types).await,
         false => Some(0),
@@ -65,7 +65,7 @@ pub(super) async fn check(context: &Context<'_>, store: &Store) {
     }
 }
 
-/// Checks the objects, and gives how many there are.
+/// Checks the objects, and returns their number.
 async fn check_objects(
     context: &Context<'_>,
     tree: &Tree,
@@ -85,7 +85,7 @@ async fn check_objects(
     }
     let rows = Rows::open(context, tree, key)?;
     let Row::Number(Kind::Float64, order) = rows.row else {
-        let message = "its numbers are no float64";
+        let message = "the numbers are not float64";
         context.find(&rules::PART_NOT_CHECKED, key, message);
         return None;
     };
@@ -103,7 +103,7 @@ async fn check_objects(
     Some(rows.len)
 }
 
-/// The same of objects whose numbers are bytes of an array of its own.
+/// Checks objects stored as bytes of a separate array.
 async fn check_child(
     context: &Context<'_>,
     tree: &Tree,
@@ -128,7 +128,7 @@ async fn check_child(
     Some(declared.num_objects)
 }
 
-/// Each row is the number of a type, its coefficients, and NaN.
+/// Checks that each row is a type number, its coefficients, and NaN.
 fn check_rows(
     context: &Context<'_>,
     key: &Key,
@@ -147,13 +147,13 @@ fn check_rows(
             continue;
         };
         let place = || format!("row {row}");
-        // The text of a whole float is that of the number.
+        // A whole float formats like the integer.
         let declared = types
             .iter()
             .find(|(id, _)| id.to_string() == number.to_string());
         let Some((_, declared)) = declared else {
             let message = format!("type {number}");
-            context.find_at(&rules::FORMULA_TYPE, key, place(), message);
+            context.find_at(&rules::PARAMETRIC_TYPE, key, place(), message);
             continue;
         };
         let expected = declared.coefficients.len();
@@ -166,7 +166,7 @@ fn check_rows(
             )
         } else if behind {
             format!(
-                "numbers behind the {expected} coefficients of {}",
+                "numbers after the {expected} coefficients of {}",
                 declared.name
             )
         } else {
@@ -176,7 +176,7 @@ fn check_rows(
     }
 }
 
-/// There is a name for each object, if there are names.
+/// Checks that there is one name per object, if there are names.
 async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Option<u64>) {
     let found = match tree.node(key) {
         None => return,
@@ -193,12 +193,12 @@ async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Op
                     if let (Some(at), Cell::Bytes(_)) = (odd, cell.cell) {
                         let at = u64::try_from(at).unwrap_or(u64::MAX);
                         let row = cell.first.saturating_add(at);
-                        let message = format!("name {row} is no text");
-                        context.find(&rules::FORMULA_NAMES, key, message);
+                        let message = format!("name {row} is not text");
+                        context.find(&rules::PARAMETRIC_NAMES, key, message);
                     }
                 })
                 .await;
-            // What nodes say of rows was compared before.
+            // L2 compares the number of rows.
             return;
         }
         Some(Node::Group(_)) => {
@@ -210,7 +210,7 @@ async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Op
                 return;
             };
             let Ok(text) = core::str::from_utf8(&bytes) else {
-                return context.find(&rules::FORMULA_NAMES, key, "they are no text");
+                return context.find(&rules::PARAMETRIC_NAMES, key, "not text");
             };
             let names = match (text.is_empty(), expected) {
                 (true, Some(0)) => 0,
@@ -220,7 +220,7 @@ async fn check_names(context: &Context<'_>, tree: &Tree, key: &Key, expected: Op
         }
     };
     if let Some(expected) = expected.filter(|expected| *expected != found) {
-        let message = format!("{found} names of {expected} objects");
-        context.find(&rules::FORMULA_NAMES, key, message);
+        let message = format!("{found} names for {expected} objects");
+        context.find(&rules::PARAMETRIC_NAMES, key, message);
     }
 }

@@ -1,4 +1,4 @@
-//! The links of one part, cell by cell.
+//! Checks of the links of one part, cell by cell.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,7 +15,7 @@ use crate::{
     rules::consistency as rules,
 };
 
-/// What is found of a part.
+/// The checks of one part, and their counts.
 pub(super) struct Checking<'a, 'c> {
     context: &'a Context<'c>,
     part: &'a LinkPart,
@@ -24,31 +24,31 @@ pub(super) struct Checking<'a, 'c> {
     sum: &'a mut LinkSum,
     pub(super) copies: Option<&'a mut Copies>,
     pub(super) values: Vec<Values<'a>>,
-    /// The groups of links inside chunks.
+    /// Link fragments, for links inside chunks.
     pub(super) groups: Option<&'a Groups>,
     held: Held,
 }
 
-/// How many links a part was found to have.
+/// Counts of the links of a part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// Rows.
+    /// Number of rows.
     pub(super) rows: u64,
-    /// Links, copies not counted.
+    /// Number of links, without copies.
     pub(super) links: u64,
-    /// Whether some could not be read.
+    /// Some cells could not be read.
     pub(super) is_cut: bool,
 }
 
-/// A chunk that a link names.
+/// A chunk that contains an end of a link.
 #[derive(Clone, Copy)]
 struct End {
     limit: Limit,
-    /// Its name, as a number.
+    /// Hash of the chunk coordinates.
     hash: u64,
 }
 
-/// Rows of a cell that break a rule: how many, and the first.
+/// Rows of a cell that violate one rule: their number, and the first message.
 #[derive(Default)]
 struct Broken {
     count: u64,
@@ -94,7 +94,7 @@ impl<'a, 'c> Checking<'a, 'c> {
         }
     }
 
-    /// What was found; `columns` are those of each attribute in other parts.
+    /// Returns the counts. `columns` holds the width of each attribute in other parts.
     pub(super) fn finish(self, columns: &mut [Option<u64>]) -> Held {
         for (values, columns) in self.values.into_iter().zip(columns) {
             values.finish(self.context, columns);
@@ -104,16 +104,16 @@ impl<'a, 'c> Checking<'a, 'c> {
 
     fn find(&self, rule: &'static Rule, at: &ChunkCoord, message: impl ToString) {
         let key = &self.part.key;
-        // The cell of a table has no name.
+        // The one cell of a table has no chunk.
         match at.coords() {
             [] => self.context.find(rule, key, message),
             _ => self.context.find_in(rule, key, at, message),
         }
     }
 
-    /// Looks at a cell, and what lies beside it.
+    /// Checks a cell of links and the cells of its attributes.
     pub(super) fn cell(&mut self, at: &ChunkCoord, links: &Cell, values: &[&Cell]) {
-        // Without groups no row of a padded array is in use.
+        // Without link fragments, no row of a padded array is in use.
         let used = self.groups.filter(|_| self.part.is_padded());
         let used = used.and_then(|groups| groups.used(at));
         let rows = match links {
@@ -137,7 +137,7 @@ impl<'a, 'c> Checking<'a, 'c> {
         }
     }
 
-    /// The number of records of a cell; `None` when it cannot be decoded.
+    /// Checks the records of a cell, and returns their number, or `None` if they cannot be decoded.
     fn records(&mut self, at: &ChunkCoord, bytes: &[u8], used: Option<u64>) -> Option<u64> {
         let (part, own, target) = (self.part, self.own, self.target);
         let is_intra = part.delta() == Delta::INTRA;
@@ -162,7 +162,7 @@ impl<'a, 'c> Checking<'a, 'c> {
             for (end, row) in record.ends {
                 match end.limit {
                     Limit::Rows(rows) if *row >= rows => {
-                        no_row.add(|| format!("link {} names vertex {row} of {rows}", record.at));
+                        no_row.add(|| format!("link {} names row {row} of {rows}", record.at));
                     }
                     Limit::Absent => no_chunk
                         .add(|| format!("link {} ends in a chunk without vertices", record.at)),
@@ -185,7 +185,7 @@ impl<'a, 'c> Checking<'a, 'c> {
                         });
                         if falls {
                             unsorted.add(|| {
-                                format!("the ends of link {} descend inside a chunk", record.at)
+                                format!("the ends of link {} descend within a chunk", record.at)
                             });
                         }
                     }
@@ -231,7 +231,7 @@ impl<'a, 'c> Checking<'a, 'c> {
         Some(rows)
     }
 
-    /// Chunks in the key of a cell of 0.8 ascend, as offsets of 0.9 do.
+    /// Checks that the chunks in the key of a cell of 0.8 ascend, as offsets of 0.9 do.
     fn key_ascends(&self, at: &ChunkCoord, slots: &[ChunkCoord], rows: u64) {
         let family = &self.part.family;
         let is_sorted = family.store == LinkStore::Canonical && !family.directed;
@@ -242,16 +242,16 @@ impl<'a, 'c> Checking<'a, 'c> {
     }
 }
 
-/// In which order the ends of stored rows are.
+/// The required order of the ends of stored rows.
 enum Order {
-    /// Nothing is said.
+    /// Any order.
     Any,
-    /// As they were given.
+    /// The original order.
     Given,
-    /// By chunk and row: these slots and the next are in one chunk.
+    /// Ascending by chunk and row. Each of these slots shares its chunk with the next.
     Sorted(Vec<usize>),
-    /// The first of its chunk, then as they were given: these slots are in the
-    /// chunk of the first.
+    /// First the smallest end in the chunk of the cell, then the original order. These slots share
+    /// the chunk of the first.
     Led(Vec<usize>),
 }
 
@@ -277,8 +277,8 @@ impl Order {
     }
 }
 
-/// A number for a link that does not depend on where it is stored. The ends of an
-/// edge to a finer level count from the other end, as those of its mirror image.
+/// Returns a checksum of a link that is independent of its location. Edges to a finer level are
+/// reversed, so that both directions have equal sums.
 fn digest(ends: &[(End, u64)], is_turned: bool) -> u128 {
     let mut low = 0x9e37_79b9_7f4a_7c15_u64;
     let mut high = 0xc2b2_ae3d_27d4_eb4f_u64;
@@ -293,7 +293,7 @@ fn digest(ends: &[(End, u64)], is_turned: bool) -> u128 {
     u128::from(mixed(low)) | (u128::from(high) << 64)
 }
 
-/// Every bit of a number in every other.
+/// Spreads every bit of a number over all others.
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

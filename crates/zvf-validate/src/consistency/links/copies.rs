@@ -1,4 +1,4 @@
-//! Families that have a copy of each link in each of its chunks.
+//! Families that store a copy of each link in each of its chunks.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use zvf_model::{grid::ChunkCoord, key::Key};
 
 use crate::{context::Context, rules::consistency as rules};
 
-/// Sums of copies: by family and all chunks of a link, then by the chunk that has
-/// the copy. Links between the same chunks have the same copies in each, so that
-/// the sums are equal; nothing is kept of single links.
+/// Checksums of copies, by family and set of chunks, then by the chunk that holds the copy. All
+/// chunks of a link hold equal copies, so their sums must be equal. Memory is independent of the
+/// number of links.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     sums: BTreeMap<(Key, Vec<ChunkCoord>), Sums>,
 }
 
-/// How many copies a chunk has, and their sum.
+/// Number of copies in a chunk, and their checksum.
 type Sums = BTreeMap<ChunkCoord, (u64, u128)>;
 
 impl Copies {
-    /// A cell with copies of links between `slots`, the first of which has them.
+    /// Adds a cell with copies of links between `slots`, stored in the first of them.
     pub(super) fn add(&mut self, family: &Key, slots: &[ChunkCoord], rows: u64, sum: u128) {
         let Some(lead) = slots.first() else {
             return;
@@ -39,10 +39,7 @@ impl Copies {
             let counts: Vec<u64> = chunks.iter().map(|chunk| of(chunk).0).collect();
             let first = chunks.first().map(of);
             let message = if counts.windows(2).any(|pair| pair.first() != pair.last()) {
-                format!(
-                    "of links between {} there are {counts:?} copies",
-                    names.join(", ")
-                )
+                format!("links between {} have {counts:?} copies", names.join(", "))
             } else if chunks.iter().any(|chunk| Some(of(chunk)) != first) {
                 format!("copies of links between {} differ", names.join(", "))
             } else {

@@ -1,4 +1,4 @@
-//! Groups of the links inside chunks.
+//! Link fragments: groups of the links inside chunks.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use crate::{
     rules::consistency as rules,
 };
 
-/// `link_fragments` of a level, whose cells were looked at with those of vertices.
+/// The `link_fragments` of a level. Their cells are checked with those of the vertices.
 #[derive(Debug)]
 pub(super) struct Groups {
     key: Key,
-    /// `None` where they cannot be read, which is found.
+    /// `None` for unreadable cells, which are reported.
     chunks: BTreeMap<ChunkCoord, Option<Extent>>,
 }
 
-/// What the groups of a chunk are of.
+/// The links that the groups of a chunk cover.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     /// One more than the highest link.
     end: u64,
-    /// How many links.
+    /// Number of links.
     links: u64,
 }
 
 impl Groups {
-    /// Reads them all; `None` when the level has none.
+    /// Reads all cells. Returns `None` if the level has none.
     pub(super) async fn read(context: &Context<'_>, scope: Scope<'_>) -> Option<Self> {
         let aside = context.aside();
         let cells = open_part(&aside, scope, &Part::LinkFragments)?;
@@ -46,7 +46,7 @@ impl Groups {
         Some(Self { key, chunks })
     }
 
-    /// How many links of a chunk are in use, where that tells.
+    /// Returns the number of used links of a chunk, if it has groups.
     pub(super) fn used(&self, chunk: &ChunkCoord) -> Option<u64> {
         match self.chunks.get(chunk) {
             Some(extent) => extent.map(|extent| extent.end),
@@ -54,27 +54,27 @@ impl Groups {
         }
     }
 
-    /// Chunks that there are groups of.
+    /// Returns the chunks with groups.
     pub(super) fn chunks(&self) -> impl Iterator<Item = ChunkCoord> {
         self.chunks.keys().cloned()
     }
 
-    /// No link of the level is inside a chunk.
+    /// Reports groups in a level without links inside chunks.
     pub(super) fn are_of_nothing(&self, context: &Context<'_>) {
         for chunk in self.chunks.keys() {
             self.check(context, chunk, 0);
         }
     }
 
-    /// Compares the groups of a chunk with the links there are.
+    /// Compares the groups of a chunk with its links.
     pub(super) fn check(&self, context: &Context<'_>, at: &ChunkCoord, links: u64) {
         match self.chunks.get(at) {
             None if links > 0 => {
-                let message = format!("{links} links, and no cell");
+                let message = format!("{links} links, but no cell");
                 context.find_in(&rules::LINK_GROUPS_MISSING, &self.key, at, message);
             }
             Some(Some(extent)) if extent.end > links => {
-                let message = format!("groups of {} links, and there are {links}", extent.end);
+                let message = format!("groups of {} links, but there are {links}", extent.end);
                 context.find_in(&rules::LINK_GROUPS, &self.key, at, message);
             }
             Some(Some(extent)) if extent.links < links => {
@@ -88,7 +88,7 @@ impl Groups {
 }
 
 impl Extent {
-    /// Takes memory for what the index names, and not for what it says there is.
+    /// Allocates memory for the rows that the index names, not for the counts that it declares.
     fn of(index: &FragmentIndex<'_>) -> Self {
         let end = index.extent();
         if index.tiles(end) {

@@ -1,17 +1,17 @@
-//! How many vertices the chunks of a level have, for links that name them.
+//! Vertex counts of chunks, for the links that lead to them.
 
 use zvf_model::{grid::ChunkCoord, level::LevelId};
 
 use crate::consistency::{Counted, LevelCounts};
 
-/// What is known of a chunk.
+/// The vertices of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// It has so many vertices.
+    /// The number of vertices.
     Rows(u64),
-    /// It has vertices that could not be read, which is found.
+    /// Unreadable vertices, which are reported.
     Unknown,
-    /// It has none.
+    /// No vertices.
     Absent,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Places<'a> {
         Self { counts }
     }
 
-    /// What is known of a chunk.
+    /// Returns the vertices of a chunk.
     pub(super) fn limit(self, coords: &[i64]) -> Limit {
         let Some(counts) = self.counts else {
             return Limit::Unknown;
@@ -40,7 +40,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Chunks with vertices that could be read.
+    /// Returns the chunks with readable vertices.
     pub(super) fn chunks(self) -> impl Iterator<Item = ChunkCoord> + use<'a> {
         let chunks = self
             .counts

@@ -1,4 +1,4 @@
-//! How many links there are, and how many there should be.
+//! Counts of links, compared with the declared counts.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +20,11 @@ use crate::{
     store::Store,
 };
 
-/// Links of the families of a delta.
+/// Counts of the families of a delta.
 #[derive(Debug)]
 pub(super) struct Totals {
     families: BTreeMap<Key, (LinkFamily, Held)>,
-    /// Whether all parts could be opened.
+    /// All parts could be opened.
     is_open: bool,
 }
 
@@ -48,7 +48,7 @@ impl Totals {
         }
     }
 
-    /// Whether every link was read.
+    /// Returns whether every link was read.
     pub(super) fn is_whole(&self) -> bool {
         self.is_open && !self.families.values().any(|(_, held)| held.is_cut)
     }
@@ -59,7 +59,7 @@ impl Totals {
                 continue;
             }
             let count = |name: &str, found: u64, declared: u64| {
-                let message = format!("{declared}, and the cells hold {found}");
+                let message = format!("{declared} declared, but the cells hold {found}");
                 let value = Some(json!(found));
                 context.find_attribute(&rules::LINK_COUNT, key, &[name], message, value);
             };
@@ -67,9 +67,9 @@ impl Totals {
                 Some(declared) if declared != held.links => {
                     count("num_links", held.links, declared);
                 }
-                // Links inside chunks up to 0.8.1 are never counted.
+                // Links inside chunks up to 0.8.1 have no declared count.
                 None if held.rows > 0 && family.sid_ndim.is_some() => {
-                    let message = format!("missing, and there are {} links", held.links);
+                    let message = format!("missing, but there are {} links", held.links);
                     let value = Some(json!(held.links));
                     let rule = &rules::LINK_UNCOUNTED;
                     context.find_attribute(rule, key, &["num_links"], message, value);
@@ -90,7 +90,7 @@ impl Totals {
     }
 }
 
-/// What links between levels are, once those of all levels are known.
+/// Compares the links between levels in both directions, after all levels were read.
 pub(crate) fn between_levels(
     context: &Context<'_>,
     store: &Store,
@@ -118,7 +118,7 @@ pub(crate) fn between_levels(
     }
 }
 
-/// Compares links up with those down.
+/// Compares links to a coarser level with those back.
 fn mirror(
     context: &Context<'_>,
     root: &RootMetadata,
@@ -128,7 +128,8 @@ fn mirror(
     let Some(down) = down else {
         let is_declared = root.cross_level_storage == Some(CrossLevelStorage::Explicit);
         if is_declared && up.records > 0 {
-            let message = format!("the store has links both ways, and {at} has no mirror image");
+            let message =
+                format!("the store links levels in both directions, but {at} has no counterpart");
             context.find(&rules::LINK_MIRROR, other, message);
         }
         return;
@@ -138,15 +139,14 @@ fn mirror(
         return;
     }
     if up.records != down.records {
-        let message = format!("{} links, and {at} has {}", down.records, up.records);
+        let message = format!("{} links, but {at} has {}", down.records, up.records);
         context.find(&rules::LINK_MIRROR, other, message);
     } else if up.digest != down.digest {
-        let message = format!("as many links as {at}, and not the same");
+        let message = format!("as many links as {at}, but not the same ones");
         context.find(&rules::LINK_MIRROR, other, message);
     }
 }
 
-/// The families of links of a level that a store may say it has.
 impl LinkSum {
     pub(super) fn of(parts: &[LinkPart], is_whole: bool) -> Self {
         Self {

@@ -22,11 +22,11 @@ use crate::{
 /// An attribute of the links of a delta.
 #[derive(Debug)]
 pub(super) struct Attribute {
-    /// For each part of the links.
+    /// Values for each part of the links.
     parts: Vec<PartValues>,
 }
 
-/// Its values for a part.
+/// Values for one part.
 #[derive(Debug)]
 struct PartValues {
     key: Key,
@@ -38,14 +38,14 @@ struct PartValues {
 #[derive(Debug)]
 enum State {
     Open(LinkCells, Box<CellAttribute>),
-    /// There is no such node.
+    /// No such node.
     Absent,
-    /// It cannot be opened, which is found.
+    /// Cannot be opened, which is reported.
     Broken,
 }
 
 impl Attribute {
-    /// The cells beside those of a part.
+    /// Returns the cells for a part.
     pub(super) fn of(&self, part: usize) -> Option<&LinkCells> {
         match &self.parts.get(part)?.state {
             State::Open(cells, _) => Some(cells),
@@ -53,28 +53,28 @@ impl Attribute {
         }
     }
 
-    /// The cells beside those of all parts.
+    /// Returns the cells for all parts.
     pub(super) fn cells(&self) -> impl Iterator<Item = &LinkCells> {
         (0..self.parts.len()).filter_map(|part| self.of(part))
     }
 }
 
-/// Values beside the cells of a part, as they are looked at.
+/// The checks of the values of one part.
 #[derive(Debug)]
 pub(super) struct Values<'a> {
     key: &'a Key,
     metadata: Option<&'a CellAttribute>,
     is_absent: bool,
-    /// Whether values inside chunks and between them are two things.
+    /// Values inside chunks and between them are stored apart, as up to 0.8.1.
     is_old: bool,
     is_table: bool,
-    /// Bytes of a row.
+    /// Bytes per row.
     row: Option<u64>,
-    /// Links of chunks without values.
+    /// Number of links without values.
     bare: u64,
 }
 
-/// Opens all attributes that links of a delta have.
+/// Opens all attributes of the links of a delta.
 pub(super) fn open(context: &Context<'_>, scope: Scope<'_>, parts: &[LinkPart]) -> Vec<Attribute> {
     let inside = scope.store.names(scope.level, "link_attributes");
     let between = scope
@@ -106,7 +106,7 @@ pub(super) fn open(context: &Context<'_>, scope: Scope<'_>, parts: &[LinkPart]) 
     found
 }
 
-/// Where the values for a part are.
+/// Returns the node of the values for a part.
 fn node(scope: Scope<'_>, name: &str, part: &LinkPart) -> Option<Key> {
     let delta = part.delta();
     let is_keyed = part.segment.is_none() && part.is_between();
@@ -147,7 +147,7 @@ fn open_values(context: &Context<'_>, scope: Scope<'_>, key: &Key, part: &LinkPa
     }
 }
 
-/// The values beside a part.
+/// Returns the checks of all attributes of a part.
 pub(super) fn of_part(attributes: &[Attribute], part: usize) -> Vec<Values<'_>> {
     let values = attributes.iter().filter_map(|attribute| {
         let values = attribute.parts.get(part)?;
@@ -169,7 +169,7 @@ pub(super) fn of_part(attributes: &[Attribute], part: usize) -> Vec<Values<'_>> 
 }
 
 impl Values<'_> {
-    /// Looks at the values of a cell with so many links.
+    /// Checks the values of a cell with `links` links.
     pub(super) fn cell(&mut self, context: &Context<'_>, at: &ChunkCoord, links: u64, cell: &Cell) {
         let find = |message: String| match at.coords() {
             [] => context.find(&rules::LINK_VALUES, self.key, message),
@@ -188,7 +188,7 @@ impl Values<'_> {
             if links > 0 {
                 find(format!("no values for {links} links"));
             } else if bytes > 0 {
-                find(format!("{bytes} bytes of values, and no links"));
+                find(format!("{bytes} bytes of values, but no links"));
             }
             return;
         }
@@ -196,20 +196,21 @@ impl Values<'_> {
         let row = bytes.checked_div(links).unwrap_or(0);
         let is_whole = row.checked_mul(links) == Some(bytes) && row.checked_rem(size) == Some(0);
         if !is_whole || row == 0 {
-            return find(format!("{bytes} bytes are no rows for {links} links"));
+            return find(format!(
+                "{bytes} bytes are not whole rows for {links} links"
+            ));
         }
         match self.row {
             Some(first) if first != row => {
                 find(format!(
-                    "rows of {row} bytes, and of {first} in other cells"
+                    "rows of {row} bytes, but of {first} in other cells"
                 ));
             }
             _ => self.row = Some(row),
         }
     }
 
-    /// What is found once all cells were looked at; `columns` are those of rows in
-    /// other arrays.
+    /// Reports faults that depend on all cells. `columns_of` holds the width in other parts.
     pub(super) fn finish(self, context: &Context<'_>, columns_of: &mut Option<u64>) {
         if self.is_absent && self.bare > 0 {
             let rule = match self.is_old {
@@ -226,10 +227,10 @@ impl Values<'_> {
         let columns = row.checked_div(size).unwrap_or(1);
         let others = *columns_of.get_or_insert(columns);
         if others != columns {
-            let message = format!("rows of {columns} values, and of {others} elsewhere");
+            let message = format!("rows of {columns} values, but of {others} elsewhere");
             context.find(&rules::LINK_VALUES, self.key, message);
         }
-        // Tables say their shape elsewhere, and cells up to 0.8.0 do not say it.
+        // Tables declare their shape elsewhere, and cells up to 0.8.0 do not.
         let is_declared = metadata.row_shape.is_some() && !self.is_table;
         if is_declared && others == columns && metadata.declared_columns() != Some(columns) {
             let message = format!("rows have {columns} values");

@@ -1,15 +1,15 @@
-//! Which ids there are.
+//! Lookup of object ids.
 
 use core::ops::Range;
 
 use super::super::Ids;
 
-/// Ids to look members of groups up in.
+/// The ids of a level, for the lookup of group members.
 #[derive(Debug)]
 pub(in crate::consistency) enum Members {
-    /// All from 0 on, so many.
+    /// All ids from 0 to below this count.
     Rows(u64),
-    /// These, ascending.
+    /// Ascending ids.
     Ids(Vec<i64>),
 }
 
@@ -33,7 +33,7 @@ impl Members {
         }
     }
 
-    /// How many of a range there are not. O(log n).
+    /// Returns the number of ids in a range that do not exist. O(log n).
     pub(in crate::consistency) fn missing(&self, range: &Range<i64>) -> u64 {
         if range.is_empty() {
             return 0;

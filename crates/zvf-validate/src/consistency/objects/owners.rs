@@ -1,4 +1,4 @@
-//! Which object each fragment belongs to.
+//! Owners of fragments, derived from manifests.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,17 +21,17 @@ use crate::{
     rules::consistency as rules,
 };
 
-/// Fragments that ranges may name in all. A range takes few bytes however long it
-/// is, so that a hostile store could name each fragment a million times.
+/// Maximum number of fragments that ranges may name in total. A range takes few bytes whatever its
+/// length, so a hostile store could name each fragment a million times.
 const MOST_NAMED: u64 = 1 << 32;
-/// A fragment without an owner. Others have the row of theirs, and one.
+/// No owner. An owner is stored as its row plus one.
 const NONE: u32 = 0;
-/// A fragment with several.
+/// Several owners.
 const SEVERAL: u32 = u32::MAX;
-/// The names of them in an attribute of fragments.
+/// Values of the fragment attribute for no owner and for several.
 const NO_OWNER: i64 = -1;
 const SEVERAL_OWNERS: i64 = -2;
-/// The attribute of fragments that repeats what manifests say.
+/// The fragment attribute that repeats the manifests.
 const OBJECT_ID: &str = "object_id";
 
 /// Owners of the fragments of a level.
@@ -39,19 +39,19 @@ pub(super) struct Owners<'a> {
     context: &'a Context<'a>,
     key: &'a Key,
     chunks: HashMap<Box<[i64]>, Chunk>,
-    /// Whether chunks are not to be looked at, as none could be read.
+    /// No chunk could be read, so chunks are not checked.
     unread: bool,
     left: u64,
     shared: Option<(ChunkCoord, u32, u64)>,
-    /// The coordinates of a block.
+    /// Buffer for the coordinates of a block.
     coords: Vec<i64>,
 }
 
-/// Of one chunk.
+/// Owners in one chunk.
 struct Chunk {
-    /// Fragments; `None` when the index cannot be read.
+    /// Number of fragments, or `None` if the index is unreadable.
     fragments: Option<u64>,
-    /// By fragment; empty when that takes too much memory.
+    /// Owners by fragment. Empty above the memory budget.
     owners: Vec<u32>,
 }
 
@@ -66,8 +66,9 @@ impl<'a> Owners<'a> {
         let budget = context.fetch.budget();
         let fits = bytes <= budget;
         if !fits {
-            let message =
-                format!("owners of fragments take {bytes} bytes, and {budget} may be held");
+            let message = format!(
+                "owners of fragments take {bytes} bytes, which exceeds the memory budget of {budget}"
+            );
             context.find(&rules::CELL_NOT_CHECKED, &manifests.key, message);
         }
         let chunk = |fragments: Option<u64>| Chunk {
@@ -94,7 +95,7 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// Adds what a manifest names, and finds what is not there.
+    /// Adds the fragments of a manifest, and reports missing ones.
     pub(super) fn add(&mut self, row: u64, id: Option<i64>, manifest: &ObjectManifest<'_>) {
         if self.unread {
             return;
@@ -134,7 +135,7 @@ impl<'a> Owners<'a> {
                 let Some(left) = self.left.checked_sub(named) else {
                     if self.left > 0 {
                         self.left = 0;
-                        let message = "its ranges name fragments too many times to look at each";
+                        let message = "its ranges name too many fragments to check each";
                         self.context
                             .find(&rules::CELL_NOT_CHECKED, self.key, message);
                     }
@@ -161,7 +162,7 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// Whether a fragment belongs to several objects.
+    /// Returns whether a fragment belongs to several objects.
     pub(super) fn share(&self) -> bool {
         self.shared.is_some()
     }
@@ -169,17 +170,18 @@ impl<'a> Owners<'a> {
     pub(super) fn shared_message(&self) -> String {
         self.shared.as_ref().map_or_else(String::new, |shared| {
             let (chunk, fragment, count) = shared;
-            format!("{count} fragments, the first is {fragment} of chunk {chunk}")
+            format!("{count} fragments, first fragment {fragment} of chunk {chunk}")
         })
     }
 
-    /// Fragments with a row that no object has: the chunk, the first, and how many.
+    /// Returns the chunks with unowned fragments that have rows: the chunk, its first such
+    /// fragment, and their number.
     pub(super) fn unowned(
         &self,
         filled: &BTreeMap<ChunkCoord, Bits>,
     ) -> Vec<(ChunkCoord, usize, u64)> {
         let mut all = Vec::new();
-        // Of what could not be looked at nothing can be said.
+        // Incomplete owners prove nothing.
         if self.unread || self.left == 0 {
             return all;
         }
@@ -199,7 +201,7 @@ impl<'a> Owners<'a> {
         all
     }
 
-    /// Compares the attribute that repeats the owners with what manifests say.
+    /// Compares the fragment attribute with the manifests.
     pub(super) async fn compare(
         &self,
         context: &Context<'_>,
@@ -235,7 +237,7 @@ impl<'a> Owners<'a> {
             let filled = filled.get(key);
             let expected = |number: usize| match chunk.owners.get(number) {
                 Some(&SEVERAL) => Some(SEVERAL_OWNERS),
-                // Of a fragment without rows and owner nobody asks.
+                // The owner of an empty fragment without owner has no meaning.
                 Some(&NONE) => filled?.get(number).then_some(NO_OWNER),
                 Some(row) => ids.get(u64::from(row.saturating_sub(1))),
                 None => None,
@@ -247,7 +249,7 @@ impl<'a> Owners<'a> {
             let Some((number, found, right)) = wrong.next() else {
                 return;
             };
-            let message = format!("fragment {number} has {found}, and manifests say {right}");
+            let message = format!("fragment {number} has owner {found}, but manifests say {right}");
             let values = (0..rows.rows()).map(|number| {
                 let found = rows.value(number, 0).and_then(id_of);
                 expected(number).or(found)
@@ -267,7 +269,7 @@ impl<'a> Owners<'a> {
     }
 }
 
-/// An id as owners are stored: by their bits.
+/// Returns an id from its stored bits.
 fn id_of(value: Value) -> Option<i64> {
     match value {
         Value::Int(id) => Some(id),
@@ -276,7 +278,7 @@ fn id_of(value: Value) -> Option<i64> {
     }
 }
 
-/// Owners as bytes; `None` where not every id has room.
+/// Encodes owners, or returns `None` if an id does not fit the type.
 fn encoded(values: impl Iterator<Item = Option<i64>>, dtype: Dtype) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     if !matches!(dtype.kind(), Kind::Int64 | Kind::UInt64) {
@@ -292,7 +294,7 @@ fn encoded(values: impl Iterator<Item = Option<i64>>, dtype: Dtype) -> Option<Ve
     Some(bytes)
 }
 
-/// The array and element of a chunk's cell, where it is one of its own.
+/// Returns the array and element of a cell that is stored as an element.
 fn element_of(cells: &Cells, chunk: &ChunkCoord) -> Option<(Key, Vec<u64>)> {
     match &cells.form {
         Form::Elements { grid, .. } => {

@@ -1,4 +1,4 @@
-//! Attributes of objects and groups, and groups.
+//! Groups, and attributes of objects and groups.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,12 @@ use crate::{
     tree::Tree,
 };
 
-/// Checks an attribute of objects or groups: its cells, and its mask. What nodes say
-/// of rows and shapes was checked before.
+/// Checks the cells and the mask of an attribute of objects or groups. L2 compares rows and shapes.
 pub(in crate::consistency) async fn attribute(context: &Context<'_>, tree: &Tree, key: &Key) {
     let children = match tree.node(key) {
         Some(Node::Array(_)) => None,
         Some(Node::Group(_)) => Some((key.join("data"), key.join("present_mask"))),
-        // L1 finds what is no node.
+        // L1 reports missing nodes.
         None => return,
     };
     let (values, mask) = match children {
@@ -38,7 +37,7 @@ pub(in crate::consistency) async fn attribute(context: &Context<'_>, tree: &Tree
     }
 }
 
-/// A mask says of each row whether it has a value.
+/// Checks that a mask has 0 or 1 for each row.
 async fn check_mask(context: &Context<'_>, key: &Key, mask: &Rows) {
     let mut odd = None;
     mask.each_cell(context, |cell| {
@@ -105,7 +104,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// A group whose members are listed.
+    /// Checks a group with listed members.
     fn list(&self, group: u64, item: &[u8]) {
         let place = || format!("group {group}");
         let listed = match Int64s::parse(item) {
@@ -116,9 +115,9 @@ impl Check<'_> {
             }
         };
         if !listed.is_empty() && self.ranges.contains_key(&group) {
-            let message = format!("{} members, and a range", listed.len());
+            let message = format!("{} members and a range", listed.len());
             self.context
-                .find_at(&rules::GROUP_TWICE, self.key, place(), message);
+                .find_at(&rules::GROUP_LIST_AND_RANGE, self.key, place(), message);
         }
         let Some(members) = self.members else {
             return;
@@ -126,13 +125,13 @@ impl Check<'_> {
         let mut missing = listed.iter().filter(|id| !members.has(*id));
         if let Some(first) = missing.next() {
             let count = missing.count().saturating_add(1);
-            let message = format!("{count} members, the first is {first}");
+            let message = format!("{count} members, first {first}");
             self.context
                 .find_at(&rules::GROUP_MEMBER, self.key, place(), message);
         }
     }
 
-    /// A group that is a range of ids.
+    /// Checks a group that is a range of ids.
     fn range(&self, group: u64, range: GroupRange) {
         let missing = self
             .members
@@ -145,7 +144,7 @@ impl Check<'_> {
         }
     }
 
-    /// Groups whose members lie back to back.
+    /// Checks groups stored as concatenated lists.
     async fn open(&self, tree: &Tree, declared: Option<u64>) {
         let (Ok(data), Ok(offsets)) = (self.key.join("data"), self.key.join("offsets")) else {
             return;
@@ -156,7 +155,7 @@ impl Check<'_> {
         }
         for child in [&data, &offsets] {
             if !tree.exists(child) {
-                let message = "there are groups, and no such array";
+                let message = "there are groups, but the array does not exist";
                 self.context.find(&rules::PART_NOT_CHECKED, child, message);
             }
         }

@@ -1,4 +1,4 @@
-//! Every vertex of a level has a parent in the next.
+//! Parents of vertices in the next coarser level.
 
 use zvf_format::path::Delta;
 
@@ -9,7 +9,7 @@ use crate::{
     semantics::{View, numbers::Flags},
 };
 
-/// One level up.
+/// The delta to the next coarser level.
 const UP: Delta = Delta::new(1);
 
 /// Checks the links of `view`, which is `finer`, to `coarser`.
@@ -21,7 +21,8 @@ pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<
     let has_links = finer.counts.links.contains_key(&UP);
     if !has_links {
         if is_linked(finer.scope.root) && !coarser.counts.chunks.is_empty() {
-            let message = "the root says that levels are linked, and there are no links up";
+            let message =
+                "the root declares links between levels, but there are no links to the next level";
             view.context.find(&rules::NOT_LINKED, &level.key, message);
         }
         return;
@@ -34,7 +35,7 @@ pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<
     };
     let flags = u64::from(numbers.vertices) / 4;
     if !view.fits(
-        "looking for parents",
+        "finding vertices without a parent",
         flags.saturating_add(u64::from(numbers.fragments)),
     ) {
         return;
@@ -58,7 +59,8 @@ pub(super) async fn check(view: &View<'_, '_>, finer: &Step<'_>, coarser: &Step<
     )
     .await;
     if !is_whole {
-        return view.not_run("links up cannot be read, and parents were not looked for");
+        return view
+            .not_run("some links to the next level cannot be read, so parents were not checked");
     }
     let has_objects = finer.counts.objects.is_some();
     let mut needed = Flags::new(numbers.fragments);

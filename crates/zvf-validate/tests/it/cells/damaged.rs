@@ -1,4 +1,4 @@
-//! Vertices, fragments and their attributes, damaged.
+//! Damage to vertices, fragments and their attributes.
 
 use serde_json::json;
 use zvf_format::{
@@ -73,7 +73,7 @@ fn cells_that_are_not_there_or_not_to_be() {
         |files| put(files, "0/vertices/c/1/0", vec![1, 0, 0]),
         &["ZV-L3-002 0/vertices chunk 1.0"],
     );
-    // A chunk that no part lists is none.
+    // A chunk listed by no part does not exist.
     check(
         |files| {
             set(files, V, &["nonempty_chunks"], json!(["0.0"]));
@@ -105,7 +105,7 @@ fn coordinates() {
             &["ZV-L3-011 0/vertices chunk 0.0"],
         );
     }
-    // The border belongs to the next chunk.
+    // A coordinate on the border belongs to the next chunk.
     for x in [10.0_f32, 11.0, -0.0001] {
         let outside = x < 0.5;
         let mut expected = vec!["ZV-L3-012 0/vertices chunk 0.0"];
@@ -156,7 +156,7 @@ fn the_right_bounds_are_those_of_all_vertices() {
     set(&mut files, "zarr.json", &["zarr_vectors", "bounds"], bounds);
     let findings = found(&files);
     let zvf_validate::Fix::Attribute { value, .. } = findings[0].fix.clone().unwrap() else {
-        panic!("a change of an attribute");
+        panic!("expected a fix of an attribute");
     };
     assert_eq!(value, Some(json!([[0.5, 0.5], [19.5, 12.0]])));
     assert_eq!(findings[0].message, "4 vertices");
@@ -187,7 +187,10 @@ fn coordinates_of_other_types() {
     };
     every("float64", &|values| encode(values, ByteOrder::Little));
     every(">f8", &|values| encode(values, ByteOrder::Big));
-    #[expect(clippy::cast_possible_truncation, reason = "they are halves")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the values are exact in f32"
+    )]
     let single = |values: &[f64]| -> Vec<f32> { values.iter().map(|x| *x as f32).collect() };
     every(">f4", &|values| encode(&single(values), ByteOrder::Big));
     every("float32", &|values| {
@@ -204,7 +207,7 @@ fn fragment_indexes() {
             &["ZV-L3-020 0/vertex_fragments chunk 0.0"],
         );
     };
-    // Magic, version, flags, count of ranges, a start below zero.
+    // Magic, version, flags, number of ranges, and a negative start.
     for (at, byte) in [(0, 0), (4, 2), (6, 1), (12, 1), (31, 0x80)] {
         damage(at, byte);
     }
@@ -224,7 +227,7 @@ fn fragment_indexes() {
             .push_list(&[3, 2])
             .unwrap();
         let mut payload = builder.finish();
-        // The header, the bitmap, then three offsets.
+        // The offsets follow the header and the bitmap.
         payload[28] = offsets[0];
         payload[32] = offsets[1];
         payload
@@ -273,7 +276,7 @@ fn bins() {
         |files| cell(files, index, |p| *p = ranges(&[(0, 2), (2, 4), (4, 4)])),
         &["ZV-L3-027 0/vertex_fragments chunk 0.0"],
     );
-    // Ranges that are all the chunk are not walked through time and again.
+    // Ranges that each span the whole chunk are not walked one by one.
     check_of(
         binned(),
         |files| {
@@ -286,7 +289,7 @@ fn bins() {
         },
         &["ZV-L3-026 0/vertex_fragments chunk 0.0"],
     );
-    // A store whose bins are not filled is told from one with others.
+    // A chunk with one bin filled differs from a chunk with another.
     check_of(
         binned(),
         |files| {

@@ -118,5 +118,5 @@ fn headers_are_groups() {
     assert_eq!(header(&files), [""; 0]);
     let array = super::small::get(&files, "0/object_index/object_ids/zarr.json");
     put(&mut files, "headers/swc/zarr.json", array);
-    assert_eq!(header(&files), ["ZV-L1-050 headers/swc - it is an array"]);
+    assert_eq!(header(&files), ["ZV-L1-050 headers/swc - an array"]);
 }

@@ -1,4 +1,4 @@
-//! Objects, groups and their attributes, damaged.
+//! Damage to objects, groups and their attributes.
 
 use serde_json::json;
 use zvf_format::manifest::ObjectManifestBuilder;
@@ -159,7 +159,7 @@ fn fragments_of_several_objects_and_of_none() {
             "ZV-L3-050 0 attributes.zarr_vectors_level.shared_fragments",
         ],
     );
-    // One object may come back to a fragment.
+    // One object may contain a fragment twice.
     check(
         |files| {
             let twice = manifest(&[([0, 0], 1), ([0, 0], 1)]);
@@ -261,7 +261,7 @@ fn ids_that_the_level_above_has_not() {
         );
     };
     check_of(files.clone(), other, &["ZV-L3-053 1 -"]);
-    // A level that is known to be older is not compared.
+    // A stale level is not compared with its parent.
     check_of(
         files,
         |files| {

@@ -1,4 +1,4 @@
-//! Forms of older generations, and shards, damaged.
+//! Damage to forms of older generations, and to shards.
 
 use serde_json::{Value, json};
 use zvf_testkit::{
@@ -24,7 +24,7 @@ fn made(kind: Kind, profile: Profile, cells: Cells) -> Files {
     make(&recipe).files
 }
 
-/// The first file of a folder that has something in its name.
+/// Returns the first file of a folder whose name contains a text.
 fn file(files: &Files, folder: &str, name: &str) -> String {
     let mut names: Vec<&String> = files.iter().map(|(name, _)| name).collect();
     names.sort();
@@ -64,7 +64,7 @@ fn arrays_of_single_chunks() {
     };
     let unreadable = format!("ZV-L3-002 0/vertices chunk {chunk}");
     let shape = edit(json!(["shape"]), json!([3]));
-    // The shape says how many there are.
+    // The shape shows their number.
     let cut = format!("ZV-L3-010 0/vertices chunk {chunk}");
     check_of(files.clone(), shape, &[&cut]);
     let two = edit(
@@ -80,7 +80,7 @@ fn arrays_of_single_chunks() {
         |files| put(files, &format!("0/vertices/{chunk}/c/0"), vec![1, 2, 3]),
         &[&unreadable],
     );
-    // What was never written is zero, which is not what vertices are.
+    // An absent chunk reads as zero, which differs from the stored vertices.
     check_of(
         files,
         |files| remove(files, &format!("0/vertices/{chunk}/c/0")),
@@ -159,7 +159,7 @@ fn padded_arrays() {
     let files = made(Kind::Points, Profile::Padded, Cells::Plain);
     let cell = file(&files, "0/vertices/c", "");
     let full = |files: &Files| lines(&found(files));
-    // The fullest chunk has room for more, or another has.
+    // The fullest chunk may have spare rows, or another chunk is larger.
     let mut any = false;
     let cells: Vec<String> = files
         .iter()
@@ -187,7 +187,7 @@ fn padded_arrays() {
             .iter()
             .any(|line| line.starts_with("ZV-L3-022"))
     );
-    // Vertices that no fragment index speaks of are taken for filling.
+    // Vertices without a fragment index are taken as padding.
     let mut damaged = files;
     let index = file(&damaged, "0/vertex_fragments", "/zarr.json");
     let index = match index.as_str() {

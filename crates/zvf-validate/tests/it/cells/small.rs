@@ -1,7 +1,7 @@
-//! A small store with something of everything, to be damaged.
+//! A small store with every part of the format.
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "what is written is made where it is written"
+    reason = "tests pass the values that they write"
 )]
 
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use zvf_format::{
 };
 use zvf_testkit::damage::{Files, apply};
 
-/// Two polylines in two chunks of the plane, of objects 3 and 7.
+/// Two polylines in two chunks of the plane, owned by objects 3 and 7.
 pub(super) fn small() -> Files {
     let mut files = Files::new();
     group(
@@ -87,7 +87,7 @@ pub(super) fn small() -> Files {
     files
 }
 
-/// The two objects, two groups, and attributes of both.
+/// Adds two objects, two groups, and attributes of both.
 fn objects(files: &mut Files) {
     group(
         files,
@@ -138,7 +138,7 @@ fn objects(files: &mut Files) {
     );
 }
 
-/// The same as points in two bins of each chunk, without objects.
+/// The vertices of [`small`] as points in two bins per chunk, without objects.
 pub(super) fn binned() -> Files {
     let mut files = small();
     for gone in [
@@ -209,7 +209,7 @@ fn array(files: &mut Files, path: &str, attributes: Value, about: (Value, Value,
     );
 }
 
-/// An array with an element for each of the two chunks.
+/// Adds an array with one element for each of the two chunks.
 fn per_chunk(files: &mut Files, path: &str, mut says: Value, cells: [Vec<u8>; 2]) {
     says["nonempty_chunks"] = json!(["0.0", "1.0"]);
     let about = (
@@ -283,18 +283,18 @@ pub(super) fn set(files: &mut Files, file: &str, path: &[&str], value: Value) {
     );
 }
 
-/// Takes an attribute away.
+/// Removes an attribute.
 pub(super) fn unset(files: &mut Files, file: &str, path: &[&str]) {
     let path: Vec<&str> = ["attributes"].iter().chain(path).copied().collect();
     apply(files, &json!({"op": "del", "file": file, "path": path}));
 }
 
-/// Changes a payload that has a frame of its own.
+/// Edits a payload stored as a single framed item.
 pub(super) fn cell(files: &mut Files, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
     items(files, path, |items| change(&mut items[0]));
 }
 
-/// Changes the byte strings of a file.
+/// Edits the byte strings of a file.
 pub(super) fn items(files: &mut Files, path: &str, change: impl FnOnce(&mut Vec<Vec<u8>>)) {
     let file = get(files, path);
     let frame = vlen::VlenFrame::parse(&file).unwrap();

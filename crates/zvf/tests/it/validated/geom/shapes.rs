@@ -133,6 +133,6 @@ fn what_takes_too_much_memory_is_not_done_and_said() {
     let found: Vec<(&str, &str)> = found
         .map(|finding| (finding.rule.code, finding.message.as_str()))
         .collect();
-    let message = "looking at links takes 36012 bytes, and 30000 are allowed";
+    let message = "comparing links needs 36012 bytes, but the memory budget is 30000";
     assert_eq!(found, [("ZV-L4-000", message)]);
 }
