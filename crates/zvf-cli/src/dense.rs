@@ -2,14 +2,14 @@
 //! what a file is called.
 
 mod convert;
-mod open;
+mod format;
 mod select;
 mod slice;
-mod target;
 mod values;
+mod write;
 
-pub(crate) use convert::{Conversion, convert, create_b2nd};
-pub(crate) use open::{Memory, b2nd, has_chunks, open, source, tet};
-pub(crate) use select::Ranges;
-pub(crate) use slice::{Slice, slice};
-pub(crate) use target::{Target, name, pour, spec};
+pub(crate) use convert::{ConvertArgs, convert, create_b2nd};
+pub(crate) use format::{MemoryArgs, b2nd, has_chunks, open, source, tet};
+pub(crate) use select::BoxArgs;
+pub(crate) use slice::{SliceArgs, slice};
+pub(crate) use write::{DenseTargetArgs, name, pour, spec};

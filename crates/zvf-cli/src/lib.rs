@@ -1,56 +1,30 @@
-//! The command `zvf`: what it takes, and how it shows what the library finds.
+//! The command `zvf`: inspects, queries, validates, creates and edits Zarr Vectors stores.
 //!
-//! This is a library so that its parts can be tested one by one; programs use
-//! the crate [`zvf`] instead.
+//! This is a library so that tests reach its parts. Programs use the crate [`zvf`] instead.
 //!
-//! | module | does |
+//! | module | content |
 //! |---|---|
-//! | [`query`] | `zvf query`: arguments to a query, an answer to JSON or text |
-//! | [`output`] | an answer to a file: csv, npz, arrow, parquet, ply, obj |
-//! | [`input`] | a file to geometry: csv, npz, arrow, parquet |
-//! | [`create`] | `zvf create`: arguments to a design, and what was written |
-//! | [`migrate`] | `zvf migrate`: a store written anew as one of another generation, and what was repaired and lost |
-//! | [`validate`] | `zvf validate`: what was found, as text, JSON or SARIF |
-//! | `append`, `edit`, `delete`, `compact` | the verbs that change a store; `change` is what they share |
-//! | `demo` | `zvf demo`: sample stores, and what can be done with them |
-//! | `render` | `zvf render`: a store as a picture |
-//! | `sample` | `zvf sample`: volumes at vertices, as an attribute |
-//! | `doctor`, `completions`, `man` | what this build can do; scripts for shells, manual pages |
-//! | `tet` | `zvf tet`: Tetration files; `b2nd`: `zvf b2nd`, arrays of Blosc2 and Caterva; `dense` is what all dense arrays share |
-//! | `advice` | the way out of what the library refuses |
+//! | [`commands`] | one module per verb: arguments, work, text and JSON output |
+//! | [`formats`] | files of geometry: csv, npz, arrow, parquet, ply, obj |
+//! | [`arguments`] | arguments that several commands share |
+//! | `editing` | the session that `append`, `edit`, `delete` and `compact` share |
+//! | `dense` | dense arrays (`.tet`, `.b2nd`, `.npy`, Zarr) for `tet`, `b2nd` and `sample` |
+//! | `cli` | the command line: dispatch, printing, exit codes |
+//! | `hint` | what to do next after an error |
 
-mod advice;
-mod append;
-mod b2nd;
-mod beyond;
-mod change;
-mod command;
-mod compact;
-mod completions;
-mod delete;
-#[cfg(feature = "render")]
-mod demo;
+mod cli;
 mod dense;
-mod doctor;
-mod edit;
-mod grid;
-mod info;
-mod man;
-mod named;
-mod number;
-mod processes;
+mod display;
+mod editing;
+mod error_chain;
+mod hint;
+mod outcome;
 mod progress;
-#[cfg(feature = "render")]
-mod render;
-mod sample;
-mod tet;
+mod text_table;
+mod worker_pool;
 
-pub mod create;
-pub mod input;
-pub mod migrate;
-pub mod output;
-pub mod pyramid;
-pub mod query;
-pub mod validate;
+pub mod arguments;
+pub mod commands;
+pub mod formats;
 
-pub use command::{command, run};
+pub use cli::{command, run};

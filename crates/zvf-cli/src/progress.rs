@@ -1,4 +1,4 @@
-//! A sign of life on stderr, for what takes longer than a second.
+//! A progress line on standard error for work that takes longer than a second.
 
 use std::{
     io::{self, IsTerminal},
@@ -14,117 +14,127 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use zvf::{Dataset, Store};
 
-use crate::number::{counted, grouped};
+use crate::display::{count_noun, group_digits};
 
-const PATIENCE: Duration = Duration::from_secs(1);
-const STEP: Duration = Duration::from_millis(100);
+/// Time after which the line appears.
+const DELAY: Duration = Duration::from_secs(1);
+/// Time between updates.
+const INTERVAL: Duration = Duration::from_millis(100);
 const BAR: &str = "{msg} [{bar:30}] {pos} of {len} parts, {eta} left";
 
-/// How far work is, told by who does it.
+/// Counter of finished parts, which the worker sets and [`Progress`] shows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Meter(Arc<(AtomicU64, AtomicU64)>);
+pub(crate) struct ProgressMeter(Arc<Counts>);
 
-impl Meter {
-    /// Takes what is done, of how much.
-    pub(crate) fn set(&self, done: u64, of: u64) {
-        self.0.0.store(done, Ordering::Relaxed);
-        self.0.1.store(of, Ordering::Relaxed);
+#[derive(Debug, Default)]
+struct Counts {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl ProgressMeter {
+    /// Records that `done` of `total` parts are finished.
+    pub(crate) fn set(&self, done: u64, total: u64) {
+        self.0.done.store(done, Ordering::Relaxed);
+        self.0.total.store(total, Ordering::Relaxed);
     }
 
-    /// What is done, and of how much, when it is known.
-    fn get(&self) -> Option<(u64, u64)> {
-        let of = self.0.1.load(Ordering::Relaxed);
-        (of > 0).then(|| (self.0.0.load(Ordering::Relaxed), of))
+    /// Returns finished parts and total, both 0 before the total is known.
+    fn get(&self) -> (u64, u64) {
+        let total = self.0.total.load(Ordering::Relaxed);
+        (self.0.done.load(Ordering::Relaxed), total)
     }
 }
 
-/// Shows what is being done for as long as it exists. A thread of its own
-/// draws, as decoding leaves an async timer no time.
+/// A progress line, shown until the value is dropped.
+///
+/// A thread of its own draws, because decoding keeps the async thread too busy for timers.
 pub(crate) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Of what a store reads.
-    pub(crate) fn of(dataset: &Dataset, quiet: bool) -> Self {
-        Self::of_store(dataset.store(), quiet)
+    /// Shows the requests and bytes read of a dataset.
+    pub(crate) fn for_dataset(dataset: &Dataset, quiet: bool) -> Self {
+        Self::for_store(dataset.store(), quiet)
     }
 
-    /// The same of a store that need not be one that can be opened.
-    pub(crate) fn of_store(store: &Store, quiet: bool) -> Self {
+    /// Shows the requests and bytes read of a store.
+    pub(crate) fn for_store(store: &Store, quiet: bool) -> Self {
         let store = store.clone();
-        Self::saying(quiet, move || {
+        Self::with_message(quiet, move || {
             let activity = store.activity();
-            let requests = counted(activity.requests, ["request", "requests"]);
-            format!("{requests}, {} bytes read", grouped(activity.bytes_read))
+            let requests = count_noun(activity.requests, "request", "requests");
+            format!(
+                "{requests}, {} bytes read",
+                group_digits(activity.bytes_read)
+            )
         })
     }
 
-    /// Of what a store is asked for and given.
-    pub(crate) fn of_change(store: &Store, what: &str, quiet: bool) -> Self {
+    /// Shows `what` with the requests, bytes read and bytes written of a store.
+    pub(crate) fn for_change(store: &Store, what: &str, quiet: bool) -> Self {
         let (store, what) = (store.clone(), what.to_owned());
-        Self::saying(quiet, move || {
+        Self::with_message(quiet, move || {
             let activity = store.activity();
             let requests = activity.requests.saturating_add(activity.writes);
-            let requests = counted(requests, ["request", "requests"]);
-            let (read, written) = (
-                grouped(activity.bytes_read),
-                grouped(activity.bytes_written),
-            );
+            let requests = count_noun(requests, "request", "requests");
+            let read = group_digits(activity.bytes_read);
+            let written = group_digits(activity.bytes_written);
             format!("{what}: {requests}, {read} bytes read, {written} written")
         })
     }
 
-    /// Says what is being done.
-    pub(crate) fn saying(quiet: bool, what: impl Fn() -> String + Send + 'static) -> Self {
-        Self::drawn(quiet, move |bar| bar.set_message(what()))
+    /// Shows the current value of `message`.
+    pub(crate) fn with_message(quiet: bool, message: impl Fn() -> String + Send + 'static) -> Self {
+        Self::start(quiet, move |bar| bar.set_message(message()))
     }
 
-    /// Shows how much of it is done.
-    pub(crate) fn measured(quiet: bool, what: String, meter: Meter) -> Self {
-        Self::drawn(quiet, move |bar| {
-            let (done, of) = meter.get().unwrap_or_default();
-            if done >= of {
-                // Before the first part is done, and while all of them are put in place.
-                let start = if of > 0 { "finishing: " } else { "" };
+    /// Shows `what` with a bar of the parts that `meter` counts.
+    pub(crate) fn with_meter(quiet: bool, what: String, meter: ProgressMeter) -> Self {
+        Self::start(quiet, move |bar| {
+            let (done, total) = meter.get();
+            if done >= total {
+                // No total is known yet, or the last parts are being committed.
+                let prefix = if total > 0 { "finishing: " } else { "" };
                 bar.set_style(ProgressStyle::default_spinner());
-                bar.set_message(format!("{start}{what}"));
+                bar.set_message(format!("{prefix}{what}"));
                 return;
             }
-            if bar.length() != Some(of) {
+            if bar.length() != Some(total) {
                 let style = ProgressStyle::with_template(BAR);
                 bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-                bar.set_length(of);
+                bar.set_length(total);
                 bar.set_message(what.clone());
             }
             bar.set_position(done);
         })
     }
 
-    /// Shows nothing when nobody would see it.
-    fn drawn(quiet: bool, update: impl Fn(&ProgressBar) + Send + 'static) -> Self {
+    /// Starts the drawing thread, unless standard error is not a terminal.
+    fn start(quiet: bool, update: impl Fn(&ProgressBar) + Send + 'static) -> Self {
         if quiet || !io::stderr().is_terminal() {
             return Self(None);
         }
-        let (done, ends) = mpsc::channel();
+        let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
-            if ends.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(DELAY) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
             let bar = ProgressBar::new_spinner();
-            while ends.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 update(&bar);
                 bar.tick();
             }
             bar.finish_and_clear();
         });
-        Self(Some((done, thread)))
+        Self(Some((stop, thread)))
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some((done, thread)) = self.0.take() {
-            drop(done);
-            // It can only have failed to draw.
+        if let Some((stop, thread)) = self.0.take() {
+            drop(stop);
+            // A panic of the drawing thread must not fail the command.
             let _ = thread.join();
         }
     }

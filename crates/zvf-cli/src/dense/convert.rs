@@ -6,17 +6,17 @@ use serde_json::json;
 use zvf_dense::Selection;
 
 use super::{
-    Memory, Target,
-    open::{Kind, has_chunks, open},
-    target::write,
+    DenseTargetArgs, MemoryArgs,
+    format::{DenseFormat, has_chunks, open},
+    write::write,
 };
-use crate::command::Done;
+use crate::outcome::CommandOutcome;
 
 /// Writes a dense array as one of another kind, chunk by chunk:
 /// .tet, .npy, .zarr and .b2nd, by
 /// what the files are called.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Conversion {
+pub(crate) struct ConvertArgs {
     /// What is read: a .tet, a .npy, a .b2nd or .cat, or the folder of a Zarr array.
     input: PathBuf,
     /// What is written.
@@ -25,9 +25,9 @@ pub(crate) struct Conversion {
     #[arg(long, value_name = "NAME")]
     dataset: Option<String>,
     #[command(flatten)]
-    target: Target,
+    target: DenseTargetArgs,
     #[command(flatten)]
-    memory: Memory,
+    memory: MemoryArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -37,15 +37,15 @@ pub(crate) struct Conversion {
 }
 
 /// Only to an array of Blosc2.
-pub(crate) fn create_b2nd(asked: &Conversion) -> Result<Done, Box<dyn Error>> {
-    if Kind::of(&asked.output)? != Kind::B2nd {
+pub(crate) fn create_b2nd(asked: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    if DenseFormat::of(&asked.output)? != DenseFormat::B2nd {
         let output = asked.output.display();
         return Err(format!("{output} is not called .b2nd; zvf b2nd convert writes others").into());
     }
     convert(asked)
 }
 
-pub(crate) fn convert(asked: &Conversion) -> Result<Done, Box<dyn Error>> {
+pub(crate) fn convert(asked: &ConvertArgs) -> Result<CommandOutcome, Box<dyn Error>> {
     let array = open(&asked.input, asked.dataset.as_deref(), asked.memory)?;
     let whole = Selection::whole(array.shape());
     let has_chunks = has_chunks(&asked.input)?;
@@ -69,9 +69,9 @@ pub(crate) fn convert(asked: &Conversion) -> Result<Done, Box<dyn Error>> {
         }))?,
         false => format!("{output}: {} chunks", written.chunks),
     };
-    Ok(Done {
+    Ok(CommandOutcome {
         text,
         warnings: written.warnings,
-        ..Done::default()
+        ..CommandOutcome::default()
     })
 }

@@ -4,7 +4,7 @@ use zvf_dense::{Selection, SelectionError};
 
 /// Which elements.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Ranges {
+pub(crate) struct BoxArgs {
     /// The first element along each axis; 0 without.
     #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
     start: Option<Vec<u64>>,
@@ -16,7 +16,7 @@ pub(crate) struct Ranges {
     step: Option<Vec<u64>>,
 }
 
-impl Ranges {
+impl BoxArgs {
     /// The box in an array of this shape.
     pub(crate) fn selection(&self, shape: &[u64]) -> Result<Selection, SelectionError> {
         let zeros = vec![0; shape.len()];

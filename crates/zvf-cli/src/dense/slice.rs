@@ -5,24 +5,24 @@ use std::{error::Error, path::PathBuf};
 use serde_json::{Value, json};
 use zvf_dense::{DenseArray, Selection};
 
-use super::{Memory, Ranges, Target, target::write, values::numbers};
-use crate::{command::Done, number::grouped};
+use super::{BoxArgs, DenseTargetArgs, MemoryArgs, values::numbers, write::write};
+use crate::{display::group_digits, outcome::CommandOutcome};
 
 /// Values that are shown when none are written.
 const SHOWN: u64 = 64;
 
 /// What a box is asked for with.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Slice {
+pub(crate) struct SliceArgs {
     #[command(flatten)]
-    ranges: Ranges,
+    ranges: BoxArgs,
     /// Where to write the box: .npy, .b2nd, .tet or .zarr.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    target: Target,
+    target: DenseTargetArgs,
     #[command(flatten)]
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -32,7 +32,10 @@ pub(crate) struct Slice {
 }
 
 /// Reads a box of `array`. Without a place to write it to, the first values are shown.
-pub(crate) fn slice(array: &dyn DenseArray, asked: &Slice) -> Result<Done, Box<dyn Error>> {
+pub(crate) fn slice(
+    array: &dyn DenseArray,
+    asked: &SliceArgs,
+) -> Result<CommandOutcome, Box<dyn Error>> {
     let selection = asked.ranges.selection(array.shape())?;
     let plan = array.read_plan(&selection)?;
     let mut warnings = Vec::new();
@@ -72,9 +75,9 @@ pub(crate) fn slice(array: &dyn DenseArray, asked: &Slice) -> Result<Done, Box<d
                 "{} of {}: {} chunks, {} blocks, {} bytes read",
                 extents.join("×"),
                 array.dtype(),
-                grouped(plan.chunks),
-                grouped(plan.blocks),
-                grouped(plan.bytes_read),
+                group_digits(plan.chunks),
+                group_digits(plan.blocks),
+                group_digits(plan.bytes_read),
             );
             if let Some(values) = values {
                 let shown: Vec<String> = values.iter().map(Value::to_string).collect();
@@ -85,10 +88,10 @@ pub(crate) fn slice(array: &dyn DenseArray, asked: &Slice) -> Result<Done, Box<d
             text
         }
     };
-    Ok(Done {
+    Ok(CommandOutcome {
         text,
         warnings,
-        ..Done::default()
+        ..CommandOutcome::default()
     })
 }
 

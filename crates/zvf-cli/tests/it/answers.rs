@@ -6,15 +6,15 @@ use zvf::{
     format::numeric::{ByteOrder, Element, Kind, encode},
     query::{Column, Group, Links, Parts, QueryResult, Rows, Values},
 };
-use zvf_cli::output::{Target, WriteError, Written, write};
+use zvf_cli::formats::{OutputFile, ResultWriteError, WrittenFiles, write};
 
 /// Writes an answer to a file of this name in a folder.
 pub(crate) fn written(
     answer: &QueryResult,
     folder: &Path,
     name: &str,
-) -> Result<Written, WriteError> {
-    let target = Target::new(folder.join(name)).unwrap();
+) -> Result<WrittenFiles, ResultWriteError> {
+    let target = OutputFile::new(folder.join(name)).unwrap();
     write(answer, "graph", &target)
 }
 

@@ -1,4 +1,4 @@
-//! Arguments of `zvf query`, and the query they make.
+//! Arguments of `zvf query`, and the query they form.
 
 use clap::Parser;
 use zvf::{
@@ -9,15 +9,15 @@ use zvf::{
         predicate::{Predicate, Scope},
     },
 };
-use zvf_cli::query::{Arguments, UsageError};
+use zvf_cli::{arguments::QueryUsageError, commands::query::QueryArgs};
 
 #[derive(Debug, Parser)]
 struct Command {
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: QueryArgs,
 }
 
-fn parse(line: &[&str]) -> Result<Arguments, clap::Error> {
+fn parse(line: &[&str]) -> Result<QueryArgs, clap::Error> {
     let line = ["zvf", "store.zv"].iter().chain(line);
     Command::try_parse_from(line).map(|command| command.arguments)
 }
@@ -65,7 +65,7 @@ fn a_level_goes_by_number_scale_or_vertices() {
         assert!(refused(&line).contains("cannot be used with"), "{other:?}");
     }
     assert!(refused(&["--level", "1", "--scale", "2"]).contains("cannot be used with"));
-    assert!(refused(&["--scale", "0"]).contains("a scale is a number above 0"));
+    assert!(refused(&["--scale", "0"]).contains("the scale must be a number above 0"));
 }
 
 /// Lower bounds first, then upper ones; the first may start with a minus.
@@ -95,8 +95,8 @@ fn says_what_is_no_place() {
     let says = refused(&["--bbox", "0,0,0,1,1"]);
     assert!(says.contains("5 numbers leave one alone"), "{says}");
     assert!(refused(&["--bbox", "0,x"]).contains("value 1 of the box is no number"));
-    assert!(refused(&["--sphere", "0,0,-1"]).contains("a radius is a number"));
-    assert!(refused(&["--nearest", "0,,1"]).contains("value 1, counted from 0, is no number"));
+    assert!(refused(&["--sphere", "0,0,-1"]).contains("the radius must be a number"));
+    assert!(refused(&["--nearest", "0,,1"]).contains("value 1, counted from 0, is not a number"));
     assert!(refused(&["--bbox", "0,1", "--sphere", "0,1"]).contains("cannot be used with"));
     assert!(refused(&["--k", "3"]).contains("--nearest"));
     assert!(refused(&["--nearest", "0", "--k", "0"]).contains('0'));
@@ -114,7 +114,7 @@ fn a_mode_has_a_name_and_only_clipping_cuts() {
     let dropped = query(&["--mode", "clip", "--drop-cut"]);
     assert_eq!(dropped.clip, Clip::Drop);
     let alone = parse(&["--drop-cut"]).unwrap();
-    assert_eq!(alone.query().unwrap_err(), UsageError::DropCut);
+    assert_eq!(alone.query().unwrap_err(), QueryUsageError::DropCut);
 }
 
 #[test]

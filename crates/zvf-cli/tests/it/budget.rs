@@ -84,7 +84,7 @@ fn a_budget_says_which_levels_it_took() {
     let expected = format!(
         "error: what is selected has {top} vertices in level 2, and no level has fewer; \
          the budget is 1; \
-         raise --budget or ask for less; zvf pyramid makes coarser levels, with --sparsity of fewer objects\n"
+         raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer objects by --sparsity\n"
     );
     assert_eq!(said, expected);
     let said = bench.refused(&["query", "@a.zv", "--budget", "9", "--focus", "1,2,3"]);

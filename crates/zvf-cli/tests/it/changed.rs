@@ -79,8 +79,8 @@ fn an_object_that_is_there_is_not_appended() {
     let bench = streamlines();
     let before = bench.answer("@a.zv", &["--group", "0,1"]);
     let said = bench.refused(&["append", "@a.zv", "--from", "@a.csv"]);
-    let expected = "error: object 5 is there already; \
-        zvf edit replaces it, or add it under another id\n";
+    let expected = "error: object 5 already exists; \
+        replace it with zvf edit, or give it another id\n";
     assert_eq!(said, expected);
     assert_eq!(bench.answer("@a.zv", &["--group", "0,1"]), before);
 }
@@ -93,7 +93,7 @@ fn bounds_hold_grow_or_leave_out() {
     let line = ["append", "@a.zv", "--from", "@b.csv"];
     let said = bench.refused(&line);
     let expected = "error: vertex 3 lies outside the bounds on axis 0: 25 is not in 0 to 13; \
-        --out-of-bounds expand makes them larger, ignore leaves out what is outside\n";
+        extend the bounds with --out-of-bounds expand, or drop such items with --out-of-bounds ignore\n";
     assert_eq!(said, expected);
     let found = bench.json(&[&line[..], &["--out-of-bounds", "ignore"]].concat());
     assert_eq!(
@@ -159,7 +159,7 @@ fn what_does_not_fit_the_store_is_refused() {
         ("x,y,object_id,fa\n1,1,6,1\n", "has no column z"),
         (
             "x,y,z,fa\n1,1,1,1\n",
-            "a column part or object_id says which rows are one path",
+            "give a table a column part or object_id, which marks the rows of a path",
         ),
         (
             "x,y,z,object_id,fa\n1,1,1,6,1\n2,nan,2,6,1\n",
@@ -185,14 +185,20 @@ fn only_stores_of_0_9_that_are_there_change() {
     let bench = streamlines();
     for verb in ["append", "edit"] {
         let said = bench.refused(&[verb, "@b.zv", "--from", "@a.csv"]);
-        assert_eq!(said, "error: /b.zv does not exist; zvf create makes one\n");
+        assert_eq!(
+            said,
+            "error: /b.zv does not exist; create a store with zvf create\n"
+        );
     }
     for verb in [
         &["compact", "@b.zv"][..],
         &["delete", "@b.zv", "--object", "1"],
     ] {
         let said = bench.refused(verb);
-        assert_eq!(said, "error: /b.zv does not exist; zvf create makes one\n");
+        assert_eq!(
+            said,
+            "error: /b.zv does not exist; create a store with zvf create\n"
+        );
     }
     let line = [
         "create",
@@ -204,8 +210,8 @@ fn only_stores_of_0_9_that_are_there_change() {
     ];
     bench.says(&[&line[..], &["--profile", "0.8"]].concat());
     let said = bench.refused(&["compact", "@b.zv"]);
-    let expected = "error: /b.zv is a store of 0.8, and only those of 0.9 are changed; \
-        zvf migrate makes one of it\n";
+    let expected = "error: /b.zv is a store of 0.8, and only stores of 0.9 can be changed; \
+        convert it with zvf migrate\n";
     assert_eq!(said, expected);
 }
 
@@ -254,7 +260,7 @@ fn edit_splits_and_merges() {
     );
     let said = bench.refused(&["edit", "@a.zv", "--from", "@b.csv"]);
     let expected = "error: there is no object 9; \
-        zvf append adds objects, --remove says which go for others\n";
+        add objects with zvf append, or name the objects to replace with --remove\n";
     assert_eq!(said, expected);
     let found = bench.json(&["edit", "@a.zv", "--from", "@b.csv", "--remove", "5"]);
     assert_eq!(
@@ -267,8 +273,8 @@ fn edit_splits_and_merges() {
     bench.file("c.csv", "x,y,z,object_id,fa\n0,0,0,5,1\n13,1,1,5,1\n");
     let line = ["edit", "@a.zv", "--from", "@c.csv", "--remove", "9"];
     let said = bench.refused(&line);
-    let expected = "error: object 5 is there already; \
-        name it in --remove too, or add it under another id\n";
+    let expected = "error: object 5 already exists; \
+        name it in --remove as well, or give it another id\n";
     assert_eq!(said, expected);
     let found = bench.json(&[&line[..], &["--remove", "5"]].concat());
     assert_eq!(

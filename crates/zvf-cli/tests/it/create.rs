@@ -12,8 +12,8 @@ use zvf::{
     format::numeric::Kind,
 };
 use zvf_cli::{
-    create::{Arguments, Created, Report, UsageError},
-    input::{Gaps, Reading},
+    commands::create::{CreateArgs, CreateOutput, CreateSummary, CreateUsageError},
+    formats::{GeometryReadOptions, MissingPolicy},
 };
 
 use crate::{round_trip::file, text, zvf};
@@ -21,11 +21,11 @@ use crate::{round_trip::file, text, zvf};
 #[derive(Debug, Parser)]
 struct Command {
     #[command(flatten)]
-    arguments: Arguments,
+    arguments: CreateArgs,
 }
 
 /// With a file that is there.
-fn parse(line: &[&str]) -> Result<Arguments, clap::Error> {
+fn parse(line: &[&str]) -> Result<CreateArgs, clap::Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, "x\n1\n").unwrap();
@@ -57,7 +57,7 @@ fn nothing_said_is_the_design_of_the_library() {
         (options.memory, options.threads, options.overwrite),
         (None, None, false)
     );
-    assert_eq!(arguments.reading().gaps, Gaps::Refuse);
+    assert_eq!(arguments.reading().missing, MissingPolicy::Reject);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn every_kind_and_profile_has_a_name() {
         let from = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         let line = ["zvf", "out.zv", "--kind", kind.name(), "--from", from];
         let error = Command::try_parse_from(line).unwrap_err().to_string();
-        assert!(error.contains(".toml is no format that is read"), "{error}");
+        assert!(error.contains(".toml files cannot be read"), "{error}");
     }
     for profile in Profile::ALL {
         assert_eq!(design(&["--profile", profile.name()]).profile, profile);
@@ -153,7 +153,7 @@ fn options_that_do_not_change_the_store() {
     assert_eq!((options.memory, options.threads), (Some(2 << 30), Some(3)));
     assert!(options.overwrite);
     let reading = arguments.reading();
-    assert_eq!(reading.gaps, Gaps::Nan);
+    assert_eq!(reading.missing, MissingPolicy::Nan);
     assert_eq!(reading.axes, Some(vec!["t".to_owned(), "c".to_owned()]));
 }
 
@@ -167,15 +167,15 @@ fn says_what_is_wrong_with_a_value() {
     assert!(refused(&["--threads", "0"]).contains('0'));
     assert!(refused(&["--shard=0"]).contains("4,4,4"));
     assert!(refused(&["--axes", "x,x"]).contains("two axes"));
-    assert!(refused(&["--crs", "{"]).contains("no JSON"));
+    assert!(refused(&["--crs", "{"]).contains("not valid JSON"));
     assert!(refused(&["--out-of-bounds", "clip"]).contains("raise, ignore, expand"));
-    assert!(refused(&["--links", "no.csv"]).contains("there is no such file"));
+    assert!(refused(&["--links", "no.csv"]).contains("the file does not exist"));
 }
 
 #[test]
 fn options_agree_on_the_number_of_axes() {
     let arguments = parse(&["--chunk-shape", "1,2,3", "--bounds", "0,0,1,1"]).unwrap();
-    let expected = UsageError::Axes {
+    let expected = CreateUsageError::Axes {
         one: "--chunk-shape",
         of_one: 3,
         other: "--bounds",
@@ -189,9 +189,9 @@ fn a_report_says_what_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, "x\n1\n").unwrap();
-    let mut report = Report::new("out.zv", GeometryKind::Points);
-    report.read(&file(&path, &Reading::new(GeometryKind::Points)).unwrap());
-    report.created(Created {
+    let mut report = CreateOutput::new("out.zv", GeometryKind::Points);
+    report.read(&file(&path, &GeometryReadOptions::new(GeometryKind::Points)).unwrap());
+    report.created(CreateSummary {
         vertices: 1_000,
         objects: 1,
         chunks: 2,

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use zvf::query::{Links, QueryResult};
-use zvf_cli::output::{Format, Target, TargetError, WriteError};
+use zvf_cli::formats::{Format, OutputFile, OutputFileError, ResultWriteError};
 
 use crate::answers::{in_axes, numbers, points, words, written};
 
@@ -20,28 +20,31 @@ fn the_name_says_the_format() {
     let folder = tempfile::tempdir().unwrap();
     for format in Format::ALL {
         let path = folder.path().join(format!("a.b.{format}"));
-        let target = Target::new(path);
+        let target = OutputFile::new(path);
         if format.is_built() {
             assert_eq!(target.unwrap().format(), format);
         } else {
-            assert_eq!(target, Err(TargetError::NotBuilt(format)));
+            assert_eq!(target, Err(OutputFileError::NotBuilt(format)));
         }
     }
-    let upper = Target::new(folder.path().join("A.CSV"));
+    let upper = OutputFile::new(folder.path().join("A.CSV"));
     assert_eq!(upper.unwrap().format(), Format::Csv);
 }
 
 #[test]
 fn a_place_that_holds_no_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = |name: &str| Target::new(folder.path().join(name)).unwrap_err();
-    assert_eq!(refused("a"), TargetError::NoExtension);
-    assert_eq!(refused("a.xlsx"), TargetError::Extension("xlsx".to_owned()));
+    let refused = |name: &str| OutputFile::new(folder.path().join(name)).unwrap_err();
+    assert_eq!(refused("a"), OutputFileError::NoExtension);
+    assert_eq!(
+        refused("a.xlsx"),
+        OutputFileError::Extension("xlsx".to_owned())
+    );
     let absent = folder.path().join("absent");
-    assert_eq!(refused("absent/a.csv"), TargetError::NoFolder(absent));
+    assert_eq!(refused("absent/a.csv"), OutputFileError::NoFolder(absent));
     fs::create_dir(folder.path().join("a.csv")).unwrap();
-    assert_eq!(refused("a.csv"), TargetError::NoFile);
-    assert!(Target::new("a.csv").is_ok());
+    assert_eq!(refused("a.csv"), OutputFileError::NotAFile);
+    assert!(OutputFile::new("a.csv").is_ok());
 }
 
 #[test]
@@ -76,7 +79,7 @@ fn what_fails_leaves_what_was_there() {
     // Found only when most is written.
     answer.object = vec![numbers("a/b", 1, &[1_u8, 2])];
     let error = written(&answer, folder.path(), "a.npz").unwrap_err();
-    assert!(matches!(error, WriteError::Name(name) if name == "object.a/b"));
+    assert!(matches!(error, ResultWriteError::Name(name) if name == "object.a/b"));
     assert_eq!(
         fs::read_to_string(folder.path().join("a.npz")).unwrap(),
         "old"
@@ -90,7 +93,7 @@ fn a_file_beside_that_fails_keeps_the_first_one_back() {
     let mut answer = points();
     answer.object = vec![numbers("a", 1, &[1_u8, 2]), numbers("a", 1, &[1_u8, 2])];
     let error = written(&answer, folder.path(), "a.csv").unwrap_err();
-    assert!(matches!(error, WriteError::TwoColumns(name) if name == "object.a"));
+    assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "object.a"));
     assert_eq!(names(folder.path()), [""; 0]);
 }
 

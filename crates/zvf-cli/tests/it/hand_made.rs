@@ -7,7 +7,9 @@ use zvf::{
     build::{Geometry, GeometryKind, Numbers, Values},
     format::numeric::{ByteOrder, Kind, encode},
 };
-use zvf_cli::input::{ColumnError, Gaps, Input, NpyError, ReadError, Reading};
+use zvf_cli::formats::{
+    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, MissingPolicy, NpyReadError,
+};
 
 use crate::round_trip::file;
 
@@ -55,11 +57,14 @@ fn pack(path: &Path, members: &[(&str, Vec<u8>)], method: CompressionMethod) {
     zip.finish().unwrap();
 }
 
-fn read_as(kind: GeometryKind, members: &[(&str, Vec<u8>)]) -> Result<Input, ReadError> {
+fn read_as(
+    kind: GeometryKind,
+    members: &[(&str, Vec<u8>)],
+) -> Result<GeometryInput, GeometryReadError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.npz");
     pack(&path, members, CompressionMethod::Stored);
-    file(&path, &Reading::new(kind))
+    file(&path, &GeometryReadOptions::new(kind))
 }
 
 #[track_caller]
@@ -69,9 +74,9 @@ fn geometry(members: &[(&str, Vec<u8>)]) -> Geometry {
 
 /// What is wrong with positions of these bytes.
 #[track_caller]
-fn refused(bytes: Vec<u8>) -> NpyError {
+fn refused(bytes: Vec<u8>) -> NpyReadError {
     let error = read_as(GeometryKind::Points, &[("positions", bytes)]).unwrap_err();
-    let ReadError::Array { array, source, .. } = error else {
+    let GeometryReadError::Array { array, source, .. } = error else {
         panic!("{error}");
     };
     assert_eq!(array, "positions");
@@ -82,7 +87,7 @@ fn refused(bytes: Vec<u8>) -> NpyError {
 #[track_caller]
 fn refused_column(name: &str, bytes: Vec<u8>) -> ColumnError {
     let error = read_as(GeometryKind::Points, &[positions(), (name, bytes)]).unwrap_err();
-    let ReadError::Column { column, source, .. } = error else {
+    let GeometryReadError::Column { column, source, .. } = error else {
         panic!("{error}");
     };
     assert_eq!(column, name);
@@ -151,15 +156,18 @@ fn text_of_characters_and_of_bytes() {
     }
     let lone = encode(&[0xd800_u32, 0], ByteOrder::Little);
     let error = refused(of("<U1", "2,", &lone));
-    assert!(matches!(error, NpyError::Characters(0)));
+    assert!(matches!(error, NpyReadError::Characters(0)));
     assert!(matches!(
         refused(of("|S1", "2,", b"a\xff")),
-        NpyError::Characters(1)
+        NpyReadError::Characters(1)
     ));
-    assert!(matches!(refused(of("<U0", "9,", b"")), NpyError::NoWidth));
+    assert!(matches!(
+        refused(of("<U0", "9,", b"")),
+        NpyReadError::NoWidth
+    ));
     assert!(matches!(
         refused(of("<U1", "1, 2", &[0; 8])),
-        NpyError::TextColumns
+        NpyReadError::TextColumns
     ));
 }
 
@@ -198,7 +206,7 @@ fn packed_members_are_unpacked() {
     let data = encode(&vec![0.5_f64; count], ByteOrder::Little);
     let positions = ("positions", of("<f8", &format!("{count}, 1"), &data));
     pack(&path, &[positions], CompressionMethod::Deflated);
-    let reading = Reading::new(GeometryKind::Points);
+    let reading = GeometryReadOptions::new(GeometryKind::Points);
     let found = file(&path, &reading).unwrap().geometry;
     assert_eq!(found.vertices(), count);
     // A byte less in the middle of the file is no zip file, or not this array.
@@ -206,7 +214,7 @@ fn packed_members_are_unpacked() {
     for end in [0, 10, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..end]).unwrap();
         assert!(
-            matches!(file(&path, &reading), Err(ReadError::Zip { .. })),
+            matches!(file(&path, &reading), Err(GeometryReadError::Zip { .. })),
             "{end}"
         );
     }
@@ -219,7 +227,7 @@ fn damage_is_found() {
     let path = folder.path().join("a.npz");
     pack(&path, &[positions()], CompressionMethod::Stored);
     let bytes = std::fs::read(&path).unwrap();
-    let reading = Reading::new(GeometryKind::Points);
+    let reading = GeometryReadOptions::new(GeometryKind::Points);
     let whole = file(&path, &reading).unwrap();
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
@@ -235,34 +243,37 @@ fn damage_is_found() {
 #[test]
 fn says_what_is_no_array() {
     let data = [0; 16];
-    assert!(matches!(refused(b"PK".to_vec()), NpyError::Truncated));
+    assert!(matches!(refused(b"PK".to_vec()), NpyReadError::Truncated));
     assert!(matches!(
         refused(b"NUMPY\x93\x01\x00".to_vec()),
-        NpyError::Magic
+        NpyReadError::Magic
     ));
     assert!(matches!(
         refused(array(4, SHAPE, &data)),
-        NpyError::Version(4, 0)
+        NpyReadError::Version(4, 0)
     ));
     let whole = array(1, SHAPE, &data);
     for end in 0..whole.len() {
         let error = refused(whole[..end].to_vec());
         assert!(
-            matches!(error, NpyError::Truncated | NpyError::Size { .. }),
+            matches!(error, NpyReadError::Truncated | NpyReadError::Size { .. }),
             "{end}: {error}"
         );
     }
     let error = refused([whole, vec![0]].concat());
     assert!(matches!(
         error,
-        NpyError::Size {
+        NpyReadError::Size {
             needed: 16,
             found: 17
         }
     ));
     let mut long = array(2, SHAPE, &data);
     long[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-    assert!(matches!(refused(long), NpyError::HeaderLength(u32::MAX)));
+    assert!(matches!(
+        refused(long),
+        NpyReadError::HeaderLength(u32::MAX)
+    ));
 }
 
 #[test]
@@ -281,7 +292,10 @@ fn says_what_is_no_header() {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'more': 'x'}",
     ] {
         let error = refused(array(1, dictionary, &[0; 16]));
-        assert!(matches!(error, NpyError::Header), "{dictionary}: {error}");
+        assert!(
+            matches!(error, NpyReadError::Header),
+            "{dictionary}: {error}"
+        );
     }
 }
 
@@ -295,19 +309,19 @@ fn absurd_shapes_take_no_memory() {
         format!("0, {most}, 8"),
     ] {
         let error = refused(of("<f4", &shape, &[]));
-        assert!(matches!(error, NpyError::Shape), "{shape}: {error}");
+        assert!(matches!(error, NpyReadError::Shape), "{shape}: {error}");
     }
     let error = refused(of("<f4", "1000000000000, 3", &[0; 12]));
-    assert!(matches!(error, NpyError::Size { found: 12, .. }));
+    assert!(matches!(error, NpyReadError::Size { found: 12, .. }));
     let error = refused(of("<U9999999999999999999", "2,", &[]));
-    assert!(matches!(error, NpyError::Shape), "{error}");
+    assert!(matches!(error, NpyReadError::Shape), "{error}");
     assert!(matches!(
         refused(of("<f4", "", &[0; 4])),
-        NpyError::NoDimension
+        NpyReadError::NoDimension
     ));
     assert!(matches!(
         refused(of("<f4", "9000000000, 0", &[])),
-        NpyError::NoColumns
+        NpyReadError::NoColumns
     ));
 }
 
@@ -316,17 +330,17 @@ fn types_that_are_not_read() {
     for descr in ["|O", "|O8", "O"] {
         assert!(matches!(
             refused(of(descr, "2,", &[0; 16])),
-            NpyError::Object
+            NpyReadError::Object
         ));
     }
     for descr in ["<M8[ns]", "<f16", "|V8", "float32", "x", ""] {
         let error = refused(of(descr, "1,", &[0; 16]));
-        assert!(matches!(error, NpyError::Dtype(_)), "{descr}: {error}");
+        assert!(matches!(error, NpyReadError::Dtype(_)), "{descr}: {error}");
     }
     let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }";
     assert!(matches!(
         refused(array(1, records, &[0; 4])),
-        NpyError::Records
+        NpyReadError::Records
     ));
 }
 
@@ -354,7 +368,7 @@ fn ids_are_whole_numbers_that_fit() {
     let dimensions = ColumnError::Dimensions { expected, found };
     assert_eq!(refused_column("links", i64s(&[0, 1])), dimensions);
     let error = read_as(GeometryKind::Points, &[("positions", i64s(&[1]))]).unwrap_err();
-    assert!(matches!(error, ReadError::Column { source, .. } if source == dimensions));
+    assert!(matches!(error, GeometryReadError::Column { source, .. } if source == dimensions));
 }
 
 #[test]
@@ -363,12 +377,12 @@ fn arrays_that_nobody_knows_are_refused() {
         let error = read_as(GeometryKind::Points, &[positions(), (name, i64s(&[1, 2]))]);
         let error = error.unwrap_err();
         assert!(
-            matches!(&error, ReadError::Unknown { array, .. } if array == name),
+            matches!(&error, GeometryReadError::Unknown { array, .. } if array == name),
             "{error}"
         );
     }
     let error = read_as(GeometryKind::Points, &[("object_ids", i64s(&[1]))]).unwrap_err();
-    assert!(matches!(error, ReadError::NoPositions { .. }));
+    assert!(matches!(error, GeometryReadError::NoPositions { .. }));
     let mask = of("|b1", "2,", &[1, 0]);
     assert_eq!(
         refused_column("vertex.a.missing", mask.clone()),
@@ -387,7 +401,9 @@ fn arrays_that_nobody_knows_are_refused() {
         expected: 2,
         found: 1,
     };
-    assert!(matches!(error, Err(ReadError::Column { source: found, .. }) if found == source));
+    assert!(
+        matches!(error, Err(GeometryReadError::Column { source: found, .. }) if found == source)
+    );
 }
 
 #[test]
@@ -460,16 +476,16 @@ fn masks_say_what_is_missing() {
         ("vertex.w.missing", mask()),
     ];
     pack(&path, &members, CompressionMethod::Stored);
-    let mut reading = Reading::new(GeometryKind::Points);
+    let mut reading = GeometryReadOptions::new(GeometryKind::Points);
     let error = file(&path, &reading).unwrap_err();
     assert!(matches!(
         error,
-        ReadError::Column {
+        GeometryReadError::Column {
             source: ColumnError::Missing(1),
             ..
         }
     ));
-    reading.gaps = Gaps::Nan;
+    reading.missing = MissingPolicy::Nan;
     let found = file(&path, &reading).unwrap().geometry;
     let expected = Values::Numbers(Numbers::float64(1, [1.0, f64::NAN]));
     assert_eq!(found.vertex[0].values, expected);

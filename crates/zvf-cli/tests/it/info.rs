@@ -56,7 +56,7 @@ fn what_cannot_be_done_exits_with_2_and_says_why() {
     assert_eq!(text(&output.stdout), "");
     let expected = format!(
         "error: {address} is no Zarr store: it has no zarr.json; \
-         the root of a store is the folder whose zarr.json names zarr_vectors\n"
+         give the root of a store, the folder whose zarr.json names zarr_vectors\n"
     );
     assert_eq!(text(&output.stderr), expected);
     assert_eq!(zvf(&["inform"]).status.code(), Some(2));

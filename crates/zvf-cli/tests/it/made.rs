@@ -117,7 +117,7 @@ fn what_is_there_is_replaced_only_when_asked() {
     bench.says(&[&line[..], &["@a.csv"]].concat());
     let said = bench.refused(&[&line[..], &["@b.csv"]].concat());
     let expected = "error: /a.zv cannot be made: there is a store already; \
-        --overwrite replaces it, zvf append adds to it\n";
+        replace it with --overwrite, or add to it with zvf append\n";
     assert_eq!(said, expected);
     assert_eq!(bench.answer("@a.zv", &[]), "x,y\n1,2\n");
     let made = bench.json(&[&line[..], &["@b.csv", "--overwrite"]].concat());

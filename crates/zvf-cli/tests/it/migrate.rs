@@ -37,7 +37,7 @@ fn what_is_refused_says_the_way_out() {
     unpack("zvf-07", "graph.zv", &bench.path("old.zv"));
     let said = bench.refused(&["migrate", "@old.zv", "@old.zv"]);
     assert!(
-        said.contains("there is a store already; --overwrite replaces it"),
+        said.contains("there is a store already; replace it with --overwrite"),
         "{said}"
     );
     let said = bench.refused(&["migrate", "@no.zv", "@new.zv"]);

@@ -77,25 +77,25 @@ fn words_without_quotes_and_objects_that_are_not_there() {
     let store = folder.path().join("a.zv");
     unpack("zvf-09", "points_attributes/store.zarrvectors", &store);
     let at = store.to_str().unwrap();
-    let word = "a word to compare with is in quotes, as 'zzzzzz'";
+    let word = "put text to compare with in quotes, as 'zzzzzz'";
     refused(&["query", at, "--where", "flag = zzzzzz"], word);
     refused(
         &["query", at, "--budget", "1"],
-        "raise --budget or ask for less",
+        "raise --budget or narrow the query",
     );
     let level = store.join("0");
     refused(
         &["info", level.to_str().unwrap()],
-        "the root of a store is the folder",
+        "give the root of a store, the folder",
     );
     refused(
         &["create", "b.zv", "--kind", "streamlines", "--from", "a.trk"],
-        "nibabel reads tractograms",
+        "convert it with nibabel",
     );
 }
 
 #[test]
-fn a_box_beside_the_store_says_where_the_store_is() {
+fn a_box_outside_the_store_reports_the_bounds() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("a.zv");
     unpack("zvf-09", "points_attributes/store.zarrvectors", &store);
@@ -104,10 +104,10 @@ fn a_box_beside_the_store_says_where_the_store_is() {
         assert!(output.status.success());
         text(&output.stderr).to_owned()
     };
-    let beside = said("1e6,1e6,1e6,2e6,2e6,2e6");
+    let outside = said("1e6,1e6,1e6,2e6,2e6,2e6");
     assert!(
-        beside.contains("the box is beside the store, where"),
-        "{beside}"
+        outside.contains("the box lies outside the store, whose"),
+        "{outside}"
     );
     assert_eq!(said("-1e6,-1e6,-1e6,1e6,1e6,1e6"), "");
 }

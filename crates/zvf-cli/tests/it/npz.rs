@@ -6,7 +6,7 @@ use zvf::{
     format::numeric::{ByteOrder, Element, encode},
     query::QueryResult,
 };
-use zvf_cli::output::WriteError;
+use zvf_cli::formats::ResultWriteError;
 
 use crate::answers::{
     graph, in_axes, lacking, mesh, nothing, numbers, paths, points, words, written,
@@ -232,7 +232,7 @@ fn words_that_would_fill_the_disk_are_refused() {
     let long = "a".repeat(300_000);
     answer.vertex = vec![words("name", &vec![0; count], &[&long])];
     let error = written(&answer, folder.path(), "a.npz").unwrap_err();
-    let WriteError::Text { column, bytes } = error else {
+    let ResultWriteError::Text { column, bytes } = error else {
         panic!("{error}");
     };
     assert_eq!((column.as_str(), bytes), ("vertex.name", 6_000_000_000));
@@ -251,5 +251,5 @@ fn two_arrays_of_one_name_are_refused() {
         numbers("n.missing", 1, &[1_u8, 2]),
     ];
     let error = written(&answer, folder.path(), "a.npz").unwrap_err();
-    assert!(matches!(error, WriteError::TwoColumns(name) if name == "vertex.n.missing"));
+    assert!(matches!(error, ResultWriteError::TwoColumns(name) if name == "vertex.n.missing"));
 }

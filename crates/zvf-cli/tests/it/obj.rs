@@ -1,6 +1,6 @@
 //! obj, as text.
 
-use zvf_cli::output::WriteError;
+use zvf_cli::formats::ResultWriteError;
 
 use crate::answers::{graph, in_axes, mesh, numbers, paths, points, text, written};
 
@@ -72,7 +72,7 @@ fn other_axes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for axes in [1, 4, 5] {
         let error = written(&in_axes(axes), folder.path(), "a.obj").unwrap_err();
-        assert!(matches!(error, WriteError::Axes(found) if found == axes as usize));
+        assert!(matches!(error, ResultWriteError::Axes(found) if found == axes as usize));
         let says = format!("obj holds 2 or 3 axes, not {axes}; write ply, csv or npz");
         assert_eq!(error.to_string(), says);
     }

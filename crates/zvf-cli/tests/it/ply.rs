@@ -1,7 +1,7 @@
 //! ply, read back by a reader of its own.
 
 use zvf::query::{Links, QueryResult};
-use zvf_cli::output::WriteError;
+use zvf_cli::formats::ResultWriteError;
 
 use crate::answers::{
     bytes, graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
@@ -305,7 +305,7 @@ fn coordinates_that_would_change_are_refused() {
     let error = written(&answer, folder.path(), "a.ply").unwrap_err();
     assert!(matches!(
         error,
-        WriteError::Coordinates { kind: "int64", .. }
+        ResultWriteError::Coordinates { kind: "int64", .. }
     ));
     answer.positions = rows(1, &[0, 1_i64 << 53]);
     assert_eq!(

@@ -22,11 +22,11 @@ fn refused(arguments: &[&str]) -> String {
 #[test]
 fn a_file_of_no_known_kind_is_refused_first() {
     let says = refused(&["query", "absent.zv", "-o", "a.xlsx"]);
-    let end = ".xlsx is no format that is written; use .csv, .npz, .arrow, .parquet, .ply or .obj";
+    let end = ".xlsx files cannot be written; use .csv, .npz, .arrow, .parquet, .ply or .obj";
     assert!(says.contains(end), "{says}");
     let says = refused(&["query", "absent.zv", "-o", "absent/a.csv"]);
     assert!(
-        says.contains("there is no folder absent; create it first"),
+        says.contains("the folder absent does not exist; create it first"),
         "{says}"
     );
 }
@@ -40,7 +40,7 @@ fn a_store_that_is_not_there_is_named() {
         says,
         format!(
             "error: {address} is no Zarr store: it has no zarr.json; \
-             the root of a store is the folder whose zarr.json names zarr_vectors\n"
+             give the root of a store, the folder whose zarr.json names zarr_vectors\n"
         )
     );
 }

@@ -5,12 +5,12 @@ use zvf::{
     model::key::Key,
     query::{QueryResult, Skipped},
 };
-use zvf_cli::query::{Counts, Report, preview};
+use zvf_cli::commands::query::{QueryOutput, ResultCounts, preview};
 
 use crate::answers::{graph, in_axes, nothing, paths, points, rows, words, written};
 
-fn report(answer: &QueryResult) -> Report {
-    let mut report = Report::new("a.zv");
+fn report(answer: &QueryResult) -> QueryOutput {
+    let mut report = QueryOutput::new("a.zv");
     report.answer(answer);
     report.cost(12, 4500);
     report
@@ -33,9 +33,9 @@ fn keys_are_always_there() {
 
 #[test]
 fn counts_are_of_the_same_keys() {
-    let mut report = Report::new("a.zv");
+    let mut report = QueryOutput::new("a.zv");
     assert!(report.is_empty());
-    let counts = Counts {
+    let counts = ResultCounts {
         level: Some(1),
         vertices: 5_000_000,
         objects: 3,

@@ -7,7 +7,10 @@ use zvf::{
     format::numeric::Kind,
     query::{self, Column, QueryResult},
 };
-use zvf_cli::input::{ColumnError, Gaps, Input, ReadError, Reading, Source, read};
+use zvf_cli::formats::{
+    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy,
+    read,
+};
 
 use crate::answers::{
     graph, in_axes, lacking, mesh, nothing, numbers, paths, points, rows, words, written,
@@ -24,12 +27,19 @@ pub(crate) fn typed() -> Vec<&'static str> {
     ]
 }
 
-pub(crate) fn file(path: &Path, reading: &Reading) -> Result<Input, ReadError> {
-    read(&Source::new(path).unwrap(), reading)
+pub(crate) fn file(
+    path: &Path,
+    reading: &GeometryReadOptions,
+) -> Result<GeometryInput, GeometryReadError> {
+    read(&InputFile::new(path).unwrap(), reading)
 }
 
 /// Writes an answer, and reads it.
-fn again(answer: &QueryResult, end: &str, reading: &Reading) -> Result<Input, ReadError> {
+fn again(
+    answer: &QueryResult,
+    end: &str,
+    reading: &GeometryReadOptions,
+) -> Result<GeometryInput, GeometryReadError> {
     let folder = tempfile::tempdir().unwrap();
     let name = format!("a.{end}");
     written(answer, folder.path(), &name).unwrap();
@@ -95,7 +105,7 @@ fn geometry(answer: &QueryResult) -> Geometry {
 #[track_caller]
 fn check(answer: &QueryResult, kind: GeometryKind) {
     for end in typed() {
-        let found = again(answer, end, &Reading::new(kind)).unwrap();
+        let found = again(answer, end, &GeometryReadOptions::new(kind)).unwrap();
         assert_eq!(found.geometry, geometry(answer), "{end}");
         assert_eq!(found.notes, [""; 0], "{end}");
         let names = (end != "npz").then(|| answer.axes.clone());
@@ -122,7 +132,11 @@ fn points_with_attributes_of_every_sort() {
     check(&whole(), GeometryKind::Points);
     let mut answer = in_axes(1);
     answer.vertex = vec![numbers("wave", 1, &[[1.0_f32, -2.5], [0.0, 0.1]])];
-    let found = again(&answer, "npz", &Reading::new(GeometryKind::Points));
+    let found = again(
+        &answer,
+        "npz",
+        &GeometryReadOptions::new(GeometryKind::Points),
+    );
     assert_eq!(found.unwrap().geometry, geometry(&answer));
 }
 
@@ -142,10 +156,20 @@ fn paths_graphs_and_meshes() {
 
 #[test]
 fn nothing_is_read_as_nothing() {
-    let found = again(&nothing(), "npz", &Reading::new(GeometryKind::Graphs)).unwrap();
+    let found = again(
+        &nothing(),
+        "npz",
+        &GeometryReadOptions::new(GeometryKind::Graphs),
+    )
+    .unwrap();
     assert_eq!(found.geometry, geometry(&nothing()));
     for end in typed().into_iter().chain(["csv"]) {
-        let found = again(&nothing(), end, &Reading::new(GeometryKind::Graphs)).unwrap();
+        let found = again(
+            &nothing(),
+            end,
+            &GeometryReadOptions::new(GeometryKind::Graphs),
+        )
+        .unwrap();
         assert_eq!(found.geometry.vertices(), 0);
         assert_eq!(found.geometry.vertex.len(), 2);
     }
@@ -168,16 +192,16 @@ fn empty_words_are_kept_apart() {
 #[test]
 fn missing_numbers_are_refused_or_nan() {
     for end in typed() {
-        let mut reading = Reading::new(GeometryKind::Graphs);
+        let mut reading = GeometryReadOptions::new(GeometryKind::Graphs);
         let error = again(&graph(), end, &reading).unwrap_err();
-        let ReadError::Column { column, source, .. } = error else {
+        let GeometryReadError::Column { column, source, .. } = error else {
             panic!("{error}");
         };
         assert_eq!(
             (column.as_str(), source),
             ("link.weight", ColumnError::Missing(1))
         );
-        reading.gaps = Gaps::Nan;
+        reading.missing = MissingPolicy::Nan;
         let found = again(&graph(), end, &reading).unwrap().geometry;
         let Values::Numbers(weight) = &found.link[0].values else {
             panic!();
@@ -189,7 +213,9 @@ fn missing_numbers_are_refused_or_nan() {
         let reading = &reading;
         let error = again(&answer, end, reading).unwrap_err();
         let source = ColumnError::Inexact(0);
-        assert!(matches!(error, ReadError::Column { source: found, .. } if found == source));
+        assert!(
+            matches!(error, GeometryReadError::Column { source: found, .. } if found == source)
+        );
     }
 }
 
@@ -201,7 +227,12 @@ fn fragments_come_back_a_row_an_object() {
         numbers("depth", 1, &[1_u8, 1, 1, 2, 2, 3]),
     ];
     for end in typed() {
-        let found = again(&answer, end, &Reading::new(GeometryKind::Polylines)).unwrap();
+        let found = again(
+            &answer,
+            end,
+            &GeometryReadOptions::new(GeometryKind::Polylines),
+        )
+        .unwrap();
         let label = Values::Text(vec![Some("a".to_owned()), Some("b".to_owned())]);
         let [fragment] = &found.geometry.fragment[..] else {
             panic!("{:?}", found.geometry.fragment);
@@ -228,8 +259,8 @@ fn fragments_come_back_a_row_an_object() {
     }
     // One of the vertices is of no object.
     let found = again(&points(), "npz", &{
-        let mut reading = Reading::new(GeometryKind::Points);
-        reading.gaps = Gaps::Nan;
+        let mut reading = GeometryReadOptions::new(GeometryKind::Points);
+        reading.missing = MissingPolicy::Nan;
         reading
     });
     assert!(found.unwrap_err().to_string().contains("object.count"));
@@ -238,7 +269,12 @@ fn fragments_come_back_a_row_an_object() {
 /// Integers stay integers, and floats become float64.
 #[test]
 fn csv_keeps_numbers() {
-    let found = again(&whole(), "csv", &Reading::new(GeometryKind::Points)).unwrap();
+    let found = again(
+        &whole(),
+        "csv",
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap();
     let geometry = found.geometry;
     let positions = [0.1, 2.0, -3.0, 1e20, 0.0, 5e-7, 7.0, 8.0, 9.0];
     assert_eq!(geometry.positions, Numbers::float64(3, positions));
@@ -278,17 +314,27 @@ fn csv_keeps_numbers() {
 
 #[test]
 fn csv_of_paths_and_links() {
-    let found = again(&paths(), "csv", &Reading::new(GeometryKind::Lines)).unwrap();
+    let found = again(
+        &paths(),
+        "csv",
+        &GeometryReadOptions::new(GeometryKind::Lines),
+    )
+    .unwrap();
     // All its numbers are floats there as here.
     assert_eq!(found.geometry, geometry(&paths()));
     let mut answer = mesh(4);
     answer.positions = rows(3, &(0..12).map(f64::from).collect::<Vec<_>>());
     answer.link = vec![words("kind", &[0], &["a"])];
-    let found = again(&answer, "csv", &Reading::new(GeometryKind::Mesh)).unwrap();
+    let found = again(
+        &answer,
+        "csv",
+        &GeometryReadOptions::new(GeometryKind::Mesh),
+    )
+    .unwrap();
     assert_eq!(found.geometry, geometry(&answer));
     let names = ["z", "y", "x"].map(str::to_owned);
-    let mut reading = Reading::new(GeometryKind::Graphs);
-    reading.gaps = Gaps::Nan;
+    let mut reading = GeometryReadOptions::new(GeometryKind::Graphs);
+    reading.missing = MissingPolicy::Nan;
     let found = again(&graph(), "csv", &reading).unwrap();
     assert_eq!(found.axes, Some(names.to_vec()));
 }

@@ -119,7 +119,7 @@ fn an_attribute_is_replaced_only_when_asked_to() {
     let said = bench.refused(&line);
     assert_eq!(
         said,
-        "error: an attribute v of vertices is there already; --overwrite replaces it\n"
+        "error: an attribute v of vertices is there already; replace it with --overwrite\n"
     );
     // Twice as large a world, one off.
     bench.file("m.txt", "0.5 0 0 1\n0 0.5 0 0\n0 0 0.5 0\n0 0 0 1\n");

@@ -6,11 +6,14 @@ use zvf::{
     build::{Geometry, GeometryKind, Numbers, Values},
     format::numeric::Kind,
 };
-use zvf_cli::input::{ColumnError, CsvError, Gaps, Input, ReadError, Reading, Source, SourceError};
+use zvf_cli::formats::{
+    ColumnError, CsvError, GeometryInput, GeometryReadError, GeometryReadOptions, InputFile,
+    InputFileError, MissingPolicy,
+};
 
 use crate::round_trip::file;
 
-fn read(text: &str, reading: &Reading) -> Result<Input, ReadError> {
+fn read(text: &str, reading: &GeometryReadOptions) -> Result<GeometryInput, GeometryReadError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, text).unwrap();
@@ -19,14 +22,16 @@ fn read(text: &str, reading: &Reading) -> Result<Input, ReadError> {
 
 #[track_caller]
 fn geometry(text: &str, kind: GeometryKind) -> Geometry {
-    read(text, &Reading::new(kind)).unwrap().geometry
+    read(text, &GeometryReadOptions::new(kind))
+        .unwrap()
+        .geometry
 }
 
 /// The line that is wrong, and why.
 #[track_caller]
 fn wrong_line(text: &str) -> (u64, CsvError) {
-    let error = read(text, &Reading::new(GeometryKind::Points)).unwrap_err();
-    let ReadError::Line { line, source, .. } = error else {
+    let error = read(text, &GeometryReadOptions::new(GeometryKind::Points)).unwrap_err();
+    let GeometryReadError::Line { line, source, .. } = error else {
         panic!("{error}");
     };
     (line, source)
@@ -62,8 +67,12 @@ fn rows_that_agree_are_a_path() {
     let found = geometry("x,part,object\n0,0,5\n1,0,6\n2,1,6\n", kind);
     assert_eq!(found.part_offsets, Some(vec![0, 1, 2, 3]));
     assert_eq!(found.part_objects, Some(vec![5, 6, 6]));
-    let error = read("x,part\n0,5\n", &Reading::new(GeometryKind::Points)).unwrap_err();
-    let ReadError::Column { source, .. } = error else {
+    let error = read(
+        "x,part\n0,5\n",
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap_err();
+    let GeometryReadError::Column { source, .. } = error else {
         panic!("{error}");
     };
     assert_eq!(source, ColumnError::OfPaths("part".to_owned()));
@@ -71,7 +80,7 @@ fn rows_that_agree_are_a_path() {
 
 #[test]
 fn axes_go_by_name() {
-    let mut reading = Reading::new(GeometryKind::Points);
+    let mut reading = GeometryReadOptions::new(GeometryKind::Points);
     let names = ["t", "lon"].map(str::to_owned).to_vec();
     reading.axes = Some(names.clone());
     let found = read("lon,x,t\n1.5,2,3\n", &reading).unwrap();
@@ -79,10 +88,18 @@ fn axes_go_by_name() {
     assert_eq!(found.geometry.vertex[0].name, "x");
     assert_eq!(found.axes, Some(names));
     let error = read("x,y\n1,2\n", &reading).unwrap_err();
-    assert!(matches!(error, ReadError::NoColumn { column, .. } if column == "t"));
-    let error = read("lon,lat\n1,2\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    assert!(matches!(error, GeometryReadError::NoColumn { column, .. } if column == "t"));
+    let error = read(
+        "lon,lat\n1,2\n",
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("--axes lon,lat"), "{error}");
-    let error = read("x,y\n1,2\n3,a\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    let error = read(
+        "x,y\n1,2\n3,a\n",
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap_err();
     assert!(error.to_string().ends_with("a.csv: y"), "{error}");
 }
 
@@ -105,10 +122,14 @@ fn says_which_line_is_wrong() {
         wrong_line("x,y\n1,\"2\n"),
         (2, CsvError::Unclosed)
     ));
-    let error = read("x,x\n1,2\n", &Reading::new(GeometryKind::Points)).unwrap_err();
+    let error = read(
+        "x,x\n1,2\n",
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap_err();
     assert!(matches!(
         error,
-        ReadError::Column {
+        GeometryReadError::Column {
             source: ColumnError::Twice,
             ..
         }
@@ -116,10 +137,10 @@ fn says_which_line_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, b"x,a\n1,\xff\n").unwrap();
-    let error = file(&path, &Reading::new(GeometryKind::Points)).unwrap_err();
+    let error = file(&path, &GeometryReadOptions::new(GeometryKind::Points)).unwrap_err();
     assert!(matches!(
         error,
-        ReadError::Line {
+        GeometryReadError::Line {
             line: 2,
             source: CsvError::Encoding,
             ..
@@ -129,8 +150,8 @@ fn says_which_line_is_wrong() {
 
 #[test]
 fn missing_numbers_become_nan_when_asked() {
-    let mut reading = Reading::new(GeometryKind::Points);
-    reading.gaps = Gaps::Nan;
+    let mut reading = GeometryReadOptions::new(GeometryKind::Points);
+    reading.missing = MissingPolicy::Nan;
     let found = read("x,a,b\n1,2,\n1,,0.5\n", &reading).unwrap().geometry;
     let values = |at: usize| found.vertex[at].values.clone();
     let expected = |values| Values::Numbers(Numbers::float64(1, values));
@@ -147,17 +168,28 @@ fn links_come_from_beside_or_elsewhere() {
     let path = |name: &str| folder.path().join(name);
     fs::write(path("a.csv"), "x,y\n0,0\n1,1\n2,2\n").unwrap();
     fs::write(path("edges.csv"), "links[0],links[1],weight\n0,1,2.5\n").unwrap();
-    let mut reading = Reading::new(GeometryKind::Graphs);
-    reading.links = Some(Source::new(path("edges.csv")).unwrap());
+    let mut reading = GeometryReadOptions::new(GeometryKind::Graphs);
+    reading.links = Some(InputFile::new(path("edges.csv")).unwrap());
     let found = file(&path("a.csv"), &reading).unwrap();
     assert_eq!(found.geometry.links, [0, 1]);
     assert_eq!(found.geometry.link[0].name, "weight");
     assert_eq!(found.files, [path("a.csv"), path("edges.csv")]);
     fs::rename(path("edges.csv"), path("a.links.csv")).unwrap();
-    let found = file(&path("a.csv"), &Reading::new(GeometryKind::Graphs)).unwrap();
+    let found = file(
+        &path("a.csv"),
+        &GeometryReadOptions::new(GeometryKind::Graphs),
+    )
+    .unwrap();
     assert_eq!(found.geometry.links, [0, 1]);
-    let error = file(&path("a.csv"), &Reading::new(GeometryKind::Points)).unwrap_err();
-    assert!(matches!(error, ReadError::Links { kind: "points", .. }));
+    let error = file(
+        &path("a.csv"),
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap_err();
+    assert!(matches!(
+        error,
+        GeometryReadError::Links { kind: "points", .. }
+    ));
 }
 
 #[test]
@@ -170,7 +202,11 @@ fn groups_may_have_names() {
         "group,object_id\nleft,1\nright,2\nleft,2\n",
     )
     .unwrap();
-    let found = file(&path("a.csv"), &Reading::new(GeometryKind::Points)).unwrap();
+    let found = file(
+        &path("a.csv"),
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap();
     assert_eq!(found.geometry.groups[&0], [1, 2]);
     assert_eq!(found.geometry.groups[&1], [2]);
     assert_eq!(found.group_names[&1], "right");
@@ -178,8 +214,12 @@ fn groups_may_have_names() {
 
 #[test]
 fn attributes_have_their_own_tables() {
-    let error = read("x,object.a\n1,2\n", &Reading::new(GeometryKind::Points)).unwrap_err();
-    let ReadError::Column { source, .. } = error else {
+    let error = read(
+        "x,object.a\n1,2\n",
+        &GeometryReadOptions::new(GeometryKind::Points),
+    )
+    .unwrap_err();
+    let GeometryReadError::Column { source, .. } = error else {
         panic!("{error}");
     };
     assert_eq!(source, ColumnError::Elsewhere("NAME.objects"));
@@ -189,10 +229,10 @@ fn attributes_have_their_own_tables() {
 fn a_source_says_what_to_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    assert_eq!(Source::new(path("a")), Err(SourceError::NoExtension));
-    let ply = Err(SourceError::Extension("ply".to_owned()));
-    assert_eq!(Source::new(path("a.ply")), ply);
-    assert_eq!(Source::new(path("a.csv")), Err(SourceError::NoFile));
+    assert_eq!(InputFile::new(path("a")), Err(InputFileError::NoExtension));
+    let ply = Err(InputFileError::Extension("ply".to_owned()));
+    assert_eq!(InputFile::new(path("a.ply")), ply);
+    assert_eq!(InputFile::new(path("a.csv")), Err(InputFileError::NoFile));
 }
 
 /// Types and codecs that other programs write.
@@ -228,7 +268,7 @@ fn parquet_of_other_programs() {
         ("two", Arc::new(LargeStringArray::from(texts.clone()))),
         ("three", Arc::new(StringViewArray::from(texts))),
     ]);
-    let found = file(&path, &Reading::new(GeometryKind::Points))
+    let found = file(&path, &GeometryReadOptions::new(GeometryKind::Points))
         .unwrap()
         .geometry;
     assert_eq!(found.positions, Numbers::float64(2, [1.0, 0.1, 2.0, 0.2]));
@@ -240,8 +280,8 @@ fn parquet_of_other_programs() {
         ("x", x),
         ("day", Arc::new(Date32Array::from(vec![1, 2]))),
     ]);
-    let error = file(&path, &Reading::new(GeometryKind::Points)).unwrap_err();
-    let ReadError::Column {
+    let error = file(&path, &GeometryReadOptions::new(GeometryKind::Points)).unwrap_err();
+    let GeometryReadError::Column {
         source: ColumnError::Kind(kind),
         ..
     } = error

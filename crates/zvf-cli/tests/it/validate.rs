@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::{Value, json};
 use zvf::validation::{Depth, Finding, Fix, ValidationReport, rules};
-use zvf_cli::validate::{Validated, object, rules_as_json, rules_as_text, sarif, table};
+use zvf_cli::commands::validate::{Validated, object, rules_as_json, rules_as_text, sarif, table};
 
 use crate::{text, unpack, zvf};
 

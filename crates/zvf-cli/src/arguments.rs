@@ -1,0 +1,10 @@
+//! Command-line arguments that several commands share, and parsers of their values.
+
+mod geometry_file;
+mod named;
+mod selection;
+pub(crate) mod values;
+
+pub use geometry_file::GeometryFileArgs;
+pub(crate) use named::{name_of, named};
+pub use selection::{QueryUsageError, SelectionArgs};

@@ -1,0 +1,379 @@
+//! Parsers of option values.
+
+use std::fs;
+
+use serde_json::Value;
+use zvf::{
+    build::{AxisSpec, CellCompression, ShardingPolicy},
+    model::grid::ChunkCoord,
+    query::geometry::{AxesError, Position, Sphere},
+};
+
+/// Default levels. At level 1, zstd decodes up to twice as fast as at 3 and compresses about as well.
+const ZSTD_LEVEL: i32 = 1;
+const GZIP_LEVEL: u32 = 5;
+
+/// Text that is not a value of its option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ValueError {
+    #[error("value {0}, counted from 0, is not a number")]
+    Number(usize),
+    #[error("value {0}, counted from 0, must be above 0")]
+    Extent(usize),
+    #[error(transparent)]
+    Axes(#[from] AxesError),
+    #[error("the radius must be a number, 0 or more")]
+    Radius,
+    #[error("the scale must be a number above 0")]
+    Scale,
+    #[error("write a chunk as numbers separated by points, as 0.-1.2")]
+    Chunk,
+    #[error("write a shard as auto, or as the number of chunks along each axis, as 4,4,4")]
+    Shard,
+    #[error("give the lower bound of each axis, then the upper ones: {0} numbers do not pair up")]
+    OddBounds(usize),
+    #[error("on axis {0}, counted from 0, the lower bound is above the upper one")]
+    ReversedBounds(usize),
+    #[error("unknown compression {0:?}; use none, zstd, zstd:LEVEL, blosc, gzip or gzip:LEVEL")]
+    Compression(String),
+    #[error("the level of {codec} must be {min} to {max}")]
+    CompressionLevel {
+        codec: &'static str,
+        min: i32,
+        max: i32,
+    },
+    #[error("axis {0}, counted from 0, must be NAME, NAME:UNIT or NAME:UNIT:TYPE")]
+    Axis(usize),
+    #[error("two axes are named {0:?}")]
+    DuplicateAxis(String),
+    #[error("{0:?} is not a size; write it as 2GiB, 500MB or 1000000")]
+    Size(String),
+    #[error("{path} cannot be read: {reason}")]
+    CrsFile { path: String, reason: String },
+    #[error("this is not valid JSON: {0}")]
+    Json(String),
+}
+
+/// Parses finite numbers, separated by commas.
+fn finite_numbers(text: &str) -> Result<Vec<f64>, ValueError> {
+    let numbers = text.split(',').enumerate().map(|(at, number)| {
+        let number = number.trim().parse::<f64>().ok();
+        let number = number.filter(|number| number.is_finite());
+        number.ok_or(ValueError::Number(at))
+    });
+    numbers.collect()
+}
+
+/// A positive number for each axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Extents(pub(crate) Vec<f64>);
+
+pub(crate) fn extents(text: &str) -> Result<Extents, ValueError> {
+    let numbers = finite_numbers(text)?;
+    match numbers.iter().position(|extent| *extent <= 0.0) {
+        Some(at) => Err(ValueError::Extent(at)),
+        None => Ok(Extents(numbers)),
+    }
+}
+
+/// Lower and upper bounds of each axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bounds {
+    pub(crate) lower: Vec<f64>,
+    pub(crate) upper: Vec<f64>,
+}
+
+pub(crate) fn bounds(text: &str) -> Result<Bounds, ValueError> {
+    let numbers = finite_numbers(text)?;
+    if !numbers.len().is_multiple_of(2) {
+        return Err(ValueError::OddBounds(numbers.len()));
+    }
+    let (lower, upper) = numbers.split_at(numbers.len() / 2);
+    let mut sides = lower.iter().zip(upper);
+    if let Some(axis) = sides.position(|(lower, upper)| lower > upper) {
+        return Err(ValueError::ReversedBounds(axis));
+    }
+    Ok(Bounds {
+        lower: lower.to_vec(),
+        upper: upper.to_vec(),
+    })
+}
+
+pub(crate) fn sharding(text: &str) -> Result<ShardingPolicy, ValueError> {
+    if text == "auto" {
+        return Ok(ShardingPolicy::Auto);
+    }
+    let chunks = text.split(',').map(|count| {
+        let count = count.trim().parse::<u64>().ok();
+        count.filter(|count| *count > 0).ok_or(ValueError::Shard)
+    });
+    Ok(ShardingPolicy::Shape(chunks.collect::<Result<_, _>>()?))
+}
+
+pub(crate) fn compression(text: &str) -> Result<CellCompression, ValueError> {
+    let (name, level) = match text.split_once(':') {
+        Some((name, level)) => (name, Some(level)),
+        None => (text, None),
+    };
+    let level_within = |codec, min: i32, max: i32| {
+        let level = level.map(|level| {
+            let level = level.parse::<i32>().ok();
+            let level = level.filter(|level| (min..=max).contains(level));
+            level.ok_or(ValueError::CompressionLevel { codec, min, max })
+        });
+        level.transpose()
+    };
+    match (name, level) {
+        ("none", None) => Ok(CellCompression::None),
+        ("blosc", None) => Ok(CellCompression::Blosc),
+        ("zstd", _) => Ok(CellCompression::Zstd(
+            level_within("zstd", 1, 22)?.unwrap_or(ZSTD_LEVEL),
+        )),
+        ("gzip", _) => {
+            let level = level_within("gzip", 0, 9)?;
+            let level = level.and_then(|level| u32::try_from(level).ok());
+            Ok(CellCompression::Gzip(level.unwrap_or(GZIP_LEVEL)))
+        }
+        _ => Err(ValueError::Compression(text.to_owned())),
+    }
+}
+
+/// Axes: names, with optional units and types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Axes(pub(crate) Vec<AxisSpec>);
+
+pub(crate) fn axes(text: &str) -> Result<Axes, ValueError> {
+    let mut axes: Vec<AxisSpec> = Vec::new();
+    for (at, text) in text.split(',').enumerate() {
+        let mut parts = text.split(':').map(str::trim);
+        let name = parts.next().filter(|name| !name.is_empty());
+        let name = name.ok_or(ValueError::Axis(at))?.to_owned();
+        let unit = parts.next();
+        let kind = parts.next();
+        if parts.next().is_some() || kind == Some("") || unit == Some("") && kind.is_none() {
+            return Err(ValueError::Axis(at));
+        }
+        if axes.iter().any(|axis| axis.name == name) {
+            return Err(ValueError::DuplicateAxis(name));
+        }
+        axes.push(AxisSpec {
+            name,
+            kind: kind.unwrap_or("space").to_owned(),
+            unit: unit.filter(|unit| !unit.is_empty()).map(str::to_owned),
+        });
+    }
+    Ok(Axes(axes))
+}
+
+/// Parses a number of bytes, with or without a unit.
+pub(crate) fn size(text: &str) -> Result<u64, ValueError> {
+    let error = || ValueError::Size(text.to_owned());
+    let trimmed = text.trim();
+    let digits = trimmed.find(|mark: char| !mark.is_ascii_digit());
+    let (number, unit) = trimmed.split_at(digits.unwrap_or(trimmed.len()));
+    let number = number.parse::<u64>().map_err(|_| error())?;
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        _ => return Err(error()),
+    };
+    let bytes = number.checked_mul(factor);
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(error)
+}
+
+/// Parses JSON, `@FILE` with JSON, or a plain name such as `EPSG:4326`.
+pub(crate) fn crs(text: &str) -> Result<Value, ValueError> {
+    let parse = |text: &str| {
+        serde_json::from_str(text).map_err(|error| ValueError::Json(error.to_string()))
+    };
+    if let Some(path) = text.strip_prefix('@') {
+        let found = fs::read_to_string(path).map_err(|error| ValueError::CrsFile {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        });
+        return parse(&found?);
+    }
+    match text.trim_start().starts_with(['{', '[', '"']) {
+        true => parse(text),
+        false => Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))),
+    }
+}
+
+/// Parses numbers separated by commas; infinity is allowed.
+fn numbers_or_infinity(text: &str) -> Result<Vec<f64>, ValueError> {
+    let numbers = text.split(',').enumerate().map(|(at, number)| {
+        let number = number.trim().parse::<f64>().ok();
+        let number = number.filter(|number| !number.is_nan());
+        number.ok_or(ValueError::Number(at))
+    });
+    numbers.collect()
+}
+
+/// Parses a centre, followed by a radius.
+pub(crate) fn sphere(text: &str) -> Result<Sphere, ValueError> {
+    let mut numbers = numbers_or_infinity(text)?;
+    let radius = numbers.pop().filter(|radius| *radius >= 0.0);
+    let radius = radius.ok_or(ValueError::Radius)?;
+    Ok(Sphere::new(&numbers, radius)?)
+}
+
+pub(crate) fn position(text: &str) -> Result<Position, ValueError> {
+    Ok(Position::new(&numbers_or_infinity(text)?)?)
+}
+
+pub(crate) fn scale(text: &str) -> Result<f64, ValueError> {
+    let scale = text.trim().parse::<f64>().ok();
+    let scale = scale.filter(|scale| *scale > 0.0);
+    scale.ok_or(ValueError::Scale)
+}
+
+pub(crate) fn chunk(text: &str) -> Result<ChunkCoord, ValueError> {
+    let arity = text.split('.').count();
+    ChunkCoord::parse(text, arity).map_err(|_| ValueError::Chunk)
+}
+
+/// Parses a JSON number, bool or string; other text is taken literally.
+pub(crate) fn chunked_by(text: &str) -> Value {
+    let value = serde_json::from_str::<Value>(text).ok();
+    let value = value.filter(|value| !value.is_array() && !value.is_object() && !value.is_null());
+    value.unwrap_or_else(|| Value::from(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_lower_then_upper() {
+        let found = bounds("-1,0, 2,3").unwrap();
+        assert_eq!(found.lower, [-1.0, 0.0]);
+        assert_eq!(found.upper, [2.0, 3.0]);
+        assert_eq!(bounds("0,0,1"), Err(ValueError::OddBounds(3)));
+        assert_eq!(bounds("0,5,1,4"), Err(ValueError::ReversedBounds(1)));
+        assert_eq!(bounds("0,inf"), Err(ValueError::Number(1)));
+    }
+
+    #[test]
+    fn extents_must_be_positive() {
+        assert_eq!(extents("1,2.5"), Ok(Extents(vec![1.0, 2.5])));
+        assert_eq!(extents("1,0"), Err(ValueError::Extent(1)));
+        assert_eq!(extents("a"), Err(ValueError::Number(0)));
+    }
+
+    #[test]
+    fn compression_levels_are_range_checked() {
+        assert_eq!(compression("none"), Ok(CellCompression::None));
+        assert_eq!(compression("zstd"), Ok(CellCompression::Zstd(1)));
+        assert_eq!(compression("zstd:19"), Ok(CellCompression::Zstd(19)));
+        assert_eq!(compression("gzip"), Ok(CellCompression::Gzip(5)));
+        assert_eq!(compression("gzip:0"), Ok(CellCompression::Gzip(0)));
+        assert_eq!(compression("blosc"), Ok(CellCompression::Blosc));
+        let level = ValueError::CompressionLevel {
+            codec: "zstd",
+            min: 1,
+            max: 22,
+        };
+        assert_eq!(compression("zstd:23"), Err(level));
+        for text in ["lz4", "none:1", "blosc:2", ""] {
+            let error = ValueError::Compression(text.to_owned());
+            assert_eq!(compression(text), Err(error));
+        }
+    }
+
+    #[test]
+    fn axes_may_have_units_and_types() {
+        let axis = |name: &str, unit: Option<&str>, kind: &str| AxisSpec {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            unit: unit.map(str::to_owned),
+        };
+        let expected = vec![
+            axis("x", Some("micrometer"), "space"),
+            axis("t", Some("second"), "time"),
+            axis("c", None, "channel"),
+            axis("y", None, "space"),
+        ];
+        let found = axes("x:micrometer,t:second:time,c::channel, y");
+        assert_eq!(found, Ok(Axes(expected)));
+        assert_eq!(axes("x,,y"), Err(ValueError::Axis(1)));
+        assert_eq!(axes("x:"), Err(ValueError::Axis(0)));
+        assert_eq!(axes("x:a:b:c"), Err(ValueError::Axis(0)));
+        assert_eq!(axes("x,x"), Err(ValueError::DuplicateAxis("x".to_owned())));
+    }
+
+    #[test]
+    fn sizes_have_decimal_or_binary_units() {
+        assert_eq!(size("2GiB"), Ok(2 << 30));
+        assert_eq!(size("500 MB"), Ok(500_000_000));
+        assert_eq!(size("1000000"), Ok(1_000_000));
+        for text in ["", "GiB", "-1", "1.5GiB", "0", "99999999999TiB", "2XB"] {
+            assert_eq!(size(text), Err(ValueError::Size(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn shards_are_counts_of_chunks_per_axis() {
+        assert_eq!(sharding("auto"), Ok(ShardingPolicy::Auto));
+        assert_eq!(sharding("4, 2"), Ok(ShardingPolicy::Shape(vec![4, 2])));
+        for text in ["", "0,1", "a", "1.5"] {
+            assert_eq!(sharding(text), Err(ValueError::Shard));
+        }
+    }
+
+    #[test]
+    fn a_crs_is_json_a_file_or_a_name() {
+        assert_eq!(crs("{\"a\": 1}"), Ok(serde_json::json!({ "a": 1 })));
+        assert_eq!(crs("EPSG:4326"), Ok(Value::from("EPSG:4326")));
+        assert!(matches!(crs("{a}"), Err(ValueError::Json(_))));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("crs.json");
+        fs::write(&path, "[1]").unwrap();
+        let found = crs(&format!("@{}", path.display()));
+        assert_eq!(found, Ok(serde_json::json!([1])));
+        assert!(matches!(crs("@/no/such"), Err(ValueError::CrsFile { .. })));
+    }
+
+    #[test]
+    fn the_last_number_of_a_sphere_is_its_radius() {
+        let found = sphere("-1, 2.5,-3,4").unwrap();
+        assert_eq!(found.centre(), [-1.0, 2.5, -3.0]);
+        assert!((4.0..=4.0).contains(&found.radius()));
+        assert_eq!(sphere("1,2,-4"), Err(ValueError::Radius));
+        assert_eq!(sphere("4"), Err(ValueError::Axes(AxesError(0))));
+        assert_eq!(sphere("1,x,2"), Err(ValueError::Number(1)));
+        assert_eq!(sphere("1,nan,2"), Err(ValueError::Number(1)));
+    }
+
+    #[test]
+    fn chunk_numbers_are_separated_by_points_and_may_be_negative() {
+        assert_eq!(chunk("0.-1.2").unwrap().coords(), [0, -1, 2]);
+        assert_eq!(chunk("7").unwrap().coords(), [7]);
+        for text in ["", "0..1", "0,1", "a.b", "0.1."] {
+            assert_eq!(chunk(text), Err(ValueError::Chunk), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scale_must_be_positive() {
+        assert_eq!(scale("2.5"), Ok(2.5));
+        for text in ["0", "-1", "nan", "x"] {
+            assert_eq!(scale(text), Err(ValueError::Scale), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_json_is_text() {
+        assert_eq!(chunked_by("5"), Value::from(5));
+        assert_eq!(chunked_by("true"), Value::from(true));
+        assert_eq!(chunked_by("\"5\""), Value::from("5"));
+        assert_eq!(chunked_by("axon"), Value::from("axon"));
+        assert_eq!(chunked_by("[1]"), Value::from("[1]"));
+    }
+}

@@ -1,0 +1,183 @@
+//! The command line: parses the arguments, runs the command, prints its outcome.
+
+use std::{
+    error::Error,
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use anstyle::{AnsiColor, Style};
+use clap::{CommandFactory, Parser, Subcommand};
+
+#[cfg(feature = "render")]
+use crate::commands::{
+    demo::{self, DemoArgs},
+    render::{self, RenderArgs},
+};
+use crate::{
+    commands::{
+        append::{self, AppendArgs},
+        b2nd::{self, B2ndArgs},
+        compact::{self, CompactArgs},
+        completions::{self, CompletionsArgs},
+        create::{self, CreateArgs},
+        delete::{self, DeleteArgs},
+        doctor::{self, DoctorArgs},
+        edit::{self, EditArgs},
+        info::{self, InfoArgs},
+        man::{self, ManArgs},
+        migrate::{self, MigrateArgs},
+        pyramid::{self, PyramidArgs},
+        query::{self, QueryArgs},
+        sample::{self, SampleArgs},
+        tet::{self, TetArgs},
+        validate::{self, ValidateArgs},
+    },
+    error_chain::error_chain,
+    hint::open_hint,
+    outcome::CommandOutcome,
+};
+
+/// clap's own colours. anstream drops them if the output is a file or `NO_COLOR` is set.
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Zarr Vectors stores: points, lines, streamlines, skeletons, graphs, meshes.
+#[derive(Debug, Parser)]
+#[command(
+    name = "zvf",
+    version,
+    after_help = "Examples:
+  zvf info tracts.zv
+  zvf query tracts.zv --bbox 0,0,0,10,10,10 -o near.csv
+
+`zvf COMMAND --help` has examples of each command. The exit code is 0 on success, 1 if the answer
+is no (for example, if validation finds an error), and 2 on failure."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    #[cfg(feature = "render")]
+    Demo(DemoArgs),
+    Info(InfoArgs),
+    Query(Box<QueryArgs>),
+    Validate(ValidateArgs),
+    Create(Box<CreateArgs>),
+    /// Run a task of another process.
+    #[command(hide = true)]
+    Task {
+        /// Task file.
+        file: PathBuf,
+    },
+    Append(AppendArgs),
+    Edit(EditArgs),
+    Delete(Box<DeleteArgs>),
+    Compact(CompactArgs),
+    Migrate(MigrateArgs),
+    Pyramid(Box<PyramidArgs>),
+    Sample(Box<SampleArgs>),
+    #[cfg(feature = "render")]
+    Render(Box<RenderArgs>),
+    Tet(Box<TetArgs>),
+    B2nd(Box<B2ndArgs>),
+    Doctor(DoctorArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// Runs the command line of this process.
+///
+/// The exit code is 0 on success, 1 if the answer is no, and 2 on failure or wrong usage.
+pub fn run() -> ExitCode {
+    // clap exits with 2 on wrong usage.
+    let outcome = dispatch(Cli::parse().command);
+    match outcome.and_then(|outcome| print(&outcome)) {
+        Ok(code) => code,
+        Err(error) => {
+            anstream::eprintln!("{RED}error:{RED:#} {}", describe(&*error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Returns the command line as clap describes it, for manual pages and completion scripts.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+fn dispatch(command: Command) -> Result<CommandOutcome, Box<dyn Error>> {
+    match command {
+        #[cfg(feature = "render")]
+        Command::Demo(args) => block_on(demo::run(&args)),
+        Command::Info(args) => block_on(info::run(&args)),
+        Command::Query(args) => block_on(query::run(&args)),
+        Command::Validate(args) => block_on(validate::run(&args)),
+        Command::Create(args) => block_on(create::run(&args)),
+        Command::Task { file } => block_on(create::run_task(&file)),
+        Command::Append(args) => block_on(append::run(&args)),
+        Command::Edit(args) => block_on(edit::run(&args)),
+        Command::Delete(args) => block_on(delete::run(&args)),
+        Command::Compact(args) => block_on(compact::run(&args)),
+        Command::Migrate(args) => block_on(migrate::run(&args)),
+        Command::Pyramid(args) => block_on(pyramid::run(&args)),
+        Command::Sample(args) => block_on(sample::run(&args)),
+        #[cfg(feature = "render")]
+        Command::Render(args) => block_on(render::run(&args)),
+        Command::Tet(args) => tet::run(&args),
+        Command::B2nd(args) => b2nd::run(&args),
+        Command::Doctor(args) => block_on(doctor::run(&args)),
+        Command::Man(args) => man::run(&args, Cli::command()),
+        Command::Completions(args) => {
+            let script = completions::script(&args, &mut Cli::command());
+            Ok(CommandOutcome::from(script))
+        }
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, Box<dyn Error>>>) -> Result<T, Box<dyn Error>> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    // The store opens at most this many files at a time. More threads would only hold memory.
+    runtime.max_blocking_threads(16);
+    runtime.enable_all().build()?.block_on(work)
+}
+
+/// Prints an outcome and returns its exit code.
+fn print(outcome: &CommandOutcome) -> Result<ExitCode, Box<dyn Error>> {
+    for warning in &outcome.warnings {
+        anstream::eprintln!("{YELLOW}warning:{YELLOW:#} {warning}");
+    }
+    print_text(&outcome.text)?;
+    for hint in &outcome.hints {
+        anstream::eprintln!("hint: {hint}");
+    }
+    Ok(if outcome.is_negative {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Prints to standard output. A closed pipe, as after `| head`, is not an error.
+fn print_text(text: &str) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    match writeln!(io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Returns an error with its sources and, if no command has added one, a hint.
+fn describe(error: &(dyn Error + 'static)) -> String {
+    let message = error_chain(error);
+    match error.downcast_ref().and_then(open_hint) {
+        Some(hint) => format!("{message}; {hint}"),
+        None => message,
+    }
+}

@@ -1,0 +1,22 @@
+//! The commands of `zvf`: one module per verb, with its arguments, its work and its output.
+
+pub(crate) mod append;
+pub(crate) mod b2nd;
+pub(crate) mod compact;
+pub(crate) mod completions;
+pub mod create;
+pub(crate) mod delete;
+#[cfg(feature = "render")]
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod edit;
+pub(crate) mod info;
+pub(crate) mod man;
+pub mod migrate;
+pub mod pyramid;
+pub mod query;
+#[cfg(feature = "render")]
+pub(crate) mod render;
+pub(crate) mod sample;
+pub(crate) mod tet;
+pub mod validate;

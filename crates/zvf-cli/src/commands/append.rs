@@ -1,0 +1,38 @@
+//! `zvf append`: a file of geometry, added to a store.
+
+use std::error::Error;
+
+use crate::{
+    editing::{AdditionArgs, EditOutput, EditTargetArgs},
+    hint::Operation,
+    outcome::CommandOutcome,
+};
+
+/// Adds the geometry in a file to a store that is there
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Objects without ids get new ones, above all others.
+
+Examples:
+  zvf append tracts.zv --from more.csv
+  zvf append tracts.zv --from more.csv --out-of-bounds expand")]
+pub(crate) struct AppendArgs {
+    #[command(flatten)]
+    work: EditTargetArgs,
+    #[command(flatten)]
+    addition: AdditionArgs,
+}
+
+/// Reads a file, and adds what is in it.
+pub(crate) async fn run(arguments: &AppendArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let AppendArgs { work, addition } = arguments;
+    let opened = work.open(Operation::Append).await?;
+    let input = addition.read(work, &opened).await?;
+    let added = opened
+        .editor
+        .append(&input.geometry, addition.input.out_of_bounds);
+    let changed = opened.change(added).await?;
+    let ids = changed.objects.clone();
+    let report = EditOutput::new(&work.store, Ok(changed));
+    let report = report.objects(ids).read(&input).noted(opened.notes());
+    Ok(work.done(&report)?)
+}

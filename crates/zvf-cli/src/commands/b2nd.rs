@@ -1,0 +1,56 @@
+//! `zvf b2nd`: arrays of Blosc2 and Caterva.
+
+mod info;
+mod verify;
+
+use std::{error::Error, path::PathBuf};
+
+use crate::{
+    dense::{self, ConvertArgs, SliceArgs},
+    outcome::CommandOutcome,
+};
+
+/// Blosc2 .b2nd and Caterva .cat files, and sparse directories: dense arrays in chunks of
+/// blocks, beside vectors.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf b2nd create volume.npy volume.b2nd --chunks 16,16,16
+  zvf b2nd info volume.b2nd
+  zvf b2nd slice volume.b2nd --start 0,0,0 --stop 2,2,2 -o box.npy
+  zvf b2nd verify volume.b2nd")]
+pub(crate) struct B2ndArgs {
+    #[command(subcommand)]
+    verb: B2ndCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum B2ndCommand {
+    Info(info::B2ndInfoArgs),
+    Verify(verify::B2ndVerifyArgs),
+    Slice(B2ndSliceArgs),
+    /// Writes an array of Blosc2 from a dense array of any kind.
+    Create(ConvertArgs),
+    Convert(ConvertArgs),
+}
+
+/// Reads a box of an array: shows its first values, or writes it.
+#[derive(Debug, clap::Args)]
+struct B2ndSliceArgs {
+    /// The file or sparse directory.
+    file: PathBuf,
+    #[command(flatten)]
+    slice: SliceArgs,
+}
+
+pub(crate) fn run(arguments: &B2ndArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    match &arguments.verb {
+        B2ndCommand::Info(asked) => info::run(asked),
+        B2ndCommand::Verify(asked) => verify::run(asked),
+        B2ndCommand::Create(asked) => dense::create_b2nd(asked),
+        B2ndCommand::Convert(asked) => dense::convert(asked),
+        B2ndCommand::Slice(asked) => {
+            let array = dense::b2nd(&asked.file, asked.slice.memory)?;
+            dense::slice(&array, &asked.slice)
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `zvf b2nd info`.
+
+use std::{error::Error, fmt::Write, path::PathBuf};
+
+use serde_json::{Value, json};
+use zvf::format::b2nd::{FrameType, NdForm};
+use zvf_dense::{DenseArray, b2nd::B2nd};
+
+use crate::{
+    dense::{self, MemoryArgs},
+    display::group_digits,
+    outcome::CommandOutcome,
+};
+
+/// Shows what an array is, how it is cut and how its chunks are stored.
+#[derive(Debug, clap::Args)]
+pub(crate) struct B2ndInfoArgs {
+    /// The file or sparse directory.
+    file: PathBuf,
+    #[command(flatten)]
+    memory: MemoryArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(asked: &B2ndInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let array = dense::b2nd(&asked.file, asked.memory)?;
+    let text = match asked.json {
+        true => serde_json::to_string_pretty(&object(asked, &array))?,
+        false => table(asked, &array)?,
+    };
+    Ok(CommandOutcome::from(text))
+}
+
+fn object(asked: &B2ndInfoArgs, array: &B2nd) -> Value {
+    let facts = array.facts();
+    let sizes = |layers: &mut dyn Iterator<Item = (&str, &[u8])>| {
+        let layers = layers.map(|(name, body)| (name.to_owned(), json!(body.len())));
+        Value::Object(layers.collect())
+    };
+    json!({
+        "path": asked.file.display().to_string(),
+        "form": array.form().name(),
+        "kind": kind(array),
+        "shape": array.shape(),
+        "chunk_shape": array.grid().chunk_shape(),
+        "block_shape": array.grid().block_shape(),
+        "dtype": dtype(array),
+        "item_bytes": facts.typesize,
+        "chunks": array.grid().chunk_count(),
+        "chunk_bytes": facts.chunksize,
+        "block_bytes": facts.blocksize,
+        "stored_bytes": facts.cbytes,
+        "codec": codec(facts.codec),
+        "level": facts.level,
+        "filters": facts.filters.iter().map(|(filter, meta)| json!({
+            "name": filter_name(*filter),
+            "number": filter,
+            "meta": meta,
+        })).collect::<Vec<_>>(),
+        "frame_version": facts.version,
+        "metalayers": sizes(&mut array.metalayers()),
+        "vlmetalayers": sizes(&mut array.vlmetalayers()),
+        "attributes": array.attributes(),
+    })
+}
+
+fn table(asked: &B2ndInfoArgs, array: &B2nd) -> Result<String, Box<dyn Error>> {
+    let facts = array.facts();
+    let mut text = asked.file.display().to_string();
+    let mut line = |name: &str, value: String| write!(text, "\n  {name:9} {value}");
+    let form = array.form().name();
+    line("kind", format!("{form}, {}", kind(array)))?;
+    line("shape", extents(array.shape()))?;
+    line("chunks", extents(array.grid().chunk_shape()))?;
+    line(
+        "blocks",
+        extents(array.grid().block_shape().unwrap_or_default()),
+    )?;
+    let unknown = format!("{} bytes of what nothing says", facts.typesize);
+    line("items", dtype(array).unwrap_or(unknown))?;
+    let chunks = array.grid().chunk_count().unwrap_or(u64::MAX);
+    let stored = format!(
+        "{} chunks in {} bytes",
+        group_digits(chunks),
+        group_digits(facts.cbytes)
+    );
+    line("stored", stored)?;
+    line(
+        "codec",
+        format!("{}, level {}", codec(facts.codec), facts.level),
+    )?;
+    let filters = facts.filters.iter().map(|(filter, _)| filter_name(*filter));
+    let filters: Vec<&str> = filters.collect();
+    line(
+        "filters",
+        if filters.is_empty() {
+            "none".to_owned()
+        } else {
+            filters.join(", ")
+        },
+    )?;
+    for (name, body) in array.metalayers() {
+        line("metalayer", format!("{name:?}, {} bytes", body.len()))?;
+    }
+    for (name, body) in array.vlmetalayers() {
+        line("vlmeta", format!("{name:?}, {} bytes", body.len()))?;
+    }
+    Ok(text)
+}
+
+fn kind(array: &B2nd) -> &'static str {
+    match array.facts().frame_type {
+        FrameType::Contiguous => "one file",
+        FrameType::Sparse => "sparse directory",
+    }
+}
+
+/// Caterva does not say what items are.
+fn dtype(array: &B2nd) -> Option<String> {
+    (array.form() == NdForm::B2nd).then(|| array.dtype().to_string())
+}
+
+fn extents(extents: &[u64]) -> String {
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    extents.join("×")
+}
+
+fn codec(number: u8) -> &'static str {
+    match number {
+        0 => "blosclz",
+        1 => "lz4",
+        2 => "lz4hc",
+        4 => "zlib",
+        5 => "zstd",
+        _ => "plugin",
+    }
+}
+
+fn filter_name(number: u8) -> &'static str {
+    match number {
+        1 => "shuffle",
+        2 => "bitshuffle",
+        3 => "delta",
+        4 => "trunc_prec",
+        32 => "ndcell",
+        33 => "ndmean",
+        34 | 35 => "bytedelta",
+        36 => "int_trunc",
+        _ => "plugin",
+    }
+}

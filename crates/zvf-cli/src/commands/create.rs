@@ -1,0 +1,105 @@
+//! `zvf create`: a file of geometry from the command line, as a store.
+
+mod arguments;
+mod output;
+mod write;
+
+use std::{error::Error, path::Path};
+
+use zvf::{
+    OpenOptions,
+    build::{AxisSpec, Design},
+};
+
+use crate::{
+    display::{count_noun, len_u64},
+    formats::{self, GeometryInput, NpzStream},
+    outcome::CommandOutcome,
+    progress::{Progress, ProgressMeter},
+};
+
+pub use arguments::{CreateArgs, CreateUsageError};
+pub use output::CreateOutput;
+pub use write::{CreateSettings, CreateSettingsError, CreateSummary};
+
+/// Reads a file, and writes a store of what is in it.
+pub(crate) async fn run(arguments: &CreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let mut design = arguments.design()?;
+    if let Some(stream) = streamed(arguments)? {
+        return create_large(arguments, &design, stream).await;
+    }
+    let name = arguments.input.from.path().display().to_string();
+    let progress = Progress::with_message(arguments.quiet, move || format!("reading {name}"));
+    let input = formats::read(&arguments.input.from, &arguments.reading())?;
+    drop(progress);
+    name_axes(&mut design, &input);
+    let out = arguments.out.clone();
+    let vertices = len_u64(input.geometry.vertices());
+    let vertices = count_noun(vertices, "vertex", "vertices");
+    let options = arguments.options();
+    options.check(&input.geometry)?;
+    let meter = ProgressMeter::default();
+    let what = format!("writing {vertices} to {out}");
+    let progress = Progress::with_meter(arguments.quiet, what, meter.clone());
+    let mut report = CreateOutput::new(&arguments.out, design.kind);
+    report.read(&input);
+    let created = write::create(&arguments.out, input.geometry, &design, &options, meter).await?;
+    drop(progress);
+    report.created(created);
+    Ok(arguments.done(&report)?)
+}
+
+/// Does a task of another process.
+pub(crate) async fn run_task(file: &Path) -> Result<CommandOutcome, Box<dyn Error>> {
+    zvf::run_task(file, &OpenOptions::default()).await?;
+    Ok(CommandOutcome::default())
+}
+
+/// Bytes of vertices from which on a file is not read whole.
+const LARGE: u64 = 1 << 30;
+
+/// The input in batches, where it is large and can be had so.
+fn streamed(arguments: &CreateArgs) -> Result<Option<NpzStream>, Box<dyn Error>> {
+    let options = arguments.options();
+    if options.overwrite {
+        return Ok(None);
+    }
+    let stream = NpzStream::open(&arguments.input.from, &arguments.reading())?;
+    if options.workers.is_some() {
+        return stream
+            .map(Some)
+            .ok_or_else(|| CreateSettingsError::NotShared.into());
+    }
+    // What is read whole takes up to six times as much on its way.
+    let most = options.memory.map_or(LARGE, |memory| memory / 6);
+    Ok(stream.filter(|stream| stream.bytes() > most))
+}
+
+/// Writes a store of a file that is not read whole.
+async fn create_large(
+    arguments: &CreateArgs,
+    design: &Design,
+    stream: NpzStream,
+) -> Result<CommandOutcome, Box<dyn Error>> {
+    let meter = ProgressMeter::default();
+    let what = format!("writing {}", arguments.out);
+    let progress = Progress::with_meter(arguments.quiet, what, meter.clone());
+    let mut report = CreateOutput::new(&arguments.out, design.kind);
+    let options = arguments.options();
+    let created = write::create_from(&arguments.out, stream, design, &options, meter).await?;
+    drop(progress);
+    report.created(created);
+    Ok(arguments.done(&report)?)
+}
+
+/// Axes are called as in the file when no option says how.
+fn name_axes(design: &mut Design, input: &GeometryInput) {
+    if let (None, Some(names)) = (&design.axes, &input.axes) {
+        let axes = names.iter().map(|name| AxisSpec {
+            name: name.clone(),
+            kind: "space".to_owned(),
+            unit: None,
+        });
+        design.axes = Some(axes.collect());
+    }
+}

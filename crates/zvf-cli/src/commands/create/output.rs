@@ -1,0 +1,117 @@
+//! What was written, for people and for programs.
+
+use serde_json::{Value, json};
+use zvf::build::GeometryKind;
+
+use super::CreateSummary;
+use crate::{
+    display::{count_noun, group_digits},
+    formats::GeometryInput,
+};
+
+/// Files from which on fewer are worth a word.
+const MANY_FILES: u64 = 2000;
+
+/// What is said of a store that was written.
+#[derive(Clone, Debug)]
+pub struct CreateOutput {
+    out: String,
+    kind: GeometryKind,
+    files: Vec<String>,
+    notes: Vec<String>,
+    created: CreateSummary,
+}
+
+impl CreateOutput {
+    /// Of a store at this address.
+    pub fn new(out: &str, kind: GeometryKind) -> Self {
+        Self {
+            out: out.to_owned(),
+            kind,
+            files: Vec::new(),
+            notes: Vec::new(),
+            created: CreateSummary::default(),
+        }
+    }
+
+    /// Takes where it came from.
+    pub fn read(&mut self, input: &GeometryInput) {
+        let files = input.files.iter();
+        self.files = files.map(|file| file.display().to_string()).collect();
+        self.notes.clone_from(&input.notes);
+    }
+
+    /// Takes what came of it.
+    pub fn created(&mut self, created: CreateSummary) {
+        self.created = created;
+    }
+
+    /// As one JSON object.
+    pub fn object(&self) -> Value {
+        let created = &self.created;
+        json!({
+            "vertices": created.vertices,
+            "objects": created.objects,
+            "chunks": created.chunks,
+            "bytes_written": created.bytes_written,
+            "transaction": created.transaction,
+            "chosen": {
+                "chunk_shape": created.chunk_shape,
+                "bin_shape": created.bin_shape,
+                "why": created.why,
+            },
+            "files": self.files,
+            "notes": self.notes,
+        })
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        let created = &self.created;
+        let mut lines = vec![
+            format!("{}, {}", self.out, self.kind.name()),
+            format!(
+                "  {}, {}, {}",
+                count_noun(created.vertices, "vertex", "vertices"),
+                count_noun(created.objects, "object", "objects"),
+                count_noun(created.chunks, "chunk", "chunks"),
+            ),
+            format!(
+                "  {} bytes written, transaction {}",
+                group_digits(created.bytes_written),
+                created.transaction
+            ),
+            format!("  chunk shape {}", shape(&created.chunk_shape)),
+        ];
+        if let Some(bins) = &created.bin_shape {
+            lines.push(format!("  bin shape {}", shape(bins)));
+        }
+        lines.extend(created.why.iter().map(|why| format!("    {why}")));
+        let others = self.files.iter().skip(1);
+        lines.extend(others.map(|file| format!("  with {file}")));
+        if !self.notes.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        }
+        lines.join("\n")
+    }
+
+    /// What to do about very many files.
+    pub(super) fn of_files(&self) -> Option<String> {
+        let files = self.created.files;
+        (files > MANY_FILES).then(|| {
+            let files = group_digits(files);
+            format!("{files} files were written; --shard puts many chunks into one, so that the store is copied, listed and deleted faster")
+        })
+    }
+
+    /// What is stored otherwise than it came, a line each.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+fn shape(extents: &[f64]) -> String {
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    extents.join(" × ")
+}

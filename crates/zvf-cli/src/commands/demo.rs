@@ -1,0 +1,154 @@
+//! `zvf demo`: sample stores, and what can be done with them.
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers of the demo are small"
+)]
+mod cells;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "numbers of the demo are small"
+)]
+mod neurons;
+mod output;
+mod queries;
+mod random;
+mod stores;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "numbers of the demo are small"
+)]
+mod surface;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "numbers of the demo are small"
+)]
+mod tracts;
+
+use std::{
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use crate::{outcome::CommandOutcome, progress::Progress};
+
+use output::DemoOutput;
+use stores::{DemoOptions, STORES};
+
+/// Writes sample stores into a folder and shows what can be done with them.
+///
+/// Streamlines of a brain, neurons, cells in layers, and a folded surface: makes their levels, validates
+/// them, asks five queries and says what each costs, draws pictures, and says what to try next.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+pub(crate) struct DemoArgs {
+    /// The folder. It is made, and has to be empty if it is there.
+    #[arg(default_value = "zvf-demo")]
+    folder: PathBuf,
+    /// What looks random is drawn from this number.
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    seed: u64,
+    /// Writes into a folder that is not empty. Stores and pictures of the demo are replaced,
+    /// and nothing else.
+    #[arg(long)]
+    overwrite: bool,
+    /// A twelfth of it all, and small pictures: for slow machines and tests.
+    #[arg(long)]
+    small: bool,
+    /// Prints one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Shows no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum DemoError {
+    #[error("{0} is not empty: name another folder, or add --overwrite")]
+    NotEmpty(String),
+    #[error("{folder} cannot be used")]
+    Folder { folder: String, source: io::Error },
+}
+
+/// What is being done, for who watches.
+#[derive(Clone, Default)]
+struct CurrentStep(Arc<Mutex<String>>);
+
+impl CurrentStep {
+    fn say(&self, what: String) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    }
+
+    fn get(&self) -> String {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// Does all of it.
+pub(crate) async fn run(arguments: &DemoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let begun = Instant::now();
+    let folder = &arguments.folder;
+    prepare(folder, arguments.overwrite)?;
+    let ways = DemoOptions {
+        seed: arguments.seed,
+        fewer: if arguments.small { 12 } else { 1 },
+        overwrite: arguments.overwrite,
+    };
+    let now = CurrentStep::default();
+    let progress = {
+        let now = now.clone();
+        Progress::with_message(arguments.quiet, move || now.get())
+    };
+    let mut report = DemoOutput::new(folder);
+    for sample in STORES {
+        now.say(format!("writing {}", sample.file));
+        let made = Box::pin(sample.make(folder, ways)).await?;
+        report.stores.push(made);
+    }
+    for (at, step) in queries::steps().into_iter().enumerate() {
+        now.say(format!("query {}", at + 1));
+        report.queries.push(step.take(folder).await?);
+    }
+    for sample in STORES {
+        now.say(format!("drawing {}", sample.picture));
+        report.pictures.push(sample.draw(folder, ways.fewer).await?);
+    }
+    drop(progress);
+    report.seconds = begun.elapsed().as_secs_f64();
+    let is_negative = report.stores.iter().any(|store| store.errors > 0);
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&report.object())?,
+        false => report.text(),
+    };
+    Ok(CommandOutcome {
+        text,
+        is_negative,
+        ..CommandOutcome::default()
+    })
+}
+
+/// Makes the folder, unless there is something in it that could be lost.
+fn prepare(folder: &Path, overwrite: bool) -> Result<(), DemoError> {
+    let failed = |source| DemoError::Folder {
+        folder: folder.display().to_string(),
+        source,
+    };
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut entries = fs::read_dir(folder).map_err(failed)?;
+    match entries.next() {
+        Some(_) if !overwrite => Err(DemoError::NotEmpty(folder.display().to_string())),
+        _ => Ok(()),
+    }
+}

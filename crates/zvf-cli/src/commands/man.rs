@@ -1,0 +1,36 @@
+//! `zvf man`.
+
+use std::{error::Error, fs, path::PathBuf};
+
+use crate::{
+    display::{count_noun, len_u64},
+    outcome::CommandOutcome,
+};
+
+/// Writes a manual page of each command into a folder, as zvf-query.1
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zvf man man1")]
+pub(crate) struct ManArgs {
+    /// The folder; made where it is not there.
+    folder: PathBuf,
+}
+
+/// Writes the pages of the command line.
+pub(crate) fn run(
+    arguments: &ManArgs,
+    command: clap::Command,
+) -> Result<CommandOutcome, Box<dyn Error>> {
+    let folder = &arguments.folder;
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(folder).map_err(told)?;
+    // Not the one that `help` makes of every command.
+    let command = command.disable_help_subcommand(true);
+    clap_mangen::generate_to(command, folder).map_err(told)?;
+    let pages = len_u64(fs::read_dir(folder).map_err(told)?.count());
+    let files = count_noun(pages, "file", "files");
+    Ok(CommandOutcome::from(format!(
+        "{}: {files}",
+        folder.display()
+    )))
+}

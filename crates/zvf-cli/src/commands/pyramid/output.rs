@@ -1,0 +1,90 @@
+//! What levels came to, for people and for programs.
+
+use serde_json::{Value, json};
+use zvf::PyramidReport;
+
+use crate::display::{count_noun, group_digits};
+
+/// What is said of the levels of a store.
+#[derive(Clone, Debug)]
+pub struct PyramidOutput {
+    store: String,
+    made: PyramidReport,
+    is_refresh: bool,
+}
+
+impl PyramidOutput {
+    /// Of the store at this address.
+    pub fn new(store: &str, made: PyramidReport, is_refresh: bool) -> Self {
+        Self {
+            store: store.to_owned(),
+            made,
+            is_refresh,
+        }
+    }
+
+    /// As one JSON object.
+    pub fn object(&self) -> Value {
+        let levels = self.made.levels.iter().map(|level| {
+            json!({
+                "level": level.level.number(),
+                "method": level.method,
+                "vertices": level.vertices,
+                "named": level.named,
+                "chunks": level.chunks,
+                "objects": level.objects,
+                "links": level.links,
+                "bytes": level.bytes,
+                "error": level.error,
+                "seconds": level.seconds,
+                "transaction": level.transaction,
+            })
+        });
+        json!({"store": self.store, "there": self.made.there, "levels": levels.collect::<Vec<Value>>()})
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        if self.made.levels.is_empty() {
+            let why = match (self.is_refresh, self.made.there) {
+                (true, _) => "no level is behind",
+                (false, 0) => "it is small as it is, and no level was made",
+                (false, _) => "its levels are there already, made in this way",
+            };
+            return format!("{}: {why}", self.store);
+        }
+        let mut lines = vec![self.store.clone()];
+        for level in &self.made.levels {
+            let mut parts = vec![format!(
+                "{} in {}",
+                count_noun(level.vertices, "vertex", "vertices"),
+                count_noun(level.chunks, "chunk", "chunks"),
+            )];
+            if level.named > level.vertices {
+                parts.push(format!("named {} times", group_digits(level.named)));
+            }
+            parts.extend(
+                level
+                    .objects
+                    .map(|count| count_noun(count, "object", "objects")),
+            );
+            if level.links > 0 {
+                parts.push(count_noun(level.links, "link", "links"));
+            }
+            parts.extend(
+                level
+                    .error
+                    .map(|error| format!("moved by {error:.4} at most")),
+            );
+            lines.push(format!(
+                "  level {}, {}: {}; {} bytes in {:.2} s",
+                level.level,
+                level.method,
+                parts.join(", "),
+                group_digits(level.bytes),
+                level.seconds
+            ));
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,83 @@
+//! `zvf query`: a query from the command line, and its answer as text, JSON or a file.
+
+mod arguments;
+mod columns;
+mod explain;
+mod output;
+mod preview;
+
+use std::error::Error;
+
+use zvf::{Dataset, OpenOptions, model::root::GeometryKind};
+
+use crate::{
+    formats,
+    hint::{outside_bounds, with_query_hint},
+    outcome::CommandOutcome,
+    progress::Progress,
+};
+
+pub use arguments::QueryArgs;
+pub use output::{QueryOutput, ResultCounts};
+pub use preview::preview;
+
+/// Asks a store, and shows or writes what it finds.
+pub(crate) async fn run(arguments: &QueryArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let query = arguments.query()?;
+    // Nobody asks again.
+    let options = OpenOptions::default()
+        .cache(0)
+        .anonymous(arguments.anonymous)
+        .node_copy(!arguments.no_node_copy);
+    let dataset = Dataset::open_with(&arguments.store, &options).await?;
+    let axes: Vec<&str> = dataset
+        .root()
+        .axes
+        .iter()
+        .map(|axis| axis.name.as_str())
+        .collect();
+    arguments.check_axes(&axes)?;
+    let hinted = |error| with_query_hint(error, arguments.selecting.is_filtered());
+    let progress = Progress::for_dataset(&dataset, arguments.quiet);
+    if arguments.explain {
+        let plan = explain::explain(&dataset, &query).await.map_err(hinted)?;
+        return Ok(CommandOutcome::from(arguments.plan(plan)?));
+    }
+    let mut report = QueryOutput::new(dataset.address());
+    if arguments.count {
+        explain::count(&dataset, &query, &mut report)
+            .await
+            .map_err(hinted)?;
+    } else {
+        let answer = dataset.query(&query).await.map_err(hinted)?;
+        report.answer(&answer);
+        if let Some(target) = &arguments.output {
+            report.written(formats::write(
+                &answer,
+                &geometry(arguments, &dataset),
+                target,
+            )?);
+        } else if !arguments.json {
+            report.rows(preview(&answer)?);
+        }
+    }
+    let activity = dataset.store().activity();
+    report.cost(
+        activity.requests.saturating_add(activity.lists),
+        activity.bytes_read,
+    );
+    drop(progress);
+    let bbox = arguments.selecting.bbox();
+    let outside = bbox.and_then(|bbox| outside_bounds(&dataset, bbox));
+    Ok(arguments.done(&report, outside)?)
+}
+
+/// The kind of geometry, or the name of the one that was asked for.
+fn geometry(arguments: &QueryArgs, dataset: &Dataset) -> String {
+    if let Some(name) = &arguments.geometry {
+        return name.clone();
+    }
+    let kinds = dataset.root().geometry_kinds.iter();
+    let kinds: Vec<&str> = kinds.map(GeometryKind::as_str).collect();
+    kinds.join(",")
+}

@@ -1,0 +1,85 @@
+//! What the library answers: the one place that asks it.
+
+use serde_json::{Value, json};
+use zvf::{
+    Dataset,
+    query::{LevelUse, Query},
+};
+
+use super::{
+    QueryOutput, ResultCounts,
+    output::{given, named},
+};
+
+/// How much a query finds.
+pub(super) async fn count(
+    dataset: &Dataset,
+    query: &Query,
+    report: &mut QueryOutput,
+) -> Result<(), zvf::Error> {
+    let found = dataset.count(query).await?;
+    let counts = ResultCounts {
+        level: Some(found.level.number()),
+        vertices: found.vertices,
+        parts: found.parts,
+        objects: found.objects.unwrap_or(0),
+        links: found.links.unwrap_or(0),
+    };
+    report.count(counts, found.skipped, found.notes);
+    report.levels(&found.levels);
+    Ok(())
+}
+
+/// What a query would read: for people, and as JSON.
+pub(super) async fn explain(
+    dataset: &Dataset,
+    query: &Query,
+) -> Result<(String, Value), zvf::Error> {
+    let plan = dataset.explain(query).await?;
+    let size = |bytes: Option<u64>| bytes.map_or("? bytes".to_owned(), |n| format!("{n} bytes"));
+    let requests = plan.requests();
+    let about = if plan.is_exact { "" } else { "about " };
+    let of_level = |level: &LevelUse| format!("{}: {about}{}", named(level), given(level));
+    let mut lines: Vec<String> = plan.levels.iter().map(of_level).collect();
+    lines.push(format!("first {requests} requests, {}", size(plan.bytes())));
+    for reads in &plan.first {
+        let (array, requests) = (&reads.array, reads.requests);
+        lines.push(format!(
+            "  {array}: {requests} requests, {}",
+            size(reads.bytes)
+        ));
+    }
+    lines.extend(plan.then.iter().map(|then| format!("then {then}")));
+    lines.push(format!(
+        "at most {} in the chunks in question",
+        size(plan.at_most)
+    ));
+    lines.extend(plan.notes.iter().map(|note| format!("note: {note}")));
+    let first = plan.first.iter().map(|reads| {
+        json!({
+            "array": reads.array.as_str(), "requests": reads.requests, "bytes": reads.bytes,
+        })
+    });
+    let levels = plan.levels.iter().map(|level| {
+        let chunks = level
+            .chunks
+            .iter()
+            .map(|(chunk, vertices)| json!({ "chunk": chunk.to_string(), "vertices": vertices }));
+        json!({
+            "level": level.level.number(), "vertices": level.vertices,
+            "chunks": chunks.collect::<Vec<_>>(),
+        })
+    });
+    let mut json = json!({
+        "requests": requests, "bytes": plan.bytes(), "first": first.collect::<Vec<_>>(),
+        "then": plan.then, "at_most": plan.at_most,
+    });
+    if !plan.levels.is_empty() {
+        json["levels"] = levels.collect();
+        json["is_exact"] = plan.is_exact.into();
+    }
+    if !plan.notes.is_empty() {
+        json["notes"] = plan.notes.clone().into();
+    }
+    Ok((lines.join("\n"), json))
+}

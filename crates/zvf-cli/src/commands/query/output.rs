@@ -1,0 +1,213 @@
+//! What was found, for people and for programs.
+
+use serde_json::{Map, Value, json};
+use zvf::query::{LevelUse, Links, QueryResult, Skipped};
+
+use crate::{
+    display::{count_noun, group_digits, len_u64},
+    formats::WrittenFiles,
+};
+
+/// How much a query finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResultCounts {
+    /// The level, when it is known.
+    pub level: Option<u32>,
+    /// Vertices.
+    pub vertices: u64,
+    /// Objects that have something in it.
+    pub objects: u64,
+    /// Links.
+    pub links: u64,
+    /// Paths; `None` for geometry without.
+    pub parts: Option<u64>,
+}
+
+/// What is said of an answer.
+#[derive(Clone, Debug, Default)]
+pub struct QueryOutput {
+    address: String,
+    counts: ResultCounts,
+    levels: Vec<LevelUse>,
+    requests: u64,
+    bytes_read: u64,
+    missing: Vec<Skipped>,
+    notes: Vec<String>,
+    rows: String,
+    written: Option<WrittenFiles>,
+}
+
+impl QueryOutput {
+    /// A report on the store of this address.
+    pub fn new(address: &str) -> Self {
+        Self {
+            address: address.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes what was counted.
+    pub fn count(&mut self, counts: ResultCounts, missing: Vec<Skipped>, notes: Vec<String>) {
+        self.counts = counts;
+        self.missing = missing;
+        self.notes = notes;
+    }
+
+    /// Takes what was found, but the rows.
+    pub fn answer(&mut self, answer: &QueryResult) {
+        self.counts = ResultCounts {
+            level: Some(answer.level.number()),
+            vertices: len_u64(answer.positions.len()),
+            objects: len_u64(answer.objects.len()),
+            links: len_u64(answer.links.as_ref().map_or(0, Links::len)),
+            parts: answer
+                .parts
+                .as_ref()
+                .map(|parts| len_u64(parts.objects.len())),
+        };
+        self.levels(&answer.levels);
+        self.missing.clone_from(&answer.skipped);
+        self.notes.clone_from(&answer.notes);
+    }
+
+    /// Takes what each level gave.
+    pub fn levels(&mut self, levels: &[LevelUse]) {
+        self.levels = levels.to_vec();
+    }
+
+    /// Takes the first rows, as text.
+    pub fn rows(&mut self, rows: String) {
+        self.rows = rows;
+    }
+
+    /// Takes what was written.
+    pub fn written(&mut self, written: WrittenFiles) {
+        self.written = Some(written);
+    }
+
+    /// Takes what it cost.
+    pub fn cost(&mut self, requests: u64, bytes_read: u64) {
+        self.requests = requests;
+        self.bytes_read = bytes_read;
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.counts.vertices == 0 && self.counts.links == 0
+    }
+
+    /// As one JSON object.
+    pub fn object(&self) -> Value {
+        let missing = self
+            .missing
+            .iter()
+            .map(|missing| json!({ "key": missing.key.as_str(), "reason": missing.reason }));
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("level", self.counts.level.into());
+        put("vertices", self.counts.vertices.into());
+        put("objects", self.counts.objects.into());
+        put("links", self.counts.links.into());
+        if let Some(parts) = self.counts.parts {
+            put("parts", parts.into());
+        }
+        if !self.levels.is_empty() {
+            let levels = self.levels.iter().map(|level| {
+                json!({
+                    "level": level.level.number(), "vertices": level.vertices,
+                    "chunks": level.chunks.len(),
+                })
+            });
+            put("levels", levels.collect());
+        }
+        put("requests", self.requests.into());
+        put("bytes_read", self.bytes_read.into());
+        put("missing", missing.collect());
+        put("notes", self.notes.clone().into());
+        if let Some(written) = &self.written {
+            let files = written.files.iter();
+            let files: Vec<Value> = files.map(|file| file.to_string_lossy().into()).collect();
+            put("output", files.first().cloned().unwrap_or_default());
+            put("files", files.into());
+            put("left_out", written.left_out.clone().into());
+        }
+        object.into()
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        let counts = &self.counts;
+        let mut found = vec![count_noun(counts.vertices, "vertex", "vertices")];
+        found.extend(counts.parts.map(|parts| count_noun(parts, "path", "paths")));
+        found.push(count_noun(counts.objects, "object", "objects"));
+        if counts.parts.is_none() {
+            found.push(count_noun(counts.links, "link", "links"));
+        }
+        let level = match self.levels.as_slice() {
+            [] | [_] => counts.level.map(|level| format!(", level {level}")),
+            levels => {
+                let levels = levels.iter().map(|level| level.level.to_string());
+                Some(format!(
+                    ", levels {}",
+                    levels.collect::<Vec<_>>().join(", ")
+                ))
+            }
+        };
+        let mut lines = vec![
+            format!("{}{}", self.address, level.unwrap_or_default()),
+            format!("  {}", found.join(", ")),
+        ];
+        if self.levels.len() > 1 {
+            let levels = self.levels.iter();
+            lines.extend(levels.map(|level| format!("    {}: {}", named(level), given(level))));
+        }
+        lines.push(format!(
+            "  {}, {} bytes read",
+            count_noun(self.requests, "request", "requests"),
+            group_digits(self.bytes_read)
+        ));
+        if !self.rows.is_empty() {
+            lines.push(String::new());
+            lines.push(self.rows.clone());
+        }
+        let mut remarks = Vec::new();
+        if let Some(written) = &self.written {
+            let files = written.files.iter();
+            remarks.extend(files.map(|file| format!("written: {}", file.display())));
+        }
+        remarks.extend(self.losses());
+        remarks.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        if !remarks.is_empty() {
+            lines.push(String::new());
+            lines.append(&mut remarks);
+        }
+        lines.join("\n")
+    }
+
+    /// What could not be read or written, a line each.
+    pub(super) fn losses(&self) -> Vec<String> {
+        let missing = self.missing.iter();
+        let missing = missing.map(|it| format!("missing: {}: {}", it.key, it.reason));
+        let left_out = self.written.iter().flat_map(|written| &written.left_out);
+        missing
+            .chain(left_out.map(|line| format!("left out: {line}")))
+            .collect()
+    }
+}
+
+/// A level by its number.
+pub(super) fn named(level: &LevelUse) -> String {
+    format!("level {}", level.level)
+}
+
+/// What it gives.
+pub(super) fn given(level: &LevelUse) -> String {
+    let vertices = count_noun(level.vertices, "vertex", "vertices");
+    match level.chunks.len() {
+        0 => vertices,
+        chunks => format!(
+            "{vertices} in {}",
+            count_noun(len_u64(chunks), "chunk", "chunks")
+        ),
+    }
+}

@@ -1,0 +1,96 @@
+//! The first rows of an answer, as a table for people.
+
+use zvf::query::QueryResult;
+
+use crate::{
+    display::{count_noun, len_u64},
+    formats::{OutputColumn, OutputTable, ResultWriteError},
+    text_table,
+};
+
+/// Rows that are shown.
+const ROWS: usize = 10;
+/// Characters of a cell that are shown.
+const WIDTH: usize = 32;
+/// Channels of a column that are shown.
+const CHANNELS: usize = 4;
+
+/// The first vertices of an answer, its first links, and its first objects when
+/// they have attributes.
+///
+/// # Errors
+///
+/// [`ResultWriteError`] when the answer is broken.
+pub fn preview(answer: &QueryResult) -> Result<String, ResultWriteError> {
+    let mut lines = Vec::new();
+    let vertices = OutputTable::vertices(answer)?;
+    if vertices.rows > 0 {
+        lines.extend(shown(&vertices, "vertex", "vertices"));
+    }
+    if let Some(links) = OutputTable::links(answer)? {
+        lines.push(String::new());
+        lines.extend(shown(&links, "link", "links"));
+    }
+    // Their ids alone are with the vertices already.
+    if !answer.object.is_empty()
+        && let Some(objects) = OutputTable::objects(answer)?
+    {
+        lines.push(String::new());
+        lines.extend(shown(&objects, "object", "objects"));
+    }
+    Ok(lines.join("\n"))
+}
+
+fn shown(table: &OutputTable<'_>, singular: &str, plural: &str) -> Vec<String> {
+    let titles = table.columns.iter().map(|column| readable(&column.name));
+    let mut rows: Vec<Vec<String>> = vec![titles.collect()];
+    rows.extend((0..table.rows.min(ROWS)).map(|row| {
+        let cells = table.columns.iter().map(|column| cell(column, row));
+        cells.collect()
+    }));
+    let mut lines = text_table::align(&rows);
+    let more = table.rows.saturating_sub(ROWS);
+    if more > 0 {
+        let more = count_noun(len_u64(more), singular, plural);
+        lines.push(format!("  … and {more} more: -o FILE.csv writes all"));
+    }
+    lines
+}
+
+fn cell(column: &OutputColumn<'_>, row: usize) -> String {
+    if column.is_missing(row) {
+        return "-".to_owned();
+    }
+    if let Some(word) = column.word(row) {
+        return readable(word);
+    }
+    let mut cell = String::new();
+    for channel in 0..column.channels().min(CHANNELS) {
+        if channel > 0 {
+            cell.push(' ');
+        }
+        column.push_number(row, channel, &mut cell);
+    }
+    if column.channels() > CHANNELS {
+        cell.push_str(" …");
+    }
+    cell
+}
+
+/// Text from a store on a terminal: short, and without characters that could
+/// steer it.
+fn readable(text: &str) -> String {
+    let mut shown = String::new();
+    for (at, character) in text.chars().enumerate() {
+        if at == WIDTH {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}

@@ -1,0 +1,124 @@
+//! `zvf tet create`.
+
+use std::{
+    collections::BTreeSet,
+    error::Error,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+use zvf_dense::{
+    DenseArray, Selection, View,
+    tet::{TetWriter, WriteOptions},
+};
+
+use crate::{
+    dense::{self, DenseTargetArgs, MemoryArgs},
+    outcome::CommandOutcome,
+};
+
+/// Writes a file of one dataset or several, or adds datasets to one. Equal input makes
+/// equal files.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TetCreateArgs {
+    /// The file to write.
+    file: PathBuf,
+    /// Where a dataset comes from: a .npy, a .zarr, or a .tet of one dataset. Named as the
+    /// file is, or as said before a `=`.
+    #[arg(long, value_name = "[NAME=]FILE", required = true)]
+    from: Vec<String>,
+    /// Add the datasets to the file, which is there.
+    #[arg(long)]
+    append: bool,
+    #[command(flatten)]
+    target: DenseTargetArgs,
+    /// Bytes of memory that readers are asked to stay below.
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    memory_budget_bytes: u32,
+    /// The same in hundredths of a percent of their memory.
+    #[arg(long, value_name = "BPS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    memory_budget_bps: u16,
+    #[command(flatten)]
+    memory: MemoryArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(asked: &TetCreateArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let mut arrays: Vec<(String, Box<dyn DenseArray>, bool)> = Vec::new();
+    let mut names = BTreeSet::new();
+    for from in &asked.from {
+        let (name, path) = match from.split_once('=') {
+            Some((name, path)) => (Some(name.to_owned()), Path::new(path)),
+            None => (None, Path::new(from)),
+        };
+        let array = dense::open(path, None, asked.memory)?;
+        let name = name.unwrap_or_else(|| dense::name(&*array, path));
+        if !names.insert(name.clone()) {
+            return Err(
+                format!("two datasets would be called {name:?}; use --from NAME=FILE").into(),
+            );
+        }
+        arrays.push((name, array, dense::has_chunks(path)?));
+    }
+    let (mut specs, mut warnings, mut views, mut shown) = (vec![], vec![], vec![], vec![]);
+    for (name, array, has_chunks) in &arrays {
+        let view = View::new(&**array, Selection::whole(array.shape()))?;
+        let chunk = asked.target.chunk(&view, *has_chunks)?;
+        let (spec, lost) = dense::spec(&view, name, &chunk, &asked.target)?;
+        shown.push(json!({
+            "name": name,
+            "dtype": view.dtype().to_string(),
+            "shape": view.shape(),
+            "chunk_shape": chunk,
+        }));
+        specs.push(spec);
+        warnings.extend(lost);
+        views.push(view);
+    }
+    let options = WriteOptions {
+        memory_budget_bytes: asked.memory_budget_bytes,
+        memory_budget_bps: asked.memory_budget_bps,
+        checksums: asked.target.checksums(),
+        history: Vec::new(),
+    };
+    let first = match asked.append {
+        true => dense::tet(&asked.file, asked.memory)?.datasets().len(),
+        false => 0,
+    };
+    let mut writer = match asked.append {
+        true => TetWriter::append(&asked.file, specs, options)?,
+        false => TetWriter::create(&asked.file, specs, options)?,
+    };
+    let mut chunks = 0_u64;
+    for (at, view) in views.iter().enumerate() {
+        let sink = writer.sink(first.saturating_add(at))?;
+        let count = zvf_dense::DenseSink::grid(&sink).chunk_count();
+        chunks = chunks.saturating_add(count.unwrap_or(u64::MAX));
+        dense::pour(view, Box::new(sink), &asked.file, asked.quiet)?;
+    }
+    writer.finish()?;
+    let bytes = std::fs::metadata(&asked.file)?.len();
+    let path = asked.file.display().to_string();
+    let text = match asked.json {
+        true => serde_json::to_string_pretty(&json!({
+            "path": path,
+            "datasets": shown,
+            "chunks": chunks,
+            "bytes_written": bytes,
+        }))?,
+        false => format!(
+            "{path}: {} datasets, {chunks} chunks, {bytes} bytes",
+            shown.len()
+        ),
+    };
+    Ok(CommandOutcome {
+        text,
+        warnings,
+        ..CommandOutcome::default()
+    })
+}

@@ -1,0 +1,367 @@
+//! `zvf tet info`.
+
+use std::{error::Error, fmt::Write, path::PathBuf};
+
+use serde_json::{Value, json};
+use zvf::format::tetration::ChunkRow;
+use zvf_dense::tet::{DatasetInfo, TetFile};
+
+use crate::{
+    dense::{self, MemoryArgs},
+    display::group_digits,
+    outcome::CommandOutcome,
+    text_table,
+};
+
+/// Rows of the chunk table that are shown unless more are asked for.
+const SHOWN: u64 = 32;
+/// Characters of a dataset's name in a table.
+const NAME: usize = 40;
+
+/// Shows what is in a file: its datasets; on demand layout, chunks, memory budget,
+/// metadata and history.
+#[derive(Debug, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(crate) struct TetInfoArgs {
+    /// The file.
+    file: PathBuf,
+    /// Show the superblock and where parts are.
+    #[arg(long)]
+    layout: bool,
+    /// Show the datasets; the default.
+    #[arg(long)]
+    datasets: bool,
+    /// Show where each chunk is.
+    #[arg(long)]
+    chunks: bool,
+    /// Show the memory budget of the file.
+    #[arg(long)]
+    execution: bool,
+    /// Show how the file came to be.
+    #[arg(long)]
+    history: bool,
+    /// Show everything.
+    #[arg(long)]
+    all: bool,
+    /// The most rows of chunks that are shown; 0 for all. 32 in a table, all in JSON.
+    #[arg(short = 'n', value_name = "N")]
+    rows: Option<u64>,
+    /// Only datasets with this in their name, and their chunks.
+    #[arg(long, value_name = "TEXT")]
+    dataset: Option<String>,
+    #[command(flatten)]
+    memory: MemoryArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(asked: &TetInfoArgs) -> Result<CommandOutcome, Box<dyn Error>> {
+    let file = dense::tet(&asked.file, asked.memory)?;
+    let text = match asked.json {
+        true => serde_json::to_string_pretty(&object(asked, &file)?)?,
+        false => table(asked, &file)?,
+    };
+    Ok(CommandOutcome::from(text))
+}
+
+impl TetInfoArgs {
+    fn wants(&self, info: &DatasetInfo) -> bool {
+        let part = self.dataset.as_ref().map(|part| part.to_lowercase());
+        part.is_none_or(|part| info.name().to_lowercase().contains(&part))
+    }
+
+    fn wants_row(&self, file: &TetFile, row: ChunkRow<'_>) -> bool {
+        let id = usize::try_from(row.dataset()).ok();
+        let info = id.and_then(|id| file.datasets().get(id));
+        info.is_some_and(|info| self.wants(info))
+    }
+
+    /// How many rows of chunks are shown.
+    fn most(&self, or: u64) -> usize {
+        let most = match self.rows.unwrap_or(or) {
+            0 => u64::MAX,
+            most => most,
+        };
+        usize::try_from(most).unwrap_or(usize::MAX)
+    }
+}
+
+fn object(asked: &TetInfoArgs, file: &TetFile) -> Result<Value, Box<dyn Error>> {
+    let superblock = file.superblock();
+    let index = superblock.index_span();
+    let datasets = (0_u64..).zip(file.datasets());
+    let datasets = datasets
+        .filter(|(_, info)| asked.wants(info))
+        .map(|(id, info)| {
+            json!({
+                "id": id,
+                "name": info.name(),
+                "dtype": info.dtype().tag(),
+                "dtype_name": info.dtype().name(),
+                "shape": info.grid().shape(),
+                "chunk_shape": info.grid().chunk_shape(),
+                "chunks": info.grid().chunk_count(),
+                "attributes": info.attributes(),
+                "dimension_names": info.dimension_names(),
+            })
+        });
+    let datasets: Vec<Value> = datasets.collect();
+    let chunks = file.with_index(|index| {
+        let rows = index.iter().filter(|row| asked.wants_row(file, *row));
+        let rows = rows.take(asked.most(0)).map(|row| {
+            json!({
+                "dataset_id": row.dataset(),
+                "chunk_index": row.coordinate(),
+                "codec": row.codec().number(),
+                "payload_offset": row.payload_offset(),
+                "raw_byte_len": row.raw_len(),
+                "stored_byte_len": row.stored_len(),
+            })
+        });
+        rows.collect::<Vec<Value>>()
+    })?;
+    let footer = file.footer();
+    let spill = |spill: Option<zvf_dense::tet::SpillRef>| {
+        spill.map(|spill| json!({"offset": spill.offset, "len": spill.len}))
+    };
+    Ok(json!({
+        "path": asked.file.display().to_string(),
+        "file_len": file.source().len(),
+        "summary": {
+            "superblock": {
+                "layout_version": 1,
+                "dataset_count": superblock.datasets(),
+                "flags": superblock.flags(),
+                "chunk_index_offset": index.start,
+                "chunk_index_length": index.end.saturating_sub(index.start),
+            },
+            "datasets": datasets,
+            "chunk_count": superblock.rows(),
+            "chunks": chunks,
+            "payload_end": file.payload_end(),
+            "file_execution": {
+                "memory_budget_percent_bps": file.memory_budget_bps(),
+                "memory_budget_bytes": file.memory_budget_bytes(),
+            },
+            "history": footer.map(|footer| &footer.history),
+            "metadata": footer.and_then(|footer| footer.metadata.as_ref()),
+            "footer": footer.map(|footer| json!({
+                "version": footer.version,
+                "json_len": footer.json_len,
+                "metadata_ref": spill(footer.metadata_ref),
+                "zone_maps_ref": spill(footer.zone_maps_ref),
+                "secondary_index_ref": spill(footer.secondary_index_ref),
+                "checksums": spill(footer.checksums),
+            })),
+        },
+    }))
+}
+
+fn table(asked: &TetInfoArgs, file: &TetFile) -> Result<String, Box<dyn Error>> {
+    let mut text = String::new();
+    let chunks = file.superblock().rows();
+    writeln!(text, "{}", asked.file.display())?;
+    writeln!(
+        text,
+        "  size      {} bytes",
+        group_digits(file.source().len())
+    )?;
+    writeln!(text, "  layout    1")?;
+    writeln!(
+        text,
+        "  datasets  {}",
+        group_digits(file.superblock().datasets().into())
+    )?;
+    writeln!(text, "  chunks    {}", group_digits(chunks))?;
+    let is_default = !(asked.layout || asked.execution || asked.chunks || asked.history);
+    if asked.layout || asked.all {
+        layout(&mut text, file)?;
+    }
+    if asked.execution || asked.all {
+        execution(&mut text, file)?;
+    }
+    if asked.datasets || asked.all || is_default {
+        datasets(&mut text, asked, file)?;
+    }
+    if asked.chunks || asked.all {
+        chunk_table(&mut text, asked, file)?;
+    }
+    if asked.history || asked.all {
+        history(&mut text, file)?;
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+fn layout(text: &mut String, file: &TetFile) -> std::fmt::Result {
+    let superblock = file.superblock();
+    let index = superblock.index_span();
+    writeln!(text, "\nlayout:")?;
+    let flags = superblock.flags();
+    let footer = superblock.has_footer();
+    writeln!(
+        text,
+        "  flags               {flags} (history_footer={footer})"
+    )?;
+    writeln!(text, "  chunk_index_offset  {}", index.start)?;
+    writeln!(
+        text,
+        "  chunk_index_length  {}",
+        index.end.saturating_sub(index.start)
+    )?;
+    writeln!(text, "  payload_end         {}", file.payload_end())?;
+    if let Some(footer) = file.footer() {
+        writeln!(
+            text,
+            "  footer              version {}, {} bytes",
+            footer.version, footer.json_len
+        )?;
+        let spills = [
+            ("metadata", footer.metadata_ref),
+            ("zone maps", footer.zone_maps_ref),
+            ("secondary index", footer.secondary_index_ref),
+            ("checksums", footer.checksums),
+        ];
+        for (name, spill) in spills {
+            if let Some(spill) = spill {
+                writeln!(text, "  {name:18}  {} bytes at {}", spill.len, spill.offset)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn execution(text: &mut String, file: &TetFile) -> std::fmt::Result {
+    writeln!(text, "\nexecution:")?;
+    let (bytes, bps) = (file.memory_budget_bytes(), file.memory_budget_bps());
+    if bytes > 0 {
+        writeln!(text, "  memory_budget_bytes    {bytes}")?;
+    }
+    if bps > 0 {
+        let percent = f64::from(bps) / 100.0;
+        writeln!(text, "  memory_budget_percent  {percent}")?;
+    }
+    if bytes == 0 && bps == 0 {
+        writeln!(text, "  (nothing is said: 25 % of the memory that is free)")?;
+    }
+    Ok(())
+}
+
+fn shape(extents: &[u64]) -> String {
+    let extents: Vec<String> = extents.iter().map(ToString::to_string).collect();
+    extents.join("×")
+}
+
+/// A name that fits in a table and on a line.
+fn short(name: &str) -> String {
+    let mut marks = name
+        .chars()
+        .map(|mark| if mark.is_control() { '\u{fffd}' } else { mark });
+    let start: String = marks.by_ref().take(NAME).collect();
+    match marks.next() {
+        Some(_) => format!("{start}…"),
+        None => start,
+    }
+}
+
+fn datasets(text: &mut String, asked: &TetInfoArgs, file: &TetFile) -> std::fmt::Result {
+    writeln!(text, "\ndatasets:")?;
+    let titles = ["id", "name", "dtype", "shape", "chunk_shape", "chunks"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    for (id, info) in file.datasets().iter().enumerate() {
+        if asked.wants(info) {
+            rows.push(vec![
+                id.to_string(),
+                short(info.name()),
+                info.dtype().name().to_owned(),
+                shape(info.grid().shape()),
+                shape(info.grid().chunk_shape()),
+                group_digits(info.grid().chunk_count().unwrap_or(u64::MAX)),
+            ]);
+        }
+    }
+    if rows.len() == 1 {
+        return writeln!(text, "  (none)");
+    }
+    for line in text_table::align(&rows) {
+        writeln!(text, "{line}")?;
+    }
+    Ok(())
+}
+
+fn chunk_table(
+    text: &mut String,
+    asked: &TetInfoArgs,
+    file: &TetFile,
+) -> Result<(), Box<dyn Error>> {
+    writeln!(text, "\nchunks:")?;
+    let titles = ["#", "dataset", "coords", "raw", "stored", "codec", "offset"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    let all = file.with_index(|index| {
+        let wanted = (0_u64..)
+            .zip(index)
+            .filter(|(_, row)| asked.wants_row(file, *row));
+        let most = asked.most(SHOWN);
+        let mut all = 0_usize;
+        for (number, row) in wanted {
+            all = all.saturating_add(1);
+            if all > most {
+                continue;
+            }
+            let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
+            let info = file.datasets().get(id);
+            let rank = info.map_or(0, |info| info.grid().shape().len());
+            let coordinate = row.coordinate().into_iter().take(rank);
+            let coordinate: Vec<String> = coordinate.map(|at| at.to_string()).collect();
+            rows.push(vec![
+                number.to_string(),
+                info.map(|info| short(info.name())).unwrap_or_default(),
+                coordinate.join(","),
+                row.raw_len().to_string(),
+                row.stored_len().to_string(),
+                match row.codec() {
+                    zvf::format::tetration::Codec::Raw => "raw".to_owned(),
+                    zvf::format::tetration::Codec::Zstd => "zstd".to_owned(),
+                },
+                row.payload_offset().to_string(),
+            ]);
+        }
+        all
+    })?;
+    let shown = rows.len().saturating_sub(1);
+    if shown < all {
+        writeln!(text, "  (showing {shown} of {all}; use -n 0 for all)")?;
+    }
+    if all == 0 {
+        writeln!(text, "  (none)")?;
+        return Ok(());
+    }
+    for line in text_table::align(&rows) {
+        writeln!(text, "{line}")?;
+    }
+    Ok(())
+}
+
+fn history(text: &mut String, file: &TetFile) -> std::fmt::Result {
+    writeln!(text, "\nhistory:")?;
+    let rows = file
+        .footer()
+        .map(|footer| footer.history.as_slice())
+        .unwrap_or_default();
+    if rows.is_empty() {
+        return writeln!(text, "  (none)");
+    }
+    for row in rows {
+        // Objects, or in old files three strings.
+        let part = |key: &str, at: usize| {
+            let value = row.get(key).or_else(|| row.get(at));
+            value.and_then(Value::as_str).unwrap_or("-").to_owned()
+        };
+        let (op, source, at) = (part("op", 0), part("source", 1), part("at", 2));
+        writeln!(text, "  {at}  {}  {}", short(&op), short(&source))?;
+    }
+    Ok(())
+}

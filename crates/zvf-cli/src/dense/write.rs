@@ -1,0 +1,297 @@
+//! Writes an array as what its place is called.
+
+use std::{error::Error, path::Path};
+
+use zvf_dense::{
+    DenseArray, DenseSink, Grid, Selection, View,
+    b2nd::{B2ndDesign, B2ndWriter},
+    blosc::Codec,
+    npy::NpySink,
+    tet::{self, DatasetSpec, TetWriter, WriteOptions},
+    zarr::{ZarrCompression, ZarrSink},
+};
+
+use super::{format::DenseFormat, values::attributes_as_text};
+use crate::progress::{Progress, ProgressMeter};
+
+/// About what a chunk takes where nothing says how to cut.
+const CHUNK: u64 = 1 << 20;
+
+/// How chunks are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Compression {
+    /// As they are.
+    None,
+    Zstd,
+    /// Not in a .tet.
+    Gzip,
+    /// Not in a .tet: lz4, with bytes shuffled.
+    Blosc,
+}
+
+/// How an array is to be written.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct DenseTargetArgs {
+    /// Elements of a chunk along each axis. As they are read from without, or about 1 MiB
+    /// where that has none.
+    #[arg(long, value_name = "I,J,…", value_delimiter = ',')]
+    chunks: Option<Vec<u64>>,
+    /// How chunks are stored. Without: as they are in a .tet, zstd in Zarr, blosc in a
+    /// .b2nd.
+    #[arg(long, value_name = "CODEC")]
+    compression: Option<Compression>,
+    /// How hard to compress.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "compression",
+        allow_negative_numbers = true
+    )]
+    level: Option<i32>,
+    /// Write a checksum of each chunk of a .tet, where other readers do not look.
+    #[arg(long)]
+    checksums: bool,
+}
+
+/// What was written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) chunks: u64,
+    pub(crate) chunk_shape: Vec<u64>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl DenseTargetArgs {
+    /// How chunks of a `.tet` are stored.
+    pub(crate) fn tet(&self) -> Result<tet::Compression, String> {
+        match self.compression {
+            None | Some(Compression::None) => Ok(tet::Compression::Raw),
+            Some(Compression::Zstd) => Ok(tet::Compression::Zstd(self.level.unwrap_or(3))),
+            Some(Compression::Gzip | Compression::Blosc) => {
+                Err("a .tet has raw and zstd chunks only".to_owned())
+            }
+        }
+    }
+
+    fn zarr(&self) -> Result<ZarrCompression, String> {
+        let level = |or: u32| {
+            let level = self.level.map_or(Ok(or), u32::try_from);
+            let level = level.ok().filter(|level| *level < 10);
+            level.ok_or_else(|| "a level is 0 to 9".to_owned())
+        };
+        Ok(match self.compression {
+            None => ZarrCompression::Default,
+            Some(Compression::None) => ZarrCompression::Raw,
+            Some(Compression::Zstd) => ZarrCompression::Zstd(self.level.unwrap_or(3)),
+            Some(Compression::Gzip) => ZarrCompression::Gzip(level(6)?),
+            Some(Compression::Blosc) => ZarrCompression::Blosc(level(5)?),
+        })
+    }
+
+    /// An array of Blosc2, with blocks as the array has them where chunks are the same.
+    fn b2nd(&self, array: &dyn DenseArray, chunk: &[u64]) -> Result<B2ndDesign, String> {
+        let level = self.level.unwrap_or(5);
+        let level = u8::try_from(level).ok().filter(|level| *level < 10);
+        let level = level.ok_or("a level is 0 to 9")?;
+        let design = B2ndDesign::new(array.shape(), array.dtype().clone());
+        let grid = array.grid();
+        let design = match grid.block_shape() {
+            Some(block) if grid.chunk_shape() == chunk => design.with_chunks(chunk, block),
+            _ => design.with_chunk_shape(chunk),
+        };
+        Ok(match self.compression {
+            None | Some(Compression::Blosc) => design.with_codec(Codec::Lz4, level),
+            Some(Compression::None) => design.with_codec(Codec::Lz4, 0),
+            Some(Compression::Zstd) => design.with_codec(Codec::Zstd, level),
+            Some(Compression::Gzip) => design.with_codec(Codec::Zlib, level),
+        })
+    }
+
+    pub(crate) fn checksums(&self) -> bool {
+        self.checksums
+    }
+
+    /// The extents of chunks: as asked for, as the array has them, or cubes.
+    pub(crate) fn chunk(
+        &self,
+        array: &dyn DenseArray,
+        has_chunks: bool,
+    ) -> Result<Vec<u64>, String> {
+        let shape = array.shape();
+        match &self.chunks {
+            Some(chunks) if chunks.len() == shape.len() && !chunks.contains(&0) => {
+                Ok(chunks.clone())
+            }
+            Some(chunks) => Err(format!(
+                "--chunks has {} extents, and the array {} axes; none may be 0",
+                chunks.len(),
+                shape.len()
+            )),
+            None if has_chunks => Ok(array.grid().chunk_shape().to_vec()),
+            None => Ok(cubes(shape, array.dtype().size())),
+        }
+    }
+}
+
+/// The shape with its longest axes halved until a chunk is small.
+fn cubes(shape: &[u64], size: u64) -> Vec<u64> {
+    let mut chunk: Vec<u64> = shape.iter().map(|extent| (*extent).max(1)).collect();
+    let bytes = |chunk: &[u64]| {
+        chunk
+            .iter()
+            .fold(size, |bytes, extent| bytes.saturating_mul(*extent))
+    };
+    while bytes(&chunk) > CHUNK {
+        let Some(longest) = chunk
+            .iter_mut()
+            .max_by_key(|extent| **extent)
+            .filter(|e| **e > 1)
+        else {
+            break;
+        };
+        *longest = longest.div_ceil(2);
+    }
+    chunk
+}
+
+/// Writes a box of an array to a place, as what the place is called.
+pub(crate) fn write(
+    array: &dyn DenseArray,
+    selection: Selection,
+    has_chunks: bool,
+    out: &Path,
+    target: &DenseTargetArgs,
+    quiet: bool,
+) -> Result<Written, Box<dyn Error>> {
+    let view = View::new(array, selection)?;
+    let kind = DenseFormat::of(out)?;
+    let chunk = match kind {
+        DenseFormat::Npy => {
+            let whole = Selection::whole(view.shape()).byte_len(view.dtype().size());
+            // All at once where memory allows, so that nothing is read twice.
+            match whole.is_some_and(|bytes| bytes <= view.scratch()) {
+                true => view.shape().to_vec(),
+                false => view.grid().chunk_shape().to_vec(),
+            }
+        }
+        DenseFormat::Tet | DenseFormat::Zarr | DenseFormat::B2nd => {
+            target.chunk(&view, has_chunks)?
+        }
+    };
+    let mut written = Written {
+        chunk_shape: chunk.clone(),
+        ..Written::default()
+    };
+    match kind {
+        DenseFormat::Npy => {
+            let sink = NpySink::create(out, view.dtype(), view.shape(), &chunk)?;
+            written.chunks = 1;
+            written.chunk_shape = view.shape().to_vec();
+            pour(&view, Box::new(sink), out, quiet)?;
+        }
+        DenseFormat::Zarr => {
+            let grid = Grid::new(view.shape().to_vec(), chunk, None)?;
+            written.chunks = grid.chunk_count().unwrap_or(u64::MAX);
+            let (attributes, names) = (view.attributes(), view.dimension_names());
+            let compression = target.zarr()?;
+            let sink = ZarrSink::create(out, view.dtype(), grid, compression, attributes, names)?;
+            pour(&view, Box::new(sink), out, quiet)?;
+        }
+        DenseFormat::B2nd => {
+            let mut design = target.b2nd(&view, &chunk)?;
+            for (name, value) in view.attributes() {
+                if (1..=31).contains(&name.len()) {
+                    design = design.with_attribute(name, value)?;
+                } else {
+                    let out = out.display();
+                    let lost =
+                        format!("{out}: attribute {name:?} is left out, its name is too long");
+                    written.warnings.push(lost);
+                }
+            }
+            let sink = B2ndWriter::create(out, &design)?;
+            written.chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
+            pour(&view, Box::new(sink), out, quiet)?;
+        }
+        DenseFormat::Tet => {
+            let (spec, warnings) = spec(&view, &name(array, out), &chunk, target)?;
+            let options = WriteOptions {
+                checksums: target.checksums,
+                ..WriteOptions::default()
+            };
+            let mut writer = TetWriter::create(out, vec![spec], options)?;
+            let sink = writer.sink(0)?;
+            written.chunks = sink.grid().chunk_count().unwrap_or(u64::MAX);
+            pour(&view, Box::new(sink), out, quiet)?;
+            writer.finish()?;
+            written.warnings = warnings;
+        }
+    }
+    Ok(written)
+}
+
+/// A dataset's name: that of the array, or of the file it is in.
+pub(crate) fn name(array: &dyn DenseArray, out: &Path) -> String {
+    let path = Path::new(array.name());
+    let stem = path
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let is_file = DenseFormat::of(path).is_ok();
+    let name = if is_file {
+        stem
+    } else {
+        Some(array.name().to_owned())
+    };
+    let or = || {
+        out.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    name.filter(|name| !name.is_empty())
+        .or_else(or)
+        .unwrap_or_default()
+}
+
+/// The dataset of a `.tet` that an array becomes, and what it loses.
+pub(crate) fn spec(
+    array: &dyn DenseArray,
+    name: &str,
+    chunk: &[u64],
+    target: &DenseTargetArgs,
+) -> Result<(DatasetSpec, Vec<String>), Box<dyn Error>> {
+    let dtype = tet::dtype_of(array.dtype());
+    let dtype = dtype.map_err(|_| {
+        format!(
+            "elements are {}, and a .tet has f2, f4, f8, i2, i4, i8, u1, u2, u4 and u8 only",
+            array.dtype()
+        )
+    })?;
+    let (attributes, lost) = attributes_as_text(array.attributes());
+    let lost = lost.into_iter();
+    let lost =
+        lost.map(|key| format!("{name}: attribute {key:?} does not fit in a .tet and is left out"));
+    let names = array.dimension_names();
+    let spec = DatasetSpec::new(name, dtype, array.shape(), chunk)
+        .compressed(target.tet()?)
+        .attributes(attributes)
+        .dimension_names(names.map(<[String]>::to_vec));
+    Ok((spec, lost.collect()))
+}
+
+/// Writes all of an array to a sink, and shows how far it is.
+pub(crate) fn pour(
+    array: &dyn DenseArray,
+    sink: Box<dyn DenseSink + '_>,
+    out: &Path,
+    quiet: bool,
+) -> Result<(), Box<dyn Error>> {
+    let meter = ProgressMeter::default();
+    let what = format!("writing {}", out.display());
+    let _progress = Progress::with_meter(quiet, what, meter.clone());
+    let total = sink.grid().chunk_count().unwrap_or(u64::MAX);
+    let mut done = 0_u64;
+    zvf_dense::convert(array, sink, &mut |_| {
+        done = done.saturating_add(1);
+        meter.set(done, total);
+    })?;
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! Numbers as text.
+
+/// Formats a number with blanks between groups of three digits.
+pub(crate) fn group_digits(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && digits.len().saturating_sub(at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Formats a count with the noun in singular or plural.
+pub(crate) fn count_noun(n: u64, singular: &str, plural: &str) -> String {
+    let noun = if n == 1 { singular } else { plural };
+    format!("{} {noun}", group_digits(n))
+}
+
+/// Converts a length to 64 bits.
+pub(crate) fn len_u64(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_grouped_in_threes() {
+        assert_eq!(group_digits(0), "0");
+        assert_eq!(group_digits(999), "999");
+        assert_eq!(group_digits(1000), "1 000");
+    }
+
+    #[test]
+    fn nouns_agree_with_counts() {
+        assert_eq!(count_noun(1_234_567, "link", "links"), "1 234 567 links");
+        assert_eq!(count_noun(1, "link", "links"), "1 link");
+    }
+}

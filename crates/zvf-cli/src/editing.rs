@@ -1,0 +1,10 @@
+//! What `zvf append`, `zvf edit`, `zvf delete` and `zvf compact` have in common.
+
+mod addition;
+mod match_types;
+mod output;
+mod session;
+
+pub(crate) use addition::AdditionArgs;
+pub(crate) use output::{EditOutput, NoChange};
+pub(crate) use session::{EditSession, EditTargetArgs};

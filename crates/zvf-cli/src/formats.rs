@@ -1,0 +1,277 @@
+//! File formats of geometry: each module reads and writes one format.
+//!
+//! The extension of the file name selects the [`Format`]. [`read`] accepts what [`write`] writes,
+//! so a query result becomes a store again without conversion. All rows are written, in the order
+//! of the result. Files appear under their names only when all of them are complete, so a run that
+//! fails leaves earlier files untouched.
+//!
+//! | format | files | read | written |
+//! |---|---|---|---|
+//! | `npz` | one, with the interchange arrays | yes | yes |
+//! | `csv`, `arrow`, `parquet` | `NAME.csv` with one row per vertex; `NAME.links.csv`, `NAME.objects.csv` and `NAME.groups.csv` where there are any | yes | yes |
+//! | `ply`, `obj` | one, for rendering programs | no | yes |
+//!
+//! # Arrays of npz
+//!
+//! | array | shape | content |
+//! |---|---|---|
+//! | `positions` | (vertices, axes) | coordinates |
+//! | `object_ids` | (vertices,) | the object of each vertex |
+//! | `part_offsets`, `part_objects` | (parts + 1,), (parts,) | paths: the first vertex of each, and its object |
+//! | `links` | (links, ends) | rows of `positions` |
+//! | `vertex.NAME`, `link.NAME`, `object.NAME` | one row per item | attributes |
+//! | `fragment.NAME` | one row per vertex or object | attributes of the fragments in which objects are stored |
+//! | `objects` | (objects,) | the ids to which the rows of `object.NAME` belong |
+//! | `group.NUMBER`, `group.NAME` | (members,) | ids of objects |
+//! | `group_attribute.NAME` | one row per group number, up to the largest | attributes of groups |
+//! | `….missing` | one bool per row | true where an attribute has no value |
+//!
+//! # Columns of tables
+//!
+//! Vertices have one column per axis, then `object_id` or, for paths, `part` and `object`, then
+//! `vertex.NAME` and `fragment.NAME`. When a table is read, the axes are the columns x, y, z and w,
+//! the columns that the schema names, or the columns that the user names; a column without a scope
+//! is an attribute of vertices. Consecutive rows with equal `part` and `object` (or `object_id`)
+//! form one path.
+//!
+//! Links have `links`, the rows of their ends counted from 0, then `link.NAME`. Objects have
+//! `object_id` and `object.NAME`; groups have `group` and `object_id`, one row per member. In csv,
+//! a column of several channels is `NAME[0]`, `NAME[1]`, …; in Arrow and Parquet it is a list of
+//! fixed size. The object ids -1 and -2 are [`NO_OBJECT`](zvf::query::NO_OBJECT) and
+//! [`SEVERAL_OBJECTS`](zvf::query::SEVERAL_OBJECTS).
+//!
+//! # Types
+//!
+//! Arrays and typed columns keep their type. A csv column takes the first type that fits all of
+//! its fields: bool, int64 (uint64 where needed), float64, complex, text.
+//!
+//! # Missing values
+//!
+//! | format | number | text |
+//! |---|---|---|
+//! | `csv` | an empty field | an empty field; empty text is `""` |
+//! | `npz` | NaN; for integers and bools, true in the array `NAME.missing` | empty text; if the column has empty text, true in `NAME.missing` |
+//! | `arrow`, `parquet` | null | null |
+//! | `ply` | NaN | text is not written |
+
+#[cfg(feature = "arrow")]
+mod arrow;
+mod column;
+mod consistency;
+mod csv;
+mod error;
+mod format;
+mod input_file;
+mod input_table;
+mod interchange;
+mod npy;
+mod npz;
+mod obj;
+mod output_file;
+mod output_table;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod ply;
+#[cfg(feature = "arrow")]
+mod record_batch;
+mod staged;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use zvf::{
+    build::{Geometry, GeometryKind},
+    query::QueryResult,
+};
+
+pub use column::MissingPolicy;
+pub use error::{ColumnError, CsvError, GeometryReadError, NpyReadError, ResultWriteError};
+pub use format::Format;
+pub use input_file::{InputFile, InputFileError};
+pub(crate) use npz::NpzStream;
+pub use output_file::{OutputFile, OutputFileError};
+pub(crate) use output_table::{OutputColumn, OutputTable};
+
+#[cfg(feature = "render")]
+pub(crate) use output_file::check_writable;
+
+use input_table::InputTable;
+use interchange::InterchangeArrays;
+use staged::Staged;
+
+/// Options for reading a file of geometry.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct GeometryReadOptions {
+    /// Kind of the geometry.
+    pub kind: GeometryKind,
+    /// Columns that are axes, if they differ from x, y, z and w.
+    pub axes: Option<Vec<String>>,
+    /// Table of links, if it is not beside the file.
+    pub links: Option<InputFile>,
+    /// Treatment of missing numbers.
+    pub missing: MissingPolicy,
+}
+
+impl GeometryReadOptions {
+    /// Creates the default options for geometry of `kind`.
+    pub fn new(kind: GeometryKind) -> Self {
+        Self {
+            kind,
+            axes: None,
+            links: None,
+            missing: MissingPolicy::default(),
+        }
+    }
+}
+
+/// Geometry read from a file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GeometryInput {
+    /// The geometry.
+    pub geometry: Geometry,
+    /// Names of the groups that the file identifies by name; also the group attribute `name`.
+    pub group_names: BTreeMap<u32, String>,
+    /// Names of the axes, if the file has them.
+    pub axes: Option<Vec<String>>,
+    /// Files read, the requested one first.
+    pub files: Vec<PathBuf>,
+    /// Differences between the file and the geometry, one line each.
+    pub notes: Vec<String>,
+}
+
+/// Files written by [`write`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenFiles {
+    /// Paths, the requested one first.
+    pub files: Vec<PathBuf>,
+    /// Columns that the format cannot hold, one line each.
+    pub left_out: Vec<String>,
+}
+
+/// Reads a file of geometry and the tables beside it.
+///
+/// # Errors
+///
+/// Returns [`GeometryReadError`], which names the file and the line, column or array.
+pub fn read(
+    file: &InputFile,
+    options: &GeometryReadOptions,
+) -> Result<GeometryInput, GeometryReadError> {
+    let arrays = match file.format() {
+        Format::Npz => npz::read(file, options)?,
+        _ => read_tables(file, options)?,
+    };
+    interchange::assemble(arrays, options)
+}
+
+/// Reads the table of vertices and, where they exist, the tables of links, objects and groups.
+fn read_tables(
+    file: &InputFile,
+    options: &GeometryReadOptions,
+) -> Result<InterchangeArrays, GeometryReadError> {
+    let missing = options.missing;
+    let mut arrays = input_table::vertices(read_table(file, missing)?, options)?;
+    arrays.files.push(file.path().to_path_buf());
+    let links = options.links.clone().or_else(|| file.sidecar("links"));
+    if let Some(links) = links {
+        let path = links.path().to_path_buf();
+        if !options.kind.is_linked() {
+            let kind = options.kind.name();
+            return Err(GeometryReadError::Links { path, kind });
+        }
+        input_table::add_links(read_table(&links, missing)?, &mut arrays)?;
+        arrays.files.push(path);
+    }
+    if let Some(objects) = file.sidecar("objects") {
+        input_table::add_objects(read_table(&objects, missing)?, &mut arrays)?;
+        arrays.files.push(objects.path().to_path_buf());
+    }
+    if let Some(groups) = file.sidecar("groups") {
+        input_table::add_groups(read_table(&groups, missing)?, &mut arrays)?;
+        arrays.files.push(groups.path().to_path_buf());
+    }
+    Ok(arrays)
+}
+
+fn read_table(file: &InputFile, missing: MissingPolicy) -> Result<InputTable, GeometryReadError> {
+    match file.format() {
+        Format::Csv => csv::read_table(file.path(), missing),
+        #[cfg(feature = "arrow")]
+        Format::Arrow => arrow::read_table(file.path(), missing),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::read_table(file.path(), missing),
+        _ => Err(GeometryReadError::NotBuilt {
+            path: file.path().to_path_buf(),
+        }),
+    }
+}
+
+/// Writes a query result. Formats with schema metadata record `geometry`, the kind.
+///
+/// Beside the result this holds two numbers per vertex of a path, one per end of a link, and the
+/// buffer of the format: 65 536 rows for Arrow, one million for Parquet.
+///
+/// # Errors
+///
+/// Returns [`ResultWriteError`] if the result does not fit the format or a file cannot be written.
+/// No file has changed then, unless the final step, renaming several finished files, fails half
+/// way.
+pub fn write(
+    answer: &QueryResult,
+    geometry: &str,
+    file: &OutputFile,
+) -> Result<WrittenFiles, ResultWriteError> {
+    consistency::check(answer)?;
+    let mut staged = Staged::new(file.path());
+    let left_out = match file.format() {
+        Format::Csv => csv::write(answer, &mut staged)?,
+        Format::Npz => npz::write(answer, &mut staged)?,
+        Format::Ply => ply::write(answer, &mut staged)?,
+        Format::Obj => obj::write(answer, &mut staged)?,
+        #[cfg(feature = "arrow")]
+        Format::Arrow => arrow::write(answer, geometry, &mut staged)?,
+        #[cfg(feature = "parquet")]
+        Format::Parquet => parquet::write(answer, geometry, &mut staged)?,
+        #[cfg(not(all(feature = "arrow", feature = "parquet")))]
+        format => {
+            let _ = geometry;
+            return Err(ResultWriteError::NotBuilt(format));
+        }
+    };
+    Ok(WrittenFiles {
+        files: staged.publish()?,
+        left_out,
+    })
+}
+
+/// Writes `bytes` to a file, which appears when it is complete.
+#[cfg(feature = "render")]
+pub(crate) fn write_bytes(path: &std::path::Path, bytes: &[u8]) -> Result<(), ResultWriteError> {
+    use std::io::Write as _;
+
+    let mut staged = Staged::new(path);
+    staged.write(|sink| Ok(sink.write_all(bytes)?))?;
+    staged.publish().map(|_| ())
+}
+
+/// Returns the level of a result, or all its levels in the order of their rows.
+fn level_names(answer: &QueryResult) -> String {
+    let levels = answer.levels.iter().map(|used| used.level.to_string());
+    let levels: Vec<String> = levels.collect();
+    if levels.is_empty() {
+        answer.level.to_string()
+    } else {
+        levels.join(",")
+    }
+}
+
+/// Lists the object attributes and groups of a result, which rendering formats cannot hold.
+fn object_data_left_out(answer: &QueryResult, format: Format) -> impl Iterator<Item = String> + '_ {
+    let attributes = answer.object.iter();
+    let attributes =
+        attributes.map(move |column| format!("object.{}: not held by {format}", column.name));
+    let groups = answer.groups.iter();
+    attributes.chain(groups.map(move |group| format!("group.{}: not held by {format}", group.id)))
+}

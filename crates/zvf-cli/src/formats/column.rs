@@ -1,0 +1,211 @@
+//! A named column of a file, and what can be made of it.
+
+use std::{path::Path, sync::Arc};
+
+use zvf::{
+    build::{Numbers, Values},
+    format::numeric::{ByteOrder, Dtype, Kind, NumericRows, Value},
+};
+
+use super::{ColumnError, GeometryReadError};
+
+/// What becomes of numbers that are missing. Text has a place for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MissingPolicy {
+    /// The file is refused.
+    #[default]
+    Reject,
+    /// They become NaN, and whole numbers floats.
+    Nan,
+}
+
+/// A column, with the file it is of.
+#[derive(Clone, Debug)]
+pub(super) struct FileColumn {
+    pub(super) file: Arc<Path>,
+    /// Its name there.
+    pub(super) label: String,
+    pub(super) values: Values,
+}
+
+/// An attribute, by its name without scope.
+pub(super) type NamedColumn = (String, FileColumn);
+
+impl FileColumn {
+    pub(super) fn error(&self, source: ColumnError) -> GeometryReadError {
+        GeometryReadError::Column {
+            path: self.file.to_path_buf(),
+            column: self.label.clone(),
+            source,
+        }
+    }
+
+    /// Ids, one a row.
+    pub(super) fn ids(&self) -> Result<Vec<i64>, GeometryReadError> {
+        let numbers = self.numbers()?;
+        if numbers.columns != 1 {
+            return Err(self.error(ColumnError::Columns {
+                expected: 1,
+                found: numbers.columns,
+            }));
+        }
+        self.integers()
+    }
+
+    /// Whole numbers, of all columns row by row.
+    pub(super) fn integers(&self) -> Result<Vec<i64>, GeometryReadError> {
+        let numbers = self.numbers()?;
+        integers(numbers).map_err(|error| self.error(error))
+    }
+
+    /// Whole numbers from 0 on, one a row.
+    pub(super) fn offsets(&self) -> Result<Vec<u64>, GeometryReadError> {
+        let values = self.ids()?.into_iter().enumerate();
+        let values = values.map(|(row, value)| {
+            let value = u64::try_from(value);
+            value.map_err(|_| self.error(ColumnError::Negative(row)))
+        });
+        values.collect()
+    }
+
+    pub(super) fn numbers(&self) -> Result<&Numbers, GeometryReadError> {
+        match &self.values {
+            Values::Numbers(numbers) => Ok(numbers),
+            Values::Text(_) => Err(self.error(ColumnError::Text)),
+        }
+    }
+}
+
+fn integers(numbers: &Numbers) -> Result<Vec<i64>, ColumnError> {
+    let view = view(numbers);
+    let view = view.filter(|_| numbers.kind != Kind::Bool);
+    let view = view.ok_or(ColumnError::NotIntegers(numbers.kind.name()))?;
+    if let Some(values) = view.elements::<i64>() {
+        return Ok(values.iter().collect());
+    }
+    let values = values(view).map(|(row, value)| match value {
+        Value::Int(value) => Ok(value),
+        Value::UInt(value) => {
+            i64::try_from(value).map_err(|_| ColumnError::TooLarge { row, value })
+        }
+        _ => Err(ColumnError::NotIntegers(numbers.kind.name())),
+    });
+    values.collect()
+}
+
+fn view(numbers: &Numbers) -> Option<NumericRows<'_>> {
+    let dtype = Dtype::new(numbers.kind, ByteOrder::Little);
+    let columns = u32::try_from(numbers.columns).ok()?.try_into().ok()?;
+    NumericRows::parse(&numbers.bytes, dtype, columns).ok()
+}
+
+/// All numbers with their rows.
+fn values(view: NumericRows<'_>) -> impl Iterator<Item = (usize, Value)> + '_ {
+    let rows = 0..view.rows();
+    rows.flat_map(move |row| {
+        let columns = 0..view.columns().get();
+        columns.filter_map(move |column| Some((row, view.value(row, column)?)))
+    })
+}
+
+/// Numbers of one column each, side by side. Of several kinds, they become
+/// float64.
+pub(super) fn join_channels(parts: &[&Numbers]) -> Result<Numbers, ColumnError> {
+    let Some(first) = parts.first() else {
+        return Ok(Numbers::new(Kind::Float64, 1));
+    };
+    if let Some(part) = parts.iter().find(|part| part.columns != 1) {
+        return Err(ColumnError::Columns {
+            expected: 1,
+            found: part.columns,
+        });
+    }
+    if parts.iter().any(|part| part.kind != first.kind) {
+        let floats: Result<Vec<_>, _> = parts.iter().map(|part| floats(part, None)).collect();
+        let floats = floats?;
+        return join_channels(&floats.iter().collect::<Vec<_>>());
+    }
+    let mut joined = Numbers::new(first.kind, parts.len());
+    for row in 0..first.len() {
+        for part in parts {
+            joined.bytes.extend_from_slice(part.row(row));
+        }
+    }
+    Ok(joined)
+}
+
+/// Does what is asked with rows that are missing; none is when `missing` is empty.
+pub(super) fn fill_missing(
+    numbers: Numbers,
+    missing: &[bool],
+    policy: MissingPolicy,
+) -> Result<Numbers, ColumnError> {
+    let Some(row) = missing.iter().position(|missing| *missing) else {
+        return Ok(numbers);
+    };
+    if missing.len() != numbers.len() {
+        return Err(ColumnError::Rows {
+            expected: numbers.len(),
+            found: missing.len(),
+        });
+    }
+    if policy == MissingPolicy::Reject {
+        return Err(ColumnError::Missing(row));
+    }
+    let Some(nan) = nan(numbers.kind) else {
+        return floats(&numbers, Some(missing));
+    };
+    let mut numbers = numbers;
+    let size = numbers.row_size();
+    for (bytes, missing) in numbers.bytes.chunks_exact_mut(size).zip(missing) {
+        if *missing {
+            for (byte, of_nan) in bytes.iter_mut().zip(nan.iter().cycle()) {
+                *byte = *of_nan;
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+/// The same numbers as float64, and NaN where they are missing.
+fn floats(numbers: &Numbers, missing: Option<&[bool]>) -> Result<Numbers, ColumnError> {
+    let view = view(numbers).ok_or(ColumnError::Inexact(0))?;
+    let mut bytes = Vec::new();
+    for (row, value) in values(view) {
+        let is_missing = missing.and_then(|missing| missing.get(row)).copied();
+        let value = match value {
+            _ if is_missing == Some(true) => Some(f64::NAN),
+            Value::Bool(value) => Some(f64::from(value)),
+            Value::Int(value) => exact(value),
+            Value::UInt(value) => i64::try_from(value).ok().and_then(exact),
+            Value::Float(value) => Some(value),
+            Value::Complex { .. } => None,
+        };
+        let value = value.ok_or(ColumnError::Inexact(row))?;
+        bytes.extend(value.to_le_bytes());
+    }
+    Ok(Numbers {
+        bytes,
+        ..Numbers::new(Kind::Float64, numbers.columns)
+    })
+}
+
+/// A whole number as a float that is the same.
+fn exact(value: i64) -> Option<f64> {
+    if value.unsigned_abs() > 1 << f64::MANTISSA_DIGITS {
+        return None;
+    }
+    let high = i32::try_from(value >> 32).ok()?;
+    let low = u32::try_from(value & 0xffff_ffff).ok()?;
+    Some(f64::from(high) * 4_294_967_296.0 + f64::from(low))
+}
+
+/// The bytes of a NaN, of the kinds that have one.
+fn nan(kind: Kind) -> Option<Vec<u8>> {
+    match kind {
+        Kind::Float16 => Some(0x7e00_u16.to_le_bytes().to_vec()),
+        Kind::Float32 | Kind::Complex64 => Some(f32::NAN.to_le_bytes().to_vec()),
+        Kind::Float64 | Kind::Complex128 => Some(f64::NAN.to_le_bytes().to_vec()),
+        _ => None,
+    }
+}

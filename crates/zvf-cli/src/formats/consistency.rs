@@ -1,0 +1,98 @@
+//! Whether an answer holds together, so that no writer has to wonder.
+
+use zvf::query::{Column, Links, Parts, QueryResult, Values};
+
+use super::ResultWriteError;
+
+/// Checks that columns are as long as what they belong to, that words have
+/// their texts, and that parts and links name vertices that are there.
+pub(super) fn check(answer: &QueryResult) -> Result<(), ResultWriteError> {
+    let vertices = answer.positions.len();
+    if answer.positions.view().is_none() {
+        return Err(ResultWriteError::Broken("positions end inside a row"));
+    }
+    let axes = usize::try_from(answer.positions.columns);
+    if vertices > 0 && axes != Ok(answer.axes.len()) {
+        return Err(ResultWriteError::Broken("axes do not fit positions"));
+    }
+    if let Some(ids) = &answer.object_ids {
+        rows("object_ids", ids.len(), vertices)?;
+    }
+    if let Some(these) = &answer.parts {
+        parts(these, vertices)?;
+    }
+    let links = answer.links.as_ref();
+    if let Some(these) = links {
+        ends(these, vertices)?;
+    }
+    columns("vertex", &answer.vertex, vertices)?;
+    columns("fragment", &answer.fragment, vertices)?;
+    columns("link", &answer.link, links.map_or(0, Links::len))?;
+    columns("object", &answer.object, answer.objects.len())
+}
+
+fn parts(parts: &Parts, vertices: usize) -> Result<(), ResultWriteError> {
+    let mut last = 0;
+    for (at, offset) in parts.offsets.iter().enumerate() {
+        if *offset < last || at == 0 && *offset != 0 {
+            return Err(ResultWriteError::Broken("parts do not ascend from 0"));
+        }
+        last = *offset;
+    }
+    if usize::try_from(last) != Ok(vertices) {
+        return Err(ResultWriteError::Broken(
+            "parts do not end with the vertices",
+        ));
+    }
+    let spans = parts.offsets.len().saturating_sub(1);
+    rows("part_objects", parts.objects.len(), spans)
+}
+
+fn ends(links: &Links, vertices: usize) -> Result<(), ResultWriteError> {
+    let width = usize::try_from(links.width).unwrap_or(usize::MAX);
+    if links.ends.len().checked_rem(width) != Some(0) {
+        return Err(ResultWriteError::Broken("links end inside a row"));
+    }
+    let is_there = |end: &u64| usize::try_from(*end).is_ok_and(|end| end < vertices);
+    if !links.ends.iter().all(is_there) {
+        return Err(ResultWriteError::Broken(
+            "a link ends in a vertex not there",
+        ));
+    }
+    Ok(())
+}
+
+fn columns(scope: &str, columns: &[Column], needed: usize) -> Result<(), ResultWriteError> {
+    for column in columns {
+        let name = || format!("{scope}.{}", column.name);
+        rows(&name(), column.values.len(), needed)?;
+        if let Some(missing) = &column.missing {
+            rows(&format!("{}.missing", name()), missing.len(), needed)?;
+        }
+        match &column.values {
+            Values::Numbers(rows) if rows.view().is_none() => {
+                return Err(ResultWriteError::Broken("an attribute ends inside a row"));
+            }
+            Values::Words { codes, words } => {
+                let is_known = |code: &u32| usize::try_from(*code).is_ok_and(|c| c < words.len());
+                let mut rows = codes.iter().enumerate();
+                if !rows.all(|(row, code)| is_known(code) || column.is_missing(row)) {
+                    return Err(ResultWriteError::Broken("a word is not in its dictionary"));
+                }
+            }
+            Values::Numbers(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn rows(column: &str, found: usize, needed: usize) -> Result<(), ResultWriteError> {
+    if found == needed {
+        return Ok(());
+    }
+    Err(ResultWriteError::Rows {
+        column: column.to_owned(),
+        found,
+        needed,
+    })
+}

@@ -1,0 +1,276 @@
+//! csv: text in UTF-8, commas between, a first line of names, quoted as RFC 4180 has
+//! it. An empty field is a missing value; in quotes, it is an empty word.
+//!
+//! The file is read twice: to see what each column is, and to take it.
+
+mod infer;
+mod record;
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, BufReader, Read, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use zvf::{build::Values, query::QueryResult};
+
+use super::{
+    ColumnError, CsvError, GeometryReadError, MissingPolicy, ResultWriteError,
+    column::{FileColumn, fill_missing, join_channels},
+    input_table::InputTable,
+    output_table::OutputTable,
+    staged::{Sink, Staged},
+};
+use infer::{ColumnValues, TypeInference};
+use record::{CsvRecord, RecordReader};
+
+/// Reads a table.
+pub(super) fn read_table(
+    path: &Path,
+    policy: MissingPolicy,
+) -> Result<InputTable, GeometryReadError> {
+    let file: Arc<Path> = path.into();
+    let mut reader = CsvReader::open(path)?;
+    let mut inferred = vec![TypeInference::default(); reader.names.len()];
+    while let Some(record) = reader.next()? {
+        for (inferred, field) in inferred.iter_mut().zip(record.fields()) {
+            inferred.observe(field);
+        }
+    }
+    let mut columns = Vec::with_capacity(inferred.len());
+    for (name, inferred) in reader.names.iter().zip(&inferred) {
+        columns.push(
+            ColumnValues::new(inferred).map_err(|source| GeometryReadError::Column {
+                path: path.to_path_buf(),
+                column: name.clone(),
+                source,
+            })?,
+        );
+    }
+    let mut reader = CsvReader::open(path)?;
+    if reader.names.len() != columns.len() {
+        return Err(reader.error(CsvError::Changed));
+    }
+    let names = reader.names.clone();
+    while let Some((record, line)) = reader.next_line()? {
+        for ((values, field), name) in columns.iter_mut().zip(record.fields()).zip(&names) {
+            let pushed = values.push(field, policy, name);
+            pushed.map_err(|source| GeometryReadError::Line {
+                path: path.to_path_buf(),
+                line,
+                source,
+            })?;
+        }
+    }
+    let columns = names.into_iter().zip(columns).map(|(label, values)| {
+        let (values, missing) = values.finish();
+        let column = FileColumn {
+            file: Arc::clone(&file),
+            label,
+            values,
+        };
+        apply_policy(column, &missing, policy)
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(InputTable {
+        file,
+        columns: join_columns(columns)?,
+        axes: None,
+    })
+}
+
+fn apply_policy(
+    column: FileColumn,
+    missing: &[bool],
+    policy: MissingPolicy,
+) -> Result<FileColumn, GeometryReadError> {
+    let Values::Numbers(numbers) = &column.values else {
+        return Ok(column);
+    };
+    let numbers = fill_missing(numbers.clone(), missing, policy);
+    let numbers = numbers.map_err(|error| column.error(error))?;
+    let values = Values::Numbers(numbers);
+    Ok(FileColumn { values, ..column })
+}
+
+/// `NAME[0]`, `NAME[1]` and so on are one column of several numbers.
+fn join_columns(columns: Vec<FileColumn>) -> Result<Vec<FileColumn>, GeometryReadError> {
+    let mut whole = Vec::new();
+    let mut rest = columns.into_iter().peekable();
+    while let Some(first) = rest.next() {
+        let Some(name) = first.label.strip_suffix("[0]").map(str::to_owned) else {
+            whole.push(first);
+            continue;
+        };
+        let mut channels = vec![first];
+        loop {
+            let next = format!("{name}[{}]", channels.len());
+            let Some(channel) = rest.next_if(|column| column.label == next) else {
+                break;
+            };
+            channels.push(channel);
+        }
+        let parts = channels.iter().map(FileColumn::numbers);
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let numbers = join_channels(&parts);
+        let Some(first) = channels.first() else {
+            continue;
+        };
+        let numbers = numbers.map_err(|error| first.error(error))?;
+        whole.push(FileColumn {
+            file: Arc::clone(&first.file),
+            label: name,
+            values: Values::Numbers(numbers),
+        });
+    }
+    Ok(whole)
+}
+
+/// A file under way, its first line read.
+struct CsvReader<'a, R> {
+    path: &'a Path,
+    records: RecordReader<R>,
+    names: Vec<String>,
+}
+
+impl<'a> CsvReader<'a, BufReader<File>> {
+    fn open(path: &'a Path) -> Result<Self, GeometryReadError> {
+        let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
+        Self::new(path, BufReader::with_capacity(1 << 18, file))
+    }
+}
+
+impl<'a, R: Read + io::BufRead> CsvReader<'a, R> {
+    fn new(path: &'a Path, source: R) -> Result<Self, GeometryReadError> {
+        let mut reader = Self {
+            path,
+            records: RecordReader::new(source),
+            names: Vec::new(),
+        };
+        let names = match reader.record()? {
+            Some(names) => names.fields().map(|field| field.text.to_owned()).collect(),
+            None => return Err(reader.error(CsvError::Empty)),
+        };
+        reader.names = names;
+        let mut inferred = HashSet::new();
+        if let Some(name) = reader.names.iter().find(|name| !inferred.insert(*name)) {
+            return Err(GeometryReadError::Column {
+                path: path.to_path_buf(),
+                column: name.clone(),
+                source: ColumnError::Twice,
+            });
+        }
+        Ok(reader)
+    }
+
+    fn next(&mut self) -> Result<Option<CsvRecord<'_>>, GeometryReadError> {
+        Ok(self.next_line()?.map(|(record, _)| record))
+    }
+
+    /// A record with its line.
+    fn next_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, GeometryReadError> {
+        let expected = self.names.len();
+        let path = self.path;
+        let Some((record, line)) = self.record_line()? else {
+            return Ok(None);
+        };
+        let found = record.fields().len();
+        if found != expected {
+            let source = CsvError::Fields { expected, found };
+            let path = path.to_path_buf();
+            return Err(GeometryReadError::Line { path, line, source });
+        }
+        Ok(Some((record, line)))
+    }
+
+    fn record(&mut self) -> Result<Option<CsvRecord<'_>>, GeometryReadError> {
+        Ok(self.record_line()?.map(|(record, _)| record))
+    }
+
+    fn record_line(&mut self) -> Result<Option<(CsvRecord<'_>, u64)>, GeometryReadError> {
+        let path = self.path;
+        self.records.next().map_err(|(line, error)| match error {
+            CsvError::Io(error) => GeometryReadError::file(path, error),
+            source => {
+                let path = path.to_path_buf();
+                GeometryReadError::Line { path, line, source }
+            }
+        })
+    }
+
+    fn error(&self, source: CsvError) -> GeometryReadError {
+        GeometryReadError::Line {
+            path: self.path.to_path_buf(),
+            line: 1,
+            source,
+        }
+    }
+}
+
+pub(super) fn write(
+    answer: &QueryResult,
+    staged: &mut Staged,
+) -> Result<Vec<String>, ResultWriteError> {
+    let vertices = OutputTable::vertices(answer)?;
+    staged.write(|sink| Ok(write_rows(&vertices, sink)?))?;
+    for (part, table) in OutputTable::sidecars(answer)? {
+        staged.write_sidecar(part, |sink| Ok(write_rows(&table, sink)?))?;
+    }
+    Ok(Vec::new())
+}
+
+fn write_rows(table: &OutputTable<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut line = String::new();
+    for column in &table.columns {
+        for channel in 0..column.channels() {
+            push_field(&column.header(channel), &mut line);
+            line.push(',');
+        }
+    }
+    end_line(&mut line, sink)?;
+    for row in 0..table.rows {
+        for column in &table.columns {
+            for channel in 0..column.channels() {
+                if column.is_missing(row) {
+                    // An empty field.
+                } else if let Some(word) = column.word(row) {
+                    push_field(word, &mut line);
+                } else {
+                    column.push_number(row, channel, &mut line);
+                }
+                line.push(',');
+            }
+        }
+        end_line(&mut line, sink)?;
+    }
+    Ok(())
+}
+
+/// The comma after the last field goes.
+fn end_line(line: &mut String, sink: &mut Sink<'_>) -> io::Result<()> {
+    line.pop();
+    line.push('\n');
+    sink.write_all(line.as_bytes())?;
+    line.clear();
+    Ok(())
+}
+
+/// Empty text is in quotes: without, it is a missing value.
+fn push_field(text: &str, line: &mut String) {
+    let is_plain =
+        !text.is_empty() && text.trim() == text && !text.contains([',', '"', '\n', '\r']);
+    if is_plain {
+        line.push_str(text);
+        return;
+    }
+    line.push('"');
+    for (at, part) in text.split('"').enumerate() {
+        if at > 0 {
+            line.push_str("\"\"");
+        }
+        line.push_str(part);
+    }
+    line.push('"');
+}

@@ -1,0 +1,218 @@
+//! What the fields of a column are.
+
+use zvf::{
+    build::{Numbers, Values},
+    format::numeric::Kind,
+};
+
+use super::record::CsvField;
+use crate::formats::{ColumnError, CsvError, MissingPolicy};
+
+/// What has been seen of a column, as what it cannot be.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is ruled out by itself")]
+pub(super) struct TypeInference {
+    has_row: bool,
+    has_value: bool,
+    no_bool: bool,
+    no_integer: bool,
+    no_float: bool,
+    no_complex: bool,
+    is_negative: bool,
+    is_unsigned: bool,
+}
+
+impl TypeInference {
+    pub(super) fn observe(&mut self, field: CsvField<'_>) {
+        self.has_row = true;
+        if field.is_missing() {
+            return;
+        }
+        self.has_value = true;
+        let text = field.text.trim();
+        self.no_bool = self.no_bool || bool_of(text).is_none();
+        if !self.no_integer {
+            if let Ok(value) = text.parse::<i64>() {
+                self.is_negative |= value < 0;
+                return;
+            }
+            if text.parse::<u64>().is_ok() {
+                self.is_unsigned = true;
+                return;
+            }
+            self.no_integer = true;
+        }
+        self.no_float = self.no_float || text.parse::<f64>().is_err();
+        if self.no_float {
+            self.no_complex = self.no_complex || complex(text).is_none();
+        }
+    }
+
+    /// The kind of its numbers; `None` of text.
+    fn kind(&self) -> Result<Option<Kind>, ColumnError> {
+        Ok(match self {
+            // Without rows, any will do that axes and ids can be.
+            Self { has_row: false, .. } => Some(Kind::Int64),
+            Self {
+                has_value: false, ..
+            } => None,
+            Self { no_bool: false, .. } => Some(Kind::Bool),
+            Self {
+                no_integer: false, ..
+            } if !self.is_unsigned => Some(Kind::Int64),
+            Self {
+                no_integer: false, ..
+            } if !self.is_negative => Some(Kind::UInt64),
+            Self {
+                no_integer: false, ..
+            } => return Err(ColumnError::Wide),
+            Self {
+                no_float: false, ..
+            } => Some(Kind::Float64),
+            Self {
+                no_complex: false, ..
+            } => Some(Kind::Complex128),
+            _ => None,
+        })
+    }
+}
+
+/// A column under way.
+#[derive(Debug)]
+pub(super) struct ColumnValues {
+    values: Values,
+    missing: Vec<bool>,
+    has_missing: bool,
+}
+
+impl ColumnValues {
+    pub(super) fn new(inferred: &TypeInference) -> Result<Self, ColumnError> {
+        let values = match inferred.kind()? {
+            Some(kind) => Values::Numbers(Numbers::new(kind, 1)),
+            None => Values::Text(Vec::new()),
+        };
+        Ok(Self {
+            values,
+            missing: Vec::new(),
+            has_missing: false,
+        })
+    }
+
+    pub(super) fn push(
+        &mut self,
+        field: CsvField<'_>,
+        policy: MissingPolicy,
+        column: &str,
+    ) -> Result<(), CsvError> {
+        let is_missing = field.is_missing();
+        match &mut self.values {
+            Values::Text(texts) => texts.push((!is_missing).then(|| field.text.to_owned())),
+            Values::Numbers(numbers) if is_missing => {
+                if policy == MissingPolicy::Reject {
+                    let column = column.to_owned();
+                    return Err(CsvError::Missing { column });
+                }
+                self.has_missing = true;
+                self.missing.push(true);
+                let size = numbers.row_size();
+                numbers
+                    .bytes
+                    .resize(numbers.bytes.len().saturating_add(size), 0);
+            }
+            Values::Numbers(numbers) => {
+                if policy == MissingPolicy::Nan {
+                    self.missing.push(false);
+                }
+                let pushed = push(field.text.trim(), numbers);
+                pushed.ok_or(CsvError::Changed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values, and which are missing if any is.
+    pub(super) fn finish(self) -> (Values, Vec<bool>) {
+        let missing = if self.has_missing {
+            self.missing
+        } else {
+            Vec::new()
+        };
+        (self.values, missing)
+    }
+}
+
+fn push(text: &str, numbers: &mut Numbers) -> Option<()> {
+    let bytes = &mut numbers.bytes;
+    match numbers.kind {
+        Kind::Bool => bytes.push(u8::from(bool_of(text)?)),
+        Kind::Int64 => bytes.extend(text.parse::<i64>().ok()?.to_le_bytes()),
+        Kind::UInt64 => bytes.extend(text.parse::<u64>().ok()?.to_le_bytes()),
+        Kind::Float64 => bytes.extend(text.parse::<f64>().ok()?.to_le_bytes()),
+        _ => {
+            let (re, im) = complex(text)?;
+            bytes.extend(re.to_le_bytes());
+            bytes.extend(im.to_le_bytes());
+        }
+    }
+    Some(())
+}
+
+/// As this program, Python and others write it.
+fn bool_of(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+/// `1.0-2.5j`, or a number without the second part.
+fn complex(text: &str) -> Option<(f64, f64)> {
+    let Some(parts) = text.strip_suffix('j') else {
+        return Some((text.parse().ok()?, 0.0));
+    };
+    let signs = parts.char_indices().skip(1);
+    let mut signs = signs.filter(|(at, mark)| {
+        let before = parts.get(..*at).unwrap_or_default();
+        matches!(mark, '+' | '-') && !before.ends_with(['e', 'E'])
+    });
+    let (re, im) = parts.split_at(signs.next()?.0);
+    Some((re.parse().ok()?, im.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(texts: &[&str], expected: &Result<Option<Kind>, ColumnError>) {
+        let mut inferred = TypeInference::default();
+        for text in texts {
+            let is_quoted = false;
+            inferred.observe(CsvField { text, is_quoted });
+        }
+        assert_eq!(&inferred.kind(), expected, "{texts:?}");
+    }
+
+    #[test]
+    fn a_column_is_the_first_that_all_its_fields_are() {
+        check(&["true", "", "False"], &Ok(Some(Kind::Bool)));
+        check(&["1", "-2", " 3 "], &Ok(Some(Kind::Int64)));
+        check(&["1", "18446744073709551615"], &Ok(Some(Kind::UInt64)));
+        check(&["-1", "18446744073709551615"], &Err(ColumnError::Wide));
+        check(
+            &["1", "2.5", "NaN", "1e20", "-inf"],
+            &Ok(Some(Kind::Float64)),
+        );
+        check(
+            &["1.0-2.5j", "-0.0+NaNj", "1e-5+1e-7j", "2"],
+            &Ok(Some(Kind::Complex128)),
+        );
+        check(&["2", "1.5", "1.0+0.1j"], &Ok(Some(Kind::Complex128)));
+        check(&["1", "true"], &Ok(None));
+        check(&["true", "1"], &Ok(None));
+        check(&["1.5", "a"], &Ok(None));
+        check(&["", ""], &Ok(None));
+        check(&[], &Ok(Some(Kind::Int64)));
+    }
+}

@@ -1,0 +1,72 @@
+//! The file formats by name.
+
+use std::{fmt, path::Path};
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Comma-separated text, one line per row.
+    Csv,
+    /// A zip file of NumPy arrays.
+    Npz,
+    /// Arrow's IPC file format.
+    Arrow,
+    /// Parquet.
+    Parquet,
+    /// Stanford's polygon format, binary.
+    Ply,
+    /// Wavefront's text format.
+    Obj,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 6] = [
+        Self::Csv,
+        Self::Npz,
+        Self::Arrow,
+        Self::Parquet,
+        Self::Ply,
+        Self::Obj,
+    ];
+
+    /// Returns the format that the extension of `path` names.
+    pub(super) fn of_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        let mut formats = Self::ALL.into_iter();
+        formats.find(|format| extension.eq_ignore_ascii_case(format.extension()))
+    }
+
+    /// Returns the extension of file names.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Npz => "npz",
+            Self::Arrow => "arrow",
+            Self::Parquet => "parquet",
+            Self::Ply => "ply",
+            Self::Obj => "obj",
+        }
+    }
+
+    /// Returns whether this build supports the format.
+    pub fn is_built(self) -> bool {
+        match self {
+            Self::Arrow => cfg!(feature = "arrow"),
+            Self::Parquet => cfg!(feature = "parquet"),
+            Self::Csv | Self::Npz | Self::Ply | Self::Obj => true,
+        }
+    }
+
+    /// Returns whether geometry can be read from the format.
+    pub fn is_readable(self) -> bool {
+        !matches!(self, Self::Ply | Self::Obj)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.extension())
+    }
+}

@@ -1,0 +1,96 @@
+//! Input files, checked before anything is read.
+
+use std::path::{Path, PathBuf};
+
+use super::Format;
+
+/// An existing file in a format that this build reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFile {
+    path: PathBuf,
+    format: Format,
+}
+
+impl InputFile {
+    /// Checks that the extension names a format that this build reads, and that the file exists.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InputFileError`], which says what to change.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self, InputFileError> {
+        let path = path.into();
+        let Some(extension) = path.extension() else {
+            return Err(InputFileError::NoExtension);
+        };
+        let Some(format) = Format::of_path(&path).filter(|format| format.is_readable()) else {
+            let extension = extension.to_string_lossy().into_owned();
+            return Err(InputFileError::Extension(extension));
+        };
+        if !format.is_built() {
+            return Err(InputFileError::NotBuilt(format));
+        }
+        if !path.is_file() {
+            return Err(InputFileError::NoFile);
+        }
+        Ok(Self { path, format })
+    }
+
+    /// Checks an argument of the command line as [`new`](Self::new) does.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InputFileError`], which says what to change.
+    pub fn parse(path: &str) -> Result<Self, InputFileError> {
+        Self::new(path)
+    }
+
+    /// Returns the path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns the file `NAME.part.EXTENSION` beside this one, if it exists.
+    pub(super) fn sidecar(&self, part: &str) -> Option<Self> {
+        let mut name = self.path.file_stem()?.to_owned();
+        name.push(".");
+        name.push(part);
+        name.push(".");
+        name.push(self.path.extension()?);
+        let path = self.path.with_file_name(name);
+        let format = self.format;
+        path.is_file().then_some(Self { path, format })
+    }
+}
+
+/// A path that cannot be read from.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputFileError {
+    /// The name has no extension.
+    #[error("the file name has no extension; it must end in {EXTENSIONS}")]
+    NoExtension,
+    /// The extension names no format.
+    #[error(".{} files cannot be read; use {EXTENSIONS}{}", .0, conversion(.0))]
+    Extension(String),
+    /// This build lacks the format.
+    #[error("this build of zvf cannot read {0}; rebuild it with the feature `{0}`")]
+    NotBuilt(Format),
+    /// The file does not exist.
+    #[error("the file does not exist")]
+    NoFile,
+}
+
+const EXTENSIONS: &str = ".csv, .npz, .arrow or .parquet";
+
+/// Returns a pointer to the conversion of a common tractography format.
+fn conversion(extension: &str) -> &'static str {
+    match extension.to_ascii_lowercase().as_str() {
+        "trk" | "tck" | "trx" => "; convert it with nibabel and numpy, as docs/faq.md shows",
+        _ => "",
+    }
+}

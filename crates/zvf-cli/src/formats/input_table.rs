@@ -1,0 +1,229 @@
+//! The interchange arrays out of tables: vertices, and beside them links, objects and
+//! groups.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use zvf::build::{Numbers, Values};
+
+use super::{
+    ColumnError, GeometryReadError, GeometryReadOptions,
+    column::{FileColumn, join_channels},
+    interchange::{GroupMembers, InterchangeArrays, LinkRows},
+};
+use crate::display::len_u64;
+
+/// Columns of equally many rows.
+#[derive(Debug)]
+pub(super) struct InputTable {
+    pub(super) file: Arc<Path>,
+    pub(super) columns: Vec<FileColumn>,
+    /// What the file says are the axes.
+    pub(super) axes: Option<Vec<String>>,
+}
+
+/// Axes when nothing says which they are.
+const AXES: [&str; 4] = ["x", "y", "z", "w"];
+
+impl InputTable {
+    /// Takes a column out.
+    fn take(&mut self, name: &str) -> Option<FileColumn> {
+        let at = self.columns.iter().position(|column| column.label == name);
+        at.map(|at| self.columns.remove(at))
+    }
+
+    fn need(&mut self, name: &str) -> Result<FileColumn, GeometryReadError> {
+        let columns = self.names();
+        self.take(name).ok_or_else(|| GeometryReadError::NoColumn {
+            path: self.file.to_path_buf(),
+            column: name.to_owned(),
+            columns,
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let columns = self.columns.iter();
+        columns.map(|column| column.label.clone()).collect()
+    }
+
+    /// Takes the coordinates out, and says what the axes are called.
+    fn positions(
+        &mut self,
+        asked: Option<&[String]>,
+    ) -> Result<(Numbers, Vec<String>), GeometryReadError> {
+        let names = match asked.or(self.axes.as_deref()) {
+            Some(names) => names.to_vec(),
+            None => {
+                let names = self.names().into_iter();
+                names.filter(|name| AXES.contains(&name.as_str())).collect()
+            }
+        };
+        if names.is_empty() {
+            return Err(GeometryReadError::NoAxes {
+                path: self.file.to_path_buf(),
+                columns: self.names(),
+            });
+        }
+        let columns: Result<Vec<FileColumn>, _> =
+            names.iter().map(|name| self.need(name)).collect();
+        let columns = columns?;
+        let mut parts = Vec::with_capacity(columns.len());
+        for column in &columns {
+            let numbers = column.numbers()?;
+            if numbers.columns != 1 {
+                return Err(column.error(ColumnError::Columns {
+                    expected: 1,
+                    found: numbers.columns,
+                }));
+            }
+            parts.push(numbers);
+        }
+        let numbers = join_channels(&parts).map_err(|error| match columns.first() {
+            Some(column) => column.error(error),
+            None => GeometryReadError::NoPositions {
+                path: self.file.to_path_buf(),
+            },
+        });
+        Ok((numbers?, names))
+    }
+}
+
+/// A row a vertex.
+pub(super) fn vertices(
+    mut table: InputTable,
+    options: &GeometryReadOptions,
+) -> Result<InterchangeArrays, GeometryReadError> {
+    let (positions, axes) = table.positions(options.axes.as_deref())?;
+    let mut arrays = InterchangeArrays::new(positions);
+    arrays.axes = Some(axes);
+    let id = table.take("object_id");
+    if options.kind.is_paths() {
+        let object = match (table.take("object"), id) {
+            (Some(_), Some(id)) => return Err(id.error(ColumnError::Twice)),
+            (object, id) => object.or(id),
+        };
+        let objects = object.map(|column| column.ids()).transpose()?;
+        match table.take("part") {
+            Some(part) => parts(&part.ids()?, objects.as_deref(), &mut arrays),
+            None => arrays.object_ids = objects,
+        }
+    } else {
+        for name in ["part", "object"] {
+            if let Some(column) = table.take(name) {
+                return Err(column.error(ColumnError::OfPaths(name.to_owned())));
+            }
+        }
+        arrays.object_ids = id.map(|column| column.ids()).transpose()?;
+    }
+    for column in table.columns {
+        let label = column.label.clone();
+        match label.split_once('.') {
+            Some(("vertex", name)) => arrays.vertex.push(column.named(name)),
+            Some(("fragment", name)) => arrays.fragment.push(column.named(name)),
+            Some((scope, _)) => {
+                check_scope(&column, scope)?;
+                arrays.vertex.push(column.named(&label));
+            }
+            None => arrays.vertex.push(column.named(&label)),
+        }
+    }
+    Ok(arrays)
+}
+
+/// Rows one after the other that agree are a path.
+fn parts(parts: &[i64], objects: Option<&[i64]>, arrays: &mut InterchangeArrays) {
+    let mut offsets = Vec::new();
+    let mut owners = Vec::new();
+    let mut last = None;
+    for (row, part) in (0_u64..).zip(parts) {
+        let at = usize::try_from(row).unwrap_or(usize::MAX);
+        let object = objects.and_then(|objects| objects.get(at)).copied();
+        if last != Some((*part, object)) {
+            offsets.push(row);
+            owners.extend(object);
+            last = Some((*part, object));
+        }
+    }
+    offsets.push(len_u64(parts.len()));
+    arrays.part_offsets = Some(offsets);
+    arrays.part_objects = objects.map(|_| owners);
+}
+
+/// A row a link.
+pub(super) fn add_links(
+    mut table: InputTable,
+    arrays: &mut InterchangeArrays,
+) -> Result<(), GeometryReadError> {
+    arrays.links = Some(LinkRows::from_column(&table.need("links")?)?);
+    for column in table.columns {
+        let name = scoped(&column, "link")?;
+        arrays.link.push(column.named(&name));
+    }
+    Ok(())
+}
+
+/// A row an object.
+pub(super) fn add_objects(
+    mut table: InputTable,
+    arrays: &mut InterchangeArrays,
+) -> Result<(), GeometryReadError> {
+    arrays.objects = Some(table.need("object_id")?.ids()?);
+    for column in table.columns {
+        let name = scoped(&column, "object")?;
+        arrays.object.push(column.named(&name));
+    }
+    Ok(())
+}
+
+/// A row a member of a group; groups by number or name.
+pub(super) fn add_groups(
+    mut table: InputTable,
+    arrays: &mut InterchangeArrays,
+) -> Result<(), GeometryReadError> {
+    let column = Arc::new(table.need("group")?);
+    let members = table.need("object_id")?.ids()?;
+    let names: Vec<String> = match &column.values {
+        Values::Numbers(_) => column.ids()?.iter().map(ToString::to_string).collect(),
+        Values::Text(texts) => {
+            let texts = texts.iter().enumerate().map(|(row, text)| {
+                let error = || column.error(ColumnError::Missing(row));
+                text.clone().ok_or_else(error)
+            });
+            texts.collect::<Result<_, _>>()?
+        }
+    };
+    let mut groups: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for (name, member) in names.into_iter().zip(members) {
+        groups.entry(name).or_default().push(member);
+    }
+    let groups = groups.into_iter().map(|(name, members)| GroupMembers {
+        name,
+        members,
+        column: Arc::clone(&column),
+    });
+    arrays.groups.extend(groups);
+    Ok(())
+}
+
+/// The name of an attribute in its own table.
+fn scoped(column: &FileColumn, scope: &str) -> Result<String, GeometryReadError> {
+    match column.label.split_once('.') {
+        Some((found, name)) if found == scope => Ok(name.to_owned()),
+        Some((found, _)) if found != scope => {
+            check_scope(column, found)?;
+            Ok(column.label.clone())
+        }
+        _ => Ok(column.label.clone()),
+    }
+}
+
+/// Whether the column is not of another table.
+fn check_scope(column: &FileColumn, scope: &str) -> Result<(), GeometryReadError> {
+    let table = match scope {
+        "vertex" | "fragment" => "that of the vertices",
+        "link" => "NAME.links",
+        "object" => "NAME.objects",
+        "group" => "NAME.groups",
+        _ => return Ok(()),
+    };
+    Err(column.error(ColumnError::Elsewhere(table)))
+}

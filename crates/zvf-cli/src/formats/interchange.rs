@@ -1,0 +1,314 @@
+//! The interchange arrays: the content of a file in any format, and the geometry it forms.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use zvf::build::{Attribute, Geometry, Numbers, Values};
+
+use super::{
+    ColumnError, GeometryInput, GeometryReadError, GeometryReadOptions,
+    column::{FileColumn, NamedColumn},
+};
+use crate::display::len_u64;
+
+/// Arrays by meaning. Geometry checks later that their lengths agree.
+#[derive(Debug)]
+pub(super) struct InterchangeArrays {
+    pub(super) files: Vec<PathBuf>,
+    pub(super) axes: Option<Vec<String>>,
+    pub(super) positions: Numbers,
+    pub(super) object_ids: Option<Vec<i64>>,
+    pub(super) part_offsets: Option<Vec<u64>>,
+    pub(super) part_objects: Option<Vec<i64>>,
+    pub(super) links: Option<LinkRows>,
+    pub(super) objects: Option<Vec<i64>>,
+    pub(super) vertex: Vec<NamedColumn>,
+    pub(super) link: Vec<NamedColumn>,
+    pub(super) object: Vec<NamedColumn>,
+    /// One row per vertex or one row per object.
+    pub(super) fragment: Vec<NamedColumn>,
+    pub(super) groups: Vec<GroupMembers>,
+    pub(super) group: Vec<NamedColumn>,
+}
+
+/// Links with a fixed number of ends.
+#[derive(Debug)]
+pub(super) struct LinkRows {
+    pub(super) width: usize,
+    pub(super) ends: Vec<i64>,
+}
+
+/// Members of a group, which the file identifies by number or by name.
+#[derive(Debug)]
+pub(super) struct GroupMembers {
+    pub(super) name: String,
+    pub(super) members: Vec<i64>,
+    /// Column that names the group.
+    pub(super) column: Arc<FileColumn>,
+}
+
+impl InterchangeArrays {
+    pub(super) fn new(positions: Numbers) -> Self {
+        Self {
+            files: Vec::new(),
+            axes: None,
+            positions,
+            object_ids: None,
+            part_offsets: None,
+            part_objects: None,
+            links: None,
+            objects: None,
+            vertex: Vec::new(),
+            link: Vec::new(),
+            object: Vec::new(),
+            fragment: Vec::new(),
+            groups: Vec::new(),
+            group: Vec::new(),
+        }
+    }
+}
+
+impl LinkRows {
+    /// Takes one link from each row of `column`.
+    pub(super) fn from_column(column: &FileColumn) -> Result<Self, GeometryReadError> {
+        Ok(Self {
+            width: column.numbers()?.columns,
+            ends: column.integers()?,
+        })
+    }
+}
+
+/// Exclusive upper bound on the numbers given to named groups: group attributes have one row per
+/// number.
+const MAX_NAMED_GROUPS: u32 = 1 << 20;
+
+/// Builds the geometry of the arrays.
+pub(super) fn assemble(
+    arrays: InterchangeArrays,
+    options: &GeometryReadOptions,
+) -> Result<GeometryInput, GeometryReadError> {
+    let mut geometry = Geometry::new(arrays.positions);
+    geometry.part_offsets = arrays.part_offsets;
+    geometry.part_objects = arrays.part_objects;
+    geometry.object_ids = arrays.object_ids;
+    if options.kind.is_paths() && geometry.part_offsets.is_none() {
+        paths_of_object_runs(&mut geometry);
+    }
+    if let Some(links) = arrays.links {
+        geometry.link_width = links.width;
+        geometry.links = links.ends;
+    }
+    geometry.objects = arrays.objects;
+    geometry.vertex = attributes(arrays.vertex);
+    geometry.link = attributes(arrays.link);
+    geometry.object = attributes(arrays.object);
+    geometry.group = attributes(arrays.group);
+    let notes = fragments(arrays.fragment, &mut geometry)?;
+    let group_names = groups(arrays.groups, &mut geometry)?;
+    Ok(GeometryInput {
+        geometry,
+        group_names,
+        axes: arrays.axes,
+        files: arrays.files,
+        notes,
+    })
+}
+
+fn attributes(columns: Vec<NamedColumn>) -> Vec<Attribute> {
+    let columns = columns.into_iter().map(|(name, column)| Attribute {
+        name,
+        values: column.values,
+    });
+    columns.collect()
+}
+
+/// Makes a path of each run of vertices that belong to one object.
+fn paths_of_object_runs(geometry: &mut Geometry) {
+    let Some(ids) = geometry.object_ids.take() else {
+        return;
+    };
+    let mut offsets = vec![0];
+    let mut objects = Vec::new();
+    let mut end = 0;
+    for run in ids.chunk_by(|one, next| one == next) {
+        objects.extend(run.first());
+        end += len_u64(run.len());
+        offsets.push(end);
+    }
+    geometry.part_offsets = Some(offsets);
+    geometry.part_objects = Some(objects);
+}
+
+/// Returns the object of each vertex; empty if the geometry has no objects.
+fn vertex_owners(geometry: &Geometry) -> Vec<i64> {
+    if let Some(ids) = &geometry.object_ids {
+        return ids.clone();
+    }
+    let Some(offsets) = &geometry.part_offsets else {
+        return Vec::new();
+    };
+    let most = geometry.vertices();
+    let mut owners = Vec::with_capacity(most);
+    let spans = offsets.iter().zip(offsets.iter().skip(1));
+    for (part, (start, end)) in spans.enumerate() {
+        let given = geometry.part_objects.as_ref();
+        let object = match given {
+            Some(objects) => objects.get(part).copied(),
+            None => i64::try_from(part).ok(),
+        };
+        // Offsets are not validated yet, so the length may be wrong.
+        let length = usize::try_from(end.saturating_sub(*start)).unwrap_or(usize::MAX);
+        let left = most.saturating_sub(owners.len());
+        owners.extend(std::iter::repeat_n(object.unwrap_or(-1), length.min(left)));
+    }
+    owners
+}
+
+/// Stores attributes of fragments.
+///
+/// A file has one row per vertex, because fragments exist only in a store. If all vertices of each
+/// object agree, the attribute becomes one of fragments, otherwise one of vertices.
+fn fragments(
+    columns: Vec<NamedColumn>,
+    geometry: &mut Geometry,
+) -> Result<Vec<String>, GeometryReadError> {
+    let mut notes = Vec::new();
+    if columns.is_empty() {
+        return Ok(notes);
+    }
+    let owners = vertex_owners(geometry);
+    let objects = match geometry.objects.clone() {
+        Some(objects) => objects,
+        None if geometry.object_ids.is_some() => {
+            let objects: BTreeSet<i64> = owners.iter().copied().collect();
+            objects.into_iter().collect()
+        }
+        None => {
+            let mut seen = BTreeSet::new();
+            let objects = owners.iter().copied();
+            objects.filter(|object| seen.insert(*object)).collect()
+        }
+    };
+    let mut are_used = false;
+    for (name, column) in columns {
+        let rows = column.values.len();
+        if rows == geometry.vertices() {
+            if let Some(values) = values_per_object(&column.values, &owners, &objects) {
+                are_used = true;
+                geometry.fragment.push(Attribute { name, values });
+                continue;
+            }
+            if geometry.vertex.iter().any(|other| other.name == name) {
+                return Err(column.error(ColumnError::Twice));
+            }
+            notes.push(format!(
+                "{} is stored as vertex.{name}, because its values differ within an object or belong to no object",
+                column.label
+            ));
+            let values = column.values;
+            geometry.vertex.push(Attribute { name, values });
+        } else if rows == objects.len() {
+            are_used = true;
+            let values = column.values;
+            geometry.fragment.push(Attribute { name, values });
+        } else {
+            let expected = geometry.vertices();
+            let found = rows;
+            return Err(column.error(ColumnError::Rows { expected, found }));
+        }
+    }
+    if are_used {
+        geometry.objects = Some(objects);
+    }
+    Ok(notes)
+}
+
+/// Returns one row per object if all its vertices have equal rows.
+fn values_per_object(values: &Values, owners: &[i64], objects: &[i64]) -> Option<Values> {
+    let mut first: HashMap<i64, usize> = HashMap::new();
+    let known: BTreeSet<i64> = objects.iter().copied().collect();
+    if owners.len() != values.len() {
+        return None;
+    }
+    for (row, owner) in owners.iter().enumerate() {
+        let one = *first.entry(*owner).or_insert(row);
+        if !known.contains(owner) || !rows_are_equal(values, one, row) {
+            return None;
+        }
+    }
+    let rows = objects.iter().map(|object| first.get(object).copied());
+    let rows: Option<Vec<usize>> = rows.collect();
+    Some(values.gather(rows?.into_iter()))
+}
+
+fn rows_are_equal(values: &Values, one: usize, other: usize) -> bool {
+    match values {
+        Values::Numbers(numbers) => numbers.row(one) == numbers.row(other),
+        Values::Text(texts) => texts.get(one) == texts.get(other),
+    }
+}
+
+/// Adds groups to the geometry and returns the names of the named ones.
+fn groups(
+    groups: Vec<GroupMembers>,
+    geometry: &mut Geometry,
+) -> Result<BTreeMap<u32, String>, GeometryReadError> {
+    let mut named = Vec::new();
+    for group in groups {
+        match group.number()? {
+            Some(number) => {
+                if geometry.groups.insert(number, group.members).is_some() {
+                    return Err(group.column.error(ColumnError::Twice));
+                }
+            }
+            None => named.push(group),
+        }
+    }
+    let mut names = BTreeMap::new();
+    let mut next = geometry
+        .groups
+        .keys()
+        .next_back()
+        .map_or(0, |last| last.saturating_add(1));
+    for group in named {
+        if next >= MAX_NAMED_GROUPS {
+            return Err(group.column.error(ColumnError::Group(group.name)));
+        }
+        geometry.groups.insert(next, group.members);
+        names.insert(next, group.name);
+        next += 1;
+    }
+    if !names.is_empty() {
+        let rows = (0..next).map(|number| names.get(&number).cloned());
+        geometry.group.push(Attribute {
+            name: "name".to_owned(),
+            values: Values::Text(rows.collect()),
+        });
+    }
+    Ok(names)
+}
+
+impl GroupMembers {
+    /// Returns the group's number; `None` if the file gives a name.
+    fn number(&self) -> Result<Option<u32>, GeometryReadError> {
+        let is_number =
+            !self.name.is_empty() && self.name.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number {
+            return Ok(None);
+        }
+        let number = self.name.parse::<u32>().ok();
+        let number = number.filter(|number| number.to_string() == self.name);
+        let error = || self.column.error(ColumnError::Group(self.name.clone()));
+        number.ok_or_else(error).map(Some)
+    }
+}
+
+impl FileColumn {
+    /// Names the column as an attribute.
+    pub(super) fn named(self, name: &str) -> NamedColumn {
+        (name.to_owned(), self)
+    }
+}

@@ -1,0 +1,264 @@
+//! One array as numpy stores it: `.npy`, versions 1 to 3, of numbers, bools and text
+//! of fixed length, in both byte orders and both orders of dimensions.
+//!
+//! | part | bytes | content |
+//! |---|---|---|
+//! | magic | 6 | `\x93NUMPY` |
+//! | version | 2 | 1, 2 or 3, and 0 |
+//! | length of the header | 2, from version 2 on 4 | little-endian |
+//! | header | so many | a Python dictionary with `descr`, `fortran_order` and `shape` |
+//! | data | | |
+
+mod header;
+
+pub(super) use header::NpyHeader;
+
+use std::{
+    cmp::Ordering,
+    io::{self, Read, Write},
+};
+
+use zvf::{
+    build::{Numbers, Values},
+    format::numeric::{ByteOrder, Kind},
+};
+
+use super::NpyReadError;
+use crate::display::len_u64;
+use header::ElementType;
+
+/// An array.
+#[derive(Debug)]
+pub(super) struct NpyColumn {
+    /// Its dimensions, at least one; rows first.
+    pub(super) shape: Vec<usize>,
+    /// Row by row.
+    pub(super) values: Values,
+}
+
+/// Reads an array of `size` bytes with its header. `packed` is what of it there is in
+/// the file: no memory is asked for in advance but that.
+pub(super) fn read(
+    source: &mut impl Read,
+    size: u64,
+    packed: u64,
+) -> Result<NpyColumn, NpyReadError> {
+    let (header, length) = NpyHeader::read(source)?;
+    let data = size.checked_sub(length).ok_or(NpyReadError::Truncated)?;
+    let needed = header.bytes()?;
+    if len_u64(needed) != data {
+        return Err(NpyReadError::Size {
+            needed,
+            found: data,
+        });
+    }
+    let mut bytes = Vec::new();
+    let at_once = usize::try_from(packed).unwrap_or(usize::MAX).min(needed);
+    bytes
+        .try_reserve_exact(at_once)
+        .map_err(|_| NpyReadError::Memory(needed))?;
+    // One more, so that the checksum is looked at.
+    source
+        .take(data.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    match bytes.len().cmp(&needed) {
+        Ordering::Less => return Err(NpyReadError::Truncated),
+        Ordering::Equal => {}
+        Ordering::Greater => {
+            let found = len_u64(bytes.len());
+            return Err(NpyReadError::Size { needed, found });
+        }
+    }
+    header.array(bytes)
+}
+
+impl NpyHeader {
+    /// Bytes of a row; `None` where rows do not lie one after the other.
+    pub(super) fn row(&self) -> Option<usize> {
+        let mut tail = self.shape.get(1..)?.iter();
+        let row = tail.try_fold(self.sort.size(), |size, extent| size.checked_mul(*extent));
+        row.filter(|row| *row > 0 && !(self.is_fortran && self.shape.len() > 1))
+    }
+
+    /// So many rows of it, from their bytes.
+    pub(super) fn rows(&self, rows: usize, bytes: Vec<u8>) -> Result<Values, NpyReadError> {
+        let mut shape = self.shape.clone();
+        if let Some(first) = shape.first_mut() {
+            *first = rows;
+        }
+        let part = Self {
+            sort: self.sort,
+            is_fortran: false,
+            shape,
+        };
+        Ok(part.array(bytes)?.values)
+    }
+
+    fn array(self, bytes: Vec<u8>) -> Result<NpyColumn, NpyReadError> {
+        let rows = self.shape.first().copied();
+        let rows = rows.ok_or(NpyReadError::NoDimension)?;
+        let size = self.sort.size();
+        let mut bytes = match self.is_fortran && self.shape.len() > 1 {
+            true => by_rows(&bytes, &self.shape, size),
+            false => bytes,
+        };
+        let columns = self.shape.iter().skip(1).product::<usize>();
+        if columns == 0 && rows > 0 {
+            return Err(NpyReadError::NoColumns);
+        }
+        let values = match self.sort {
+            ElementType::Numbers(dtype) => {
+                let kind = dtype.kind();
+                if dtype.order() == ByteOrder::Big {
+                    let part = match kind {
+                        Kind::Complex64 | Kind::Complex128 => size / 2,
+                        _ => size,
+                    };
+                    bytes
+                        .chunks_exact_mut(part.max(1))
+                        .for_each(<[u8]>::reverse);
+                }
+                if kind == Kind::Bool {
+                    for byte in &mut bytes {
+                        *byte = u8::from(*byte != 0);
+                    }
+                }
+                Values::Numbers(Numbers {
+                    bytes,
+                    ..Numbers::new(kind, columns)
+                })
+            }
+            ElementType::Unicode { order, .. } if columns <= 1 => unicode(&bytes, size, order)?,
+            ElementType::Bytes(_) if columns <= 1 => latin(&bytes, size)?,
+            ElementType::Unicode { .. } | ElementType::Bytes(_) => {
+                return Err(NpyReadError::TextColumns);
+            }
+        };
+        Ok(NpyColumn {
+            shape: self.shape,
+            values,
+        })
+    }
+}
+
+/// From the first dimension fastest to the last dimension fastest.
+fn by_rows(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
+    let mut strides = Vec::with_capacity(shape.len());
+    let mut stride = size;
+    for extent in shape {
+        strides.push(stride);
+        stride = stride.saturating_mul(*extent);
+    }
+    let mut at = vec![0_usize; shape.len()];
+    let mut ordered = Vec::with_capacity(bytes.len());
+    while ordered.len() < bytes.len() {
+        let offsets = at.iter().zip(&strides);
+        let offset = offsets.map(|(index, stride)| index * stride).sum::<usize>();
+        let item = bytes.get(offset..offset.saturating_add(size));
+        let Some(item) = item.filter(|item| !item.is_empty()) else {
+            break;
+        };
+        ordered.extend_from_slice(item);
+        for (index, extent) in at.iter_mut().zip(shape).rev() {
+            *index += 1;
+            if *index < *extent {
+                break;
+            }
+            *index = 0;
+        }
+    }
+    ordered
+}
+
+/// Four bytes a character, filled up with zeros.
+fn unicode(bytes: &[u8], size: usize, order: ByteOrder) -> Result<Values, NpyReadError> {
+    let texts = bytes.chunks_exact(size.max(1)).enumerate();
+    let texts = texts.map(|(row, bytes)| {
+        let (codes, _) = bytes.as_chunks::<4>();
+        let mut text = String::new();
+        let codes = codes.iter().map(|code| match order {
+            ByteOrder::Little => u32::from_le_bytes(*code),
+            ByteOrder::Big => u32::from_be_bytes(*code),
+        });
+        for code in codes {
+            text.push(char::from_u32(code).ok_or(NpyReadError::Characters(row))?);
+        }
+        text.truncate(text.trim_end_matches('\0').len());
+        Ok(Some(text))
+    });
+    let texts = texts.collect::<Result<_, NpyReadError>>()?;
+    Ok(Values::Text(texts))
+}
+
+/// A byte a character, or UTF-8, filled up with zeros.
+fn latin(bytes: &[u8], size: usize) -> Result<Values, NpyReadError> {
+    let texts = bytes.chunks_exact(size.max(1)).enumerate();
+    let texts = texts.map(|(row, bytes)| {
+        let text = core::str::from_utf8(bytes).map_err(|_| NpyReadError::Characters(row))?;
+        Ok(Some(text.trim_end_matches('\0').to_owned()))
+    });
+    let texts = texts.collect::<Result<_, NpyReadError>>()?;
+    Ok(Values::Text(texts))
+}
+
+/// What starts the array; `code` is numpy's, as `<f4`.
+pub(super) fn encode_header(code: &str, shape: &[usize]) -> Vec<u8> {
+    let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    // A tuple of one ends in a comma.
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let sizes = sizes.join(", ") + comma;
+    let mut text = format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({sizes}), }}");
+    let before = 10;
+    while (before + text.len() + 1) % 64 != 0 {
+        text.push(' ');
+    }
+    text.push('\n');
+    // A shape of two numbers is far from the 65 535 bytes there may be.
+    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    let mut header = b"\x93NUMPY\x01\x00".to_vec();
+    header.extend(length.to_le_bytes());
+    header.extend(text.into_bytes());
+    header
+}
+
+pub(super) fn write_i64s(
+    values: impl IntoIterator<Item = i64>,
+    sink: &mut impl Write,
+) -> io::Result<()> {
+    for value in values {
+        sink.write_all(&value.to_le_bytes())?;
+    }
+    Ok(())
+}
+
+/// Text of a fixed number of characters, four bytes each, filled up with zeros.
+pub(super) fn write_text(text: &str, width: usize, sink: &mut impl Write) -> io::Result<()> {
+    let characters = text.chars().map(u32::from);
+    for character in characters.chain(std::iter::repeat(0)).take(width) {
+        sink.write_all(&character.to_le_bytes())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(shape: &[usize], expected: &str) {
+        let header = encode_header("<f4", shape);
+        assert_eq!(header.len() % 64, 0);
+        assert_eq!(usize::from(header[8]) + 10, header.len());
+        let text = core::str::from_utf8(&header[10..]).unwrap();
+        let start = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {expected}, }}");
+        assert_eq!(text.trim_end(), start);
+        assert!(text.ends_with('\n'));
+    }
+
+    #[test]
+    fn shapes_are_python_tuples() {
+        check(&[], "()");
+        check(&[5], "(5,)");
+        check(&[0, 3], "(0, 3)");
+    }
+}

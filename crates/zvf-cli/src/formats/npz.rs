@@ -1,0 +1,320 @@
+//! npz: the interchange arrays, each a `.npy` in a zip file, packed or not.
+
+mod stream;
+mod write;
+
+pub(crate) use stream::NpzStream;
+pub(super) use write::write;
+
+use std::{collections::HashMap, fs::File, io::BufReader, path::Path, sync::Arc};
+
+use zip::{CompressionMethod, ZipArchive};
+use zvf::{
+    build::{Numbers, Values},
+    format::numeric::Kind,
+};
+
+use super::{
+    ColumnError, GeometryReadError, GeometryReadOptions, InputFile, MissingPolicy, NpyReadError,
+    column::{FileColumn, fill_missing},
+    interchange::{GroupMembers, InterchangeArrays, LinkRows},
+    npy::{self, NpyColumn},
+};
+
+/// What deflate makes of one byte at the most.
+const MAX_DEFLATE_RATIO: u64 = 1032;
+
+const MASK: &str = ".missing";
+
+pub(super) fn read(
+    input: &InputFile,
+    options: &GeometryReadOptions,
+) -> Result<InterchangeArrays, GeometryReadError> {
+    let path = input.path();
+    if options.links.is_some() {
+        let path = path.to_path_buf();
+        return Err(GeometryReadError::LinksInside { path });
+    }
+    let file: Arc<Path> = path.into();
+    let mut arrays = members(path, |_| true)?.into_iter();
+    let mut masks = HashMap::new();
+    let mut columns = Vec::new();
+    for (label, array) in arrays.by_ref() {
+        // An attribute may be called so itself: its scope is no array.
+        let of = label.strip_suffix(MASK).filter(|of| of.contains('.'));
+        match of {
+            Some(of) => {
+                masks.insert(of.to_owned(), array);
+            }
+            None => columns.push((label, array)),
+        }
+    }
+    let mut whole = Vec::new();
+    for (label, array) in columns {
+        let mask = masks.remove(&label);
+        whole.push(column(&file, label, array, mask, options.missing)?);
+    }
+    if let Some(of) = masks.into_keys().next() {
+        return Err(GeometryReadError::Column {
+            path: path.to_path_buf(),
+            column: format!("{of}{MASK}"),
+            source: ColumnError::Mask,
+        });
+    }
+    arrays_by_name(path, whole)
+}
+
+/// Reads all but some arrays, as if there were no vertices.
+pub(super) fn read_tables(
+    input: &InputFile,
+    options: &GeometryReadOptions,
+    leave: impl Fn(&str) -> bool,
+    axes: usize,
+) -> Result<InterchangeArrays, GeometryReadError> {
+    let path = input.path();
+    let file: Arc<Path> = path.into();
+    let mut columns = Vec::new();
+    let mut masks = HashMap::new();
+    for (label, array) in members(path, |label| !leave(label))? {
+        match label.strip_suffix(MASK).filter(|of| of.contains('.')) {
+            Some(of) => {
+                masks.insert(of.to_owned(), array);
+            }
+            None => columns.push((label, array)),
+        }
+    }
+    let nothing = FileColumn {
+        file: Arc::clone(&file),
+        label: "positions".to_owned(),
+        values: Values::Numbers(Numbers::new(Kind::Float32, axes)),
+    };
+    let mut whole = vec![(nothing, 2)];
+    for (label, array) in columns {
+        let mask = masks.remove(&label);
+        whole.push(column(&file, label, array, mask, options.missing)?);
+    }
+    arrays_by_name(path, whole)
+}
+
+/// Ids of objects out of an array.
+pub(super) fn ids(path: &Path, label: &str, values: Values) -> Result<Vec<i64>, GeometryReadError> {
+    let column = FileColumn {
+        file: path.into(),
+        label: label.to_owned(),
+        values,
+    };
+    column.ids()
+}
+
+/// A column and its number of dimensions.
+type Shaped = (FileColumn, usize);
+
+fn column(
+    file: &Arc<Path>,
+    label: String,
+    array: NpyColumn,
+    mask: Option<NpyColumn>,
+    policy: MissingPolicy,
+) -> Result<Shaped, GeometryReadError> {
+    let dimensions = array.shape.len();
+    let mut column = FileColumn {
+        file: Arc::clone(file),
+        label,
+        values: array.values,
+    };
+    let missing = match mask.map(|mask| mask.values) {
+        None => Vec::new(),
+        Some(Values::Numbers(mask)) if mask.row_size() == 1 => {
+            mask.bytes.iter().map(|byte| *byte != 0).collect()
+        }
+        Some(_) => return Err(column.error(ColumnError::Kind("its mask is not of bools".into()))),
+    };
+    let is_masked = !missing.is_empty();
+    if is_masked && missing.len() != column.values.len() {
+        let (expected, found) = (column.values.len(), missing.len());
+        return Err(column.error(ColumnError::Rows { expected, found }));
+    }
+    column.values = match column.values {
+        Values::Numbers(numbers) => {
+            let numbers = fill_missing(numbers, &missing, policy);
+            let numbers = numbers.map_err(|source| GeometryReadError::Column {
+                path: file.to_path_buf(),
+                column: column.label.clone(),
+                source,
+            })?;
+            Values::Numbers(numbers)
+        }
+        // Without a mask, the empty word stands for none.
+        Values::Text(texts) => {
+            let texts = texts.into_iter().enumerate().map(|(row, text)| {
+                let is_missing = missing.get(row).copied();
+                let is_there = |text: &String| is_missing.map_or(!text.is_empty(), |is| !is);
+                text.filter(is_there)
+            });
+            Values::Text(texts.collect())
+        }
+    };
+    Ok((column, dimensions))
+}
+
+/// Assigns columns to arrays by name.
+fn arrays_by_name(
+    path: &Path,
+    columns: Vec<Shaped>,
+) -> Result<InterchangeArrays, GeometryReadError> {
+    let (positions, columns): (Vec<_>, Vec<_>) = columns
+        .into_iter()
+        .partition(|(column, _)| column.label == "positions");
+    let positions = positions.into_iter().next();
+    let (positions, dimensions) = positions.ok_or_else(|| GeometryReadError::NoPositions {
+        path: path.to_path_buf(),
+    })?;
+    check_dimensions(&positions, dimensions, 2)?;
+    let mut arrays = InterchangeArrays::new(positions.numbers()?.clone());
+    drop(positions);
+    arrays.files.push(path.to_path_buf());
+    for (column, dimensions) in columns {
+        let label = column.label.clone();
+        if let Some((scope, name)) = label.split_once('.') {
+            let scope = match scope {
+                "vertex" => &mut arrays.vertex,
+                "link" => &mut arrays.link,
+                "object" => &mut arrays.object,
+                "fragment" => &mut arrays.fragment,
+                "group_attribute" => &mut arrays.group,
+                "group" => {
+                    check_dimensions(&column, dimensions, 1)?;
+                    arrays.groups.push(GroupMembers {
+                        name: name.to_owned(),
+                        members: column.ids()?,
+                        column: Arc::new(column),
+                    });
+                    continue;
+                }
+                _ => return Err(unknown(path, label)),
+            };
+            scope.push(column.named(name));
+            continue;
+        }
+        check_dimensions(&column, dimensions, if label == "links" { 2 } else { 1 })?;
+        match label.as_str() {
+            "object_ids" => arrays.object_ids = Some(column.ids()?),
+            "part_offsets" => arrays.part_offsets = Some(column.offsets()?),
+            "part_objects" => arrays.part_objects = Some(column.ids()?),
+            "objects" => arrays.objects = Some(column.ids()?),
+            "links" => arrays.links = Some(LinkRows::from_column(&column)?),
+            _ => return Err(unknown(path, label)),
+        }
+    }
+    Ok(arrays)
+}
+
+fn check_dimensions(
+    column: &FileColumn,
+    found: usize,
+    expected: usize,
+) -> Result<(), GeometryReadError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(column.error(ColumnError::Dimensions { expected, found })),
+    }
+}
+
+fn unknown(path: &Path, array: String) -> GeometryReadError {
+    let path = path.to_path_buf();
+    GeometryReadError::Unknown { path, array }
+}
+
+/// First byte of a member and how many there are, where it is not packed.
+pub(super) type MemberSpan = Option<(u64, u64)>;
+
+/// Where the arrays of a file are in it, by name.
+pub(super) fn member_spans(path: &Path) -> Result<Vec<(String, MemberSpan)>, GeometryReadError> {
+    let file = File::open(path).map_err(|error| GeometryReadError::file(path, error))?;
+    let in_zip = |source| GeometryReadError::Zip {
+        path: path.to_path_buf(),
+        source,
+    };
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
+    let mut places = Vec::with_capacity(archive.len());
+    for at in 0..archive.len() {
+        let member = archive.by_index_raw(at).map_err(in_zip)?;
+        let name = member.name().map_err(in_zip)?.into_owned();
+        let stored = member.compression() == CompressionMethod::Stored;
+        let place = (member.data_start(), member.size());
+        if let Some(label) = name.strip_suffix(".npy") {
+            let place = match place {
+                (Some(start), size) if stored => Some((start, size)),
+                _ => None,
+            };
+            places.push((label.to_owned(), place));
+        }
+    }
+    Ok(places)
+}
+
+/// All arrays of a file that are wanted, in its order.
+fn members(
+    path: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, NpyColumn)>, GeometryReadError> {
+    let in_file = |error| GeometryReadError::file(path, error);
+    let file = File::open(path).map_err(in_file)?;
+    let length = file.metadata().map_err(in_file)?.len();
+    let in_zip = |source| match source {
+        zip::result::ZipError::Io(error) => GeometryReadError::file(path, error),
+        source => {
+            let path = path.to_path_buf();
+            GeometryReadError::Zip { path, source }
+        }
+    };
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(in_zip)?;
+    let mut arrays = Vec::with_capacity(archive.len());
+    for at in 0..archive.len() {
+        let name = {
+            let member = archive.by_index_raw(at).map_err(in_zip)?;
+            member.name().map_err(in_zip)?.into_owned()
+        };
+        let Some(label) = name.strip_suffix(".npy") else {
+            return Err(unknown(path, name));
+        };
+        if !wanted(label) {
+            continue;
+        }
+        let array =
+            member(&mut archive, at, length).map_err(|source| GeometryReadError::Array {
+                path: path.to_path_buf(),
+                array: label.to_owned(),
+                source,
+            })?;
+        arrays.push((label.to_owned(), array));
+    }
+    Ok(arrays)
+}
+
+/// `length` is that of the whole file: what a member says of itself can be anything.
+fn member(
+    archive: &mut ZipArchive<BufReader<File>>,
+    at: usize,
+    length: u64,
+) -> Result<NpyColumn, NpyReadError> {
+    let (size, packed, method) = {
+        let member = archive.by_index_raw(at)?;
+        (
+            member.size(),
+            member.compressed_size(),
+            member.compression(),
+        )
+    };
+    let packed = packed.min(length);
+    let most = match method {
+        CompressionMethod::Stored => packed,
+        CompressionMethod::Deflated => packed.saturating_mul(MAX_DEFLATE_RATIO),
+        _ => return Err(NpyReadError::Packing),
+    };
+    if size > most {
+        return Err(NpyReadError::Packed { packed, size });
+    }
+    let mut member = archive.by_index(at)?;
+    npy::read(&mut member, size, packed)
+}

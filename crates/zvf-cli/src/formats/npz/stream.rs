@@ -1,0 +1,274 @@
+//! Geometry of an npz file batch by batch: points and paths whose arrays are not
+//! packed, as `numpy.savez` writes them.
+
+use std::{
+    error::Error,
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+use zvf::{
+    GeometrySource,
+    build::{Attribute, Geometry, GeometryKind, Numbers, Values},
+};
+
+use super::{ids, member_spans, read_tables};
+use crate::{
+    display::len_u64,
+    formats::{
+        Format, GeometryReadError, GeometryReadOptions, InputFile, interchange, npy::NpyHeader,
+    },
+};
+
+/// An npz file that is read in batches.
+#[derive(Debug)]
+pub(crate) struct NpzStream {
+    path: PathBuf,
+    positions: NpzMember,
+    objects: Option<NpzMember>,
+    vertex: Vec<(String, NpzMember)>,
+    /// Where paths start, of paths.
+    offsets: Option<Vec<u64>>,
+    paths: Option<Vec<i64>>,
+    tables: Geometry,
+    /// The vertex or path that comes next.
+    next: usize,
+}
+
+/// An array with a row for each vertex.
+#[derive(Debug)]
+struct NpzMember {
+    /// Where its rows start in the file.
+    start: u64,
+    header: NpyHeader,
+    /// Bytes of a row.
+    row: usize,
+}
+
+/// Whether an array has a row for each vertex.
+fn is_of_vertices(label: &str) -> bool {
+    label == "positions" || label == "object_ids" || label.starts_with("vertex.")
+}
+
+impl NpzStream {
+    /// Opens a file to be read in batches; `None` where it has to be read whole.
+    ///
+    /// # Errors
+    ///
+    /// [`GeometryReadError`].
+    pub(crate) fn open(
+        input: &InputFile,
+        options: &GeometryReadOptions,
+    ) -> Result<Option<Self>, GeometryReadError> {
+        let kind = options.kind;
+        let paths = kind.is_paths();
+        if input.format() != Format::Npz || !(paths || kind == GeometryKind::Points) {
+            return Ok(None);
+        }
+        let path = input.path();
+        let places = member_spans(path)?;
+        let named = |name: &str| places.iter().any(|(label, _)| label == name);
+        let needs_all = places.iter().any(|(label, _)| {
+            let masked = label.ends_with(".missing") && is_of_vertices(label);
+            masked || label.starts_with("fragment.") || label == "links"
+        });
+        // Paths as runs of ids are found in the whole.
+        if needs_all || paths != named("part_offsets") || (paths && named("object_ids")) {
+            return Ok(None);
+        }
+        let mut members = Vec::new();
+        for (label, place) in places.iter().filter(|(label, _)| is_of_vertices(label)) {
+            let Some((start, size)) = place else {
+                return Ok(None);
+            };
+            match NpzMember::at(path, label, *start, *size)? {
+                Some(member) => members.push((label.clone(), member)),
+                None => return Ok(None),
+            }
+        }
+        let mut positions = None;
+        let mut objects = None;
+        let mut vertex = Vec::new();
+        for (label, member) in members {
+            match label.split_once('.') {
+                Some((_, name)) => vertex.push((name.to_owned(), member)),
+                None if label == "positions" => positions = Some(member),
+                None => objects = Some(member),
+            }
+        }
+        let Some(positions) = positions.filter(|member| member.header.shape.len() == 2) else {
+            return Ok(None);
+        };
+        let rows = positions.rows();
+        if vertex.iter().any(|(_, member)| member.rows() != rows) {
+            return Ok(None);
+        }
+        // All else is small; a vertex stands for all.
+        let columns = positions.header.shape.get(1).copied().unwrap_or(1);
+        let small = read_tables(input, options, is_of_vertices, columns)?;
+        let small = interchange::assemble(small, options)?;
+        let mut tables = small.geometry;
+        let offsets = tables.part_offsets.take();
+        if let Some(offsets) = &offsets {
+            let ascends = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+            let ends = (offsets.first(), offsets.last()) == (Some(&0), Some(&len_u64(rows)));
+            if !ascends || !ends {
+                // Read whole, it is refused with the reason.
+                return Ok(None);
+            }
+        }
+        let paths = tables.part_objects.take();
+        Ok(Some(Self {
+            path: path.to_path_buf(),
+            positions,
+            objects,
+            vertex,
+            offsets,
+            paths,
+            tables,
+            next: 0,
+        }))
+    }
+
+    /// Bytes of all its arrays of vertices.
+    pub(crate) fn bytes(&self) -> u64 {
+        let members = self.vertex.iter().map(|(_, member)| member);
+        let members = members.chain(&self.objects).chain([&self.positions]);
+        let rows: usize = members.map(|member| member.row).sum();
+        len_u64(rows).saturating_mul(len_u64(self.positions.rows()))
+    }
+
+    fn read(
+        &self,
+        member: &NpzMember,
+        first: usize,
+        rows: usize,
+    ) -> Result<Values, Box<dyn Error + Send + Sync>> {
+        let mut file = File::open(&self.path)?;
+        let skip = len_u64(first).saturating_mul(len_u64(member.row));
+        file.seek(SeekFrom::Start(member.start.saturating_add(skip)))?;
+        let mut bytes = vec![0; rows.saturating_mul(member.row)];
+        file.read_exact(&mut bytes)?;
+        Ok(member.header.rows(rows, bytes)?)
+    }
+}
+
+impl NpzMember {
+    /// The array at a place; `None` where its rows do not lie one after the other.
+    fn at(
+        path: &Path,
+        label: &str,
+        start: u64,
+        size: u64,
+    ) -> Result<Option<Self>, GeometryReadError> {
+        let in_file = |error| GeometryReadError::file(path, error);
+        let mut file = File::open(path).map_err(in_file)?;
+        file.seek(SeekFrom::Start(start)).map_err(in_file)?;
+        let header = NpyHeader::read(&mut file.take(size));
+        let (header, length) = header.map_err(|source| GeometryReadError::Array {
+            path: path.to_path_buf(),
+            array: label.to_owned(),
+            source,
+        })?;
+        let Some(row) = header.row() else {
+            return Ok(None);
+        };
+        let rows = header.shape.first().copied().unwrap_or(0);
+        let needed = len_u64(rows).checked_mul(len_u64(row));
+        if needed != size.checked_sub(length) {
+            return Ok(None);
+        }
+        let start = start.saturating_add(length);
+        Ok(Some(Self { start, header, row }))
+    }
+
+    fn rows(&self) -> usize {
+        self.header.shape.first().copied().unwrap_or(0)
+    }
+}
+
+impl GeometrySource for NpzStream {
+    fn next(&mut self, vertices: usize) -> Result<Option<Geometry>, Box<dyn Error + Send + Sync>> {
+        let (first, end, parts) = match &self.offsets {
+            None => {
+                let end = self
+                    .next
+                    .saturating_add(vertices)
+                    .min(self.positions.rows());
+                (self.next, end, None)
+            }
+            Some(offsets) => {
+                let at = |part: usize| offsets.get(part).copied().unwrap_or(u64::MAX);
+                let most = at(self.next).saturating_add(len_u64(vertices));
+                let after = offsets.partition_point(|offset| *offset <= most);
+                let last = offsets.len().saturating_sub(1);
+                // One path at least, and paths without vertices with those before them.
+                let mut part = after
+                    .saturating_sub(1)
+                    .max(self.next.saturating_add(1))
+                    .min(last);
+                while part < last
+                    && (at(part) == at(self.next) || at(part.saturating_add(1)) == at(part))
+                {
+                    part = part.saturating_add(1);
+                }
+                let range = self.next.min(part)..part;
+                let row = |part: usize| usize::try_from(at(part)).unwrap_or(usize::MAX);
+                (row(range.start), row(range.end), Some(range))
+            }
+        };
+        if first >= end {
+            return Ok(None);
+        }
+        let rows = end.saturating_sub(first);
+        let Values::Numbers(positions) = self.read(&self.positions, first, rows)? else {
+            return Err("positions are text".into());
+        };
+        let mut geometry = Geometry::new(positions);
+        for (name, member) in &self.vertex {
+            let values = match self.read(member, first, rows)? {
+                Values::Text(texts) => {
+                    // The empty word stands for none.
+                    let texts = texts
+                        .into_iter()
+                        .map(|text| text.filter(|text| !text.is_empty()));
+                    Values::Text(texts.collect())
+                }
+                numbers @ Values::Numbers(_) => numbers,
+            };
+            let name = name.clone();
+            geometry.vertex.push(Attribute { name, values });
+        }
+        if let Some(member) = &self.objects {
+            let values = self.read(member, first, rows)?;
+            geometry.object_ids = Some(ids(&self.path, "object_ids", values)?);
+        }
+        match parts {
+            None => self.next = end,
+            Some(parts) => {
+                let own = self.offsets.iter().flatten();
+                let own = own.skip(parts.start).take(parts.len().saturating_add(1));
+                let start = len_u64(first);
+                geometry.part_offsets = Some(own.map(|at| at.saturating_sub(start)).collect());
+                let ids = self.paths.as_ref().and_then(|ids| ids.get(parts.clone()));
+                geometry.part_objects = ids.map(<[i64]>::to_vec);
+                self.next = parts.end;
+            }
+        }
+        Ok(Some(geometry))
+    }
+
+    fn rewind(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.next = 0;
+        Ok(())
+    }
+
+    fn tables(&self) -> Geometry {
+        Geometry {
+            positions: Numbers::new(self.tables.positions.kind, self.tables.positions.columns),
+            vertex: Vec::new(),
+            ..self.tables.clone()
+        }
+    }
+}

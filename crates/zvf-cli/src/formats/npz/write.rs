@@ -1,0 +1,283 @@
+//! npz: the interchange arrays, each a `.npy` stored in a zip file.
+
+use std::{
+    collections::HashSet,
+    io::{self, Write},
+};
+
+use zip::{ZipWriter, write::SimpleFileOptions};
+use zvf::{
+    format::numeric::{Kind, NumericRows},
+    query::{Column, QueryResult, Values},
+};
+
+use crate::formats::{
+    ResultWriteError,
+    error::FillError,
+    npy,
+    staged::{Sink, Staged},
+};
+
+/// Bytes that are checked and written together.
+const BUFFER: usize = 1 << 16;
+
+/// The most bytes that a column of words may take as text of fixed length.
+const MAX_TEXT_BYTES: u64 = 4 << 30;
+
+pub(in super::super) fn write(
+    answer: &QueryResult,
+    staged: &mut Staged,
+) -> Result<Vec<String>, ResultWriteError> {
+    staged.write(|sink| {
+        let mut archive = NpzWriter {
+            zip: ZipWriter::new(sink),
+            names: HashSet::new(),
+            buffer: Vec::with_capacity(BUFFER),
+        };
+        arrays(answer, &mut archive)?;
+        archive.flush()?;
+        archive.zip.finish().map_err(zip_fault)?;
+        Ok(())
+    })?;
+    Ok(Vec::new())
+}
+
+fn arrays(answer: &QueryResult, archive: &mut NpzWriter<'_, '_>) -> Result<(), FillError> {
+    let positions = answer.positions.view();
+    let positions = positions.ok_or(ResultWriteError::Broken("positions end inside a row"))?;
+    archive.start(
+        "positions",
+        numpy(positions.dtype().kind()),
+        &[positions.rows(), width(positions)],
+    )?;
+    archive.put(positions.as_bytes())?;
+    if let Some(ids) = &answer.object_ids {
+        archive.i64s("object_ids", ids)?;
+    }
+    if let Some(parts) = &answer.parts {
+        // No parts are one offset, not none.
+        let offsets = if parts.offsets.is_empty() {
+            &[0]
+        } else {
+            &parts.offsets[..]
+        };
+        archive.u64s("part_offsets", offsets, &[offsets.len()])?;
+        archive.i64s("part_objects", &parts.objects)?;
+    }
+    if let Some(links) = &answer.links {
+        let width = usize::try_from(links.width).unwrap_or(usize::MAX);
+        archive.u64s("links", &links.ends, &[links.len(), width])?;
+    }
+    archive.attributes("vertex", &answer.vertex)?;
+    archive.attributes("fragment", &answer.fragment)?;
+    archive.attributes("link", &answer.link)?;
+    let has_objects = answer.object_ids.is_some() || answer.parts.is_some();
+    if has_objects || !answer.objects.is_empty() {
+        archive.i64s("objects", &answer.objects)?;
+        archive.attributes("object", &answer.object)?;
+    }
+    for group in &answer.groups {
+        archive.i64s(&format!("group.{}", group.id), &group.members)?;
+    }
+    Ok(())
+}
+
+/// A zip file under way.
+struct NpzWriter<'s, 'f> {
+    zip: ZipWriter<&'s mut Sink<'f>>,
+    names: HashSet<String>,
+    /// Bytes of the array that was begun last.
+    buffer: Vec<u8>,
+}
+
+impl Write for NpzWriter<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len().saturating_add(bytes.len()) > BUFFER {
+            self.flush()?;
+        }
+        if bytes.len() > BUFFER {
+            return self.zip.write(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.zip.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl NpzWriter<'_, '_> {
+    /// Begins an array; its data are to follow.
+    fn start(&mut self, name: &str, code: &str, shape: &[usize]) -> Result<(), FillError> {
+        // Who unpacks the file must not be led out of a folder.
+        if name.contains(['/', '\\', '\0']) {
+            return Err(ResultWriteError::Name(name.to_owned()).into());
+        }
+        if !self.names.insert(name.to_owned()) {
+            return Err(ResultWriteError::TwoColumns(name.to_owned()).into());
+        }
+        self.flush()?;
+        // As numpy does: stored, and with room for 64 bits in case.
+        let options = SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored)
+            .large_file(true);
+        let file = self.zip.start_file(format!("{name}.npy"), options);
+        file.map_err(zip_fault)?;
+        self.put(&npy::encode_header(code, shape))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), FillError> {
+        Ok(self.write_all(bytes)?)
+    }
+
+    fn i64s(&mut self, name: &str, values: &[i64]) -> Result<(), FillError> {
+        self.start(name, "<i8", &[values.len()])?;
+        Ok(npy::write_i64s(values.iter().copied(), self)?)
+    }
+
+    /// As signed numbers, which index everywhere; none is so large.
+    fn u64s(&mut self, name: &str, values: &[u64], shape: &[usize]) -> Result<(), FillError> {
+        self.start(name, "<i8", shape)?;
+        let values = values.iter().map(|value| i64::try_from(*value));
+        let values = values.map(|value| value.unwrap_or(i64::MAX));
+        Ok(npy::write_i64s(values, self)?)
+    }
+
+    fn attributes(&mut self, scope: &str, columns: &[Column]) -> Result<(), FillError> {
+        for column in columns {
+            let name = format!("{scope}.{}", column.name);
+            let is_marked = match &column.values {
+                Values::Numbers(rows) => {
+                    let rows = rows.view();
+                    let rows =
+                        rows.ok_or(ResultWriteError::Broken("an attribute ends inside a row"))?;
+                    self.numbers(&name, rows, column)?;
+                    nan(rows.dtype().kind()).is_none() && column.missing.is_some()
+                }
+                Values::Words { codes, words } => {
+                    self.words(&name, codes, words, column)?;
+                    // The empty word stands for none, unless there is one.
+                    let mut rows = codes.iter().enumerate();
+                    rows.any(|(row, code)| word(words, *code).is_empty() && !column.is_missing(row))
+                }
+            };
+            if is_marked {
+                let rows = column.values.len();
+                self.start(&format!("{name}.missing"), "|b1", &[rows])?;
+                for row in 0..rows {
+                    self.put(&[u8::from(column.is_missing(row))])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(
+        &mut self,
+        name: &str,
+        rows: NumericRows<'_>,
+        column: &Column,
+    ) -> Result<(), FillError> {
+        let kind = rows.dtype().kind();
+        let shape = [rows.rows(), width(rows)];
+        let shape = if shape[1] == 1 { &shape[..1] } else { &shape };
+        self.start(name, numpy(kind), shape)?;
+        let bytes = rows.as_bytes();
+        if kind == Kind::Bool {
+            // Any byte but 0 is true, numpy wants 1.
+            for byte in bytes {
+                self.put(&[u8::from(*byte != 0)])?;
+            }
+            return Ok(());
+        }
+        let (Some(nan), Some(_)) = (nan(kind), &column.missing) else {
+            return self.put(bytes);
+        };
+        let row_size = kind.size().saturating_mul(width(rows)).max(1);
+        let none = nan.repeat(width(rows));
+        for (row, bytes) in bytes.chunks_exact(row_size).enumerate() {
+            self.put(if column.is_missing(row) { &none } else { bytes })?;
+        }
+        Ok(())
+    }
+
+    fn words(
+        &mut self,
+        name: &str,
+        codes: &[u32],
+        words: &[String],
+        column: &Column,
+    ) -> Result<(), FillError> {
+        let rows = codes.iter().copied().enumerate();
+        let widths: Vec<usize> = words.iter().map(|word| word.chars().count()).collect();
+        let used = rows.clone().filter(|(row, _)| !column.is_missing(*row));
+        let used = used.filter_map(|(_, code)| widths.get(usize::try_from(code).ok()?));
+        // numpy has no text of no characters.
+        let width = used.copied().max().unwrap_or(0).max(1);
+        let bytes = width.saturating_mul(4).saturating_mul(codes.len());
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        if bytes > MAX_TEXT_BYTES {
+            let column = name.to_owned();
+            return Err(ResultWriteError::Text { column, bytes }.into());
+        }
+        self.start(name, &format!("<U{width}"), &[codes.len()])?;
+        for (row, code) in rows {
+            let is_missing = column.is_missing(row);
+            let text = if is_missing { "" } else { word(words, code) };
+            npy::write_text(text, width, self)?;
+        }
+        Ok(())
+    }
+}
+
+fn word(words: &[String], code: u32) -> &str {
+    let word = usize::try_from(code).ok().and_then(|code| words.get(code));
+    word.map_or("", String::as_str)
+}
+
+fn width(rows: NumericRows<'_>) -> usize {
+    usize::try_from(rows.columns().get()).unwrap_or(usize::MAX)
+}
+
+/// A zip file fails as a file does, or as a zip file.
+fn zip_fault(error: zip::result::ZipError) -> FillError {
+    match error {
+        zip::result::ZipError::Io(error) => io::Error::into(error),
+        error => ResultWriteError::from(error).into(),
+    }
+}
+
+/// numpy's code of a kind, little-endian.
+fn numpy(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "|b1",
+        Kind::Int8 => "|i1",
+        Kind::Int16 => "<i2",
+        Kind::Int32 => "<i4",
+        Kind::Int64 => "<i8",
+        Kind::UInt8 => "|u1",
+        Kind::UInt16 => "<u2",
+        Kind::UInt32 => "<u4",
+        Kind::UInt64 => "<u8",
+        Kind::Float16 => "<f2",
+        Kind::Float32 => "<f4",
+        Kind::Float64 => "<f8",
+        Kind::Complex64 => "<c8",
+        Kind::Complex128 => "<c16",
+    }
+}
+
+/// The bytes of a NaN, of the kinds that have one.
+fn nan(kind: Kind) -> Option<Vec<u8>> {
+    match kind {
+        Kind::Float16 => Some(0x7e00_u16.to_le_bytes().to_vec()),
+        Kind::Float32 => Some(f32::NAN.to_le_bytes().to_vec()),
+        Kind::Float64 => Some(f64::NAN.to_le_bytes().to_vec()),
+        Kind::Complex64 => Some(f32::NAN.to_le_bytes().repeat(2)),
+        Kind::Complex128 => Some(f64::NAN.to_le_bytes().repeat(2)),
+        _ => None,
+    }
+}

@@ -1,0 +1,98 @@
+//! Output files, checked before anything is read.
+
+use std::path::{Path, PathBuf};
+
+use super::Format;
+
+/// A file to write, in an existing folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputFile {
+    path: PathBuf,
+    format: Format,
+}
+
+impl OutputFile {
+    /// Checks that the extension names a format that this build writes, and that a file can exist
+    /// at the path. Reads the file system, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`OutputFileError`], which says what to change.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self, OutputFileError> {
+        let path = path.into();
+        let Some(extension) = path.extension() else {
+            return Err(OutputFileError::NoExtension);
+        };
+        let Some(format) = Format::of_path(&path) else {
+            let extension = extension.to_string_lossy().into_owned();
+            return Err(OutputFileError::Extension(extension));
+        };
+        if !format.is_built() {
+            return Err(OutputFileError::NotBuilt(format));
+        }
+        check_writable(&path)?;
+        Ok(Self { path, format })
+    }
+
+    /// Checks an argument of the command line as [`new`](Self::new) does.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`OutputFileError`], which says what to change.
+    pub fn parse(path: &str) -> Result<Self, OutputFileError> {
+        Self::new(path)
+    }
+
+    /// Returns the path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+}
+
+/// Returns the folder of a file; `.` if the path has none.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Checks that a file can exist at `path`.
+pub(crate) fn check_writable(path: &Path) -> Result<(), OutputFileError> {
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        return Err(OutputFileError::NoFolder(folder.to_path_buf()));
+    }
+    // A rename would replace a device or a pipe with a file.
+    if path.exists() && !path.is_file() {
+        return Err(OutputFileError::NotAFile);
+    }
+    Ok(())
+}
+
+/// A path that cannot be written to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputFileError {
+    /// The name has no extension.
+    #[error("the file name has no extension; it must end in {EXTENSIONS}")]
+    NoExtension,
+    /// The extension names no format.
+    #[error(".{0} files cannot be written; use {EXTENSIONS}")]
+    Extension(String),
+    /// This build lacks the format.
+    #[error("this build of zvf cannot write {0}; rebuild it with the feature `{0}`")]
+    NotBuilt(Format),
+    /// The folder does not exist.
+    #[error("the folder {} does not exist; create it first", .0.display())]
+    NoFolder(PathBuf),
+    /// The path is a folder, a device or a pipe.
+    #[error("the path exists and is not a file; choose another name")]
+    NotAFile,
+}
+
+const EXTENSIONS: &str = ".csv, .npz, .arrow, .parquet, .ply or .obj";

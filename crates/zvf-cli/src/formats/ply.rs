@@ -1,0 +1,331 @@
+//! ply: binary, little-endian, version 1.0.
+//!
+//! Vertices have a property an axis, by the name of the axis, then those that
+//! say the object, then their attributes; of several channels `NAME_0`, `NAME_1`, ….
+//! Links of two ends are edges, and so are the steps of paths; links of more
+//! ends are faces. What ply has no type for becomes one that holds every value
+//! there is, or is left out: words, complex numbers, and integers beyond 53 bits.
+
+use std::{
+    collections::HashSet,
+    io::{self, Write},
+    num::TryFromIntError,
+};
+
+use zvf::{
+    format::numeric::{Kind, Value},
+    query::QueryResult,
+};
+
+use super::{
+    Format, OutputTable, ResultWriteError,
+    output_table::OutputColumn,
+    staged::{Sink, Staged},
+};
+
+pub(super) fn write(
+    answer: &QueryResult,
+    staged: &mut Staged,
+) -> Result<Vec<String>, ResultWriteError> {
+    let vertices = OutputTable::vertices(answer)?;
+    let links = OutputTable::links(answer)?;
+    if i32::try_from(vertices.rows).is_err() {
+        let what = format!("{} vertices", vertices.rows);
+        let format = Format::Ply;
+        return Err(ResultWriteError::Beyond { format, what });
+    }
+    let mut left_out = Vec::new();
+    let mut element = PlyElement::default();
+    for (at, column) in vertices.columns.iter().enumerate() {
+        let is_axis = at < answer.axes.len();
+        if !element.add(column) && is_axis {
+            return Err(ResultWriteError::Coordinates {
+                format: Format::Ply,
+                kind: column.kind().map_or("text", Kind::name),
+            });
+        }
+    }
+    left_out.append(&mut element.left_out);
+    let mut of_links = PlyElement::default();
+    let mut ends = None;
+    if let Some(table) = &links {
+        // The ends are no property but a list, or two.
+        let Some((first, attributes)) = table.columns.split_first() else {
+            return Err(ResultWriteError::Broken("links without ends"));
+        };
+        of_links
+            .names
+            .extend(["vertex1", "vertex2", "vertex_indices"].map(str::to_owned));
+        for column in attributes {
+            of_links.add(column);
+        }
+        left_out.append(&mut of_links.left_out);
+        ends = Some((first, table.rows));
+    }
+    left_out.extend(super::object_data_left_out(answer, Format::Ply));
+    let steps = steps(answer);
+    staged.write(|sink| {
+        let mut header = format!(
+            "ply\nformat binary_little_endian 1.0\ncomment level {}\nelement vertex {}\n",
+            super::level_names(answer),
+            vertices.rows
+        );
+        header.push_str(&element.header());
+        if let Some((first, rows)) = ends {
+            header.push_str(&links_header(first.channels(), rows));
+            header.push_str(&of_links.header());
+        } else if answer.parts.is_some() {
+            header.push_str(&links_header(2, steps.clone().count()));
+        }
+        header.push_str("end_header\n");
+        sink.write_all(header.as_bytes())?;
+        for row in 0..vertices.rows {
+            element.row(row, sink)?;
+        }
+        if let Some((first, rows)) = ends {
+            for row in 0..rows {
+                put_ends(first, row, sink)?;
+                of_links.row(row, sink)?;
+            }
+        } else {
+            for step in steps {
+                for end in [step, step.saturating_add(1)] {
+                    put_end(end, sink)?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(left_out)
+}
+
+/// The first vertex of each step of each path.
+fn steps(answer: &QueryResult) -> impl Iterator<Item = u64> + Clone + '_ {
+    let offsets = answer.parts.as_ref().map(|parts| parts.offsets.as_slice());
+    let offsets = offsets.unwrap_or_default();
+    let spans = offsets.iter().zip(offsets.iter().skip(1));
+    spans.flat_map(|(start, end)| *start..end.saturating_sub(1).max(*start))
+}
+
+fn links_header(width: usize, rows: usize) -> String {
+    if width == 2 {
+        return format!("element edge {rows}\nproperty int vertex1\nproperty int vertex2\n");
+    }
+    let count = if width < 256 { "uchar" } else { "uint" };
+    format!("element face {rows}\nproperty list {count} int vertex_indices\n")
+}
+
+fn put_ends(ends: &OutputColumn<'_>, row: usize, sink: &mut Sink<'_>) -> io::Result<()> {
+    let width = ends.channels();
+    if width != 2 {
+        if let Ok(count) = u8::try_from(width) {
+            sink.write_all(&[count])?;
+        } else {
+            let count = u32::try_from(width).map_err(io::Error::other)?;
+            sink.write_all(&count.to_le_bytes())?;
+        }
+    }
+    for channel in 0..width {
+        put_end(integer(ends.value(row, channel)), sink)?;
+    }
+    Ok(())
+}
+
+/// There are no more vertices than this can say; an end beyond them is none.
+fn put_end<T>(end: T, sink: &mut Sink<'_>) -> io::Result<()>
+where
+    i32: TryFrom<T, Error = TryFromIntError>,
+{
+    let end = i32::try_from(end).map_err(io::Error::other)?;
+    sink.write_all(&end.to_le_bytes())
+}
+
+/// The properties of vertices, or of links.
+#[derive(Default)]
+struct PlyElement<'a> {
+    properties: Vec<PlyProperty<'a>>,
+    names: HashSet<String>,
+    left_out: Vec<String>,
+}
+
+struct PlyProperty<'a> {
+    name: String,
+    scalar: PlyType,
+    column: &'a OutputColumn<'a>,
+    channel: usize,
+}
+
+impl<'a> PlyElement<'a> {
+    /// Whether there is a type for the column.
+    fn add(&mut self, column: &'a OutputColumn<'a>) -> bool {
+        let Some(scalar) = PlyType::of(column) else {
+            let what = match column.kind() {
+                None => "text is",
+                Some(Kind::Complex64 | Kind::Complex128) => "complex numbers are",
+                Some(_) => "integers beyond 53 bits are",
+            };
+            let line = format!("{}: {what} not held by ply", column.name);
+            self.left_out.push(line);
+            return false;
+        };
+        for channel in 0..column.channels() {
+            let name = self.name(column, channel);
+            self.properties.push(PlyProperty {
+                name,
+                scalar,
+                column,
+                channel,
+            });
+        }
+        true
+    }
+
+    /// A name without blanks that no other property has.
+    fn name(&mut self, column: &OutputColumn<'_>, channel: usize) -> String {
+        let name = column.name.as_str();
+        let name = ["vertex.", "link."]
+            .into_iter()
+            .fold(name, |name, scope| name.strip_prefix(scope).unwrap_or(name));
+        let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let name: String = name.chars().map(allowed).collect();
+        let mut name = match column.channels() {
+            1 => name,
+            _ => format!("{name}_{channel}"),
+        };
+        while !self.names.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    }
+
+    fn header(&self) -> String {
+        let lines = self.properties.iter();
+        let lines = lines.map(|it| format!("property {} {}\n", it.scalar.name(), it.name));
+        lines.collect()
+    }
+
+    fn row(&self, row: usize, sink: &mut Sink<'_>) -> io::Result<()> {
+        for property in &self.properties {
+            let value = property.column.value(row, property.channel);
+            let is_missing = property.column.is_missing(row);
+            property.scalar.put(value.filter(|_| !is_missing), sink)?;
+        }
+        Ok(())
+    }
+}
+
+/// The types ply has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PlyType {
+    Char,
+    UChar,
+    Short,
+    UShort,
+    Int,
+    UInt,
+    Float,
+    Double,
+}
+
+impl PlyType {
+    /// The type that holds all values of a column, and NaN where some are
+    /// missing.
+    fn of(column: &OutputColumn<'_>) -> Option<Self> {
+        let kind = column.kind()?;
+        let scalar = match kind {
+            Kind::Bool | Kind::UInt8 => Self::UChar,
+            Kind::Int8 => Self::Char,
+            Kind::Int16 => Self::Short,
+            Kind::UInt16 => Self::UShort,
+            Kind::Int32 => Self::Int,
+            Kind::UInt32 => Self::UInt,
+            Kind::Float16 | Kind::Float32 => Self::Float,
+            Kind::Float64 => Self::Double,
+            Kind::Int64 | Kind::UInt64 => Self::of_wide(column)?,
+            Kind::Complex64 | Kind::Complex128 => return None,
+        };
+        if !column.may_miss() {
+            return Some(scalar);
+        }
+        Some(match scalar {
+            Self::Char | Self::UChar | Self::Short | Self::UShort | Self::Float => Self::Float,
+            Self::Int | Self::UInt | Self::Double => Self::Double,
+        })
+    }
+
+    fn of_wide(column: &OutputColumn<'_>) -> Option<Self> {
+        const EXACT: i64 = 1 << 53;
+        let (mut least, mut greatest) = (0, 0);
+        for row in (0..).take_while(|row| column.value(*row, 0).is_some()) {
+            for channel in 0..column.channels() {
+                if column.is_missing(row) {
+                    continue;
+                }
+                let value = integer(column.value(row, channel));
+                least = value.min(least);
+                greatest = value.max(greatest);
+            }
+        }
+        if i32::try_from(least).is_ok() && i32::try_from(greatest).is_ok() {
+            return Some(Self::Int);
+        }
+        (-EXACT <= least && greatest <= EXACT).then_some(Self::Double)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Char => "char",
+            Self::UChar => "uchar",
+            Self::Short => "short",
+            Self::UShort => "ushort",
+            Self::Int => "int",
+            Self::UInt => "uint",
+            Self::Float => "float",
+            Self::Double => "double",
+        }
+    }
+
+    /// A value the type was chosen for, so nothing is lost; NaN for none.
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the type holds every value of the column"
+    )]
+    fn put(self, value: Option<Value>, sink: &mut Sink<'_>) -> io::Result<()> {
+        let whole = integer(value);
+        match self {
+            Self::Char => sink.write_all(&(whole as i8).to_le_bytes()),
+            Self::UChar => sink.write_all(&(whole as u8).to_le_bytes()),
+            Self::Short => sink.write_all(&(whole as i16).to_le_bytes()),
+            Self::UShort => sink.write_all(&(whole as u16).to_le_bytes()),
+            Self::Int => sink.write_all(&(whole as i32).to_le_bytes()),
+            Self::UInt => sink.write_all(&(whole as u32).to_le_bytes()),
+            Self::Float => sink.write_all(&(float(value) as f32).to_le_bytes()),
+            Self::Double => sink.write_all(&float(value).to_le_bytes()),
+        }
+    }
+}
+
+/// A value as an integer, the greatest for what is beyond; 0 for what is none.
+fn integer(value: Option<Value>) -> i64 {
+    match value {
+        Some(Value::Bool(value)) => value.into(),
+        Some(Value::Int(value)) => value,
+        Some(Value::UInt(value)) => i64::try_from(value).unwrap_or(i64::MAX),
+        _ => 0,
+    }
+}
+
+fn float(value: Option<Value>) -> f64 {
+    match value {
+        Some(Value::Float(value)) => value,
+        Some(Value::Complex { .. }) | None => f64::NAN,
+        #[expect(
+            clippy::as_conversions,
+            clippy::cast_precision_loss,
+            reason = "of integers beyond 53 bits none is written"
+        )]
+        whole => integer(whole) as f64,
+    }
+}

@@ -1,0 +1,288 @@
+//! Tables as Arrow arrays, some rows at a time.
+//!
+//! Numbers are of Arrow's type of the same name, words are dictionaries of
+//! UTF-8, several channels a list of fixed size, and a complex number a list of
+//! its two parts.
+
+use std::{collections::HashMap, ops::Range, sync::Arc};
+
+use arrow_array::{
+    ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, FixedSizeListArray,
+    PrimitiveArray, RecordBatch, RecordBatchOptions, StringArray,
+    types::{
+        Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+        UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    },
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use zvf::{
+    format::numeric::{Element, Kind, NumericRows},
+    query::QueryResult,
+};
+
+use crate::formats::{
+    OutputTable, ResultWriteError,
+    error::FillError,
+    level_names,
+    output_table::{OutputCells, OutputColumn},
+    staged::{Sink, Staged},
+};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 1 << 16;
+/// The most bytes of words: offsets of UTF-8 have 31 bits.
+const MAX_TEXT_BYTES: usize = (1 << 31) - 1;
+
+/// A table with its schema, cut into batches.
+pub(in super::super) struct RecordBatches<'a> {
+    table: &'a OutputTable<'a>,
+    schema: SchemaRef,
+    columns: Vec<EncodedColumn<'a>>,
+}
+
+/// A column with its type and, of words, the one dictionary of all batches.
+struct EncodedColumn<'a> {
+    column: &'a OutputColumn<'a>,
+    dictionary: Option<ArrayRef>,
+    channels: i32,
+}
+
+impl<'a> RecordBatches<'a> {
+    fn of(
+        table: &'a OutputTable<'a>,
+        metadata: HashMap<String, String>,
+    ) -> Result<Self, ResultWriteError> {
+        let columns = table.columns.iter().map(EncodedColumn::of);
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let fields: Vec<Field> = columns.iter().map(EncodedColumn::field).collect();
+        Ok(Self {
+            table,
+            schema: Arc::new(Schema::new_with_metadata(fields, metadata)),
+            columns,
+        })
+    }
+
+    pub(in super::super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// One after the other; none of an empty table.
+    pub(in super::super) fn iter(
+        &self,
+    ) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + '_ {
+        let starts = (0..self.table.rows).step_by(BATCH_ROWS);
+        starts.map(|start| {
+            let end = start.saturating_add(BATCH_ROWS).min(self.table.rows);
+            let arrays = self.columns.iter().map(|column| column.array(start..end));
+            let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+            let rows = RecordBatchOptions::new().with_row_count(Some(end.saturating_sub(start)));
+            RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &rows)
+        })
+    }
+}
+
+/// Writes vertices, and beside them links and objects, with what `fill` makes of
+/// a table.
+pub(in super::super) fn write_batches(
+    answer: &QueryResult,
+    geometry: &str,
+    staged: &mut Staged,
+    fill: fn(&RecordBatches<'_>, &mut Sink<'_>) -> Result<(), FillError>,
+) -> Result<Vec<String>, ResultWriteError> {
+    let about = metadata(answer, geometry);
+    let vertices = OutputTable::vertices(answer)?;
+    let vertices = RecordBatches::of(&vertices, about.clone())?;
+    staged.write(|sink| fill(&vertices, sink))?;
+    for (part, table) in OutputTable::sidecars(answer)? {
+        let batches = RecordBatches::of(&table, about.clone())?;
+        staged.write_sidecar(part, |sink| fill(&batches, sink))?;
+    }
+    Ok(Vec::new())
+}
+
+/// What the schema says of the answer.
+fn metadata(answer: &QueryResult, geometry: &str) -> HashMap<String, String> {
+    let axes = serde_json::Value::from(answer.axes.clone());
+    let entries = [
+        ("level", level_names(answer)),
+        ("axes", axes.to_string()),
+        ("geometry", geometry.to_owned()),
+    ];
+    entries.map(|(key, value)| (key.to_owned(), value)).into()
+}
+
+impl<'a> EncodedColumn<'a> {
+    fn of(column: &'a OutputColumn<'a>) -> Result<Self, ResultWriteError> {
+        let mut dictionary: Option<ArrayRef> = None;
+        if let OutputCells::Words { words, .. } = &column.cells {
+            let bytes = words.iter().map(String::len).sum::<usize>();
+            if bytes > MAX_TEXT_BYTES {
+                return Err(ResultWriteError::Words(column.name.clone()));
+            }
+            dictionary = Some(Arc::new(StringArray::from_iter_values(words.iter())));
+        }
+        let channels = i32::try_from(column.channels());
+        let channels = channels.map_err(|_| ResultWriteError::Channels(column.name.clone()))?;
+        Ok(Self {
+            column,
+            dictionary,
+            channels,
+        })
+    }
+
+    fn field(&self) -> Field {
+        let name = self.column.name.as_str();
+        let one = match self.column.kind() {
+            None => DataType::Dictionary(DataType::UInt32.into(), DataType::Utf8.into()),
+            Some(Kind::Complex64) => DataType::FixedSizeList(item(DataType::Float32), 2),
+            Some(Kind::Complex128) => DataType::FixedSizeList(item(DataType::Float64), 2),
+            Some(kind) => plain(kind),
+        };
+        let all = match self.channels {
+            1 => one,
+            channels => DataType::FixedSizeList(item(one), channels),
+        };
+        Field::new(name, all, self.column.may_miss())
+    }
+
+    fn array(&self, rows: Range<usize>) -> Result<ArrayRef, ArrowError> {
+        let nulls = self.column.may_miss().then(|| {
+            let valid = rows.clone().map(|row| !self.column.is_missing(row));
+            NullBuffer::from(valid.collect::<Vec<bool>>())
+        });
+        // Of several channels, the row is null and not its numbers.
+        let (outer, inner) = match self.channels {
+            1 => (None, nulls),
+            _ => (nulls, None),
+        };
+        let channels = self.column.channels();
+        let one: ArrayRef = match &self.column.cells {
+            OutputCells::Integers { values, channels } => {
+                let at = rows.start.saturating_mul(*channels)..rows.end.saturating_mul(*channels);
+                let values = values.get(at).unwrap_or_default().to_vec();
+                Arc::new(PrimitiveArray::<Int64Type>::try_new(values.into(), inner)?)
+            }
+            OutputCells::Words { codes, .. } => {
+                // What stands for a missing word may be beyond the dictionary.
+                let codes = rows.clone().map(|row| {
+                    let code = codes.get(row).filter(|_| !self.column.is_missing(row));
+                    code.copied().unwrap_or(0)
+                });
+                let codes = ScalarBuffer::from(codes.collect::<Vec<u32>>());
+                let keys = PrimitiveArray::<UInt32Type>::try_new(codes, inner)?;
+                let words = self.dictionary.clone();
+                let words = words.unwrap_or_else(|| Arc::new(StringArray::new_null(0)));
+                Arc::new(DictionaryArray::try_new(keys, words)?)
+            }
+            OutputCells::Numbers {
+                rows: view, first, ..
+            } => {
+                let picked = ChannelRange {
+                    view: *view,
+                    first: *first,
+                    channels,
+                    rows,
+                };
+                picked.array(inner)?
+            }
+        };
+        match self.channels {
+            1 => Ok(one),
+            size => listed(one, size, outer),
+        }
+    }
+}
+
+/// Some numbers of some rows.
+struct ChannelRange<'a> {
+    view: NumericRows<'a>,
+    first: usize,
+    channels: usize,
+    rows: Range<usize>,
+}
+
+impl ChannelRange<'_> {
+    fn array(&self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+        match self.view.dtype().kind() {
+            Kind::Bool => {
+                let values = BooleanBuffer::from(self.values::<bool>());
+                Ok(Arc::new(BooleanArray::new(values, nulls)))
+            }
+            Kind::Int8 => self.primitive::<Int8Type>(nulls),
+            Kind::Int16 => self.primitive::<Int16Type>(nulls),
+            Kind::Int32 => self.primitive::<Int32Type>(nulls),
+            Kind::Int64 => self.primitive::<Int64Type>(nulls),
+            Kind::UInt8 => self.primitive::<UInt8Type>(nulls),
+            Kind::UInt16 => self.primitive::<UInt16Type>(nulls),
+            Kind::UInt32 => self.primitive::<UInt32Type>(nulls),
+            Kind::UInt64 => self.primitive::<UInt64Type>(nulls),
+            Kind::Float16 => self.primitive::<Float16Type>(nulls),
+            Kind::Float32 => self.primitive::<Float32Type>(nulls),
+            Kind::Float64 => self.primitive::<Float64Type>(nulls),
+            Kind::Complex64 => {
+                let parts = self.values::<[f32; 2]>().into_flattened();
+                let parts = PrimitiveArray::<Float32Type>::try_new(parts.into(), None)?;
+                listed(Arc::new(parts), 2, nulls)
+            }
+            Kind::Complex128 => {
+                let parts = self.values::<[f64; 2]>().into_flattened();
+                let parts = PrimitiveArray::<Float64Type>::try_new(parts.into(), None)?;
+                listed(Arc::new(parts), 2, nulls)
+            }
+        }
+    }
+
+    fn primitive<T>(&self, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError>
+    where
+        T: ArrowPrimitiveType,
+        T::Native: Element,
+    {
+        let values = self.values::<T::Native>();
+        Ok(Arc::new(PrimitiveArray::<T>::try_new(
+            values.into(),
+            nulls,
+        )?))
+    }
+
+    fn values<T: Element>(&self) -> Vec<T> {
+        let Some(elements) = self.view.elements::<T>() else {
+            return Vec::new();
+        };
+        let width = usize::try_from(self.view.columns().get()).unwrap_or(usize::MAX);
+        let rows = self.rows.clone();
+        let starts = rows.map(|row| row.saturating_mul(width).saturating_add(self.first));
+        let picked = starts.flat_map(|start| start..start.saturating_add(self.channels));
+        picked.filter_map(|at| elements.get(at)).collect()
+    }
+}
+
+fn listed(values: ArrayRef, size: i32, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    let of = item(values.data_type().clone());
+    Ok(Arc::new(FixedSizeListArray::try_new(
+        of, size, values, nulls,
+    )?))
+}
+
+/// What a list is of. Nullable, as most readers take lists to be.
+fn item(of: DataType) -> Arc<Field> {
+    Arc::new(Field::new_list_field(of, true))
+}
+
+/// Arrow's type of a number that is not complex.
+fn plain(kind: Kind) -> DataType {
+    match kind {
+        Kind::Bool => DataType::Boolean,
+        Kind::Int8 => DataType::Int8,
+        Kind::Int16 => DataType::Int16,
+        Kind::Int32 => DataType::Int32,
+        Kind::Int64 => DataType::Int64,
+        Kind::UInt8 => DataType::UInt8,
+        Kind::UInt16 => DataType::UInt16,
+        Kind::UInt32 => DataType::UInt32,
+        Kind::UInt64 => DataType::UInt64,
+        Kind::Float16 => DataType::Float16,
+        Kind::Float32 | Kind::Complex64 => DataType::Float32,
+        Kind::Float64 | Kind::Complex128 => DataType::Float64,
+    }
+}

@@ -1,0 +1,102 @@
+//! Files that appear when all are complete.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use tempfile::NamedTempFile;
+
+use super::{ResultWriteError, error::FillError, output_file::folder_of};
+
+/// What files are written through.
+pub(super) type Sink<'a> = BufWriter<&'a mut File>;
+
+/// Files under temporary names beside the ones they are to have. Those that are
+/// not [published](Self::publish) are removed.
+pub(super) struct Staged {
+    target: PathBuf,
+    files: Vec<(NamedTempFile, PathBuf)>,
+}
+
+impl Staged {
+    pub(super) fn new(target: &Path) -> Self {
+        Self {
+            target: target.to_path_buf(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Writes the file itself.
+    pub(super) fn write(
+        &mut self,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        self.write_to(self.target.clone(), fill)
+    }
+
+    /// Writes the file beside it that has `part` before the end of its name.
+    pub(super) fn write_sidecar(
+        &mut self,
+        part: &str,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        let mut extension = OsString::from(part);
+        if let Some(end) = self.target.extension() {
+            extension.push(".");
+            extension.push(end);
+        }
+        self.write_to(self.target.with_extension(extension), fill)
+    }
+
+    fn write_to(
+        &mut self,
+        path: PathBuf,
+        fill: impl FnOnce(&mut Sink<'_>) -> Result<(), FillError>,
+    ) -> Result<(), ResultWriteError> {
+        let in_file = |source| ResultWriteError::File {
+            path: path.clone(),
+            source,
+        };
+        let mut staged = create(folder_of(&path)).map_err(in_file)?;
+        let mut sink = BufWriter::with_capacity(1 << 18, staged.as_file_mut());
+        let filled = fill(&mut sink).and_then(|()| Ok(sink.flush()?));
+        drop(sink);
+        match filled {
+            Ok(()) => {
+                self.files.push((staged, path));
+                Ok(())
+            }
+            Err(FillError::Io(source)) => Err(in_file(source)),
+            Err(FillError::Write(error)) => Err(error),
+        }
+    }
+
+    /// Gives the files their names, the one that was asked for last: when it is
+    /// there, all are.
+    pub(super) fn publish(self) -> Result<Vec<PathBuf>, ResultWriteError> {
+        let mut paths = Vec::new();
+        for (file, path) in self.files.into_iter().rev() {
+            match file.persist(&path) {
+                Ok(_) => paths.push(path),
+                Err(error) => {
+                    let source = error.error;
+                    return Err(ResultWriteError::File { path, source });
+                }
+            }
+        }
+        paths.reverse();
+        Ok(paths)
+    }
+}
+
+fn create(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".zvf-").suffix(".part");
+    // As any new file, not for one's own eyes as temporary files are.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}

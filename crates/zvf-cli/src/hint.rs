@@ -1,0 +1,242 @@
+//! Hints: what to do next after an error, in the words of the command line.
+
+use std::{error::Error, fs};
+
+use zvf::{
+    CommitError, CreateError, Dataset, OpenError,
+    build::{BuildError, edit::EditError},
+    model::generation::GenerationError,
+    query::{QueryError, geometry::Bbox},
+};
+
+use crate::error_chain::error_chain;
+
+/// Maximum number of stores in a folder that a hint names.
+const MAX_NAMED_STORES: usize = 8;
+
+/// The operation that failed; hints depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Append,
+    /// `zvf edit`: objects of the file replace those with equal ids.
+    Edit,
+    /// `zvf edit --remove`: objects of the file replace the named ones.
+    ReplaceNamed,
+    Delete,
+    Compact,
+    Migrate,
+    Pyramid,
+    Sample,
+}
+
+/// An error message with a hint.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}; {hint}")]
+struct HintedError {
+    message: String,
+    hint: String,
+}
+
+/// A hint, with the message that replaces the error's own where that does not suit a command line.
+struct Hint {
+    message: Option<String>,
+    text: &'static str,
+}
+
+impl From<&'static str> for Hint {
+    fn from(text: &'static str) -> Self {
+        Self {
+            message: None,
+            text,
+        }
+    }
+}
+
+impl Hint {
+    fn with_message(message: String, text: &'static str) -> Self {
+        Self {
+            message: Some(message),
+            text,
+        }
+    }
+}
+
+/// Adds a hint to an error of `operation`, if there is one.
+pub(crate) fn with_hint(operation: Operation, error: zvf::Error) -> Box<dyn Error> {
+    match hint(operation, &error) {
+        None => error.into(),
+        Some(Hint { message, text }) => Box::new(HintedError {
+            message: message.unwrap_or_else(|| error_chain(&error)),
+            hint: text.to_owned(),
+        }),
+    }
+}
+
+fn hint(operation: Operation, error: &zvf::Error) -> Option<Hint> {
+    use zvf::Error as E;
+    match error {
+        E::Refused(error) | E::Edit(EditError::Build(error)) => build_error_hint(error),
+        E::Edit(error) => edit_hint(operation, error),
+        E::Create { source, .. } => match (operation, source) {
+            (Operation::Migrate, CreateError::AlreadyExists) => {
+                Some("replace it with --overwrite".into())
+            }
+            _ => create_hint(source).map(Hint::from),
+        },
+        E::AttributeThere { .. } if operation == Operation::Sample => {
+            Some("replace it with --overwrite".into())
+        }
+        E::Query(QueryError::Damaged(_)) if operation == Operation::Migrate => {
+            Some("skip it with --skip-damaged".into())
+        }
+        E::NoStore { .. } | E::Open(OpenError::NotFound(_)) => match operation {
+            Operation::Migrate => None,
+            _ => Some("create a store with zvf create".into()),
+        },
+        E::Unchangeable { address, profile } => Some(Hint::with_message(
+            format!("{address} is a store of {profile}, and only stores of 0.9 can be changed"),
+            "convert it with zvf migrate",
+        )),
+        E::Commit(CommitError::Conflict { .. }) => Some(match operation {
+            Operation::Sample => "nothing was changed; try again".into(),
+            _ => "nothing was changed; try again, or raise --retries".into(),
+        }),
+        E::Unnamed if operation == Operation::Edit => Some(
+            "name the objects to replace with --remove, or add the file with zvf append".into(),
+        ),
+        E::Severed { links } => Some(Hint::with_message(
+            format!("{links} links to other objects would be lost"),
+            "add the objects at their other ends, and the links, to the file",
+        )),
+        _ => None,
+    }
+}
+
+fn build_error_hint(error: &BuildError) -> Option<Hint> {
+    match error {
+        BuildError::OutOfBounds {
+            vertex,
+            axis,
+            value,
+            lower,
+            upper,
+        } => Some(Hint::with_message(
+            format!(
+                "vertex {vertex} lies outside the bounds on axis {axis}: {value} is not in {lower} to {upper}"
+            ),
+            "extend the bounds with --out-of-bounds expand, or drop such items with --out-of-bounds ignore",
+        )),
+        BuildError::MissingInput {
+            what: "part_offsets",
+            ..
+        } => Some("give a table a column part or object_id, which marks the rows of a path".into()),
+        _ => None,
+    }
+}
+
+fn edit_hint(operation: Operation, error: &EditError) -> Option<Hint> {
+    match (operation, error) {
+        (_, EditError::ObjectExists(id)) => Some(Hint::with_message(
+            format!("object {id} already exists"),
+            match operation {
+                Operation::ReplaceNamed => "name it in --remove as well, or give it another id",
+                _ => "replace it with zvf edit, or give it another id",
+            },
+        )),
+        (Operation::Edit, EditError::UnknownObject(_)) => {
+            Some("add objects with zvf append, or name the objects to replace with --remove".into())
+        }
+        _ => None,
+    }
+}
+
+fn create_hint(error: &CreateError) -> Option<&'static str> {
+    match error {
+        CreateError::AlreadyExists => {
+            Some("replace it with --overwrite, or add to it with zvf append")
+        }
+        CreateError::NotEmpty(_) => Some("choose another address, or move the contents away"),
+        CreateError::Leftovers => Some("replace them with --overwrite"),
+        _ => None,
+    }
+}
+
+/// Returns a hint for an error of any command that opens a store.
+pub(crate) fn open_hint(error: &zvf::Error) -> Option<String> {
+    Some(match error {
+        zvf::Error::Open(OpenError::Feature { feature, .. }) => {
+            format!("rebuild zvf with it: cargo install --path crates/zvf-cli --features {feature}")
+        }
+        zvf::Error::Open(OpenError::NotFound(_)) => {
+            "give the folder that holds the store's zarr.json".to_owned()
+        }
+        zvf::Error::NoStore { address } if let Some(stores) = stores_in(address) => {
+            format!("give one of the stores in it: {stores}")
+        }
+        zvf::Error::Generation(GenerationError::Undetermined) | zvf::Error::NoStore { .. } => {
+            "give the root of a store, the folder whose zarr.json names zarr_vectors".to_owned()
+        }
+        zvf::Error::Query(QueryError::OverVertices { .. }) => {
+            "raise --budget or narrow the query; zvf pyramid makes coarser levels, with fewer objects by --sparsity"
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Adds a hint to the error of a query, in the words of the options of `zvf query`.
+pub(crate) fn with_query_hint(error: zvf::Error, has_filter: bool) -> Box<dyn Error> {
+    let (message, hint) = match &error {
+        zvf::Error::Query(QueryError::NoObject { id, level }) => (
+            format!("level {level} has no object {id}"),
+            "skip it with --keep-going".to_owned(),
+        ),
+        zvf::Error::Query(QueryError::NoGroup { id, level }) => (
+            format!("level {level} has no group {id}"),
+            "skip it with --keep-going".to_owned(),
+        ),
+        zvf::Error::Query(QueryError::NoAttribute {
+            scope: None, name, ..
+        }) if has_filter && !error.to_string().ends_with('?') => (
+            error_chain(&error),
+            format!("put text to compare with in quotes, as '{name}'"),
+        ),
+        _ => return error.into(),
+    };
+    Box::new(HintedError { message, hint })
+}
+
+/// Explains an empty box: names the axis on which it lies outside the bounds of the store.
+pub(crate) fn outside_bounds(dataset: &Dataset, bbox: &Bbox) -> Option<String> {
+    let root = dataset.root();
+    let bounds = root.bounds.as_ref()?;
+    let of_store = bounds.lower().iter().zip(bounds.upper());
+    let of_box = bbox.lo().iter().zip(bbox.hi());
+    let mut axes = root.axes.iter().zip(of_store.zip(of_box));
+    let (axis, ((lower, upper), _)) =
+        axes.find(|(_, ((lower, upper), (lo, hi)))| hi < lower || lo > upper)?;
+    let name = &axis.name;
+    Some(format!(
+        "the box lies outside the store, whose {name} ranges from {lower} to {upper}"
+    ))
+}
+
+/// Names the stores in a folder, up to [`MAX_NAMED_STORES`]; `None` if there is none.
+fn stores_in(address: &str) -> Option<String> {
+    let entries = fs::read_dir(address).ok()?.flatten();
+    let stores = entries.filter(|entry| entry.path().join("zarr.json").is_file());
+    let names = stores.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return None;
+    }
+    names.sort_unstable();
+    let more = names.len().saturating_sub(MAX_NAMED_STORES);
+    names.truncate(MAX_NAMED_STORES);
+    let names = names.join(", ");
+    Some(match more {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    })
+}

@@ -1,0 +1,81 @@
+//! Tasks run by several processes on this machine.
+
+use std::{
+    env,
+    error::Error,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use zvf::TaskRunner;
+
+/// Maximum number of times that a failing task is started.
+const MAX_ATTEMPTS: usize = 3;
+
+/// A fixed number of concurrent processes, each of which runs `zvf task FILE`.
+#[derive(Debug)]
+pub(crate) struct WorkerPool {
+    workers: usize,
+}
+
+impl WorkerPool {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self { workers }
+    }
+
+    pub(crate) fn shared(self) -> Arc<dyn TaskRunner> {
+        Arc::new(self)
+    }
+}
+
+impl TaskRunner for WorkerPool {
+    fn at_once(&self) -> usize {
+        self.workers
+    }
+
+    fn run(&self, tasks: &[PathBuf]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let zvf = env::current_exe()?;
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), String> {
+            while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                run_task(&zvf, task)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.workers).map(|_| scope.spawn(work)).collect();
+            let results = threads.into_iter().map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err("a thread that waits for a process died".to_owned()))
+            });
+            // Join every thread before the first error returns.
+            let results: Vec<_> = results.collect();
+            results.into_iter().collect::<Result<(), String>>()
+        })?;
+        Ok(())
+    }
+}
+
+/// Runs a task in a process of its own, and again in a new one if that fails.
+fn run_task(zvf: &Path, task: &Path) -> Result<(), String> {
+    let mut last = String::new();
+    for _ in 0..MAX_ATTEMPTS {
+        let mut process = Command::new(zvf);
+        process.arg("task").arg(task).stdin(Stdio::null());
+        match process.output() {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => {
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                last = format!("a process ended with {}: {}", output.status, stderr.trim());
+            }
+            Err(error) => last = format!("a process cannot be started: {error}"),
+        }
+    }
+    Err(last)
+}
