@@ -1,4 +1,4 @@
-//! Vertices outside the bounds.
+//! Bounds of a store, and vertices outside them.
 
 use crate::{
     coordinates,
@@ -8,7 +8,7 @@ use crate::{
     objects,
 };
 
-/// The positions as what they are to be stored as.
+/// Converts positions to the type that the design stores.
 pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry, BuildError> {
     match design.dtype {
         Some(kind) if kind != geometry.positions.kind => {
@@ -19,10 +19,10 @@ pub(crate) fn stored(mut geometry: Geometry, design: &Design) -> Result<Geometry
     }
 }
 
-/// The least and the greatest of each axis.
+/// Lower and upper bound of each axis.
 pub(crate) type Corners = (Vec<f64>, Vec<f64>);
 
-/// The bounds of the store, and what of the geometry is in them.
+/// Returns the bounds of the store and the geometry within them, by the design's policy.
 pub(crate) fn bounded(
     geometry: Geometry,
     design: &Design,
@@ -66,7 +66,7 @@ pub(crate) fn bounded(
     }
 }
 
-/// The first vertex that is outside.
+/// Returns the error that names the first vertex outside the bounds.
 fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> BuildError {
     let mut values = Vec::new();
     for vertex in 0..positions.len() {
@@ -86,8 +86,8 @@ fn first(positions: &Numbers, lower: &[f64], upper: &[f64]) -> BuildError {
     BuildError::AllOutside
 }
 
-/// The geometry without what is outside: vertices, whole paths that leave the
-/// bounds, links that lost an end, and objects of which nothing is left.
+/// Drops vertices outside the bounds, paths and links that use them, and objects without any vertex
+/// left.
 fn without(
     mut geometry: Geometry,
     is_linked: bool,
@@ -121,7 +121,7 @@ fn without(
                 vertices.fill(false);
             }
         }
-        // Paths without ids have those of the input: they keep them.
+        // Paths without ids keep the index that they had in the input.
         let objects = geometry.part_objects.take();
         let id = |part: &usize| match &objects {
             Some(objects) => objects[*part],
@@ -169,7 +169,7 @@ fn without(
     Ok(geometry)
 }
 
-/// The object of each vertex or path as it came, where there are objects.
+/// Returns the object id of each vertex or path of the input, where there are objects.
 fn ids(geometry: &Geometry, is_linked: bool) -> Option<Vec<i64>> {
     match (
         &geometry.part_offsets,
@@ -179,7 +179,7 @@ fn ids(geometry: &Geometry, is_linked: bool) -> Option<Vec<i64>> {
         (Some(offsets), None, _) => Some((0..offsets.len() as i64 - 1).collect()),
         (Some(_), ids, _) => ids.clone(),
         (None, _, Some(ids)) => Some(ids.clone()),
-        // What is linked is one object, which stays.
+        // Linked geometry without ids is a single object, which stays.
         (None, _, None) if objects::speaks(geometry) && !is_linked => {
             Some((0..geometry.vertices() as i64).collect())
         }
@@ -187,7 +187,7 @@ fn ids(geometry: &Geometry, is_linked: bool) -> Option<Vec<i64>> {
     }
 }
 
-/// Leaves out rows of objects of which nothing is left, and their names in groups.
+/// Drops attribute rows and group members of objects without any vertex left.
 fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
     let Some(before) = before else {
         return;
@@ -207,7 +207,7 @@ fn without_objects(geometry: &mut Geometry, before: Option<Vec<i64>>) {
         .flatten();
     let now: std::collections::HashSet<i64> = now.copied().collect();
     let had: std::collections::HashSet<i64> = before.into_iter().collect();
-    // An object that never had a vertex is none that was left out.
+    // An object that had no vertex before is not affected.
     let stays = |id: &i64| now.contains(id) || !had.contains(id);
     let rows: Vec<usize> = (0..listed.len())
         .filter(|row| stays(&listed[*row]))

@@ -1,4 +1,4 @@
-//! What is refused before anything is decided.
+//! Validation of geometry against a design, before planning.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,10 @@ use crate::{
     geometry::{Attribute, Geometry, GeometryKind, Values},
 };
 
-/// The most objects: what readers take.
+/// Limit of readers on the number of objects.
 const MOST_OBJECTS: i64 = 1 << 26;
 
-/// Refuses geometry that does not fit together, or that the design has no place
-/// for.
+/// Checks that columns of the geometry agree and that the design supports them.
 pub(crate) fn check(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     let kind = design.kind.name();
     let positions = &geometry.positions;
@@ -186,7 +185,7 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
         });
     }
     if design.kind == GeometryKind::Skeletons && !geometry.link.is_empty() {
-        // Links that follow from fragments have no cell to keep a value in.
+        // Links implied by the order of rows have no cell that could hold a value.
         return Err(no_place(
             kind,
             "link attributes; keep them with the child vertex",
@@ -195,8 +194,7 @@ fn check_links(geometry: &Geometry, design: &Design) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Refuses names that are no identifiers or there twice, and columns of another
-/// length.
+/// Checks that names are distinct identifiers and that columns have `rows` rows.
 pub(crate) fn attributes(
     what: &'static str,
     attributes: &[Attribute],
@@ -220,7 +218,7 @@ pub(crate) fn attributes(
     Ok(())
 }
 
-/// Refuses what is no identifier of ASCII letters.
+/// Checks that a name is an ASCII identifier of at most 200 bytes.
 fn identifier(what: &'static str, name: &str) -> Result<(), BuildError> {
     let mut letters = name.bytes();
     let first = letters.next();
@@ -246,15 +244,14 @@ fn distinct(ids: &[i64]) -> Result<(), BuildError> {
     }
 }
 
-/// Refuses ids that stand for something else, and in older profiles those that
-/// are no rows.
+/// Rejects reserved ids, and before 0.9 ids that are not rows of the object index.
 pub(crate) fn check_id(id: i64, profile: Profile) -> Result<(), BuildError> {
     let why = match id {
-        -1 => "it stands for no object",
-        -2 => "it stands for several objects",
+        -1 => "-1 is reserved for vertices without an object",
+        -2 => "-2 is reserved for vertices of several objects",
         _ if profile == Profile::V09 => return Ok(()),
         0..MOST_OBJECTS => return Ok(()),
-        _ => "ids are rows of the index before 0.9, from 0 to 67108863",
+        _ => "before 0.9 ids are rows of the index, from 0 to 67108863",
     };
     Err(BuildError::ObjectId { id, why })
 }

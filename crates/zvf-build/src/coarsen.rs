@@ -1,17 +1,15 @@
-//! Coarser levels, chunk by chunk: which vertices become one, and where it is.
+//! Coarsening of levels, chunk by chunk.
 //!
-//! A [`VertexBlock`] is what of a level lies in one chunk of the next. A method says, for
-//! each vertex of it, which vertex of the coarser level it becomes: that is a
-//! [`VertexMerge`]. All else follows from it, in the same way for every kind of geometry:
-//! links and paths go where their vertices go, and what fell together is dropped
-//! ([`contract_links`], [`contract_path`]); attributes are those of a vertex that
-//! was kept, or made of all that it stands for ([`aggregate`], [`Aggregation`]).
+//! A [`VertexBlock`] holds the geometry of a level within one chunk of the next. A
+//! [`CoarsenMethod`] maps each vertex of the block to a vertex of the coarser level: a
+//! [`VertexMerge`]. Everything else follows from that map for every kind of geometry: links and
+//! paths follow their vertices and degenerate ones are dropped ([`contract_links`],
+//! [`contract_path`]); attributes are copied from a kept vertex or aggregated ([`aggregate`],
+//! [`Aggregation`]). [`Sparsity`] selects the objects of a level first.
 //!
-//! Before all that, [`Sparsity`] says which objects a level keeps.
-//!
-//! Chunks do not know of each other, so levels can be made anywhere, in any order,
-//! and a change makes only the chunks anew that it is in. What makes that right is
-//! that a vertex of the coarser level lies in the chunk of those it stands for.
+//! Chunks are independent, so levels can be built anywhere and in any order, and a change rebuilds
+//! its own chunks only. This is sound because a vertex of the coarser level lies in the chunk of
+//! the vertices that it replaces.
 
 mod aggregate;
 mod bins;
@@ -46,84 +44,81 @@ pub use recipe::{AggregatedAttribute, Coarsener, Ownership};
 pub use rule::{Aggregation, ParseAggregationError};
 pub use sparsity::{Amount, ObjectFacts, Sparsity, SparsityError, Strategy};
 
-/// No vertex of the coarser level.
+/// Parent of a vertex that has no vertex in the coarser level.
 pub const NO_VERTEX: u32 = u32::MAX;
-/// No object.
+/// Owner of a vertex without an object.
 pub const NO_OBJECT: u32 = crate::vertex_layout::NO_OBJECT;
 
-/// What vertices are parts of.
+/// Structure that connects the vertices of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Topology {
-    /// Nothing.
+    /// Unconnected vertices.
     #[default]
     Points,
     /// Paths.
     Paths,
-    /// Trees: links are (child, parent).
+    /// Trees with links (child, parent).
     Trees,
-    /// Graphs: links have two ends and no direction.
+    /// Graphs with undirected links of two ends.
     Graphs,
-    /// Meshes: links are faces.
+    /// Meshes with faces as links.
     Faces,
 }
 
-/// What of a level lies in one chunk of the next. What is named by its number is there.
+/// Geometry of a level within one chunk of the next level. Indices are in range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VertexBlock {
-    /// What its vertices are parts of.
+    /// Structure of the vertices.
     pub topology: Topology,
-    /// Numbers of a position.
+    /// Number of axes.
     pub axes: usize,
-    /// Positions, row by row. Vertices that nothing names are among them.
+    /// Positions, row by row, including vertices that nothing references.
     pub positions: Vec<f64>,
-    /// The least corner of the chunk of the coarser level.
+    /// Lower corner of the chunk of the coarser level.
     pub lower: Vec<f64>,
-    /// The greatest, which is of the next chunk already.
+    /// Upper corner, exclusive.
     pub upper: Vec<f64>,
-    /// The row of the object of each vertex, [`NO_OBJECT`] where it has none. Empty where
-    /// there are no objects, and for paths.
+    /// Object row of each vertex or [`NO_OBJECT`]. Empty without objects, and for paths.
     pub owners: Vec<u32>,
-    /// Stretches of paths that are in the chunk: vertices in their order. A vertex may
-    /// be in several. Those of objects that are not kept are not among them.
+    /// Runs of paths inside the chunk. A vertex may be in several. Runs of dropped objects are
+    /// excluded.
     pub paths: Vec<PathSegment>,
-    /// Ends of a link.
+    /// Number of ends of a link.
     pub width: usize,
-    /// Links of which all ends are here: vertices, `width` each. Those of skeletons are
-    /// (child, parent), those that the order of rows implies among them.
+    /// Links with all ends in the block, `width` vertices each. Links of skeletons are (child,
+    /// parent) and include those implied by row order.
     pub links: Vec<u32>,
-    /// Vertices at which something outside hangs: ends of links that leave the chunk.
-    /// By vertex, or empty when there are none.
+    /// Vertices at which a link leaves the chunk, as a flag for each vertex. Empty if there are none.
     pub tied: Vec<bool>,
 }
 
-/// A stretch of a path inside a chunk.
+/// Run of a path inside a chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathSegment {
-    /// The row of its object.
+    /// Row of the object.
     pub object: u32,
-    /// Its vertices.
+    /// Vertices.
     pub rows: Vec<u32>,
 }
 
-/// Which vertices become one.
+/// Map from the vertices of a block to vertices of the coarser level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VertexMerge {
-    /// The vertex of the coarser level that each becomes, or [`NO_VERTEX`]. All numbers
-    /// below the number of those there are occur.
+    /// Coarser vertex of each vertex, or [`NO_VERTEX`]. Every number below the count occurs.
     pub parent: Vec<u32>,
-    /// Where they are.
+    /// Positions of the coarser vertices.
     pub places: MergedPositions,
-    /// How far geometry moved at most: no point of the old is farther from the new
-    /// than this. `None` where the method does not say.
+    /// Upper bound on the distance of any point of the old geometry from the new; `None` if the
+    /// method gives no bound.
     pub error: Option<f64>,
 }
 
-/// Where vertices of the coarser level are.
+/// Positions of vertices of the coarser level.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MergedPositions {
-    /// Where a vertex of the block is, which it keeps the values of.
+    /// Vertices of the block, whose position and values are kept.
     Source(Vec<u32>),
-    /// Somewhere else: coordinates.
+    /// Computed coordinates.
     Computed(Vec<f64>),
 }
 
@@ -134,34 +129,34 @@ impl Default for MergedPositions {
 }
 
 impl VertexBlock {
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.positions.len() / self.axes.max(1)
     }
 
-    /// Whether there are none.
+    /// Returns whether the block has no vertices.
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
 
-    /// Where a vertex is.
+    /// Returns the position of a vertex.
     pub fn position(&self, vertex: usize) -> &[f64] {
         &self.positions[vertex * self.axes..(vertex + 1) * self.axes]
     }
 
-    /// Whether something outside hangs at a vertex.
+    /// Returns whether a link that leaves the chunk ends at a vertex.
     pub fn is_tied(&self, vertex: usize) -> bool {
         self.tied.get(vertex).copied().unwrap_or(false)
     }
 
-    /// The row of the object of a vertex.
+    /// Returns the object row of a vertex.
     pub fn owner(&self, vertex: usize) -> u32 {
         self.owners.get(vertex).copied().unwrap_or(NO_OBJECT)
     }
 }
 
 impl VertexMerge {
-    /// Every vertex stays what it is.
+    /// Maps every vertex to itself.
     pub fn unchanged(block: &VertexBlock) -> Self {
         let rows: Vec<u32> = (0..block.len() as u32).collect();
         Self {
@@ -171,8 +166,8 @@ impl VertexMerge {
         }
     }
 
-    /// Some vertices stay, and each becomes one of these or [`NO_VERTEX`]: `into` has its row.
-    /// The new ones are in the order in which paths visit them, else in that of rows.
+    /// Keeps some vertices: `into` gives the kept row or [`NO_VERTEX`] for each vertex. New
+    /// vertices are numbered in the order in which paths visit them, else by row.
     fn kept(block: &VertexBlock, into: Vec<u32>, error: Option<f64>) -> Self {
         let mut numbers = vec![NO_VERTEX; into.len()];
         let mut rows = Vec::new();
@@ -204,7 +199,7 @@ impl VertexMerge {
         }
     }
 
-    /// How far a vertex is at most from the one that it becomes.
+    /// Returns the largest distance of a vertex from its coarser vertex.
     fn farthest(&self, block: &VertexBlock) -> f64 {
         let axes = block.axes;
         let pairs = self.parent.iter().enumerate();
@@ -220,7 +215,7 @@ impl VertexMerge {
         far.fold(0.0, f64::max).sqrt()
     }
 
-    /// Number of vertices of the coarser level.
+    /// Returns the number of vertices of the coarser level.
     pub fn len(&self, axes: usize) -> usize {
         match &self.places {
             MergedPositions::Source(rows) => rows.len(),

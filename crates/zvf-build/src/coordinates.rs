@@ -1,5 +1,4 @@
-//! Positions as 64-bit floats, which chunks are decided in, and as what they are
-//! stored as.
+//! Conversion of positions to 64-bit floats, in which chunks are decided, and to stored types.
 
 use core::ops::Range;
 
@@ -9,15 +8,15 @@ use zvf_format::numeric::Kind;
 
 use crate::{error::BuildError, geometry::Numbers};
 
-/// Rows that are converted at a time.
+/// Rows converted at a time.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Whether positions may be of this kind.
+/// Returns whether positions may have this type.
 fn is_coordinate(kind: Kind) -> bool {
     !matches!(kind, Kind::Bool | Kind::Complex64 | Kind::Complex128)
 }
 
-/// The numbers of some rows, widened.
+/// Reads rows as 64-bit floats.
 pub(crate) fn block(positions: &Numbers, rows: Range<usize>, out: &mut Vec<f64>) {
     out.clear();
     let size = positions.row_size();
@@ -51,7 +50,7 @@ pub(crate) fn block(positions: &Numbers, rows: Range<usize>, out: &mut Vec<f64>)
     }
 }
 
-/// The rows of each block.
+/// Returns the row ranges of all blocks.
 pub(crate) fn blocks(rows: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
     let count = rows.div_ceil(BLOCK);
     (0..count)
@@ -59,7 +58,7 @@ pub(crate) fn blocks(rows: usize) -> impl IndexedParallelIterator<Item = Range<u
         .map(move |at| at * BLOCK..((at + 1) * BLOCK).min(rows))
 }
 
-/// The least and the greatest of each axis; refuses what is no place.
+/// Returns the minimum and maximum of each axis; fails at the first coordinate that is not finite.
 pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), BuildError> {
     if !is_coordinate(positions.kind) {
         return Err(BuildError::PositionKind(positions.kind));
@@ -75,7 +74,7 @@ pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), BuildE
         for values in values.chunks_exact(axes) {
             for ((&value, lower), upper) in values.iter().zip(&mut lower).zip(&mut upper) {
                 is_finite &= value.is_finite();
-                // Not `min` and `max`, which take longer for numbers that there are none of.
+                // Faster than `min` and `max`, which handle NaN.
                 *lower = if value < *lower { value } else { *lower };
                 *upper = if value > *upper { value } else { *upper };
             }
@@ -91,7 +90,7 @@ pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), BuildE
             value: values[at],
         })
     };
-    // Collected first, so that the first refusal is named whatever runs first.
+    // Collected in order, so that the error names the first vertex however threads are scheduled.
     let parts: Vec<_> = blocks(positions.len()).map(of).collect();
     let mut all = (vec![f64::INFINITY; axes], vec![f64::NEG_INFINITY; axes]);
     for part in parts {
@@ -104,7 +103,7 @@ pub(crate) fn extent(positions: &Numbers) -> Result<(Vec<f64>, Vec<f64>), BuildE
     Ok(all)
 }
 
-/// The positions as numbers of another kind.
+/// Converts positions to another type.
 pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, BuildError> {
     if !is_coordinate(kind) {
         return Err(BuildError::PositionKind(kind));
@@ -145,8 +144,7 @@ pub(crate) fn converted(positions: &Numbers, kind: Kind) -> Result<Numbers, Buil
     })
 }
 
-/// Appends a number, rounded to a float of fewer digits; `false` when it is no
-/// number of the kind.
+/// Appends a number and returns whether the type can hold it. Floats are rounded.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -188,8 +186,8 @@ fn push(bytes: &mut Vec<u8>, value: f64, kind: Kind) -> bool {
     }
 }
 
-/// Positions as numbers of a kind, rounded to the nearest one that is inside the box;
-/// `upper` is outside already.
+/// Converts positions to a type, rounded to the nearest value inside the half-open box from `lower`
+/// to `upper`.
 pub(crate) fn rounded(
     places: &[f64],
     axes: usize,
@@ -233,7 +231,7 @@ pub(crate) fn rounded(
     bytes
 }
 
-/// The next number that is less.
+/// Returns the next smaller number.
 fn below(number: f16) -> f16 {
     let bits = number.to_bits();
     f16::from_bits(match (bits, bits >> 15) {

@@ -1,4 +1,4 @@
-//! How a store is to be made.
+//! Design of a new store: geometry kind, profile, chunks, compression and metadata.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,23 @@ use zvf_format::numeric::Kind;
 
 use crate::{geometry::GeometryKind, parametric::Parametric};
 
-/// The generation and form of a store.
+/// Generation and form of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// What `zarr-vectors` 0.9 reads and writes.
+    /// Generation 0.9, as `zarr-vectors` 0.9 reads and writes it.
     #[default]
     V09,
-    /// One array of bytes for each chunk, links between chunks in cells of their
-    /// own.
+    /// Generation 0.8: one byte array for each chunk; links between chunks have cells of their own.
     V08,
-    /// The same, with vertices, their attributes and links as plain arrays of
-    /// numbers.
+    /// Generation 0.8 with vertices, vertex attributes and links as dense, padded numeric arrays.
     Padded,
 }
 
 impl Profile {
-    /// Every profile there is.
+    /// All profiles.
     pub const ALL: [Self; 3] = [Self::V09, Self::V08, Self::Padded];
 
-    /// As the command line has it.
+    /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::V09 => "0.9",
@@ -34,7 +32,7 @@ impl Profile {
         }
     }
 
-    /// What its stores declare.
+    /// Returns the format version that stores of the profile declare.
     pub(crate) fn version(self) -> &'static str {
         match self {
             Self::V09 => "0.9.2",
@@ -43,117 +41,115 @@ impl Profile {
     }
 }
 
-/// How cells are compressed.
+/// Compression of cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CellCompression {
-    /// Not at all: parts of a cell can be read alone.
+    /// No compression. A reader can fetch part of a cell.
     #[default]
     None,
-    /// zstd at a level. Level 1 decodes up to twice as fast as level 3 at about
-    /// the same size.
+    /// Zstandard at a level. Level 1 decodes up to twice as fast as level 3 at about equal size.
     Zstd(i32),
-    /// blosc: zstd over shuffled bits.
+    /// Blosc: Zstandard over bit-shuffled bytes.
     Blosc,
-    /// gzip at a level.
+    /// Gzip at a level.
     Gzip(u32),
 }
 
-/// How many cells go in one object.
+/// Number of cells in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ShardingPolicy {
-    /// Each cell is an object of its own.
+    /// One object for each cell.
     #[default]
     None,
-    /// As many as make an object of some 16 MB.
+    /// Shards of about 16 MiB.
     Auto,
-    /// A box of so many chunks along each axis.
+    /// Shards of this many chunks along each axis.
     Shape(Vec<u64>),
 }
 
-/// What happens to vertices outside the bounds.
+/// Policy for vertices outside the bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OutOfBounds {
-    /// Nothing is written.
+    /// Fail before anything is written.
     #[default]
     Reject,
-    /// They are left out, and with them the paths and links they are part of.
+    /// Drop them, together with the paths and links that use them.
     Drop,
-    /// The bounds become as large as it takes.
+    /// Extend the bounds to include them.
     Expand,
 }
 
-/// What a store is read for, which decides how large cells become.
+/// Expected access pattern, which decides the size of cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Small cells where there are objects, large ones for points without.
+    /// `Lookup` where there are objects, `Scan` for points without objects.
     #[default]
     Auto,
-    /// Objects and boxes, one by one or from a bucket: cells of some 128 kB.
+    /// Reads of single objects and boxes: cells of about 128 KiB.
     Lookup,
-    /// Scans of everything: cells of about 1 MB.
+    /// Scans of the whole store: cells of about 1 MiB.
     Scan,
 }
 
-/// An axis.
+/// Axis of the coordinate system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisSpec {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its type, `space` as a rule.
+    /// Type, usually `space`.
     pub kind: String,
-    /// Its unit, by its full name.
+    /// Full name of the unit.
     pub unit: Option<String>,
 }
 
-/// How a store is to be made. What is not said is chosen.
+/// Design of a new store: geometry kind, profile, chunks, compression and metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
-    /// What it holds.
+    /// Kind of geometry.
     pub kind: GeometryKind,
-    /// The generation and form of it.
+    /// Generation and form.
     pub profile: Profile,
     /// Extent of a chunk along each axis.
     pub chunk_shape: Option<Vec<f64>>,
-    /// Extent of a bin along each axis: how points without objects are sorted
-    /// inside a chunk.
+    /// Extent of a bin along each axis. Bins sort points without objects inside a chunk.
     pub bin_shape: Option<Vec<f64>>,
-    /// What coordinates are stored as; as they come when not said.
+    /// Type that coordinates are stored as; `None` keeps the type of the input.
     pub dtype: Option<Kind>,
-    /// How cells are compressed.
+    /// Compression of cells.
     pub compression: CellCompression,
-    /// Whether cells carry checksums; where the profile has them when not said.
+    /// Checksums of cells.
     pub checksum: Option<bool>,
-    /// How many cells go in one object.
+    /// Number of cells in one object.
     pub sharding: ShardingPolicy,
-    /// Whether the order of a link's ends is data, so that nothing is swapped.
+    /// `true` if the order of link ends is significant. Undirected links are stored in canonical
+    /// order.
     pub directed: bool,
-    /// Whether every chunk a link touches gets a copy of it.
+    /// `true` if every chunk that a link touches stores a copy of it.
     pub duplicate: bool,
-    /// Whether the steps of paths from chunk to chunk are stored as links too, as they always
-    /// are before 0.9. Objects say them: readers need no links for that, and where
-    /// chunks are small those are most of the files.
+    /// `true` if steps of paths between chunks are stored as links too, as they always are before
+    /// 0.9. Readers take these steps from the object manifests; with small chunks the links are
+    /// most of the files.
     pub step_links: bool,
-    /// The least and the greatest of each axis; those of the vertices when not
-    /// said.
+    /// Lower and upper bound of each axis; `None` takes the extent of the vertices.
     pub bounds: Option<(Vec<f64>, Vec<f64>)>,
-    /// What happens to vertices outside them.
+    /// Policy for vertices outside the bounds.
     pub out_of_bounds: OutOfBounds,
-    /// What it is read for.
+    /// Expected access pattern.
     pub purpose: Purpose,
-    /// The axes; x, y, z, w and so on in space when not said.
+    /// Axes; `None` gives spatial axes x, y, z, w and so on.
     pub axes: Option<Vec<AxisSpec>>,
-    /// The coordinate reference system, opaque.
+    /// Coordinate reference system, stored as it is given.
     pub crs: Option<Value>,
-    /// What the collection is called.
+    /// Name of the collection.
     pub name: Option<String>,
-    /// Objects that are formulas.
+    /// Parametric objects.
     pub parametric: Option<Parametric>,
-    /// Headers of files of other formats, by format.
+    /// Headers of source files, by format.
     pub headers: BTreeMap<String, Map<String, Value>>,
 }
 
 impl Design {
-    /// Of a kind of geometry, with nothing else said.
+    /// Creates a design with defaults for a kind of geometry.
     pub fn new(kind: GeometryKind) -> Self {
         Self {
             kind,
@@ -178,12 +174,12 @@ impl Design {
         }
     }
 
-    /// Whether steps of paths are stored as links.
+    /// Returns whether steps of paths between chunks are stored as links.
     pub fn has_step_links(&self) -> bool {
         self.step_links || self.profile != Profile::V09
     }
 
-    /// Whether cells carry checksums.
+    /// Returns whether cells carry checksums.
     pub fn has_checksums(&self) -> bool {
         self.checksum.unwrap_or(self.profile == Profile::V09)
     }

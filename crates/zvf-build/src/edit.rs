@@ -1,10 +1,10 @@
-//! Changing what is in a level: what has to be read for a change, and what it
-//! becomes. Generation 0.9 alone.
+//! Changes to a level of generation 0.9: the cells that a change reads, and the cells that it
+//! writes.
 //!
-//! An [`LevelSnapshot`] is a level as it is: its nodes, its tables, and the cells that a
-//! change touches. A [`LevelChange`] says what goes and what comes; applied, it gives
-//! [`Edits`]. Rows that stay keep their order, so that links in canonical order
-//! stay in it; fragments keep their numbers, so that manifests stay as they are.
+//! A [`LevelSnapshot`] holds the nodes and tables of a level and the cells that a change touches. A
+//! [`LevelChange`] lists what to remove and add; applying it gives [`Edits`]. Remaining rows keep
+//! their order, so that links stay in canonical order; fragments keep their numbers, so that
+//! manifests stay valid.
 
 mod add;
 mod add_links;

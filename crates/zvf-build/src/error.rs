@@ -1,4 +1,4 @@
-//! Why geometry is not written. Found before the first byte is.
+//! Errors of planning a store, found before the first byte is written.
 
 use zvf_format::numeric::Kind;
 use zvf_model::{
@@ -6,37 +6,39 @@ use zvf_model::{
     key::KeyError,
 };
 
-/// What is wrong with geometry, or with how it is to be stored.
+/// Geometry or a design that cannot be written.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No vertices at all.
+    /// The geometry has no vertices.
     #[error("there are no vertices to write")]
     Empty,
-    /// Coordinates that do not fill rows.
-    #[error("{bytes} bytes of positions are no whole rows of {axes} {kind:?}")]
+    /// Coordinates end inside a row.
+    #[error(
+        "positions end inside a row: {bytes} bytes are not a multiple of {axes} {kind:?} values"
+    )]
     PartialPositions {
         /// Bytes given.
         bytes: usize,
         /// Axes.
         axes: usize,
-        /// What a number is.
+        /// Type of a coordinate.
         kind: Kind,
     },
-    /// Another number of axes than the store or an option has.
-    #[error("{what} has {found} axes and the positions have {expected}")]
+    /// An option or the store has another number of axes than the positions.
+    #[error("{what} has {found} axes, but the positions have {expected}")]
     AxisCount {
-        /// What has them.
+        /// Name of the option.
         what: &'static str,
         /// Axes of the positions.
         expected: usize,
         /// Axes found.
         found: usize,
     },
-    /// Positions of a kind that is no place in space.
-    #[error("positions of {0:?} are no places in space; store floats or integers")]
+    /// Positions of a type that is not real, such as complex numbers.
+    #[error("positions cannot be of type {0:?}; use floats or integers")]
     PositionKind(Kind),
-    /// A coordinate that is not finite.
+    /// A coordinate is infinite or NaN.
     #[error("vertex {vertex} has a coordinate of {value} on axis {axis}")]
     NotFinite {
         /// The vertex.
@@ -46,7 +48,7 @@ pub enum BuildError {
         /// The coordinate.
         value: f64,
     },
-    /// A coordinate that the declared type of positions cannot hold.
+    /// The declared type of positions cannot hold a coordinate.
     #[error(
         "vertex {vertex} has a coordinate of {value} on axis {axis}, which {kind:?} cannot hold"
     )]
@@ -60,7 +62,7 @@ pub enum BuildError {
         /// The declared type.
         kind: Kind,
     },
-    /// A vertex outside the bounds of the store.
+    /// A vertex lies outside the bounds of the store.
     #[error(
         "vertex {vertex} lies outside the bounds on axis {axis}: {value} is not in {lower} to {upper}; ignore or expand allow it"
     )]
@@ -71,204 +73,207 @@ pub enum BuildError {
         axis: usize,
         /// The coordinate.
         value: f64,
-        /// The least of the axis.
+        /// Lower bound of the axis.
         lower: f64,
-        /// The greatest of the axis.
+        /// Upper bound of the axis.
         upper: f64,
     },
-    /// All vertices are outside the bounds, and those are to be left out.
+    /// Every vertex lies outside the bounds, and such vertices are dropped.
     #[error("all vertices lie outside the bounds")]
     AllOutside,
-    /// Bounds that are not finite, or upside down.
-    #[error("bounds from {lower} to {upper} on axis {axis} are none")]
+    /// Bounds are not finite, or the lower bound is above the upper.
+    #[error("bounds from {lower} to {upper} on axis {axis} are not a finite, ascending range")]
     InvalidBounds {
         /// The axis.
         axis: usize,
-        /// The least.
+        /// Lower bound.
         lower: f64,
-        /// The greatest.
+        /// Upper bound.
         upper: f64,
     },
-    /// A column of another length than what it is of.
-    #[error("{what} {name:?} has {found} rows where there are {expected}")]
+    /// A column has another number of rows than the vertices, links or objects that it describes.
+    #[error("{what} {name:?} has {found} rows, but {expected} are needed")]
     RowCount {
-        /// What kind of column.
+        /// Role of the column.
         what: &'static str,
-        /// Its name.
+        /// Name of the column.
         name: String,
-        /// Rows it should have.
+        /// Expected number of rows.
         expected: usize,
-        /// Rows it has.
+        /// Number of rows found.
         found: usize,
     },
-    /// Numbers that do not fill rows.
+    /// The numbers of a column end inside a row.
     #[error("{what} {name:?} ends inside a row")]
     PartialRow {
-        /// What kind of column.
+        /// Role of the column.
         what: &'static str,
-        /// Its name.
+        /// Name of the column.
         name: String,
     },
-    /// A name that is no identifier.
+    /// A name is not an identifier.
     #[error(
         "{what} cannot be called {name:?}: names are letters, digits and _, and do not start with a digit"
     )]
     InvalidName {
-        /// What kind of column.
+        /// Role of the column.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// A name that is there twice.
+    /// Two columns of one role share a name.
     #[error("there are two {what}s called {name:?}")]
     DuplicateName {
-        /// What kind of column.
+        /// Role of the column.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// A name that the format keeps for itself.
-    #[error("the {what} {name:?} is written by the store itself")]
+    /// The format reserves the name of a column.
+    #[error("the {what} {name:?} is reserved by the format; choose another name")]
     ReservedName {
-        /// What kind of column.
+        /// Role of the column.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// Something the kind of geometry has no place for.
-    #[error("{kind} have no {what}")]
+    /// The kind of geometry does not support an input.
+    #[error("{kind} do not support {what}")]
     Unsupported {
         /// The kind of geometry.
         kind: &'static str,
-        /// What they have none of.
+        /// Unsupported input.
         what: &'static str,
     },
-    /// Something the kind of geometry cannot be without.
+    /// A required input is missing.
     #[error("{kind} need {what}")]
     MissingInput {
         /// The kind of geometry.
         kind: &'static str,
-        /// What they need.
+        /// Missing input.
         what: &'static str,
     },
-    /// Offsets of parts that do not ascend from 0 to the number of vertices.
+    /// Part offsets do not ascend from 0 to the number of vertices.
     #[error("part_offsets do not ascend from 0 to {vertices}: entry {at} is {found}")]
     PartOffsets {
         /// Number of vertices.
         vertices: usize,
-        /// Which entry.
+        /// Index of the offset.
         at: usize,
-        /// What it is.
+        /// Offset found.
         found: u64,
     },
-    /// A line of other than two vertices.
+    /// A line does not have exactly two vertices.
     #[error("line {line} has {vertices} vertices")]
     LineVertices {
-        /// Which line.
+        /// Index of the line.
         line: usize,
-        /// Its vertices.
+        /// Number of vertices of the line.
         vertices: usize,
     },
-    /// A link of too few or too many ends.
-    #[error("links of {found} ends; {kind} have {expected}")]
+    /// Links have an unsupported number of ends.
+    #[error("links have {found} ends, but {kind} need {expected}")]
     LinkWidth {
         /// The kind of geometry.
         kind: &'static str,
-        /// What is possible.
+        /// Supported numbers of ends.
         expected: &'static str,
-        /// Ends given.
+        /// Number of ends found.
         found: usize,
     },
-    /// Ends that do not fill links.
-    #[error("{ends} ends are no whole links of {width}")]
+    /// The link ends stop inside a link.
+    #[error("{ends} link ends are not a multiple of {width}")]
     PartialLink {
-        /// Ends given.
+        /// Number of ends found.
         ends: usize,
-        /// Ends of a link.
+        /// Number of ends of a link.
         width: usize,
     },
-    /// An end that is no vertex.
-    #[error("link {link} names vertex {vertex} of {vertices}")]
+    /// A link end is not the index of a vertex.
+    #[error("link {link} refers to vertex {vertex}, but there are {vertices} vertices")]
     LinkEndOutOfRange {
-        /// Which link.
+        /// Index of the link.
         link: usize,
-        /// What it names.
+        /// Vertex index found.
         vertex: i64,
-        /// How many vertices there are.
+        /// Number of vertices.
         vertices: usize,
     },
-    /// A vertex with two parents.
+    /// A vertex of a skeleton has two parents.
     #[error("vertex {vertex} has two parents, {first} and {second}: a skeleton is a tree")]
     MultipleParents {
-        /// The child.
+        /// Child vertex.
         vertex: usize,
-        /// One parent.
+        /// First parent.
         first: usize,
-        /// Another.
+        /// Second parent.
         second: usize,
     },
-    /// A vertex that is its own ancestor.
+    /// A vertex of a skeleton is its own ancestor.
     #[error("vertex {0} is its own ancestor: a skeleton is a tree")]
     Cycle(usize),
-    /// Parent and child of different objects.
+    /// A child and its parent belong to different objects.
     #[error("vertex {child} of object {object} has a parent in object {other}")]
     ParentInOtherObject {
-        /// The child.
+        /// Child vertex.
         child: usize,
-        /// Its object.
+        /// Object of the child.
         object: i64,
-        /// The parent's.
+        /// Object of the parent.
         other: i64,
     },
-    /// An id that stands for something else, or is negative where ids are rows.
-    #[error("object id {id} is not possible: {why}")]
+    /// An object id is reserved, or is not a valid row where ids are rows.
+    #[error("object id {id} is invalid: {why}")]
     ObjectId {
-        /// The id.
+        /// Object id.
         id: i64,
-        /// Why not.
+        /// Reason.
         why: &'static str,
     },
-    /// Two objects of one id.
-    #[error("there are two objects {0}")]
+    /// Two objects share an id.
+    #[error("object id {0} occurs twice")]
     DuplicateObject(i64),
-    /// A row or group of an object that is not there.
-    #[error("{what} names object {id}, which is not there")]
+    /// A group names an object that does not exist.
+    #[error("{what} refers to object {id}, which does not exist")]
     UnknownObject {
-        /// What names it.
+        /// Source of the reference.
         what: String,
-        /// The id.
+        /// Object id.
         id: i64,
     },
-    /// Every number is taken, so none is left to stand for absent values.
+    /// An object attribute uses every value of its type, so no fill value is left for absent
+    /// objects.
     #[error(
-        "object attribute {0:?} takes every value of its type, and none is left for absent objects; store it in a wider type"
+        "object attribute {0:?} uses every value of its type, so no fill value is left for absent objects; use a wider type"
     )]
     NoFillValue(String),
-    /// A kind of number the profile has no place for.
+    /// The profile cannot store a column of this type.
     #[error("{what} {name:?} of {kind} cannot be stored in profile {profile}")]
     UnsupportedKind {
-        /// What kind of column.
+        /// Role of the column.
         what: &'static str,
-        /// Its name.
+        /// Name of the column.
         name: String,
-        /// What its values are.
+        /// Type of the values.
         kind: String,
         /// The profile.
         profile: &'static str,
     },
-    /// A chunk or bin of no extent.
+    /// The chunk shape or bin shape has an extent that is not positive and finite.
     #[error("chunk shape")]
     ChunkShape(#[from] ShapeError),
-    /// Bins that do not fill chunks.
+    /// Bins do not divide chunks evenly.
     #[error("bin shape")]
     BinShape(#[from] BinsError),
-    /// Shards of another number of axes, or without extent.
-    #[error("a shard of {0:?} chunks is not possible")]
+    /// The shard shape has another number of axes, an extent of 0 or too many chunks.
+    #[error(
+        "shard shape {0:?} is invalid; use one positive extent for each axis and at most 1048576 chunks"
+    )]
     ShardShape(Vec<u64>),
-    /// More chunks than an array can have.
+    /// The grid within the bounds has more chunks than an array can have.
     #[error("the bounds hold more chunks than an array can have; choose larger chunks")]
     TooManyChunks,
-    /// A cell that 32 bits cannot count.
+    /// A cell is larger than the 4 GiB limit of the format.
     #[error(
         "chunk {chunk} holds {bytes} bytes of {array}, and a cell at most 4294967295; choose smaller chunks"
     )]
@@ -277,48 +282,48 @@ pub enum BuildError {
         chunk: String,
         /// The array.
         array: String,
-        /// Bytes of the cell.
+        /// Size of the cell in bytes.
         bytes: u64,
     },
-    /// More vertices than one batch can have.
-    #[error("a batch of {0} vertices; at most 4294967295 go at once")]
+    /// A batch has more than 2^32 - 1 vertices.
+    #[error("a batch has {0} vertices, but at most 4294967295 are supported; use smaller batches")]
     TooManyVertices(usize),
-    /// Chunks that one array cannot hold.
-    #[error("the chunks of {0} are too far apart for one array")]
+    /// The chunks of an array are too far apart for its grid.
+    #[error("the chunks of {0} are too far apart for one array; use larger chunks")]
     ChunksTooFarApart(String),
-    /// A policy that only links of generation 0.9 have.
-    #[error("profile {0} stores links undirected and once")]
+    /// The profile supports neither directed nor duplicated links.
+    #[error("profile {0} supports neither directed nor duplicated links")]
     LinkPolicy(&'static str),
-    /// An option the profile has no place for.
-    #[error("profile {profile} has no {what}")]
+    /// The profile does not support an option.
+    #[error("profile {profile} does not support {what}")]
     UnsupportedOption {
         /// The profile.
         profile: &'static str,
-        /// What it has none of.
+        /// Unsupported option.
         what: &'static str,
     },
-    /// A formula of a type that is not declared.
-    #[error("formula {place} is of type {type_id}, which is not declared")]
+    /// A formula has an undeclared type.
+    #[error("formula {place} has the undeclared type {type_id}")]
     UnknownFormulaType {
-        /// Which formula.
+        /// Index of the formula.
         place: usize,
-        /// Its type.
+        /// Type number of the formula.
         type_id: u32,
     },
-    /// A formula with other coefficients than its type has.
-    #[error("formula {place} has {found} coefficients; its type has {expected}, all finite")]
+    /// A formula has a wrong number of coefficients, or one that is not finite.
+    #[error("formula {place} has {found} coefficients, but its type needs {expected} finite ones")]
     FormulaCoefficients {
-        /// Which formula.
+        /// Index of the formula.
         place: usize,
-        /// Coefficients of the type.
+        /// Number of coefficients of the type.
         expected: usize,
-        /// Coefficients given.
+        /// Number of coefficients found.
         found: usize,
     },
-    /// A name that makes no key.
+    /// A name cannot be part of a storage key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A combination of names of axes that is not possible.
-    #[error("axis names must be different and not empty")]
+    /// Axis names are empty or repeated.
+    #[error("axis names are empty or repeated")]
     AxisNames,
 }

@@ -1,21 +1,21 @@
-//! Geometry as it comes in: columns.
+//! Geometry to write, as columns.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use zvf_format::numeric::Kind;
 
-/// What a store holds.
+/// Kind of geometry that a store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GeometryKind {
-    /// Vertices that stand alone.
+    /// Vertices without connections.
     Points,
-    /// Paths of two vertices.
+    /// Segments: paths of two vertices.
     Lines,
-    /// Paths.
+    /// Paths of any length.
     Polylines,
-    /// Paths, as tractography has them.
+    /// Paths of tractography.
     Streamlines,
-    /// Trees: links are (child, parent).
+    /// Trees with links (child, parent).
     Skeletons,
     /// Vertices and edges.
     Graphs,
@@ -24,7 +24,7 @@ pub enum GeometryKind {
 }
 
 impl GeometryKind {
-    /// Every kind there is.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Points,
         Self::Lines,
@@ -35,7 +35,7 @@ impl GeometryKind {
         Self::Mesh,
     ];
 
-    /// As the command line has it.
+    /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Points => "points",
@@ -48,7 +48,7 @@ impl GeometryKind {
         }
     }
 
-    /// As the root's `geometry_types` has it.
+    /// Returns the entry of `geometry_types` in the root metadata.
     pub fn geometry_type(self) -> &'static str {
         match self {
             Self::Points => "point_cloud",
@@ -61,7 +61,7 @@ impl GeometryKind {
         }
     }
 
-    /// As the root's `links_convention` has it.
+    /// Returns `links_convention` in the root metadata.
     pub fn convention(self) -> &'static str {
         match self {
             Self::Graphs | Self::Mesh => "explicit",
@@ -70,12 +70,12 @@ impl GeometryKind {
         }
     }
 
-    /// Whether objects are paths.
+    /// Returns whether objects are paths.
     pub fn is_paths(self) -> bool {
         matches!(self, Self::Lines | Self::Polylines | Self::Streamlines)
     }
 
-    /// Whether links come with the vertices.
+    /// Returns whether the input has explicit links.
     pub fn is_linked(self) -> bool {
         matches!(self, Self::Skeletons | Self::Graphs | Self::Mesh)
     }
@@ -84,7 +84,7 @@ impl GeometryKind {
 /// Rows of numbers, the least significant byte first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Numbers {
-    /// What a number is.
+    /// Type of a number.
     pub kind: Kind,
     /// Numbers of a row, at least one.
     pub columns: usize,
@@ -127,12 +127,12 @@ impl Numbers {
         self.kind.size() * self.columns.max(1)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.row_size()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -173,17 +173,17 @@ impl Numbers {
     }
 }
 
-/// The values of an attribute, a row for each thing it is of.
+/// Values of an attribute, one row for each vertex, link or object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Numbers.
     Numbers(Numbers),
-    /// Text, or none.
+    /// Text, or `None` for rows without a value.
     Text(Vec<Option<String>>),
 }
 
 impl Values {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(numbers) => numbers.len(),
@@ -191,12 +191,12 @@ impl Values {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// These rows, in this order.
+    /// Copies the given rows, in their order.
     #[must_use]
     pub fn gather(&self, rows: impl Iterator<Item = usize>) -> Self {
         match self {
@@ -215,47 +215,46 @@ impl Values {
     }
 }
 
-/// A named column.
+/// Named column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
-    /// Its name: an identifier.
+    /// Name, an identifier.
     pub name: String,
-    /// Its values.
+    /// Values.
     pub values: Values,
 }
 
-/// Geometry to write. What a kind does not use stays empty.
+/// Geometry to write. Fields that a kind of geometry does not use stay empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geometry {
-    /// Vertices: a row of coordinates each.
+    /// Coordinates, one row for each vertex.
     pub positions: Numbers,
-    /// Where each path starts in `positions`, and where the last ends: one number
-    /// more than there are paths. `None` for other geometry.
+    /// Offsets of paths in `positions`: one more entry than there are paths. `None` for other
+    /// geometry.
     pub part_offsets: Option<Vec<u64>>,
-    /// The object of each path; from 0 on when absent.
+    /// Object id of each path; `None` numbers the paths from 0.
     pub part_objects: Option<Vec<i64>>,
-    /// The object of each vertex, of other geometry than paths.
+    /// Object id of each vertex, for geometry other than paths.
     pub object_ids: Option<Vec<i64>>,
-    /// Ends of a link.
+    /// Number of ends of a link.
     pub link_width: usize,
-    /// Links: rows of `positions`, `link_width` numbers each; of skeletons (child,
-    /// parent).
+    /// Links: `link_width` vertex indices each, (child, parent) for skeletons.
     pub links: Vec<i64>,
-    /// Attributes of vertices.
+    /// Vertex attributes.
     pub vertex: Vec<Attribute>,
-    /// Attributes of links.
+    /// Link attributes.
     pub link: Vec<Attribute>,
-    /// Attributes of fragments: a row for each object in `objects`, which all its
-    /// fragments get.
+    /// Fragment attributes, one row for each entry of `objects`; every fragment of an object gets
+    /// its row.
     pub fragment: Vec<Attribute>,
-    /// The objects that rows of `object` and `fragment` are of. When absent, those
-    /// there are, ascending; for paths in the order of the paths.
+    /// Ids of the objects that rows of `object` and `fragment` describe. `None` means all objects,
+    /// ascending; for paths, in the order of the paths.
     pub objects: Option<Vec<i64>>,
-    /// Attributes of objects.
+    /// Object attributes.
     pub object: Vec<Attribute>,
-    /// Members of groups, by the number of the group.
+    /// Members of groups by group number.
     pub groups: BTreeMap<u32, Vec<i64>>,
-    /// Attributes of groups: a row for each number up to the greatest.
+    /// Group attributes, one row for each group number up to the greatest.
     pub group: Vec<Attribute>,
 }
 
@@ -272,7 +271,7 @@ impl From<Geometry> for Cow<'_, Geometry> {
 }
 
 impl Geometry {
-    /// Vertices and nothing else.
+    /// Creates geometry from positions alone.
     pub fn new(positions: Numbers) -> Self {
         Self {
             positions,
@@ -291,17 +290,17 @@ impl Geometry {
         }
     }
 
-    /// Number of vertices.
+    /// Returns the number of vertices.
     pub fn vertices(&self) -> usize {
         self.positions.len()
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn axes(&self) -> usize {
         self.positions.columns
     }
 
-    /// Number of links.
+    /// Returns the number of links.
     pub fn link_count(&self) -> usize {
         self.links.len() / self.link_width.max(1)
     }

@@ -1,5 +1,5 @@
-//! Geometry larger than memory: read twice in batches, cut into parts by chunk,
-//! each of which is small.
+//! Geometry larger than memory: read twice in batches and partitioned by chunk into pieces that
+//! fit.
 //!
 //! 1. A [`GeometrySurvey`] sees all batches and says how large things are; from it comes an
 //!    [`Outline`]: all that is decided before a vertex is written.
@@ -10,8 +10,7 @@
 //! 4. [`Partitioner::finish`] takes what came of the parts, and gives a [`WritePlan`] whose
 //!    [`rest`](WritePlan::rest) and root complete the store.
 //!
-//! Points and paths alone: links of graphs and meshes name vertices that may be
-//! anywhere.
+//! Points and paths only: links of graphs and meshes may reference vertices of any partition.
 
 mod json;
 mod outline;

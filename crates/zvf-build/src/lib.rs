@@ -1,10 +1,9 @@
-//! Geometry in, the cells and metadata of a store out, without I/O.
+//! Planning and encoding of Zarr Vectors stores, without I/O.
 //!
-//! [`Geometry`] is what comes in, [`Design`] how it is to be stored. [`WritePlan::new`]
-//! refuses what does not fit together before anything is written, decides which
-//! chunk, row and fragment every vertex becomes, and gives the work as tasks that
-//! can run in any order on any machine: [`WritePlan::run`] makes the cells of one,
-//! [`WritePlan::rest`] all that belongs to no chunk.
+//! [`Geometry`] is the input and [`Design`] says how to store it. [`WritePlan::new`] validates both
+//! before anything is written, decides the chunk, row and fragment of every vertex, and splits the
+//! work into tasks that run in any order on any machine: [`WritePlan::run`] encodes the cells of a
+//! task, [`WritePlan::rest`] everything that belongs to no chunk.
 //!
 //! ```
 //! use zvf_build::{Design, Geometry, GeometryKind, Numbers, Output, WritePlan};
@@ -21,10 +20,9 @@
 //!
 //! # What comes back in which order
 //!
-//! Vertices of paths come back as they came. Those of other geometry come by
-//! chunk, then by bin or object, then as they came; links by array, cell and then
-//! as they came, with their ends in the order they came; objects by id. The
-//! format has no place for more.
+//! Vertices of paths keep their order. Other vertices are ordered by chunk, then by bin or object,
+//! then as in the input; links by array and cell, then as in the input, with their ends in order;
+//! objects by id. The format cannot store any other order.
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,

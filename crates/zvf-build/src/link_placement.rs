@@ -1,4 +1,4 @@
-//! Where links go: which array, which cell, in which order.
+//! Assignment of links to arrays and cells, and the order of their ends.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,31 +11,31 @@ use zvf_format::{
 
 use crate::{error::BuildError, vertex_layout::VertexLayout};
 
-/// Links of a level, in the cells they are stored in.
+/// Links of a level by cell.
 #[derive(Debug)]
 pub(crate) struct LinkPlacement {
-    /// Ends of a link.
+    /// Number of ends of a link.
     pub(crate) width: LinkWidth,
-    /// Links inside chunks: by chunk, rows in input order.
+    /// Links inside chunks by chunk, in input order.
     pub(crate) inside: BTreeMap<u32, Cell>,
-    /// Links between chunks: by the tuple of their chunks as stored.
+    /// Links between chunks by the tuple of chunks in stored order.
     pub(crate) between: BTreeMap<Vec<u32>, Cell>,
-    /// How many were given.
+    /// Number of placed links, without copies.
     pub(crate) logical: usize,
 }
 
-/// The links of a cell.
+/// Links of a cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
-    /// Which links they are.
+    /// Indices of the links.
     pub(crate) links: Vec<u32>,
-    /// How each was put in order; of links inside a chunk nothing.
+    /// Permutation code of each link; empty inside a chunk.
     pub(crate) codes: Vec<i64>,
     /// Vertex rows in stored order.
     pub(crate) ends: Vec<u32>,
 }
 
-/// Whether ends are kept in order, and how many copies there are.
+/// Order and copies of links between chunks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     pub(crate) directed: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Policy {
 }
 
 impl LinkPlacement {
-    /// No links yet.
+    /// Creates an empty placement.
     pub(crate) fn none(width: LinkWidth) -> Self {
         Self {
             width,
@@ -53,7 +53,8 @@ impl LinkPlacement {
         }
     }
 
-    /// Files links given as vertices, but those that `skip` says fragments imply.
+    /// Places links given as vertices, except those for which `skip` returns true because fragments
+    /// imply them.
     pub(crate) fn new(
         layout: &VertexLayout,
         rows: &[u32],
@@ -63,13 +64,13 @@ impl LinkPlacement {
         skip: impl Fn(usize, usize) -> bool + Sync,
     ) -> Result<Self, BuildError> {
         let count = width.get();
-        // Ranges of links, each on a core of its own, and put behind each other.
+        // Ranges of links are sorted in parallel and appended in order.
         let share = links.len() / count / rayon::current_num_threads().max(1);
         let share = share.max(LEAST) * count;
         let file = |(at, links): (usize, &[i64])| {
             let mut sorter = Sorter::new(width, policy, layout.chunks.len());
             let implied = |ends: &[i64]| count == 2 && skip(ends[0] as usize, ends[1] as usize);
-            // Counted first, as cells that grow take up to twice their memory.
+            // Counted first: growing vectors take up to twice their final memory.
             for ends in links.chunks_exact(count).filter(|ends| !implied(ends)) {
                 let chunk = layout.chunk_of[ends[0] as usize];
                 let chunk_of = |end: &i64| layout.chunk_of[*end as usize];
@@ -109,8 +110,8 @@ impl LinkPlacement {
         Ok(all.finish())
     }
 
-    /// Files a link between chunks: the copies whose first end is in a chunk that is
-    /// `own`.
+    /// Places a link between chunks: each copy whose first end is in a chunk for which `own`
+    /// returns true.
     pub(crate) fn cross(
         &mut self,
         link: u32,
@@ -128,26 +129,26 @@ impl LinkPlacement {
         })
     }
 
-    /// Rows on disk.
+    /// Returns the number of stored rows, copies included.
     pub(crate) fn physical(&self) -> usize {
         let cells = self.inside.values().chain(self.between.values());
         cells.map(|cell| cell.links.len()).sum()
     }
 }
 
-/// Ends of a link at most.
+/// Upper bound on ends of a link.
 const MOST_ENDS: usize = 8;
-/// Links that are worth a core of their own.
+/// Lower bound on links of a parallel range.
 const LEAST: usize = 1 << 15;
 
-/// The orders in which copies of a link between chunks are stored.
+/// Calls `put` with the order of the ends of each stored copy of a link between chunks.
 fn crossing(
     width: LinkWidth,
     policy: Policy,
     record: &[(u32, u64)],
     mut put: impl FnMut(Permutation),
 ) -> Result<(), BuildError> {
-    // Numbers of chunks ascend as their coordinates do.
+    // Chunk numbers ascend with chunk coordinates, so comparing numbers is enough.
     let wide = |_| BuildError::LinkWidth {
         kind: "links",
         expected: "1 to 8",
@@ -163,7 +164,7 @@ fn crossing(
     Ok(())
 }
 
-/// The chunks of a link's ends in an order.
+/// Returns the chunks of the ends in a given order.
 fn placed<'a>(
     order: Permutation,
     record: &[(u32, u64)],
@@ -176,18 +177,18 @@ fn placed<'a>(
     &chunks[..slots.len()]
 }
 
-/// Brings links together by cell, those of a cell in the order they come.
+/// Groups links by cell, in input order within a cell.
 struct Sorter {
     width: LinkWidth,
     policy: Policy,
     logical: usize,
     inside: Vec<Cell>,
-    /// How many links are to come for each of them.
+    /// Expected number of links inside each chunk.
     expected: Vec<usize>,
-    /// Cells by their chunks, the rest of them zero.
+    /// Cells between chunks by their chunks, padded with zeros.
     numbers: HashMap<[u32; MOST_ENDS], usize>,
     between: Vec<([u32; MOST_ENDS], Cell)>,
-    /// The cell that came last: many links that follow each other are in one.
+    /// Index of the last cell: consecutive links often share one.
     last: usize,
 }
 
@@ -240,7 +241,7 @@ impl Sorter {
         &mut self.between[self.last].1
     }
 
-    /// Puts links behind these.
+    /// Appends the links of another sorter.
     fn append(&mut self, other: Self) {
         self.logical += other.logical;
         for (cell, other) in self.inside.iter_mut().zip(other.inside) {
@@ -276,7 +277,7 @@ impl Cell {
             .extend(slots.map(|slot| record[usize::from(*slot)].1 as u32));
     }
 
-    /// Makes room for so many links inside a chunk, and no more.
+    /// Reserves exact capacity for links inside a chunk.
     fn reserve(&mut self, links: usize, width: usize) {
         self.links.reserve_exact(links);
         self.ends.reserve_exact(links.saturating_mul(width));
@@ -292,13 +293,13 @@ impl Cell {
         self.ends.append(&mut other.ends);
     }
 
-    /// The rows of links inside a chunk: nothing but their ends.
+    /// Encodes links inside a chunk: their ends alone.
     pub(crate) fn plain(&self) -> Vec<u8> {
         let ends = self.ends.iter().map(|end| i64::from(*end).to_le_bytes());
         ends.collect::<Vec<[u8; 8]>>().into_flattened()
     }
 
-    /// The rows, with a column for the order in `Permuted` form.
+    /// Encodes rows, with a permutation column in `Permuted` form.
     pub(crate) fn rows(
         &self,
         width: LinkWidth,
@@ -309,7 +310,7 @@ impl Cell {
         for (at, ends) in self.ends.chunks_exact(width.get()).enumerate() {
             stored.clear();
             stored.extend(ends.iter().map(|end| u64::from(*end)));
-            // Rows are below 2^32 and orders are put where the form has a place.
+            // Every code was made by a permutation of this width.
             let order = match (form, self.codes.get(at)) {
                 (RowForm::Permuted, Some(code)) => Permutation::from_code(width, *code),
                 _ => Ok(Permutation::identity(width)),
@@ -326,8 +327,7 @@ impl Cell {
     }
 }
 
-/// The last segment of the path of links whose ends are in these chunks, and the
-/// offsets it stands for.
+/// Returns the path segment and chunk offsets of links whose ends are in these chunks.
 pub(crate) fn offsets(chunks: &[&[i64]]) -> (String, Vec<Vec<i64>>) {
     let Some((source, others)) = chunks.split_first() else {
         return (String::new(), Vec::new());
@@ -343,7 +343,7 @@ pub(crate) fn offsets(chunks: &[&[i64]]) -> (String, Vec<Vec<i64>>) {
     (OffsetCoords(&offsets).to_string(), offsets)
 }
 
-/// The fragment index of links that are all in one group.
+/// Encodes a fragment index with one group of `links` links.
 pub(crate) fn single_group(links: u64) -> Vec<u8> {
     let mut builder = FragmentIndexBuilder::default();
     let pushed = builder.push_range(0..links);

@@ -1,4 +1,4 @@
-//! What the nodes of a store say.
+//! Metadata of nodes, and codec pipelines.
 
 use serde_json::{Map, Value, json};
 use zvf_format::numeric::Kind;
@@ -8,7 +8,7 @@ use crate::{
     spatial_layout::SpatialLayout,
 };
 
-/// The attributes of the root of a new store.
+/// Returns the attributes of the root of a new store.
 pub(crate) fn root(
     design: &Design,
     space: &SpatialLayout,
@@ -75,7 +75,7 @@ fn axis(axis: &AxisSpec) -> Value {
     says
 }
 
-/// Axes in space, by the names writers give them.
+/// Returns spatial axes x, y, z, w, x4 and so on.
 pub(crate) fn default_axes(count: usize) -> Vec<AxisSpec> {
     let name = |at: usize| match ["x", "y", "z", "w"].get(at) {
         Some(name) => (*name).to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn default_axes(count: usize) -> Vec<AxisSpec> {
     (0..count).map(axis).collect()
 }
 
-/// The attributes of level 0.
+/// Returns the attributes of level 0.
 pub(crate) fn level(vertices: u64, present: &[&str], tiles: bool) -> Map<String, Value> {
     let mut says = json!({
         "level": 0,
@@ -105,7 +105,7 @@ pub(crate) fn level(vertices: u64, present: &[&str], tiles: bool) -> Map<String,
     Map::from_iter([("zarr_vectors_level".to_owned(), says)])
 }
 
-/// How the values of a chunk become bytes.
+/// Compression and checksums of chunks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Encoding {
     compression: CellCompression,
@@ -113,7 +113,7 @@ pub(crate) struct Encoding {
 }
 
 impl Encoding {
-    /// Of cells.
+    /// Returns the encoding of cells.
     pub(crate) fn of_cells(design: &Design) -> Self {
         Self {
             compression: design.compression,
@@ -121,7 +121,8 @@ impl Encoding {
         }
     }
 
-    /// Of tables, which are small and compress well.
+    /// Returns the encoding of tables, which are always compressed: they are small and compress
+    /// well.
     pub(crate) fn of_tables(design: &Design) -> Self {
         let compression = match design.compression {
             CellCompression::None => CellCompression::Zstd(1),
@@ -133,7 +134,7 @@ impl Encoding {
         }
     }
 
-    /// The codecs after the one that makes bytes, for values of so many bytes.
+    /// Returns the codec pipeline that starts with `serialiser`, for values of `size` bytes.
     pub(crate) fn codecs(&self, serialiser: Value, size: usize) -> Vec<Value> {
         let mut codecs = vec![serialiser];
         match self.compression {
@@ -159,12 +160,12 @@ impl Encoding {
     }
 }
 
-/// The codec that frames byte strings.
+/// Returns the codec that frames byte strings.
 pub(crate) fn vlen() -> Value {
     json!({"name": "vlen-bytes", "configuration": {}})
 }
 
-/// The codec that puts the least significant byte first.
+/// Returns the codec of little-endian numbers.
 pub(crate) fn bytes(size: usize) -> Value {
     match size {
         1 => json!({"name": "bytes"}),
@@ -172,7 +173,7 @@ pub(crate) fn bytes(size: usize) -> Value {
     }
 }
 
-/// An array's `zarr.json`.
+/// Metadata of an array.
 pub(crate) struct ArrayNode {
     pub(crate) shape: Vec<u64>,
     pub(crate) data_type: Value,
@@ -198,7 +199,7 @@ impl ArrayNode {
         })
     }
 
-    /// An array with one element for each chunk of the grid.
+    /// Creates an array with one element for each chunk of the grid.
     pub(crate) fn per_chunk(
         encoding: &Encoding,
         grid: &(Vec<i64>, Vec<u64>),
@@ -207,7 +208,7 @@ impl ArrayNode {
         mut attributes: Map<String, Value>,
     ) -> Self {
         let (origin, shape) = grid;
-        // First, as other writers have them.
+        // These keys come first, as in other writers.
         let rest = std::mem::take(&mut attributes);
         attributes.insert("nonempty_chunks".to_owned(), json!(keys));
         if origin.iter().any(|at| *at != 0) {
@@ -244,7 +245,7 @@ impl ArrayNode {
         }
     }
 
-    /// A row of byte strings.
+    /// Creates a one-dimensional array of byte strings.
     pub(crate) fn strings(
         codecs: Vec<Value>,
         rows: u64,
@@ -261,7 +262,7 @@ impl ArrayNode {
         }
     }
 
-    /// Bytes in one piece.
+    /// Creates a byte array of a single chunk.
     pub(crate) fn blob(encoding: &Encoding, length: usize) -> Self {
         let length = length as u64;
         Self {

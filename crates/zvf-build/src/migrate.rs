@@ -1,12 +1,11 @@
-//! Stores of one generation as stores of another: what nodes say there, where cells
-//! go, and in which form. Whoever reads the one and writes the other calls these
-//! part by part, so that no store is ever held whole.
+//! Migration of stores between generations: node metadata, placement of cells and their encoding. A
+//! caller that reads one store and writes another calls these part by part, so that no store is
+//! held whole.
 //!
-//! Payloads of vertices, attributes, fragment indexes and manifests are the same in
-//! all generations from 0.6 on; [`MigrationTarget::part`] and [`MigrationTarget::cell`] put them in the
-//! containers of the target. Links are filed anew by [`LinkTarget`]. Tables come by
-//! [`MigrationTarget::object_index`] and its like. [`ImpliedLinks`] are what writers of paths should have
-//! stored.
+//! Payloads of vertices, attributes, fragment indexes and manifests are equal in all generations
+//! from 0.6 on; [`MigrationTarget::part`] and [`MigrationTarget::cell`] put them in the containers
+//! of the target. [`LinkTarget`] places links anew. [`MigrationTarget::object_index`] and its
+//! relatives write tables. [`ImpliedLinks`] are the links that writers of paths should have stored.
 
 mod bridges;
 mod links;
@@ -29,31 +28,31 @@ pub use nodes::{LevelFacts, RootFacts, is_level_array};
 pub use parts::ChunkExtent;
 pub use tables::TableRows;
 
-/// How a store is written that another becomes.
+/// Form of the store that a migration writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MigrationTarget {
     profile: Profile,
     cells: Encoding,
     tables: Encoding,
-    /// How many cells go in one object along each axis.
+    /// Shard shape in cells.
     shard: Option<Vec<u64>>,
 }
 
-/// Something that was put right, or that the new store does not have.
+/// Record of a repair, or of data that the new store does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationNote {
-    /// The node in the store that was read.
+    /// Node in the source store.
     pub path: String,
-    /// What it is about.
+    /// Subject.
     pub what: &'static str,
-    /// How many.
+    /// Number of affected items.
     pub count: u64,
-    /// More, where there is more to say.
+    /// Detail, if any.
     pub why: Option<String>,
 }
 
 impl MigrationNote {
-    /// Of so many things at a node.
+    /// Creates a note about `count` items of a node.
     pub fn new(path: impl Into<String>, what: &'static str, count: u64) -> Self {
         Self {
             path: path.into(),
@@ -63,7 +62,7 @@ impl MigrationNote {
         }
     }
 
-    /// With more to say.
+    /// Adds a detail.
     #[must_use]
     pub fn because(mut self, why: impl Into<String>) -> Self {
         self.why = Some(why.into());
@@ -72,11 +71,11 @@ impl MigrationNote {
 }
 
 impl MigrationTarget {
-    /// Stores of a profile; checksums where the profile has them when not said.
+    /// Creates a target. `checksum` of `None` follows the profile.
     ///
     /// # Errors
     ///
-    /// [`BuildError::UnsupportedOption`] for the padded profile, which cuts cells to one size.
+    /// [`BuildError::UnsupportedOption`] for the padded profile, whose cells have one fixed size.
     pub fn new(
         profile: Profile,
         compression: CellCompression,
@@ -85,7 +84,7 @@ impl MigrationTarget {
         if profile == Profile::Padded {
             return Err(BuildError::UnsupportedOption {
                 profile: profile.name(),
-                what: "place for a store that is migrated",
+                what: "migration",
             });
         }
         let mut design = Design::new(GeometryKind::Points);
@@ -100,12 +99,11 @@ impl MigrationTarget {
         })
     }
 
-    /// The same, with cells in shards where an array has more than one cell for a shard:
-    /// of so many chunks with room for `grid`, whose positions take so many bytes.
+    /// Returns the target with sharded cells, for arrays with more than one cell in a shard.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] for shards that are not possible, and where the profile has none.
+    /// [`BuildError`] for an invalid shard shape, or a profile without shards.
     pub fn sharded(
         &self,
         sharding: &ShardingPolicy,
@@ -123,7 +121,7 @@ impl MigrationTarget {
         })
     }
 
-    /// Which object the cell of a chunk is in, where it shares one with others.
+    /// Returns the shard index of a chunk's cell, if it shares a shard with others.
     pub fn shard_of(&self, grid: &ChunkExtent, arity: usize, chunk: &[i64]) -> Option<Vec<u64>> {
         let (_, room) = grid.grid(arity)?;
         let shard = self.shard_in(&room)?;
@@ -137,8 +135,7 @@ impl MigrationTarget {
         )
     }
 
-    /// The shards of an array with room for so many cells; none where every shard would
-    /// have one.
+    /// Returns the shard shape of an array of this shape; `None` if no shard would have two cells.
     fn shard_in(&self, room: &[u64]) -> Option<&[u64]> {
         let shard = self.shard.as_deref()?;
         let mut own = shard.iter().zip(room);
@@ -146,7 +143,7 @@ impl MigrationTarget {
         (is_shared && shard.len() == room.len()).then_some(shard)
     }
 
-    /// The same, with cells compressed as tables are, which never are plain.
+    /// Returns the target with cells compressed as tables are, which are always compressed.
     #[must_use]
     pub fn compressed(&self) -> Self {
         Self {
@@ -155,19 +152,18 @@ impl MigrationTarget {
         }
     }
 
-    /// The profile.
+    /// Returns the profile.
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// Whether it is of 0.9, whose arrays have a cell for each chunk.
+    /// Returns whether the target is of generation 0.9, whose arrays have one cell for each chunk.
     pub fn is_current(&self) -> bool {
         self.profile == Profile::V09
     }
 }
 
-/// What a node said, with what is said of it now. What only the container of the
-/// source said is left out.
+/// Merges old attributes into new ones, without those that describe the container of the source.
 fn overlaid(old: &Map<String, Value>, new: Value) -> Map<String, Value> {
     const OF_CONTAINERS: [&str; 13] = [
         "nonempty_chunks",

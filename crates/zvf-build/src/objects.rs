@@ -1,4 +1,4 @@
-//! The objects of a store: their ids, and the rows of their attributes.
+//! Objects of a store: ids, and rows of their attributes.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use crate::{
 /// Objects by row of the object index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Objects {
-    /// The id of each row, ascending.
+    /// Id of each row, ascending.
     pub(crate) ids: Vec<i64>,
-    /// For each row the row of attributes in the geometry, where it has one.
+    /// Row of the geometry's object attributes for each row of the index, if any.
     pub(crate) given: Vec<Option<usize>>,
 }
 
 impl Objects {
-    /// The objects there are, and the row of each vertex or path; no objects where
-    /// nothing speaks of them.
+    /// Returns the objects and the object row of each vertex or path; `None` when neither ids nor
+    /// object columns are given.
     pub(crate) fn of(
         geometry: &Geometry,
         design: &Design,
@@ -33,7 +33,7 @@ impl Objects {
         let own = match (is_path, &geometry.part_objects, &geometry.object_ids) {
             (true, Some(ids), _) | (false, _, Some(ids)) => Owners::Given(ids),
             (true, None, _) => Owners::Each(things),
-            // One object to each point; one in all of what is linked.
+            // Points become one object each; linked geometry is a single object.
             (false, _, None) if design.kind.is_linked() => Owners::One(things),
             (false, _, None) if speaks => Owners::Each(things),
             (false, _, None) => return Ok(None),
@@ -52,7 +52,7 @@ impl Objects {
         Ok(Some((objects, rows)))
     }
 
-    /// The objects of these ids, and those that have attributes.
+    /// Returns the objects with these ids and those with attributes.
     pub(crate) fn among(
         own: impl Iterator<Item = i64>,
         geometry: &Geometry,
@@ -69,7 +69,7 @@ impl Objects {
         let listed = geometry.objects.iter().flatten().copied();
         let mut ids = distinct(own.chain(listed));
         if design.profile != Profile::V09 {
-            // Ids are rows: those in between are objects without anything.
+            // Ids are rows: unused ids in between become empty objects.
             let rows = ids.last().map_or(0, |last| last + 1);
             ids = (0..rows).collect();
         }
@@ -87,24 +87,24 @@ impl Objects {
         Ok((objects, row_of))
     }
 
-    /// The row of an id.
+    /// Returns the map from ids to rows.
     pub(crate) fn rows(&self) -> RowOf {
         RowOf::new(&self.ids)
     }
 }
 
-/// What the objects of vertices, or of paths, are.
+/// Source of the objects of vertices or paths.
 #[derive(Clone, Copy)]
 enum Owners<'a> {
     Given(&'a [i64]),
-    /// Each has one, with its number, and there are as many.
+    /// Each vertex or path is an object.
     Each(usize),
-    /// All have the same.
+    /// All belong to one object.
     One(usize),
 }
 
-/// Ids, ascending and each once. Those of an object mostly follow each other, so as many as
-/// there are vertices are not held.
+/// Returns distinct ids in ascending order. Consecutive repeats are skipped first, so memory is
+/// bound by the number of runs rather than vertices.
 fn distinct(all: impl Iterator<Item = i64>) -> Vec<i64> {
     let mut ids: Vec<i64> = Vec::new();
     for id in all {
@@ -117,7 +117,7 @@ fn distinct(all: impl Iterator<Item = i64>) -> Vec<i64> {
     ids
 }
 
-/// Whether anything but ids says that there are objects.
+/// Returns whether object, fragment or group columns imply objects.
 pub(crate) fn speaks(geometry: &Geometry) -> bool {
     geometry.objects.is_some()
         || !geometry.object.is_empty()
@@ -126,7 +126,7 @@ pub(crate) fn speaks(geometry: &Geometry) -> bool {
         || !geometry.group.is_empty()
 }
 
-/// For each row of the index the row of attributes.
+/// Returns the attribute row of each row of the index.
 fn given(
     geometry: &Geometry,
     design: &Design,
@@ -143,7 +143,7 @@ fn given(
             }
             objects.len()
         }
-        // In the order of the paths.
+        // Attribute rows follow the order of the paths.
         (None, Some(parts)) if design.kind.is_paths() => {
             for (at, id) in parts.iter().enumerate() {
                 if let Some(row) = row_of.get(*id) {
@@ -153,7 +153,7 @@ fn given(
             parts.len()
         }
         (None, _) => {
-            // Those there are, not those in between.
+            // Attribute rows exist for used ids only.
             let own = geometry.object_ids.as_deref().unwrap_or(ids);
             let own = distinct(own.iter().copied());
             for (at, id) in own.iter().enumerate() {
@@ -177,7 +177,7 @@ fn given(
     Ok(given)
 }
 
-/// Groups may have attributes and no members.
+/// Returns the number of group attribute rows; a group may have attributes and no members.
 fn longest(geometry: &Geometry) -> usize {
     let rows = geometry
         .group
@@ -186,9 +186,9 @@ fn longest(geometry: &Geometry) -> usize {
     rows.max().unwrap_or(0)
 }
 
-/// Rows by id.
+/// Map from object ids to rows.
 pub(crate) enum RowOf {
-    /// Ids are rows.
+    /// Ids equal rows.
     Same(usize),
     Table(HashMap<i64, u32>),
 }

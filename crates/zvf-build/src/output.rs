@@ -9,7 +9,7 @@ pub enum Output {
     Node {
         /// Its path.
         path: String,
-        /// What it says.
+        /// Metadata.
         json: Value,
     },
     /// A cell of an array.

@@ -1,34 +1,33 @@
-//! Objects that are formulas: planes, lines, spheres. They belong to no level.
+//! Parametric objects such as planes, lines and spheres, which belong to no level.
 
 use std::collections::BTreeMap;
 
 use crate::error::BuildError;
 
-/// Objects that are formulas.
+/// Parametric objects of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parametric {
-    /// Types beside planes (0), lines (1) and spheres (2): the name, and those of the
-    /// coefficients.
+    /// Further types beside planes (0), lines (1) and spheres (2): name and coefficient names.
     pub types: BTreeMap<u32, (String, Vec<String>)>,
-    /// The objects.
+    /// Formulas.
     pub objects: Vec<Formula>,
-    /// Members of groups, by the places of objects.
+    /// Members of groups, as indices of formulas.
     pub groups: Vec<Vec<i64>>,
 }
 
-/// An object that is a formula.
+/// Formula of one parametric object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    /// The number of its type.
+    /// Type number.
     pub type_id: u32,
-    /// Its name; that of its type and its place when not said.
+    /// Name; `None` gives the type name and the index.
     pub name: Option<String>,
-    /// Its coefficients, in the order of the type.
+    /// Coefficients in the order of the type.
     pub coefficients: Vec<f64>,
 }
 
 impl Parametric {
-    /// All types there are.
+    /// Returns the built-in and declared types.
     pub(crate) fn types(&self) -> BTreeMap<u32, (String, Vec<String>)> {
         let known = [
             ("plane", &["A", "B", "C", "D"][..]),
@@ -47,8 +46,8 @@ impl Parametric {
         types
     }
 
-    /// Refuses objects of unknown types, with another number of coefficients, and
-    /// those that are not finite: NaN stands where a row has no more.
+    /// Checks that types are declared, that each formula has the coefficients of its type and that
+    /// they are finite: NaN pads short rows on disk.
     pub(crate) fn check(&self) -> Result<(), BuildError> {
         let types = self.types();
         for (place, object) in self.objects.iter().enumerate() {
@@ -86,7 +85,7 @@ impl Parametric {
         }
     }
 
-    /// A row for each object: its type, its coefficients, NaN.
+    /// Returns the row width and the rows: type number, coefficients, NaN padding.
     pub(crate) fn rows(&self) -> (usize, Vec<u8>) {
         let longest = self.objects.iter().map(|object| object.coefficients.len());
         let width = 1 + longest.max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What is to be written: nodes, and tasks that make cells.
+//! Plan of a new store: nodes, and tasks that encode cells.
 
 mod formulas;
 mod objects;
@@ -29,9 +29,8 @@ use crate::{
     vertex_layout::{Grouping, NO_OBJECT, Trees, VertexLayout, is_tree},
 };
 
-/// A store to be written: what its nodes say, and tasks that make its cells. Equal
-/// geometry and design make equal plans, and equal tasks equal cells, whoever runs
-/// them and in whatever order.
+/// Plan of a new store: its nodes, and tasks that encode its cells. Equal geometry and design give
+/// equal plans, and equal tasks give equal cells on any machine and in any order.
 #[derive(Debug)]
 pub struct WritePlan {
     pub(crate) geometry: Geometry,
@@ -48,35 +47,35 @@ pub struct WritePlan {
     pub(crate) vertex: Vec<StoredColumn>,
     pub(crate) fragment: Vec<StoredColumn>,
     pub(crate) link: Vec<StoredColumn>,
-    /// Chunks by task.
+    /// Chunks of each task.
     pub(crate) tasks: Vec<Vec<u32>>,
     pub(crate) encoding: Encoding,
 }
 
-/// Vertices of a task, about.
+/// Approximate number of vertices in a task.
 const TASK: usize = 1 << 16;
 
-/// What a plan comes to.
+/// Size and shapes of a planned store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanSummary {
-    /// Vertices.
+    /// Number of vertices.
     pub vertices: u64,
-    /// Objects in the index.
+    /// Number of objects in the index.
     pub objects: u64,
-    /// Links, those that fragments imply not counted.
+    /// Number of stored links; links implied by fragments are not counted.
     pub links: u64,
-    /// Chunks with vertices.
+    /// Number of chunks with vertices.
     pub chunks: u64,
-    /// Extent of a chunk.
+    /// Extent of a chunk along each axis.
     pub chunk_shape: Vec<f64>,
-    /// Extent of a bin, where there are bins.
+    /// Extent of a bin along each axis, where there are bins.
     pub bin_shape: Option<Vec<f64>>,
-    /// What was chosen, and why.
+    /// Reasons for shapes that were chosen automatically.
     pub why: Vec<String>,
 }
 
 impl WritePlan {
-    /// Decides where everything goes.
+    /// Validates the input and decides the chunk, row and fragment of every vertex.
     ///
     /// # Errors
     ///
@@ -86,12 +85,12 @@ impl WritePlan {
         Self::of(geometry, design, false)
     }
 
-    /// The same for a new store, whose cells do not need what was given as it was given:
-    /// attributes are not copied, and links let go of once cells have them.
+    /// Plans a new store and consumes the geometry: columns are moved rather than copied, and links
+    /// are released once their cells exist.
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new).
+    /// See [`new`](Self::new).
     pub fn new_consuming(geometry: Geometry, design: Design) -> Result<Self, BuildError> {
         Self::of(geometry, design, true)
     }
@@ -102,7 +101,7 @@ impl WritePlan {
         let (mut geometry, bounds) = bounds::bounded(geometry, &design)?;
         let (objects, rows) = Objects::of(&geometry, &design)?.unzip();
         let rows: Vec<u32> = rows.unwrap_or_default();
-        // Before there is more: to follow links takes memory for a moment.
+        // Following links takes temporary memory, so it comes before other allocations.
         let trees = match (is_tree(design.kind), &objects) {
             (true, Some(objects)) => Some(Trees::new(&geometry, &rows, &objects.ids)?),
             _ => None,
@@ -118,7 +117,8 @@ impl WritePlan {
         let grouping = match (&objects, &trees) {
             (None, _) => Grouping::Bins {
                 count: space.bin_count()?,
-                // Readers of 0.9 take the number of a fragment for that of its bin.
+                // Readers of 0.9 use the fragment number as the bin number, so empty bins need
+                // fragments.
                 empty: design.profile == Profile::V09,
             },
             (Some(_), Some(trees)) => Grouping::Trees {
@@ -183,17 +183,17 @@ impl WritePlan {
         Ok(plan)
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     pub fn tasks(&self) -> usize {
         self.tasks.len()
     }
 
-    /// The generation and form it is written in.
+    /// Returns the profile of the store.
     pub fn profile(&self) -> Profile {
         self.design.profile
     }
 
-    /// What it comes to.
+    /// Returns the size and shapes of the store.
     pub fn summary(&self) -> PlanSummary {
         let objects = self.objects.as_ref().map_or(0, |objects| objects.ids.len());
         let bins = self.space.bins.as_ref().filter(|_| self.objects.is_none());
@@ -208,8 +208,8 @@ impl WritePlan {
         }
     }
 
-    /// The cells of a task: of all arrays, those of some chunks. All of an object
-    /// that holds several cells is in one task.
+    /// Encodes the cells of a task: those of all arrays for some chunks. All cells of one shard
+    /// belong to one task.
     ///
     /// # Errors
     ///
@@ -219,8 +219,8 @@ impl WritePlan {
         cells(self, chunks)
     }
 
-    /// What all tasks need to be there, and what belongs to no chunk: nodes, the
-    /// object index, tables. The root is not among them.
+    /// Returns the outputs that belong to no chunk: nodes, the object index and tables. The root is
+    /// not included.
     ///
     /// # Errors
     ///
@@ -230,13 +230,12 @@ impl WritePlan {
         rest(self)
     }
 
-    /// The attributes of the root.
+    /// Returns the attributes of the root.
     pub fn root(&self) -> Map<String, Value> {
         metadata::root(&self.design, &self.space, &self.axes)
     }
 
-    /// Chunks that share objects go together; otherwise enough to keep a core busy, and
-    /// few enough to keep all of them so.
+    /// Splits chunks into tasks: the chunks of a shard together, else about [`TASK`] vertices each.
     pub(crate) fn share_out(&self) -> Vec<Vec<u32>> {
         let chunks = 0..self.layout.chunks.len() as u32;
         let mut rows = 0;
@@ -262,7 +261,7 @@ impl WritePlan {
         tasks.into_values().collect()
     }
 
-    /// The element of a chunk.
+    /// Returns the grid index of a chunk.
     pub(crate) fn index(&self, chunk: u32) -> Vec<u64> {
         let coords = self.layout.chunks[chunk as usize].iter();
         let steps = coords.zip(&self.grid.0);
@@ -271,18 +270,18 @@ impl WritePlan {
             .collect()
     }
 
-    /// The name of a chunk.
+    /// Returns the name of a chunk.
     pub(crate) fn name(&self, chunk: u32) -> String {
         ChunkCoords(&self.layout.chunks[chunk as usize]).to_string()
     }
 
-    /// The fragment index of a chunk.
+    /// Encodes the fragment index of a chunk.
     pub(crate) fn fragment_index(&self, chunk: u32) -> Vec<u8> {
         let mut builder = FragmentIndexBuilder::default();
         let mut start = 0;
         for fragment in self.layout.fragments(chunk as usize) {
             let end = start + u64::from(fragment.rows);
-            // Fragments and rows are below 2^32.
+            // The push cannot fail: fragments and rows are below 2^32.
             let pushed = builder.push_range(start..end);
             debug_assert!(pushed.is_ok());
             start = end;
@@ -290,18 +289,19 @@ impl WritePlan {
         builder.finish()
     }
 
-    /// Vertices of a chunk, in the rows of the input.
+    /// Returns the input rows of a chunk's vertices.
     pub(crate) fn input(&self, chunk: u32) -> impl ExactSizeIterator<Item = usize> + '_ {
         let vertices = self.layout.vertices(chunk as usize).iter();
         vertices.map(|vertex| *vertex as usize)
     }
 
-    /// The coordinates of a chunk's vertices.
+    /// Encodes the coordinates of a chunk's vertices.
     pub(crate) fn positions(&self, chunk: u32) -> Vec<u8> {
         self.geometry.positions.gathered(self.input(chunk))
     }
 
-    /// Which arrays of links keep how their ends were put in order.
+    /// Returns the row form of link arrays: links that are reordered keep the permutation of their
+    /// ends.
     pub(crate) fn form(&self, crosses: bool) -> RowForm {
         let permuted = crosses && (!self.design.directed || self.design.duplicate);
         match permuted || (crosses && self.design.profile != Profile::V09) {
@@ -311,8 +311,8 @@ impl WritePlan {
     }
 }
 
-/// The links that are stored: those given, or the steps of paths from chunk to
-/// chunk where these are asked for.
+/// Places the links of the geometry, or the steps of paths between chunks where the design asks for
+/// them.
 fn links(
     geometry: &Geometry,
     design: &Design,
@@ -363,7 +363,7 @@ fn links(
     LinkPlacement::new(layout, &rows, LinkWidth::EDGE, &steps, policy, |_, _| false).map(Some)
 }
 
-/// Whether each vertex is the first of its fragment.
+/// Returns whether each vertex is the first of its fragment.
 fn heads(layout: &VertexLayout) -> Vec<bool> {
     let mut heads = vec![false; layout.order.len()];
     let mut at = 0;
@@ -376,7 +376,7 @@ fn heads(layout: &VertexLayout) -> Vec<bool> {
     heads
 }
 
-/// The cells of some chunks.
+/// Encodes the cells of some chunks.
 pub(crate) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, BuildError> {
     match plan.design.profile {
         Profile::V09 => v09::cells(plan, chunks),
@@ -384,7 +384,7 @@ pub(crate) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
     }
 }
 
-/// All else but the root.
+/// Returns all other outputs except the root.
 pub(crate) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     let mut outputs = match plan.design.profile {
         Profile::V09 => v09::rest(plan)?,
@@ -394,7 +394,7 @@ pub(crate) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     Ok(outputs)
 }
 
-/// Refuses cells that 32 bits cannot count, before any is made.
+/// Rejects cells larger than 4 GiB before any is encoded.
 pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
     let positions = plan.geometry.positions.row_size();
     let widths = plan
@@ -441,13 +441,12 @@ pub(crate) fn check_cells(plan: &WritePlan) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Whether a frame can say how many bytes a cell has.
+/// Returns whether a 32-bit frame can state the size of a cell.
 fn is_countable(bytes: u64) -> bool {
     u32::try_from(bytes).is_ok()
 }
 
-/// A row for each fragment of a chunk: that of its object. Of objects without a
-/// row, zeros.
+/// Returns one row for each fragment of a chunk: the row of its object, or zeros.
 fn of_fragments(plan: &WritePlan, column: &StoredColumn, chunk: u32) -> Vec<u8> {
     let given = plan
         .objects

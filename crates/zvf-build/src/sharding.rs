@@ -5,11 +5,10 @@ use crate::{
     error::BuildError,
 };
 
-/// Bytes of an object that shards aim at.
+/// Target size of a shard in bytes.
 const SHARD: u64 = 16 << 20;
 
-/// How many chunks go in one object, of so many chunks with so many bytes of
-/// positions.
+/// Returns the shard shape in chunks for a grid with this many chunks and bytes of positions.
 pub(crate) fn shard(
     design: &Design,
     grid: &[u64],
@@ -27,7 +26,7 @@ pub(crate) fn shard(
         ShardingPolicy::Auto => {
             let cell = (bytes / chunks.max(1)).max(1);
             let mut shape = vec![1u64; grid.len()];
-            // The longest axis of the grid that still fits is doubled.
+            // Doubles the shortest shard axis that has room in the grid, up to the target size.
             loop {
                 let cells: u64 = shape.iter().product();
                 let open = (0..grid.len()).filter(|axis| shape[*axis] < grid[*axis]);

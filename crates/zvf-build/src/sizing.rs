@@ -1,4 +1,4 @@
-//! How large chunks and bins become when nobody says.
+//! Choice of chunk and bin shapes for a design that leaves them open.
 
 use std::{
     collections::HashMap,
@@ -7,32 +7,32 @@ use std::{
 
 use crate::{coordinates, design::Purpose, geometry::Numbers};
 
-/// Bytes of a cell of vertices where objects are read one by one.
+/// Target size of a vertex cell for object lookups.
 const LOOKUP: f64 = 128.0 * 1024.0;
-/// The same as a number of bytes.
+/// [`LOOKUP`] as an integer.
 pub(crate) const LOOKUP_BYTES: u64 = 128 << 10;
-/// Bytes of a cell where all is read.
+/// Target size of a vertex cell for scans.
 const SCAN: f64 = 1024.0 * 1024.0;
-/// Vertices of a bin.
+/// Target number of vertices in a bin.
 const BIN: f64 = 100.0;
-/// Vertices that are looked at.
+/// Upper bound on sampled vertices.
 const SAMPLE: usize = 50_000;
-/// Bins of a chunk at most: their fragment index has 16 bytes each.
+/// Upper bound on bins of a chunk: each takes 16 bytes of its fragment index.
 const MOST_BINS: f64 = 4096.0;
 
-/// What was chosen, and why.
+/// Chosen shapes and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chosen {
     /// Extent of a chunk along each axis.
     pub(crate) chunk: Vec<f64>,
-    /// Bins of a chunk along each axis.
+    /// Number of bins of a chunk along each axis.
     pub(crate) bins: u32,
-    /// The reason, for people.
+    /// Human-readable reason.
     pub(crate) why: String,
 }
 
-/// Chunks of equal edges whose vertices take about as many bytes as suits the
-/// purpose, as the vertex in the middle sees it.
+/// Chooses cubic chunks in which the median vertex shares its chunk with about as many bytes as the
+/// access pattern wants.
 pub(crate) fn choose(
     positions: &Numbers,
     vertices: u64,
@@ -48,7 +48,7 @@ pub(crate) fn choose(
         .iter()
         .zip(upper)
         .fold(0.0, |most: f64, (lo, hi)| most.max(hi - lo));
-    // One place has no extent, and chunks without one cannot be counted.
+    // All vertices may be at one position, and a chunk needs an extent.
     let far = lower
         .iter()
         .chain(upper)
@@ -63,8 +63,7 @@ pub(crate) fn choose(
     let bytes = as_float(positions.row_size());
     let mut edge = above(most);
     let mut shared = sample.neighbours(edge);
-    // An edge that is half as long is tried while cells are too full; coordinates
-    // that are all the same end it.
+    // Shrinks the edge while cells are too full; identical coordinates end the search.
     for _ in 0..128 {
         if shared * bytes <= target * std::f64::consts::SQRT_2 {
             break;
@@ -103,11 +102,11 @@ pub(crate) fn choose(
     }
 }
 
-/// Some vertices of all.
+/// Sample of the vertices.
 struct Sample {
     values: Vec<f64>,
     axes: usize,
-    /// How many each stands for.
+    /// Number of vertices that one sampled vertex represents.
     scale: f64,
 }
 
@@ -131,15 +130,14 @@ impl Sample {
         }
     }
 
-    /// Vertices in the chunk of a vertex: half of all vertices have more around them.
-    /// A few crowded chunks, which an average follows, do not decide alone, but none
-    /// may have more than sixteen times as many as the middle.
+    /// Estimates the number of vertices in the chunk of the median vertex. A few crowded chunks do
+    /// not decide alone, but none may hold more than sixteen times the median.
     fn neighbours(&self, edge: f64) -> f64 {
         let mut chunks: HashMap<u64, usize, BuildHasherDefault<Mixed>> = HashMap::default();
         for position in self.values.chunks_exact(self.axes) {
             #[expect(clippy::cast_possible_truncation, reason = "an estimate; it saturates")]
             let steps = position.iter().map(|x| (x / edge).floor() as i64);
-            // Two chunks that share a number are a chance in 2^30, of an estimate.
+            // A hash collision, of probability 2^-30, only blurs an estimate.
             let chunk = steps.fold(0u64, |mixed, step| mix(mixed ^ step.cast_unsigned()));
             *chunks.entry(chunk).or_default() += 1;
         }
@@ -157,13 +155,13 @@ impl Sample {
     }
 }
 
-/// Spreads bits over the whole number.
+/// Mixes all bits of a number.
 fn mix(number: u64) -> u64 {
     let product = u128::from(number ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
     (product ^ (product >> 64)) as u64
 }
 
-/// Takes numbers that are mixed as they are.
+/// Hasher that passes mixed integers through.
 #[derive(Default)]
 struct Mixed(u64);
 
@@ -183,8 +181,7 @@ impl Hasher for Mixed {
     }
 }
 
-/// The next number that takes few digits: 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times
-/// a power of ten.
+/// Rounds up to a short decimal: 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten.
 fn above(value: f64) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
@@ -192,7 +189,7 @@ fn above(value: f64) -> f64 {
         .iter()
         .find(|step| *step * power >= value * (1.0 - 1e-9));
     let edge = step.unwrap_or(&10.0) * power;
-    // 3.0 * 0.1 is not 0.3; text of few digits is.
+    // 3.0 * 0.1 is not 0.3, but the formatted text parses to it.
     let short: Option<f64> = format!("{edge:.3e}").parse().ok();
     match short.unwrap_or(edge) {
         edge if edge.is_finite() && edge > 0.0 => edge,
@@ -226,7 +223,7 @@ mod tests {
 
     #[test]
     fn chunks_hold_what_the_purpose_asks() {
-        // A lattice of 100^3 vertices: 12 MB.
+        // A lattice of 100^3 vertices is 12 MB.
         let values = (0..1_000_000u32)
             .flat_map(|at| [at % 100, at / 100 % 100, at / 10_000].map(|x| f64::from(x) as f32));
         let positions = Numbers::float32(3, values);

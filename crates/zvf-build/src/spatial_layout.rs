@@ -1,4 +1,4 @@
-//! Which chunk and which bin each vertex is in.
+//! Chunks, bins and bounds of a level, and the assignment of vertices to them.
 
 use core::ops::Range;
 use std::collections::HashMap;
@@ -19,19 +19,19 @@ use crate::{
 pub struct SpatialLayout {
     /// Extent of a chunk.
     pub chunk: ChunkShape,
-    /// Bins of a chunk, where points are sorted into them.
+    /// Bins of a chunk, if points are sorted into bins.
     pub bins: Option<Bins>,
-    /// The least of each axis.
+    /// Lower bound of each axis.
     pub lower: Vec<f64>,
-    /// The greatest of each axis.
+    /// Upper bound of each axis.
     pub upper: Vec<f64>,
-    /// Why the shapes are what they are, where they were chosen.
+    /// Reasons for shapes that were chosen automatically.
     pub why: Vec<String>,
 }
 
 impl SpatialLayout {
-    /// As the design says, or as suits so many vertices at such positions, all or
-    /// some; `has_objects` when fragments are objects and not bins.
+    /// Takes the shapes of the design, or chooses them for `vertices` vertices of which `positions`
+    /// is all or a sample. `has_objects` means that fragments are objects rather than bins.
     pub(crate) fn of(
         design: &Design,
         positions: &Numbers,
@@ -57,7 +57,7 @@ impl SpatialLayout {
             (None, Some(bin)) => {
                 same("the bin shape", bin.len())?;
                 ChunkShape::new(bin)?;
-                // Whole bins to each chunk, about as many as would be chosen.
+                // A chunk gets the whole number of bins nearest to the chosen extent.
                 let chosen = sizing::choose(
                     positions,
                     vertices,
@@ -102,7 +102,7 @@ impl SpatialLayout {
         })
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn axes(&self) -> usize {
         self.chunk.axes()
     }
@@ -117,8 +117,8 @@ impl SpatialLayout {
         }
     }
 
-    /// The chunks that positions within the bounds are in, decided by themselves or,
-    /// `binned`, through their bins: the first along each axis, and how many.
+    /// Returns the origin and shape of the grid of chunks within the bounds. If `binned`, a
+    /// position's chunk follows from its bin.
     pub(crate) fn grid(&self, binned: bool) -> Result<(Vec<i64>, Vec<u64>), BuildError> {
         let corner = |position: &[f64]| -> Option<(Vec<i64>, Vec<i64>)> {
             let plain = self.chunk.chunk_of(position)?.coords().to_vec();
@@ -129,7 +129,7 @@ impl SpatialLayout {
             };
             Some((plain, through))
         };
-        // Both ways ascend with the position, so that corners say all.
+        // Both ways are monotonic, so corners suffice.
         let lower = corner(&self.lower).ok_or(BuildError::TooManyChunks)?;
         let upper = corner(&self.upper).ok_or(BuildError::TooManyChunks)?;
         let mut origin = Vec::with_capacity(self.axes());
@@ -153,19 +153,19 @@ impl SpatialLayout {
     }
 }
 
-/// The chunk of each vertex, and the bin in it.
+/// Chunk and bin of each vertex.
 #[derive(Debug)]
 pub(crate) struct Assigned {
-    /// The chunks there are, ascending.
+    /// Chunks with vertices, ascending.
     pub(crate) chunks: Vec<Vec<i64>>,
-    /// For each vertex the number of its chunk in `chunks`.
+    /// Index in `chunks` for each vertex.
     pub(crate) chunk_of: Vec<u32>,
-    /// For each vertex the number of its bin; empty without bins.
+    /// Bin of each vertex; empty without bins.
     pub(crate) bin_of: Vec<u32>,
 }
 
-/// Finds the chunk of each vertex, and the bin where `bins` are asked for; the least and
-/// the greatest of all positions are `within`, where they are known.
+/// Assigns each vertex to a chunk and, if `binned`, a bin. `within` is the extent of the positions,
+/// if known.
 pub(crate) fn assign(
     positions: &Numbers,
     space: &SpatialLayout,
@@ -176,7 +176,7 @@ pub(crate) fn assign(
     let bins = space.bins.as_ref().filter(|_| binned);
     let rule = Rule::of(space, binned);
     let rows = positions.len();
-    // What chunks there are, as a box around all.
+    // The box of chunks around all positions.
     let (least, most) = match within {
         Some((lower, upper)) => (rule.corner(lower), rule.corner(upper)),
         None => {
@@ -200,7 +200,7 @@ pub(crate) fn assign(
     let mut bin_of = vec![0; if bins.is_some() { rows } else { 0 }];
     let (numbers, chunk_of) = match small(cells, rows) {
         Some(cells) => {
-            // Cells first, which become numbers of chunks where they are.
+            // Grid cells first, replaced by chunk numbers in place.
             let mut chunk_of = vec![0u32; rows];
             let blocks = coordinates::blocks(rows).zip(chunk_of.par_chunks_mut(BLOCK));
             table.each(blocks, &mut bin_of, positions, |slot, cell| {
@@ -232,13 +232,13 @@ pub(crate) fn assign(
     })
 }
 
-/// How many cells there are, where a table of them is no larger than what is looked up.
+/// Returns the number of grid cells if a table of them is no larger than the data.
 fn small(cells: u64, rows: usize) -> Option<usize> {
     let cells = usize::try_from(cells).ok()?;
     (cells <= rows.saturating_mul(2).max(1 << 16)).then_some(cells)
 }
 
-/// Numbers the cells that occur from 0 on, ascending, in a table of all there could be.
+/// Numbers occurring cells in ascending order with a table of all cells.
 fn number_small(chunk_of: &mut [u32], cells: usize) -> Vec<u64> {
     let mut table = vec![u32::MAX; cells];
     for &cell in &*chunk_of {
@@ -258,7 +258,7 @@ fn number_small(chunk_of: &mut [u32], cells: usize) -> Vec<u64> {
     numbers
 }
 
-/// The same, of cells that are too many for a table.
+/// Numbers occurring cells by sorting, for grids too large for a table.
 fn number(found: &[u64]) -> (Vec<u64>, Vec<u32>) {
     let mut numbers: Vec<u64> = Vec::new();
     for cells in found.chunks(BLOCK) {
@@ -280,10 +280,10 @@ fn number(found: &[u64]) -> (Vec<u64>, Vec<u32>) {
     (numbers, chunk_of)
 }
 
-/// How a coordinate becomes a chunk: by itself, or through its bin.
+/// Rule from coordinates to chunks: directly, or through bins.
 struct Rule<'a> {
     extents: &'a [f64],
-    /// Bins of a chunk along each axis; 1 where chunks are decided alone.
+    /// Bins of a chunk along each axis; 1 without bins.
     per_chunk: Vec<i64>,
 }
 
@@ -305,20 +305,20 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// The bin (or chunk) along an axis.
+    /// Returns the bin (or chunk) of a coordinate along an axis.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         reason = "checked by `corner`; a whole number comes back as it was"
     )]
     fn step(&self, axis: usize, value: f64) -> i64 {
-        // Rounded down by hand: without SSE 4.1 it is a call.
+        // Inline floor: without SSE 4.1, `floor` is a function call.
         let step = value / self.extents[axis];
         let near = step as i64;
         near.wrapping_sub(i64::from(near as f64 > step))
     }
 
-    /// The chunk of a position; `None` when there is none.
+    /// Returns the chunk of a position; `None` beyond the range of chunk numbers.
     fn corner(&self, position: &[f64]) -> Option<Vec<i64>> {
         let limit = 2f64.powi(62);
         let chunk = |(axis, value): (usize, &f64)| {
@@ -329,25 +329,25 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// What each step along each axis adds to the number of a cell in a box, and to that of
-/// the bin in it: no division is left for each vertex.
+/// Contribution of each step along each axis to the cell and bin number, so that vertices need no
+/// division.
 struct Steps<'a> {
     rule: &'a Rule<'a>,
     axes: Vec<Axis>,
 }
 
 struct Axis {
-    /// The first step of the box.
+    /// First step of the box.
     first: i64,
-    /// Bins of a chunk.
+    /// Bins of a chunk along the axis.
     count: i64,
-    /// What a chunk adds to the cell, and how many bins there are before each of its.
+    /// Weight of a chunk in the cell number and of a bin in the bin number.
     weights: (u64, u32),
-    /// By step; empty where there are too many.
+    /// Contributions by step; empty for too many steps.
     table: Vec<(u64, u32)>,
 }
 
-/// Steps of a table.
+/// Upper bound on steps of a table.
 const MOST_STEPS: u64 = 1 << 16;
 
 impl<'a> Steps<'a> {
@@ -357,7 +357,7 @@ impl<'a> Steps<'a> {
         for axis in (0..extents.len()).rev() {
             let count = rule.per_chunk[axis];
             let mut steps = Axis {
-                // `corner` keeps all steps far below 2^63.
+                // `corner` keeps steps far below 2^63.
                 first: least[axis].wrapping_mul(count),
                 count,
                 weights,
@@ -375,8 +375,7 @@ impl<'a> Steps<'a> {
         Self { rule, axes }
     }
 
-    /// Has each vertex of the blocks put in its cell, and its bin written down where bins
-    /// are asked for.
+    /// Calls `put` with the cell of each vertex, and stores its bin if `bin_of` is not empty.
     fn each<'b, T: Send + 'b>(
         &self,
         blocks: impl IndexedParallelIterator<Item = (Range<usize>, &'b mut [T])>,
@@ -420,7 +419,7 @@ impl<'a> Steps<'a> {
 
 impl Axis {
     fn at(&self, step: i64) -> (u64, u32) {
-        // Inside the box, which was found with the same numbers.
+        // The step is inside the box, which the same arithmetic gave.
         let step = step.wrapping_sub(self.first).unsigned_abs();
         match usize::try_from(step).ok().and_then(|at| self.table.get(at)) {
             Some(found) => *found,
@@ -436,7 +435,7 @@ impl Axis {
     }
 }
 
-/// Cells that are numbers of chunks, or in a table, are below 2^32.
+/// Narrows numbers of chunks and table entries, which are below 2^32.
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Attributes as they are stored: numbers, and what their nodes say.
+//! Attributes as they are stored: numbers and metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use crate::{
     geometry::{Attribute, Numbers, Values},
 };
 
-/// An attribute whose values lie in cells.
+/// Attribute whose values are stored in cells.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredColumn {
     pub(crate) name: String,
-    /// Values, or codes of words.
+    /// Values, or dictionary codes of text.
     pub(crate) numbers: Numbers,
-    /// What its node says of type and meaning.
+    /// Attributes of the array node.
     pub(crate) says: Map<String, Value>,
 }
 
 impl StoredColumn {
-    /// The column of an attribute: text becomes codes of the words there are.
+    /// Converts an attribute; text becomes dictionary codes.
     pub(crate) fn of(attribute: Attribute, tag: &str, current: bool) -> Result<Self, BuildError> {
         let name = attribute.name;
         let mut says = Map::new();
@@ -53,13 +53,13 @@ impl StoredColumn {
         })
     }
 
-    /// Bytes of the rows, in this order.
+    /// Copies the bytes of the given rows in order.
     pub(crate) fn gather(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<u8> {
         self.numbers.gathered(rows)
     }
 }
 
-/// Text as codes, the words in the order of their letters.
+/// Encodes text as codes of a sorted dictionary.
 fn coded(
     name: &str,
     texts: &[Option<String>],
@@ -102,28 +102,27 @@ fn coded(
     })
 }
 
-/// A column of a table of objects or groups.
+/// Column of an object or group table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableColumn {
     pub(crate) name: String,
-    /// As metadata name the type.
+    /// Type in the array metadata.
     pub(crate) data_type: Value,
-    /// As the attributes name it.
+    /// Type in the attributes.
     pub(crate) dtype: String,
-    /// Bytes of one value.
+    /// Size of a value in bytes.
     pub(crate) size: usize,
     pub(crate) columns: usize,
-    /// A row each, absent ones filled.
+    /// Rows, with the fill value for absent ones.
     pub(crate) bytes: Vec<u8>,
-    /// What absent values are, as JSON and in bytes.
+    /// Fill value as JSON and as bytes.
     pub(crate) fill: (Value, Vec<u8>),
-    /// Which rows are there.
+    /// Presence of each row.
     pub(crate) present: Vec<bool>,
 }
 
 impl TableColumn {
-    /// The column of an attribute with the row `rows` names for each object, absent
-    /// where it names none.
+    /// Converts an attribute, taking the row that `rows` gives for each entry; `None` is absent.
     pub(crate) fn of(attribute: &Attribute, rows: &[Option<usize>]) -> Result<Self, BuildError> {
         match &attribute.values {
             Values::Numbers(numbers) => Self::numbers(&attribute.name, numbers, rows),
@@ -132,7 +131,7 @@ impl TableColumn {
     }
 
     fn numbers(name: &str, numbers: &Numbers, rows: &[Option<usize>]) -> Result<Self, BuildError> {
-        // No truth value is left to stand for absent ones.
+        // Booleans have no value left to serve as fill.
         let kind = match numbers.kind {
             Kind::Bool => Kind::UInt8,
             kind => kind,
@@ -188,13 +187,13 @@ impl TableColumn {
         }
     }
 
-    /// Whether it holds text.
+    /// Returns whether the column holds text.
     pub(crate) fn is_text(&self) -> bool {
         self.data_type.is_object()
     }
 }
 
-/// Whether two values are the same; any NaN is any other.
+/// Returns whether two values are equal, counting any two NaNs as equal.
 fn same(kind: Kind, a: &[u8], b: &[u8]) -> bool {
     a == b || (is_nan(kind, a) && is_nan(kind, b))
 }
@@ -210,7 +209,7 @@ fn is_nan(kind: Kind, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether a value is what a node says stands for absent ones.
+/// Returns whether a value equals the fill value of a node.
 pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &Value) -> bool {
     let number = |bytes: Vec<u8>| same(kind, value, &bytes);
     match (kind, fill) {
@@ -257,7 +256,7 @@ pub(crate) fn is_fill(kind: Kind, value: &[u8], fill: &Value) -> bool {
     }
 }
 
-/// A table's column from rows that are as they are stored, absent ones `None`.
+/// Rebuilds a table column from stored rows; `None` is absent.
 pub(crate) fn restored(
     name: &str,
     kind: Option<Kind>,
@@ -298,12 +297,12 @@ pub(crate) fn restored(
     }
 }
 
-/// What may stand for absent values, the format's own choice first.
+/// Returns candidate fill values, the convention of the format first.
 fn fills(kind: Kind) -> Vec<(Value, Vec<u8>)> {
     macro_rules! whole {
         ($number:ty, $first:expr, $second:expr) => {{
             let mut all: Vec<$number> = vec![$first, $second];
-            // Whatever is not there will do.
+            // Any unused value will do.
             all.extend((0..=u8::MAX).filter_map(|n| <$number>::try_from(n).ok()));
             let all = all.into_iter();
             all.map(|n| (json!(n), n.to_le_bytes().to_vec())).collect()

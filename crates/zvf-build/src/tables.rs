@@ -1,4 +1,4 @@
-//! The object index, attributes of objects, groups.
+//! Writers of table arrays: rows of values, byte strings and blobs.
 
 use serde_json::{Map, Value, json};
 use zvf_format::vlen;
@@ -10,24 +10,24 @@ use crate::{
     stored_column::TableColumn,
 };
 
-/// Manifests of a chunk of the index at most, as other writers have them.
+/// Upper bound on manifests in a chunk of the object index, as other writers have it.
 pub(crate) const MANIFESTS: usize = 16_384;
-/// Bytes of a chunk of them, before compression, about: who looks one object up reads and
-/// decodes a chunk, and who asks by place all of them. They compress fifteenfold.
+/// Target size of a chunk of manifests before compression. A lookup reads and decodes one chunk, a
+/// scan all of them; they compress about fifteenfold.
 const LOOKUP: usize = 256 << 10;
-/// Rows of a chunk of a table.
+/// Upper bound on rows in a chunk of a table.
 const ROWS: usize = 65_536;
 
-/// How many of these manifests go in a chunk of the index.
+/// Returns the number of manifests in a chunk of the index.
 pub(crate) fn at_once(manifests: &[Vec<u8>]) -> usize {
     let bytes: usize = manifests.iter().map(|manifest| manifest.len() + 4).sum();
     let rows = (LOOKUP * manifests.len()).checked_div(bytes).unwrap_or(0);
-    // Powers of two: little changes do not move all chunks.
+    // A power of two, so that small changes do not shift every chunk.
     let rows = (rows + 1).next_power_of_two() / 2;
     rows.clamp(64, MANIFESTS)
 }
 
-/// Bytes in one piece, as an array.
+/// Writes bytes as an array of a single chunk.
 pub(crate) fn blob(outputs: &mut Vec<Output>, encoding: &Encoding, path: String, bytes: Vec<u8>) {
     outputs.push(node(&path, ArrayNode::blob(encoding, bytes.len()).json()));
     if !bytes.is_empty() {
@@ -47,19 +47,19 @@ pub(crate) fn shape(column: &TableColumn) -> Value {
     }
 }
 
-/// Rows of values.
+/// Encoded rows of a table.
 pub(crate) struct Rows<'a> {
     data_type: Value,
-    /// Bytes of a value.
+    /// Size of a value in bytes.
     size: usize,
-    /// Values of a row, when there are several.
+    /// Number of values in a row, if more than one.
     tail: Option<usize>,
     fill: (Value, Vec<u8>),
     bytes: &'a [u8],
 }
 
 impl<'a> Rows<'a> {
-    /// Those of a column.
+    /// Borrows the rows of a column.
     pub(crate) fn of(column: &'a TableColumn) -> Self {
         Self {
             data_type: column.data_type.clone(),
@@ -70,7 +70,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Rows of floats.
+    /// Borrows rows of 64-bit floats.
     pub(crate) fn floats(columns: usize, bytes: &'a [u8]) -> Self {
         Self {
             data_type: json!("float64"),
@@ -81,7 +81,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Ids of objects.
+    /// Borrows object ids.
     pub(crate) fn ids(bytes: &'a [u8]) -> Self {
         Self {
             data_type: json!("int64"),
@@ -94,7 +94,7 @@ impl<'a> Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of several numbers of vertices.
+    /// Borrows rows of several integers.
     pub(crate) fn wide_ids(columns: usize, bytes: &'a [u8]) -> Self {
         Self {
             tail: Some(columns),
@@ -103,7 +103,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// An array of rows, in chunks that need not be rewritten when others are.
+/// Writes rows as an array in chunks, so that a change rewrites some of them only.
 pub(crate) fn rows(
     outputs: &mut Vec<Output>,
     codecs: Vec<Value>,
@@ -127,7 +127,7 @@ pub(crate) fn rows(
     outputs.push(crate::output::node(path, node.json()));
     for (at, part) in values.bytes.chunks(chunk * row).enumerate() {
         let mut payload = part.to_vec();
-        // A chunk is stored whole.
+        // The last chunk is padded with the fill value.
         let missing = (chunk * row - part.len()) / values.size;
         payload.extend(values.fill.1.repeat(missing));
         let mut index = vec![at as u64];
@@ -140,7 +140,7 @@ pub(crate) fn rows(
     }
 }
 
-/// Byte strings, framed by chunk.
+/// Writes byte strings as an array, framed by chunk.
 pub(crate) fn strings(
     outputs: &mut Vec<Output>,
     codecs: Vec<Value>,
@@ -163,7 +163,7 @@ pub(crate) fn strings(
     Ok(())
 }
 
-/// A chunk of so many byte strings, of which these are there.
+/// Frames the byte strings of a chunk, padded with empty ones to its length.
 pub(crate) fn framed<B: AsRef<[u8]>>(
     path: &str,
     at: u64,
@@ -173,7 +173,7 @@ pub(crate) fn framed<B: AsRef<[u8]>>(
     let mut items: Vec<&[u8]> = items.iter().map(AsRef::as_ref).collect();
     items.resize(chunk, &[]);
     match items.as_slice() {
-        // The frame of one is added with the codecs.
+        // The codec adds the frame of a single string.
         [one] => Ok(one.to_vec()),
         items => vlen::encode(items).map_err(|_| BuildError::CellSize {
             chunk: at.to_string(),

@@ -1,4 +1,4 @@
-//! Which row of which chunk each vertex becomes, and what fragments there are.
+//! Order of vertices in chunks, and fragments over them.
 
 use rayon::prelude::*;
 
@@ -8,41 +8,41 @@ use crate::{
     spatial_layout::Assigned,
 };
 
-/// Vertices in the order they are stored in, and fragments over them.
+/// Stored order of vertices, and fragments over them.
 #[derive(Debug, Default)]
 pub(crate) struct VertexLayout {
-    /// The chunks there are, ascending.
+    /// Chunks with vertices, ascending.
     pub(crate) chunks: Vec<Vec<i64>>,
-    /// Where each chunk starts in `order`, and where the last ends.
+    /// Offsets of chunks in `order`, and the end of the last.
     pub(crate) starts: Vec<usize>,
     /// Vertices by chunk and row.
     pub(crate) order: Vec<u32>,
-    /// The chunk of each vertex.
+    /// Chunk of each vertex.
     pub(crate) chunk_of: Vec<u32>,
-    /// Where each chunk's fragments start in `fragments`, and where the last end.
+    /// Offsets of the chunks' fragments in `fragments`, and the end of the last.
     pub(crate) fragment_starts: Vec<usize>,
     /// Fragments by chunk.
     pub(crate) fragments: Vec<Fragment>,
-    /// The fragments of each object in its order, as numbers into `fragments`;
-    /// empty without objects.
+    /// Fragments of each object in manifest order, as indices of `fragments`; empty without
+    /// objects.
     pub(crate) manifests: Manifests,
 }
 
-/// Consecutive rows of a chunk.
+/// Run of consecutive rows of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragment {
-    /// The number of its chunk.
+    /// Index of the chunk.
     pub(crate) chunk: u32,
-    /// How many rows.
+    /// Number of rows.
     pub(crate) rows: u32,
-    /// The object's row; [`NO_OBJECT`] without objects.
+    /// Row of the object; [`NO_OBJECT`] without objects.
     pub(crate) object: u32,
 }
 
-/// No object's row.
+/// Object row of a vertex or fragment without an object.
 pub(crate) const NO_OBJECT: u32 = u32::MAX;
 
-/// Lists of fragments, one for each object.
+/// Fragment lists of all objects.
 #[derive(Debug, Default)]
 pub(crate) struct Manifests {
     starts: Vec<usize>,
@@ -50,7 +50,7 @@ pub(crate) struct Manifests {
 }
 
 impl Manifests {
-    /// The fragments of an object.
+    /// Returns the fragments of an object.
     pub(crate) fn of(&self, object: usize) -> &[u32] {
         match (self.starts.get(object), self.starts.get(object + 1)) {
             (Some(&start), Some(&end)) => self.entries.get(start..end).unwrap_or_default(),
@@ -58,7 +58,7 @@ impl Manifests {
         }
     }
 
-    /// Entries in the order given, brought together by object.
+    /// Groups (object, fragment) entries by object, in stable order.
     pub(crate) fn by_object(objects: usize, entries: &[(u32, u32)]) -> Self {
         let mut starts = vec![0usize; objects + 1];
         for (object, _) in entries {
@@ -81,15 +81,15 @@ impl Manifests {
     }
 }
 
-/// How fragments come about.
+/// Rule that forms fragments.
 pub(crate) enum Grouping<'a> {
-    /// One for each bin; empty ones too, where the profile has them.
+    /// One fragment for each bin; `empty` keeps bins without vertices.
     Bins { count: u32, empty: bool },
-    /// One for each object in a chunk: the object's row of each vertex.
+    /// One fragment for each object in a chunk; `rows` gives the object of each vertex.
     Owners { objects: usize, rows: &'a [u32] },
-    /// One for each stretch of a path in a chunk: the object's row of each path.
+    /// One fragment for each run of a path in a chunk; `rows` gives the object of each path.
     Paths { objects: usize, rows: &'a [u32] },
-    /// As owners, in the order of the trees; a root starts one of its own.
+    /// Like `Owners`, in tree order; each root starts a fragment.
     Trees {
         objects: usize,
         rows: &'a [u32],
@@ -97,24 +97,23 @@ pub(crate) enum Grouping<'a> {
     },
 }
 
-/// Vertices of trees, parents before children and a child after its parent where
-/// that is possible.
+/// Vertices of trees in depth-first order, each child right after its parent where possible.
 pub(crate) struct Trees {
     /// All vertices in that order.
     pub(crate) sequence: Vec<u32>,
-    /// Whether each vertex has a parent: roots have none.
+    /// Presence of a parent, by vertex.
     pub(crate) has_parent: Vec<bool>,
 }
 
 impl VertexLayout {
-    /// Sorts vertices into chunks, and in each chunk into fragments.
+    /// Sorts vertices into chunks, and each chunk into fragments.
     pub(crate) fn new(assigned: Assigned, geometry: &Geometry, grouping: &Grouping<'_>) -> Self {
         let Assigned {
             chunks,
             chunk_of,
             bin_of,
         } = assigned;
-        // One stable sort by chunk, of vertices in the order they have in their chunks.
+        // A single stable sort by chunk keeps the order within chunks.
         let (starts, order) = match grouping {
             Grouping::Paths { .. } => by_chunk(chunks.len(), &chunk_of, None),
             Grouping::Bins { count, .. } => {
@@ -198,7 +197,7 @@ impl VertexLayout {
         layout
     }
 
-    /// The fragments of paths, in the order the paths go through them.
+    /// Returns (object, fragment) entries in the order in which paths visit fragments.
     fn stretches(&self, geometry: &Geometry, rows: &[u32]) -> Vec<(u32, u32)> {
         let mut next: Vec<u32> = self.fragment_starts.iter().map(|at| *at as u32).collect();
         let mut entries = Vec::with_capacity(self.fragments.len());
@@ -217,7 +216,7 @@ impl VertexLayout {
         entries
     }
 
-    /// The row of each vertex in its chunk.
+    /// Returns the row of each vertex in its chunk.
     pub(crate) fn rows(&self) -> Vec<u32> {
         let mut rows = vec![0; self.order.len()];
         for ends in self.starts.windows(2) {
@@ -228,25 +227,25 @@ impl VertexLayout {
         rows
     }
 
-    /// The vertices of a chunk by row.
+    /// Returns the vertices of a chunk by row.
     pub(crate) fn vertices(&self, chunk: usize) -> &[u32] {
         &self.order[self.starts[chunk]..self.starts[chunk + 1]]
     }
 
-    /// The fragments of a chunk.
+    /// Returns the fragments of a chunk.
     pub(crate) fn fragments(&self, chunk: usize) -> &[Fragment] {
         &self.fragments[self.fragment_starts[chunk]..self.fragment_starts[chunk + 1]]
     }
 
-    /// The number of a fragment in its chunk.
+    /// Returns the number of a fragment in its chunk.
     pub(crate) fn number(&self, fragment: u32) -> u32 {
         let chunk = self.fragments[fragment as usize].chunk;
         fragment - self.fragment_starts[chunk as usize] as u32
     }
 }
 
-/// A counting sort: where chunks start, and vertices by chunk in a sequence, or in that of
-/// the input.
+/// Counting sort by chunk. Returns offsets of chunks and vertices in `sequence` order, or input
+/// order.
 fn by_chunk(chunks: usize, chunk_of: &[u32], sequence: Option<&[u32]>) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0usize; chunks + 1];
     for chunk in chunk_of {
@@ -273,12 +272,12 @@ fn by_chunk(chunks: usize, chunk_of: &[u32], sequence: Option<&[u32]>) -> (Vec<u
     (starts, order)
 }
 
-/// Vertices by the row of their object; `None` where they are in that order.
+/// Returns vertices sorted by object; `None` if the input is in that order.
 fn by_owner(objects: usize, rows: &[u32]) -> Option<Vec<u32>> {
     (!rows.is_sorted()).then(|| by_chunk(objects, rows, None).1)
 }
 
-/// Sorts vertices of a chunk by their bins, those of a bin in the order they are in.
+/// Sorts vertices of a chunk by bin, stably.
 fn by_bin(vertices: &mut [u32], bin_of: &[u32], bins: u32, spare: &mut Vec<(u32, u32)>) {
     spare.clear();
     spare.extend(
@@ -300,7 +299,7 @@ fn by_bin(vertices: &mut [u32], bin_of: &[u32], bins: u32, spare: &mut Vec<(u32,
     }
 }
 
-/// The part of `order` that belongs to each chunk.
+/// Splits `order` by chunk.
 fn slices<'a>(mut order: &'a mut [u32], starts: &[usize]) -> Vec<&'a mut [u32]> {
     let mut slices = Vec::with_capacity(starts.len());
     for ends in starts.windows(2) {
@@ -311,7 +310,7 @@ fn slices<'a>(mut order: &'a mut [u32], starts: &[usize]) -> Vec<&'a mut [u32]> 
     slices
 }
 
-/// A fragment for each bin, or for each that is not empty.
+/// Returns a fragment for each bin, or for each non-empty bin.
 fn bins(chunk: u32, sorted: impl Iterator<Item = u32>, count: u32, empty: bool) -> Vec<Fragment> {
     let mut rows = vec![0u32; count as usize];
     for bin in sorted {
@@ -326,7 +325,7 @@ fn bins(chunk: u32, sorted: impl Iterator<Item = u32>, count: u32, empty: bool) 
     .collect()
 }
 
-/// Fragments of vertices that belong together.
+/// Returns a fragment for each run of vertices without a break.
 fn runs(
     chunk: u32,
     vertices: &[u32],
@@ -342,10 +341,10 @@ fn runs(
     .collect()
 }
 
-/// Which path a vertex is of.
+/// Lookup of the path of a vertex.
 struct PartOf<'a> {
     offsets: &'a [u64],
-    /// Bit by bit whether a path starts at a vertex.
+    /// Bitmap of vertices at which a path starts.
     starts: Vec<u64>,
 }
 
@@ -367,20 +366,20 @@ impl PartOf<'_> {
     }
 
     fn part(&self, vertex: u32) -> usize {
-        // The last that starts at or before the vertex; empty ones end before it.
+        // The last path that starts at or before the vertex; empty paths end before it.
         let after = self.offsets.partition_point(|at| *at <= u64::from(vertex));
         after.saturating_sub(1)
     }
 }
 
 impl Trees {
-    /// Follows links (child, parent) of the objects `rows`.
+    /// Orders vertices along links (child, parent); `rows` gives the object of each vertex.
     pub(crate) fn new(geometry: &Geometry, rows: &[u32], ids: &[i64]) -> Result<Self, BuildError> {
         let vertices = geometry.vertices();
         let mut has_parent = vec![false; vertices];
         let mut children: Vec<u32> = vec![0; vertices + 1];
         for link in geometry.links.chunks_exact(2) {
-            // Checked to be vertices.
+            // Link ends were validated as vertices.
             let (child, of) = (link[0] as usize, link[1] as usize);
             if child == of {
                 return Err(BuildError::Cycle(child));
@@ -407,7 +406,7 @@ impl Trees {
         for at in 1..children.len() {
             children[at] += children[at - 1];
         }
-        // Where the children of each begin; from behind, so that they begin where they end.
+        // Filled from the end, so that offsets end up at the first child of each vertex.
         let mut list = vec![0u32; geometry.links.len() / 2];
         for link in geometry.links.chunks_exact(2).rev() {
             let slot = &mut children[link[1] as usize];
@@ -444,7 +443,7 @@ impl Trees {
     }
 }
 
-/// Whether fragments of the kind follow from chunks alone.
+/// Returns whether the kind stores trees.
 pub(crate) fn is_tree(kind: GeometryKind) -> bool {
     kind == GeometryKind::Skeletons
 }

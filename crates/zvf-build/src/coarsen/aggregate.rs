@@ -1,4 +1,4 @@
-//! Values of the coarser level, made of those that became one.
+//! Aggregation of merged attribute values.
 
 use core::num::NonZeroU32;
 
@@ -9,39 +9,36 @@ use zvf_format::numeric::{
 use super::{number::Number, rule::Aggregation};
 use crate::geometry::Numbers;
 
-/// Why numbers are no values of a level.
+/// Values that cannot be aggregated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AggregateError {
-    /// The bytes are no whole number of rows.
-    #[error("values are no whole number of rows")]
+    /// The bytes end inside a row.
+    #[error("values end inside a row")]
     Rows(#[from] NumericRowsError),
-    /// A row has no values, or more than are counted.
-    #[error("a row of {0} values is not possible")]
+    /// The number of values in a row is 0 or too large.
+    #[error("a row cannot have {0} values")]
     Columns(usize),
-    /// The values are not of the type that they are said to be of.
+    /// The values do not match their declared type.
     #[error("values are not of type {}", .0.name())]
     Kind(Kind),
 }
 
-/// The values that things of the coarser level get: `count` of them, of which each
-/// stands for the rows that `parent` sends to it.
+/// Aggregates rows into `count` rows: row `i` of the input belongs to row `parent[i]` of the
+/// result.
 ///
-/// `own` are the rows of those that are kept as they are, which [`Aggregation::Own`] takes;
-/// without, it takes the first that a thing stands for. NaN, and the code that stands
-/// for a `missing` word, are no values. Where a thing stands for no value, it gets
-/// `missing`, or NaN, or zero where there is neither. Sums and means are of 64-bit
-/// floats or exact integers; what the type cannot hold becomes the nearest that it
-/// can, as the type is the same on all levels. Integers are rounded to the nearest, in
-/// the middle away from zero. Complex numbers have the order that numpy gives them: by
-/// their real parts, then by the others. [`Aggregation::Mode`] looks at whole rows, takes the
-/// least of those that are there most often, and skips rows without a value in some
-/// column. [`Aggregation::Count`] counts rows that have a value in each column: the result is
-/// one column of `uint32`.
+/// `own` lists the kept input row of each result row, which [`Aggregation::Own`] copies; without
+/// it, the first member is copied. NaN and the code of a `missing` word are not values. A result
+/// without values is `missing`, or NaN, or zero. Sums and means are computed in 64-bit floats or
+/// exact integers and saturate at the limits of the type, which is equal on all levels. Integers
+/// round half away from zero. Complex numbers compare as in numpy: by real part, then by imaginary
+/// part. [`Aggregation::Mode`] compares whole rows, takes the smallest of the most frequent, and
+/// skips rows with a missing value. [`Aggregation::Count`] counts rows with a value in every column
+/// and returns one `uint32` column.
 ///
 /// # Errors
 ///
-/// [`AggregateError`] for bytes that are no whole number of rows.
+/// [`AggregateError`] when the bytes end inside a row.
 pub fn aggregate(
     numbers: &Numbers,
     rule: Aggregation,
@@ -74,7 +71,7 @@ pub fn aggregate(
     made.ok_or(AggregateError::Kind(numbers.kind))
 }
 
-/// Rows, and what they become.
+/// Rows and their parents.
 struct Table<'a, T> {
     columns: usize,
     values: Vec<T>,
@@ -100,7 +97,7 @@ impl<'a, T: Number> Table<'a, T> {
         }
     }
 
-    /// What the rule makes of rows of these numbers.
+    /// Applies a rule to all rows.
     fn become_fewer(&self, rule: Aggregation, own: Option<&[u32]>, numbers: &Numbers) -> Numbers {
         let values = match rule {
             Aggregation::Own => self.own(own),
@@ -122,7 +119,7 @@ impl<'a, T: Number> Table<'a, T> {
         }
     }
 
-    /// The rows that become something, and what.
+    /// Returns the rows that have a parent, with the parent.
     fn rows(&self) -> impl Iterator<Item = (usize, &[T])> {
         let rows = self
             .parent
@@ -140,7 +137,7 @@ impl<'a, T: Number> Table<'a, T> {
         row.iter().all(|value| self.is_value(*value))
     }
 
-    /// What stands for no value.
+    /// Returns the null value.
     fn nothing(&self) -> T {
         self.missing.unwrap_or(T::NOTHING)
     }
@@ -213,7 +210,7 @@ impl<'a, T: Number> Table<'a, T> {
     }
 
     fn mode(&self) -> Vec<T> {
-        // All rows of one thing side by side: where each starts, then the rows.
+        // Rows grouped by parent: offsets first, then rows.
         let mut ends = self.counted();
         let mut end = 0;
         for count in &mut ends {

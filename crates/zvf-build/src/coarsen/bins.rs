@@ -1,21 +1,21 @@
-//! All that is in a cell becomes one.
+//! Binning: the vertices of a cell become one.
 
 use super::{
     MergedPositions, NO_VERTEX, Topology, VertexBlock, VertexMerge, cells::Cells, distance::square,
 };
 
-/// Where the one vertex of a cell is.
+/// Position of the vertex that replaces a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// In the middle of those it stands for.
+    /// Mean of the replaced vertices.
     #[default]
     Mean,
-    /// At the one that is nearest to the middle.
+    /// The replaced vertex nearest to their mean.
     Medoid,
 }
 
-/// Makes one of all vertices of an owner in a cell; where `share` is said, and of
-/// paths always, of all owners. Trees stay trees: only connected vertices become one.
+/// Merges the vertices of each owner in a cell; with `share`, and for paths, those of all owners.
+/// In trees only connected vertices merge, so that trees remain trees.
 pub(super) fn merge(
     block: &VertexBlock,
     cell: &[f64],
@@ -38,14 +38,14 @@ pub(super) fn merge(
         places,
         error: None,
     };
-    // A face whose corners fall together is gone, and its points may be far from all others.
+    // A face with merged corners vanishes, and its points may be far from all others.
     if block.topology != Topology::Faces {
         merge.error = Some(merge.farthest(block));
     }
     merge
 }
 
-/// Calls with each vertex; of paths with those they name, as often as they do.
+/// Visits each vertex; for paths, each vertex as often as paths reference it.
 fn for_each_member(block: &VertexBlock, visit: impl FnMut(usize)) {
     match block.topology {
         Topology::Paths => {
@@ -74,7 +74,7 @@ fn means(block: &VertexBlock, parent: &[u32], count: usize) -> Vec<f64> {
     });
     for (mean, members) in means.chunks_exact_mut(axes.max(1)).zip(members) {
         for (axis, mean) in mean.iter_mut().enumerate() {
-            // Between the least and the greatest it is in their chunk, whatever was rounded.
+            // Clamping to the members' extent keeps a rounded mean in their chunk.
             *mean = (*mean / f64::from(members))
                 .max(lower[axis])
                 .min(upper[axis]);
@@ -86,8 +86,7 @@ fn means(block: &VertexBlock, parent: &[u32], count: usize) -> Vec<f64> {
     means
 }
 
-/// The number, or one near it, that is between these also when it is stored as a
-/// 32-bit float.
+/// Returns the number, or one close to it, that lies in the range also as a 32-bit float.
 fn inside(value: f64, lower: f64, upper: f64) -> f64 {
     let is_inside = |value: f64| lower <= value && value < upper;
     let single = value as f32;
@@ -99,11 +98,11 @@ fn inside(value: f64, lower: f64, upper: f64) -> f64 {
         .into_iter()
         .map(f64::from)
         .find(|step| is_inside(*step));
-    // No 32-bit float lies between: whoever has such chunks stores 64.
+    // No 32-bit float lies in the range: such chunks need 64-bit positions.
     nudged.unwrap_or(value.min(upper.next_down()).max(lower))
 }
 
-/// The member nearest to each mean, the first of several.
+/// Returns the member nearest to each mean, the first of equals.
 fn medoids(block: &VertexBlock, parent: &[u32], means: &[f64], count: usize) -> Vec<u32> {
     let axes = block.axes;
     let mut nearest = vec![(f64::INFINITY, NO_VERTEX); count];

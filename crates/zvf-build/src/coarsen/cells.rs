@@ -1,24 +1,24 @@
-//! Cells of a block, numbered in the order of their coordinates.
+//! Numbering of the cells of a block in coordinate order.
 
 use super::{NO_VERTEX, Topology, VertexBlock};
 
-/// Which cell each vertex is in.
+/// Cell of each vertex.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cells {
-    /// A number by vertex, ascending as (owner, cell) is where owners part them, and as
-    /// the cell alone where they do not. All numbers below `count` occur.
+    /// Cell number of each vertex, ascending by (owner, cell) if owners are separated, else by
+    /// cell. Every number below `count` occurs.
     pub(super) of: Vec<u32>,
-    /// How many cells have a vertex.
+    /// Number of non-empty cells.
     pub(super) count: usize,
 }
 
 impl Cells {
-    /// The cells of this extent, which an axis beyond the last of `cell` is not cut
-    /// into. They part vertices of different owners too if `by_owner`.
+    /// Assigns vertices to cells of this extent. Axes beyond the length of `cell` are not divided.
+    /// `by_owner` separates vertices of different owners.
     pub(super) fn new(block: &VertexBlock, cell: &[f64], by_owner: bool) -> Self {
         let vertices = block.len();
         let has_owners = by_owner && !block.owners.is_empty();
-        // As the format has it: floor of a quotient of 64-bit floats.
+        // The format defines cells as the floor of a 64-bit quotient.
         let at = |vertex: usize, axis: usize| -> i64 {
             match axis.checked_sub(usize::from(has_owners)) {
                 None => block.owner(vertex).into(),
@@ -42,7 +42,7 @@ impl Cells {
         let mut spans = spans.map(|(lower, upper)| upper.abs_diff(*lower).checked_add(1));
         let total = spans.try_fold(1_u64, |total, span| total.checked_mul(span?));
         let Some(total) = total.filter(|_| vertices > 0) else {
-            // Too far apart to be counted, as no chunk is: axis after axis.
+            // Spans too large for one key, as no chunk has: rank axis by axis.
             let mut cells = Self {
                 of: vec![0; vertices],
                 count: vertices.min(1),
@@ -68,7 +68,7 @@ impl Cells {
         }
     }
 
-    /// Numbers keys below `total` in their order.
+    /// Ranks keys below `total` with a table.
     fn counted(keys: &[u32], total: usize) -> Self {
         let mut numbers = vec![NO_VERTEX; total];
         for key in keys {
@@ -85,7 +85,7 @@ impl Cells {
         }
     }
 
-    /// Numbers keys in their order.
+    /// Ranks keys by sorting.
     fn ranked<K: Ord + Copy>(keys: impl Iterator<Item = K>) -> Self {
         let mut sorted: Vec<(K, u32)> = keys.zip(0..).collect();
         sorted.sort_unstable();
@@ -102,9 +102,8 @@ impl Cells {
         cells
     }
 
-    /// The cells as vertices of the coarser level: of paths those that one goes
-    /// through, in the order of visits; of trees the connected pieces in a cell, by
-    /// their first vertex; else as they are.
+    /// Turns cells into vertices of the coarser level: for paths the visited cells in order of
+    /// visits, for trees the connected parts of cells by first vertex, else the cells.
     pub(super) fn merged(self, block: &VertexBlock) -> (Vec<u32>, usize) {
         match block.topology {
             Topology::Paths => self.visited(block),
@@ -123,7 +122,7 @@ impl Cells {
                 *number = count;
                 count += 1;
             }
-            // What no path goes through is of no object that is kept.
+            // Vertices that no path visits belong to dropped objects.
             parent[*row as usize] = *number;
         }
         (parent, count as usize)
@@ -133,7 +132,7 @@ impl Cells {
         let mut top: Vec<u32> = (0..block.len() as u32).collect();
         let top_of = |top: &mut [u32], mut row: u32| {
             while top[row as usize] != row {
-                // The way is halved for the next who goes it.
+                // Path halving.
                 top[row as usize] = top[top[row as usize] as usize];
                 row = top[row as usize];
             }
@@ -143,7 +142,7 @@ impl Cells {
             for end in &link[1..] {
                 if self.of[*end as usize] == self.of[link[0] as usize] {
                     let (a, b) = (top_of(&mut top, *end), top_of(&mut top, link[0]));
-                    // The first row is the top, which numbers them below.
+                    // The lowest row is the representative.
                     top[a.max(b) as usize] = a.min(b);
                 }
             }

@@ -1,10 +1,9 @@
-//! Meshes with fewer vertices: edges collapse, those first that change the shape least.
+//! Mesh simplification by edge collapse, least change of shape first.
 //!
-//! What an edge costs is the quadric error of Garland and Heckbert, and where its
-//! vertex comes to be is where that is least. Three axes, or two for a flat mesh;
-//! triangles. The blocks of others come back with all their vertices but those culled:
-//! four ends a face, as contraction drops a face that lost one of them, which would
-//! leave holes.
+//! The cost of an edge is the quadric error of Garland and Heckbert, and its vertex moves to the
+//! minimum of that error. Meshes of triangles in three axes, or two for flat ones, are supported.
+//! Other blocks keep all vertices except those culled: contraction drops a face of four ends that
+//! lost one, which would leave holes.
 //!
 //! # What stays as it is
 //!
@@ -50,10 +49,9 @@ use reach::View;
 use survey::Survey;
 use vector::{Vector, add, distance, dot, scale, sub};
 
-/// Collapses edges until this share of the vertices that may vanish is left, or the
-/// surface would move farther than the tolerance. Pieces of fewer than `cull` faces of
-/// which no vertex is tied are dropped first, and vertices without a face when `cull`
-/// is not 0.
+/// Collapses edges until this fraction of the removable vertices is left, or the surface would move
+/// beyond the tolerance. First drops pieces of fewer than `cull` faces without a pinned vertex, and
+/// vertices without a face if `cull` is not 0.
 pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -> VertexMerge {
     let gone = pieces::too_small(block, cull);
     if block.width != 3 || !(2..=3).contains(&block.axes) {
@@ -65,7 +63,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
             return merge;
         };
         let places = rows.iter().flat_map(|row| block.position(*row as usize));
-        // As where edges collapse: values are made of all that became one.
+        // As with collapsed edges, values are aggregated.
         let places = MergedPositions::Computed(places.copied().collect());
         return VertexMerge { places, ..merge };
     }
@@ -95,7 +93,7 @@ pub(super) fn merge(block: &VertexBlock, keep: f64, tolerance: f64, cull: u32) -
     finish(block.axes, &gone, run.into, &places, error)
 }
 
-/// Numbers what is left.
+/// Numbers the remaining vertices.
 fn finish(
     axes: usize,
     gone: &[bool],
@@ -132,21 +130,21 @@ fn finish(
     }
 }
 
-/// A mesh while it collapses.
+/// Mesh during simplification.
 struct Run<'a> {
     block: &'a VertexBlock,
-    /// Whether all numbers are of 32 bits: then new ones are too, so that nothing is
-    /// rounded after the error was found.
+    /// `true` if all coordinates are 32-bit floats: new ones are too then, so that nothing is rounded
+    /// after the error bound was computed.
     is_single: bool,
     mesh: Mesh,
     quadrics: Vec<Quadric>,
-    /// The vertex that each became a part of.
+    /// Vertex that each vertex was merged into.
     into: Vec<u32>,
-    /// How often something around a vertex changed.
+    /// Number of changes around each vertex.
     versions: Vec<u32>,
-    /// How far the first surface is from the present one: see `reach`.
+    /// Radius of the tolerance volume at each vertex: see `reach`.
     radii: Vec<f64>,
-    /// The same of the boundary, by the vertex that an edge of it starts at.
+    /// Radius for the boundary, by the vertex at which a boundary edge starts.
     rims: Vec<f64>,
     around: Around,
     view: View,
@@ -182,8 +180,8 @@ impl Run<'_> {
         }
     }
 
-    /// An edge in the queue: its cost, its ends, and what they are now. Costs are
-    /// compared by their upper half, which is one part in a million.
+    /// Edge in the queue: its cost, its ends and their versions. Costs are compared by their upper
+    /// half, to one part in a million.
     fn entry(&self, a: u32, b: u32) -> Option<u128> {
         let edge = self.propose(a, b)?;
         let cost = edge.cost.to_bits() >> 32;
@@ -200,7 +198,7 @@ impl Run<'_> {
         self.versions[a as usize].wrapping_add(self.versions[b as usize])
     }
 
-    /// What becomes of an edge if it collapses. What is around it decides later.
+    /// Proposed collapse of an edge, before its neighbourhood is examined.
     fn propose(&self, a: u32, b: u32) -> Option<Collapse> {
         let [at_a, at_b] = [a, b].map(|end| self.mesh.at[end as usize]);
         if self.block.owner(a as usize) != self.block.owner(b as usize) {
@@ -231,8 +229,7 @@ impl Run<'_> {
         .filter(|edge| edge.cost.is_finite())
     }
 
-    /// Where an edge costs least: anywhere in the chunk, if it is not far off, or else
-    /// at an end or in the middle.
+    /// Returns the position of least cost: anywhere near in the chunk, else an end or the midpoint.
     fn best(&self, at_a: Vector, at_b: Vector, [of_a, of_b]: [&Quadric; 2]) -> Vector {
         let way = sub(at_b, at_a);
         let sum = of_a.sum(&of_b.moved(scale(way, -1.0)));
@@ -266,7 +263,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a place is in the chunk, as 32 bits too.
+    /// Returns whether a position is in the chunk, also as 32-bit floats.
     fn is_inside(&self, place: Vector) -> bool {
         let bounds = self.block.lower.iter().zip(&self.block.upper);
         place.iter().zip(bounds).all(|(number, (lower, upper))| {
@@ -276,7 +273,7 @@ impl Run<'_> {
         })
     }
 
-    /// Makes a collapse if it is legal and within the tolerance.
+    /// Performs a collapse if it is legal and within the tolerance.
     fn apply(&mut self, edge: &Collapse, tolerance: f64) -> bool {
         let (mesh, around) = (&mut self.mesh, &mut self.around);
         if !around.look(mesh, edge) || !around.keeps_faces(mesh, edge) {
@@ -284,8 +281,8 @@ impl Run<'_> {
         }
         let [kept, lost] = [edge.kept, edge.lost].map(|end| end as usize);
         let rim = around.beyond.map(|[beyond, start]| {
-            // The edges that start at the one that vanishes and at the one before it
-            // become one, which starts at the latter.
+            // The boundary edges that start at the removed vertex and at its predecessor merge into
+            // one that starts at the predecessor.
             let start = if start == beyond {
                 beyond as usize
             } else {
@@ -328,7 +325,7 @@ impl Run<'_> {
     }
 }
 
-/// How far a place is from a stretch.
+/// Returns the distance of a point from a segment.
 fn from_segment(place: Vector, [from, to]: [Vector; 2]) -> f64 {
     let (way, off) = (sub(to, from), sub(place, from));
     let along = (dot(off, way) / dot(way, way).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);

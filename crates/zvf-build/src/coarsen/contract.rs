@@ -1,24 +1,21 @@
-//! Links and paths where their vertices went.
+//! Contraction of links and paths after vertices were merged.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::NO_VERTEX;
 
-/// The ends of links after their vertices became others (`u64::MAX` for none), without
-/// those that lost an end or of which two ends fell together. Of links with the same
-/// ends the first is kept: for each that was given, which of those kept it became.
-/// Unless `directed`, an edge is the same turned round; faces are the same from
-/// wherever they start.
+/// Removes links that lost an end (`u64::MAX`) or have two equal ends, and duplicates: the first of
+/// equal links is kept. Returns the links and, for each input link, the index of the kept link.
+/// Unless `directed`, an edge equals its reverse; faces are equal up to rotation.
 pub fn contract_links(links: &[u64], width: usize, directed: bool) -> (Vec<u64>, Vec<u32>) {
     let width = width.max(1);
     let count = links.len() / width;
     let mut kept = Vec::new();
     let mut into = Vec::with_capacity(count);
-    // The ends of those kept in the order in which they are the same, and their numbers
-    // by hash, each in the first free slot from its own.
+    // Canonical ends of kept links, and their numbers by hash with linear probing.
     let mut keys: Vec<u64> = Vec::new();
     let mut slots = vec![NO_VERTEX; (count * 2).next_power_of_two()];
-    // Whoever makes a file does not know the seeds, and results do not depend on them.
+    // Random seeds resist crafted input; results do not depend on them.
     let random = RandomState::new();
     let seeds = [random.hash_one(0), random.hash_one(1)];
     for ends in links.chunks_exact(width) {
@@ -62,7 +59,7 @@ pub fn contract_links(links: &[u64], width: usize, directed: bool) -> (Vec<u64>,
     (kept, into)
 }
 
-/// Both halves of products, one into the other.
+/// Folds the high half of the product into the low half.
 fn hash(key: &[u64], seeds: [u64; 2]) -> u64 {
     key.iter().fold(seeds[0], |hash, end| {
         let wide = u128::from(hash ^ end) * u128::from(seeds[1] | 1);
@@ -70,8 +67,7 @@ fn hash(key: &[u64], seeds: [u64; 2]) -> u64 {
     })
 }
 
-/// The vertices that a path goes through after its own became others: without those
-/// that are gone, and none twice in a row.
+/// Maps a path to merged vertices, without removed vertices and consecutive repeats.
 pub fn contract_path(rows: &[u32], parent: &[u32]) -> Vec<u32> {
     let mut path: Vec<u32> = rows.iter().map(|row| parent[*row as usize]).collect();
     path.retain(|vertex| *vertex != NO_VERTEX);

@@ -1,12 +1,12 @@
-//! How far places are from each other and from straight lines, by squares.
+//! Squared distances between points and from line segments.
 
-/// The square of a distance.
+/// Returns the squared distance of two points.
 pub(super) fn square(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// The place between two that is farthest from the straight line that joins these,
-/// and the square of how far it is.
+/// Returns the point between `start` and `end` that is farthest from their segment, and its squared
+/// distance.
 pub(super) fn farthest(places: &[f64], axes: usize, start: usize, end: usize) -> (usize, f64) {
     match axes {
         2 => farthest_of::<2>(places, start, end),
@@ -39,7 +39,7 @@ fn greatest(between: impl Iterator<Item = (usize, f64)>, start: usize) -> (usize
     )
 }
 
-/// The square of the distance of a place from the straight line between two others.
+/// Returns the squared distance of a point from a segment.
 pub(super) fn off(place: &[f64], from: &[f64], to: &[f64]) -> f64 {
     let (mut length, mut share) = (0.0, 0.0);
     for axis in 0..place.len() {

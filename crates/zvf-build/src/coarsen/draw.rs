@@ -1,6 +1,6 @@
-//! Numbers drawn from a seed and from what a thing is: the same in every chunk and level.
+//! Deterministic hashes for sampling, equal in every chunk and level.
 
-/// A number drawn from a seed and these.
+/// Hashes a seed and numbers.
 pub(super) fn draw(seed: u64, of: impl IntoIterator<Item = u64>) -> u64 {
     let start = mixed(seed ^ 0x9e37_79b9_7f4a_7c15);
     of.into_iter().fold(start, |drawn, number| {
@@ -8,7 +8,7 @@ pub(super) fn draw(seed: u64, of: impl IntoIterator<Item = u64>) -> u64 {
     })
 }
 
-/// Every bit of a number in every other (Stafford's variant 13).
+/// Mixes all bits of a number (Stafford's variant 13).
 fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -24,7 +24,7 @@ mod tests {
         assert_ne!(draw(0, [1]), draw(1, [1]));
         assert_ne!(draw(0, [1, 2]), draw(0, [2, 1]));
         assert_ne!(draw(0, [0]), draw(0, [0, 0]));
-        // Levels of a store must not change with a release.
+        // A pinned value: levels of a store must not change with a release.
         assert_eq!(draw(7, [1, 2, 3]), 0x7043_576e_9afd_2b71);
     }
 }

@@ -1,4 +1,4 @@
-//! What of a level lies in a chunk of the next: as it is stored, and as a block.
+//! Stored input of a coarser chunk, and its conversion to a block.
 
 use zvf_format::{
     fragment::{FragmentIndex, FragmentIndexError},
@@ -10,108 +10,110 @@ use super::{
 };
 use crate::{coordinates, geometry::Numbers};
 
-/// The parts of a level that lie in a chunk of the next, as they are stored.
+/// Stored data of a level within one chunk of the next.
 #[derive(Clone, Debug, Default)]
 pub struct CoarsenInput<'a> {
     /// Chunks, ascending.
     pub chunks: Vec<FineChunk<'a>>,
-    /// Cells of links that have an end here.
+    /// Link cells with an end in these chunks.
     pub links: Vec<FineLinks<'a>>,
 }
 
-/// A chunk of the finer level.
+/// Chunk of the finer level.
 #[derive(Clone, Debug, Default)]
 pub struct FineChunk<'a> {
-    /// Its name.
+    /// Name of the chunk.
     pub name: String,
-    /// The payload of its vertices.
+    /// Payload of the vertices.
     pub positions: &'a [u8],
-    /// That of its fragments.
+    /// Payload of the fragment index.
     pub fragments: &'a [u8],
-    /// Those of attributes of vertices, where it has them.
+    /// Payloads of vertex attributes, if present.
     pub vertex: Vec<Option<&'a [u8]>>,
-    /// Those of attributes of fragments.
+    /// Payloads of fragment attributes, if present.
     pub fragment: Vec<Option<&'a [u8]>>,
-    /// Which objects name its fragments.
+    /// References of objects to its fragments.
     pub named: &'a [FragmentReference],
 }
 
-/// An object names a fragment.
+/// Reference of an object's manifest to a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FragmentReference {
-    /// The row of the object.
+    /// Row of the object.
     pub object: u32,
-    /// Where in its manifest.
+    /// Position in the manifest.
     pub at: u32,
-    /// The fragment.
+    /// Fragment number.
     pub fragment: u32,
 }
 
 /// Links of a cell.
 #[derive(Clone, Debug, Default)]
 pub struct FineLinks<'a> {
-    /// For each chunk of `ends` which of the input it is, [`NO_VERTEX`] when it is elsewhere.
+    /// Input chunk of each chunk number in `ends`, [`NO_VERTEX`] for chunks elsewhere.
     pub chunks: Vec<u32>,
-    /// For each end a number in `chunks` and a row.
+    /// Chunk number and row of each end.
     pub ends: &'a [(u32, u64)],
-    /// Payloads of attributes, where there are values.
+    /// Payloads of link attributes, if present.
     pub values: Vec<Option<&'a [u8]>>,
 }
 
-/// Why a chunk cannot be made.
+/// Error of coarsening a chunk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CoarsenError {
-    /// The fragment index does not decode.
-    #[error("the fragments of chunk {chunk} cannot be read")]
+    /// The fragment index is invalid.
+    #[error("the fragment index of chunk {chunk} is invalid")]
     FragmentIndex {
         /// The chunk.
         chunk: String,
-        /// Why.
+        /// Cause.
         source: FragmentIndexError,
     },
-    /// A cell is no whole number of rows.
+    /// A cell ends inside a row.
     #[error(
         "chunk {chunk} has {bytes} bytes of {what}, which is no whole number of rows for {rows} vertices"
     )]
     PartialRow {
         /// The chunk.
         chunk: String,
-        /// Of what.
+        /// Contents of the cell.
         what: String,
-        /// Bytes of the cell.
+        /// Size of the cell in bytes.
         bytes: usize,
-        /// Rows of the chunk.
+        /// Number of rows of the chunk.
         rows: usize,
     },
-    /// Numbers are no values of an attribute.
-    #[error("what becomes of {what} is not known")]
+    /// Values of an attribute cannot be aggregated.
+    #[error("values of {what} cannot be aggregated")]
     Aggregate {
-        /// The attribute.
+        /// Name of the attribute.
         what: String,
-        /// Why.
+        /// Cause.
         source: AggregateError,
     },
-    /// A row is named that is not there.
-    #[error("row {row} of chunk {chunk} is named, and it has {rows}")]
+    /// A row is referenced that does not exist.
+    #[error("row {row} of chunk {chunk} is referenced, but the chunk has {rows} rows")]
     UnknownRow {
         /// The chunk.
         chunk: String,
         /// The row.
         row: u64,
-        /// Rows of the chunk.
+        /// Number of rows of the chunk.
         rows: usize,
     },
-    /// A fragment is named that is not there.
-    #[error("fragment {fragment} of chunk {chunk} is named, and it has {fragments}")]
+    /// A fragment is referenced that does not exist.
+    #[error(
+        "fragment {fragment} of chunk {chunk} is referenced, but the chunk has {fragments} fragments"
+    )]
     UnknownFragment {
         /// The chunk.
         chunk: String,
-        /// The fragment.
+        /// Fragment number.
         fragment: u32,
-        /// Fragments of the chunk.
+        /// Number of fragments of the chunk.
         fragments: u32,
     },
-    /// Two objects have a vertex, and the level does not say that they share.
+    /// Two objects share a vertex, and the level does not declare sharing.
     #[error(
         "row {row} of chunk {chunk} belongs to two objects, and the level does not say that \
          objects share: `zvf validate --repair` says so"
@@ -122,40 +124,39 @@ pub enum CoarsenError {
         /// The row.
         row: u64,
     },
-    /// Vertices or links are more than a chunk can have.
-    #[error("the chunk would have more than 4 billion vertices or links: take smaller chunks")]
+    /// The chunk would have too many vertices or links.
+    #[error("the chunk would have more than 4 billion vertices or links; use smaller chunks")]
     TooMany,
-    /// Coordinates are no numbers.
-    #[error("positions of this type are no places")]
+    /// Coordinates are not finite.
+    #[error("positions are not finite")]
     PositionType,
 }
 
-/// What nothing names is not even nobody's.
+/// Owner of a row that no fragment references.
 const UNSEEN: u32 = NO_VERTEX - 1;
 
-/// A block, and where its vertices were.
+/// Block with the origin of its vertices.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) block: VertexBlock,
-    /// The vertex of each row, chunk by chunk; [`NO_VERTEX`] of rows nothing names.
+    /// Vertex of each row of all chunks; [`NO_VERTEX`] for unreferenced rows.
     pub(super) vertex_of: Vec<u32>,
-    /// Where each chunk starts in it, and where the last ends.
+    /// Offsets of chunks in `vertex_of`, and the end of the last.
     pub(super) starts: Vec<usize>,
-    /// The row, counted over all chunks, of each vertex.
+    /// Row of each vertex, counted over all chunks.
     pub(super) row_of: Vec<u32>,
-    /// For each path where in the manifest of its object it starts.
+    /// Manifest position at which each path starts.
     pub(super) path_at: Vec<u32>,
-    /// For each path, or each object that has vertices: the fragments it is of, as
-    /// numbers of chunk and fragment.
+    /// Path or object, chunk and fragment of each fragment in use.
     pub(super) of_fragments: Vec<(u32, u32, u32)>,
-    /// For each link of the block which of which cell it was.
+    /// Cell and index of each stored link of the block.
     pub(super) link_of: Vec<(u32, u32)>,
-    /// Links that the order of rows implies begin here.
+    /// Index of the first link implied by row order.
     pub(super) implied_from: usize,
 }
 
 impl Coarsener {
-    /// The block of an input.
+    /// Decodes the input into a block.
     pub(super) fn gather(
         &self,
         input: &CoarsenInput<'_>,
@@ -294,7 +295,7 @@ impl Coarsener {
         Ok(())
     }
 
-    /// Links of which all ends are here, and which vertices have others.
+    /// Collects links with all ends in the block, and marks vertices with other links.
     fn links_of(
         &self,
         input: &CoarsenInput<'_>,
@@ -367,7 +368,7 @@ impl Coarsener {
     }
 }
 
-/// Stretches of objects: fragments that follow each other in a manifest are one.
+/// Collects runs of paths: consecutive manifest entries form one run.
 fn paths(
     input: &CoarsenInput<'_>,
     indexes: &[FragmentIndex<'_>],
@@ -403,13 +404,12 @@ fn paths(
 }
 
 impl FineChunk<'_> {
-    /// Tells of each vertex of each fragment: the object, or [`NO_OBJECT`] where there are
-    /// none, the fragment, and where it is. Fragments of no object are passed over
-    /// where there are objects.
+    /// Calls `each` with the object, fragment and position of each vertex of each fragment. The
+    /// object is [`NO_OBJECT`] without objects; with objects, unreferenced fragments are skipped.
     ///
     /// # Errors
     ///
-    /// [`CoarsenError`] when what is stored does not fit together.
+    /// [`CoarsenError`] when the stored data is inconsistent.
     pub fn each_place(
         &self,
         dtype: Dtype,
@@ -466,7 +466,7 @@ pub(super) fn rows_of(chunk: &FineChunk<'_>, size: usize) -> Result<usize, Coars
     }
 }
 
-/// Numbers with the least significant byte first.
+/// Converts numbers to little-endian bytes.
 pub(super) fn in_order(bytes: &[u8], dtype: Dtype) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if dtype.order() == ByteOrder::Big {

@@ -1,14 +1,13 @@
-//! Lines of vertices that have two neighbours each, made of fewer.
+//! Reduction of lines of vertices with two neighbours each.
 //!
-//! Paths, trees and graphs are the same here: a vertex with two neighbours, which no
-//! path ends at, nothing hangs at and that is no root, lies on one line only, whatever
-//! goes along it. So what becomes of it is the same for all that do.
+//! Paths, trees and graphs are treated alike. A vertex with two neighbours that is not a root, no
+//! path end and no end of an outside link lies on exactly one line. So every path or link along
+//! that line sees the same result.
 
 use super::{NO_VERTEX, Topology, VertexBlock, VertexMerge, distance::square};
 
-/// Makes the lines of a block of fewer vertices. `choose` is given the vertices of a
-/// line and marks those to keep (the first and the last are); it gives the square of
-/// the farthest distance of one that is dropped from what stands for it.
+/// Reduces the lines of a block. `choose` gets the vertices of a line, marks the vertices to keep
+/// in addition to both ends, and returns the squared distance of the farthest dropped vertex.
 pub(super) fn shortened(
     block: &VertexBlock,
     mut choose: impl FnMut(&[u32], &mut [bool]) -> f64,
@@ -35,8 +34,8 @@ pub(super) fn shortened(
     VertexMerge::kept(block, into, Some(error.sqrt()))
 }
 
-/// The neighbours of vertices that lie on a line, in the direction of the first path,
-/// of trees from the root; [`NO_VERTEX`] for the second, at least, of others.
+/// Returns the two neighbours of each vertex on a line, in the direction of the first path or from
+/// the root; the second is [`NO_VERTEX`] for all other vertices.
 fn neighbours(block: &VertexBlock) -> Vec<[u32; 2]> {
     let mut near = vec![[NO_VERTEX; 2]; block.len()];
     let mut is_fixed = vec![false; block.len()];
@@ -56,7 +55,7 @@ fn neighbours(block: &VertexBlock) -> Vec<[u32; 2]> {
                     }
                     if last != NO_VERTEX {
                         join(last, row, &mut is_fixed);
-                        // A path that turns back here does not go on as others do.
+                        // A path that reverses here ends the line.
                         is_fixed[last as usize] |= before == row;
                     }
                     (before, last) = (last, row);
@@ -86,7 +85,7 @@ fn neighbours(block: &VertexBlock) -> Vec<[u32; 2]> {
     }
     for (row, near) in near.iter_mut().enumerate() {
         let own = |other: &u32| block.owner(*other as usize) == block.owner(row);
-        // What another object has is no place for this one's.
+        // Lines do not cross object boundaries.
         if is_fixed[row] || block.is_tied(row) || near.contains(&NO_VERTEX) || !near.iter().all(own)
         {
             *near = [NO_VERTEX; 2];
@@ -95,7 +94,7 @@ fn neighbours(block: &VertexBlock) -> Vec<[u32; 2]> {
     near
 }
 
-/// Puts a neighbour where none is yet; whether it is there then.
+/// Stores a neighbour in an empty slot and returns whether the slot holds it.
 fn put(slot: &mut u32, neighbour: u32) -> bool {
     if *slot == NO_VERTEX {
         *slot = neighbour;
@@ -103,7 +102,7 @@ fn put(slot: &mut u32, neighbour: u32) -> bool {
     *slot == neighbour
 }
 
-/// The line that a vertex is on, from end to end. A ring starts and ends at the vertex.
+/// Collects the line of a vertex from end to end. A ring starts and ends at the vertex.
 fn line_of(near: &[[u32; 2]], row: u32, line: &mut Vec<u32>) {
     line.clear();
     line.push(row);
@@ -126,8 +125,7 @@ fn line_of(near: &[[u32; 2]], row: u32, line: &mut Vec<u32>) {
     }
 }
 
-/// Sends what a line drops to what it keeps before or behind it, whichever is nearer
-/// along the line.
+/// Maps each dropped vertex to the nearer kept vertex along the line.
 fn send(block: &VertexBlock, line: &[u32], keep: &[bool], along: &mut Vec<f64>, into: &mut [u32]) {
     along.clear();
     let mut way = 0.0;

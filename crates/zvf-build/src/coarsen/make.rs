@@ -1,4 +1,4 @@
-//! A chunk of the coarser level.
+//! Encoding of a chunk of the coarser level.
 
 use std::collections::HashMap;
 
@@ -16,46 +16,46 @@ use super::{
 };
 use crate::{coordinates, geometry::Numbers, link_placement};
 
-/// A chunk of the coarser level, as it is stored.
+/// Encoded chunk of the coarser level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CoarseChunk {
     /// Number of vertices.
     pub rows: u32,
-    /// The payload of the vertices.
+    /// Payload of the vertices.
     pub positions: Vec<u8>,
-    /// That of the fragments.
+    /// Payload of the fragment index.
     pub fragments: Vec<u8>,
-    /// Whether the fragments are the rows, one after the other.
+    /// `true` if the fragments tile the rows in order.
     pub tiles: bool,
-    /// Those of attributes of vertices, where there are values.
+    /// Payloads of vertex attributes, if present.
     pub vertex: Vec<Option<Vec<u8>>>,
-    /// Those of attributes of fragments.
+    /// Payloads of fragment attributes, if present.
     pub fragment: Vec<Option<Vec<u8>>>,
-    /// That of links inside the chunk.
+    /// Payload of links inside the chunk.
     pub links: Vec<u8>,
-    /// How many there are.
+    /// Number of links inside the chunk.
     pub link_count: u64,
-    /// What `link_fragments` has for them.
+    /// Payload of `link_fragments`.
     pub link_fragments: Vec<u8>,
-    /// Those of attributes of links.
+    /// Payloads of link attributes, if present.
     pub link: Vec<Option<Vec<u8>>>,
-    /// Which objects name which fragments. `at` is the place of the stretch in the
-    /// manifest of the finer level.
+    /// References of objects to fragments. `at` is the manifest position of the run in the finer
+    /// level.
     pub named: Vec<FragmentReference>,
-    /// For each chunk of the input the row that each of its rows became, or [`NO_VERTEX`].
+    /// Coarser row of each row of each input chunk, or [`NO_VERTEX`].
     pub parents: Vec<Vec<u32>>,
-    /// How many rows of the finer level fragments name, each as often as it is named.
+    /// Number of references from fragments to rows, repeats included.
     pub names: u64,
-    /// How far geometry moved at most, where the method says.
+    /// Upper bound on the movement of geometry, if the method gives one.
     pub error: Option<f64>,
 }
 
 impl Coarsener {
-    /// Makes the chunk of the coarser level that is the box between these corners.
+    /// Builds the chunk of the coarser level between two corners.
     ///
     /// # Errors
     ///
-    /// [`CoarsenError`] when what is stored does not fit together.
+    /// [`CoarsenError`] when the stored data is inconsistent.
     pub fn make(
         &self,
         input: &CoarsenInput<'_>,
@@ -71,7 +71,7 @@ impl Coarsener {
             ..CoarseChunk::default()
         };
         made.positions = self.placed(&gathered, &merge, &order);
-        // The row of the coarser chunk that each vertex of the block became.
+        // Coarser row of each vertex of the block.
         let row_of: Vec<u32> = merge
             .parent
             .iter()
@@ -90,7 +90,7 @@ impl Coarsener {
         }
         let mut stored: Vec<u32> = made.parents.concat();
         if self.shape == Ownership::Shared {
-            // What no object names has no part in values, as it has none in positions.
+            // Unreferenced vertices do not contribute to values, as they do not to positions.
             let mut is_named = vec![false; stored.len()];
             for row in gathered.block.paths.iter().flat_map(|path| &path.rows) {
                 is_named[*row as usize] = true;
@@ -102,7 +102,7 @@ impl Coarsener {
             }
         }
         let own = match &merge.places {
-            // The row, over all chunks, whose values each keeps.
+            // Row over all chunks whose values are kept.
             MergedPositions::Source(kept) => {
                 let of = |vertex: &u32| gathered.row_of[kept[*vertex as usize] as usize];
                 Some(order.rows.iter().map(of).collect::<Vec<u32>>())
@@ -137,7 +137,7 @@ impl Coarsener {
         Ok(made)
     }
 
-    /// Positions in the order of the rows.
+    /// Encodes positions in row order.
     fn placed(&self, gathered: &Gathered, merge: &VertexMerge, order: &Order) -> Vec<u8> {
         let axes = self.axes;
         let mut places = Vec::with_capacity(order.rows.len() * axes);
@@ -158,7 +158,7 @@ impl Coarsener {
         bytes
     }
 
-    /// Fragments, who names them, and their attributes.
+    /// Encodes fragments, their references and attributes.
     fn fragments(
         &self,
         input: &CoarsenInput<'_>,
@@ -168,7 +168,7 @@ impl Coarsener {
         made: &mut CoarseChunk,
     ) -> Result<(), CoarsenError> {
         let mut builder = FragmentIndexBuilder::default();
-        // For each path, or each object, the fragment it became.
+        // Coarser fragment of each path or object.
         let mut became: Vec<(u32, u32)> = Vec::new();
         let full = |_| CoarsenError::TooMany;
         if self.shape == Ownership::Shared {
@@ -186,7 +186,7 @@ impl Coarsener {
                     Some(fragment) => *fragment,
                     None => {
                         let list: Vec<u64> = rows.iter().map(|row| u64::from(*row)).collect();
-                        // A list of rows in order becomes a range.
+                        // The builder stores consecutive rows as a range.
                         builder.push_list(&list).map_err(full)?;
                         known.insert(rows, next);
                         next
@@ -226,7 +226,7 @@ impl Coarsener {
         self.of_fragments(input, gathered, (&became, count), made)
     }
 
-    /// Attributes of fragments: of those that became one.
+    /// Aggregates fragment attributes.
     fn of_fragments(
         &self,
         input: &CoarsenInput<'_>,
@@ -237,7 +237,7 @@ impl Coarsener {
         if self.fragment.is_empty() {
             return Ok(());
         }
-        // Where the fragments of each chunk start when those of all are counted.
+        // Offsets of each chunk's fragments over all chunks.
         let mut starts = vec![0usize];
         for chunk in &input.chunks {
             let index = FragmentIndex::parse(chunk.fragments).map_err(|source| {
@@ -264,7 +264,7 @@ impl Coarsener {
                 own[*to as usize] = from as u32;
             }
         }
-        // An object in pieces has the values of the first in all of them.
+        // All fragments of an object take the values of its first.
         for (whose, fragment) in became {
             if own[*fragment as usize] == NO_VERTEX
                 && let Some(to) = first.get(whose)
@@ -293,7 +293,7 @@ impl Coarsener {
         Ok(())
     }
 
-    /// Links inside the chunk.
+    /// Encodes links inside the chunk.
     fn inside(
         &self,
         input: &CoarsenInput<'_>,
@@ -335,7 +335,7 @@ impl Coarsener {
             return Err(CoarsenError::TooMany);
         }
         made.link_fragments = link_placement::single_group(made.link_count);
-        // Values go by the links of the cells, of which some lead elsewhere.
+        // Values are indexed by stored links, some of which leave the block.
         let counts: Vec<usize> = input
             .links
             .iter()
@@ -368,8 +368,8 @@ impl Coarsener {
 }
 
 impl AggregatedAttribute {
-    /// The values of all cells in one list; `None` when no cell has any. Where some
-    /// have none, theirs are zeros, or no numbers, or no words.
+    /// Concatenates the values of all cells; `None` if no cell has any. Cells without values are
+    /// filled with nulls.
     pub(super) fn values(
         &self,
         cells: &[Option<&[u8]>],
@@ -417,12 +417,11 @@ impl AggregatedAttribute {
         Ok(Some(numbers))
     }
 
-    /// The payload of values of all cells in one list, of so many that they became;
-    /// `None` when no cell has any.
+    /// Aggregates the values of all cells into `count` rows; `None` if no cell has any.
     ///
     /// # Errors
     ///
-    /// [`CoarsenError::PartialRow`] when a cell has no whole number of rows.
+    /// [`CoarsenError::PartialRow`] when a cell ends inside a row.
     pub fn merged(
         &self,
         cells: &[Option<&[u8]>],
@@ -436,7 +435,7 @@ impl AggregatedAttribute {
         values.transpose()
     }
 
-    /// What stands for no value.
+    /// Returns the encoded null value.
     fn fill(&self) -> Vec<u8> {
         use zvf_format::numeric::Kind;
         match (self.missing, self.dtype.kind()) {
@@ -450,7 +449,7 @@ impl AggregatedAttribute {
         }
     }
 
-    /// The values of so many, of which each is made of those that `into` says.
+    /// Aggregates rows into `count` rows by the map `into`.
     pub(super) fn become_fewer(
         &self,
         values: &Numbers,
@@ -470,7 +469,7 @@ impl AggregatedAttribute {
     }
 }
 
-/// Numbers as they are stored.
+/// Converts little-endian numbers to the stored byte order.
 pub(super) fn to_order(bytes: &mut [u8], dtype: Dtype) {
     if dtype.order() == ByteOrder::Big {
         bytes

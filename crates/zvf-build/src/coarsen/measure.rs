@@ -1,47 +1,44 @@
-//! How far one shape is from another: a measurement that knows nothing of how either
-//! was made.
+//! One-sided Hausdorff distance between shapes, measured without knowledge of how they were made.
 
 mod nearest;
 
 use super::distance::square;
 use nearest::Tree;
 
-/// Points, stretches or triangles.
+/// Points, segments or triangles.
 #[derive(Clone, Copy, Debug)]
 pub struct Simplices<'a> {
-    /// Numbers of a position.
+    /// Number of axes.
     pub axes: usize,
     /// Positions, row by row.
     pub positions: &'a [f64],
     /// Corners of an element: 1, 2 or 3.
     pub width: usize,
-    /// The corners of each element, as rows. What lies at rows that do not exist is
-    /// left out; an element may have the same corner twice.
+    /// Corner rows of each element. Elements with rows that do not exist are skipped; corners may
+    /// repeat.
     pub links: &'a [u32],
 }
 
-/// How far one shape is from another.
+/// Distance of one shape from another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HausdorffDistance {
-    /// The greatest distance of a corner of an element of the first from the second, which is exact.
+    /// Largest distance of a corner of the first shape from the second, which is exact.
     pub corners: f64,
-    /// The greatest of a sample, corners among them.
+    /// Largest distance of a sample, corners included.
     pub samples: f64,
-    /// What no point of the first is farther than.
+    /// Upper bound on the distance of any point of the first shape.
     pub bound: f64,
     /// Number of samples.
     pub count: u64,
 }
 
-/// The one-sided Hausdorff distance: how far the point of `from` that is farthest from
-/// `to` is from it. Infinite where there is nothing in `to`, and 0 where there is
-/// nothing in `from`.
+/// Measures the one-sided Hausdorff distance: the distance from `to` of the point of `from` that is
+/// farthest from it. Infinite if `to` is empty, and 0 if `from` is empty.
 ///
-/// Distances of samples are exact but for rounding. Simplices are sampled at their corners and on a grid
-/// of equal steps along their edges, no longer than `spacing`; with an infinite
-/// spacing only at corners. As every point of an element is within the longest step of
-/// a sample, `bound` is at most that farther. The work is that of a look-up in a tree a
-/// sample.
+/// Distances of samples are exact up to rounding. Elements are sampled at their corners and on a
+/// grid of equal steps along their edges, no longer than `spacing`; with an infinite spacing only
+/// at corners. Every point of an element is within the longest step of a sample, so `bound` exceeds
+/// `samples` by at most that step. Each sample costs one tree search.
 pub fn hausdorff_one_sided(
     from: &Simplices<'_>,
     to: &Simplices<'_>,
@@ -101,7 +98,7 @@ pub fn hausdorff_one_sided(
     found
 }
 
-/// The shares of the second and third corner in samples, of so many in all.
+/// Barycentric weights of the second and third corner of each sample.
 fn samples(width: usize, steps: u32) -> impl Iterator<Item = [u32; 2]> {
     let most = move |at: usize, left: u32| if at < width { left } else { 0 };
     (0..=most(1, steps)).flat_map(move |a| (0..=most(2, steps - a)).map(move |b| [a, b]))

@@ -1,68 +1,63 @@
-//! What can be asked for.
+//! Methods of coarsening.
 
 use super::{
     Topology, VertexBlock, VertexMerge, bins, bins::Placement, collapse, simplify, stride, subset,
 };
 
-/// How vertices of a chunk become fewer.
+/// Method that reduces the vertices of a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CoarsenMethod {
-    /// All vertices of an object in a cell of this extent become one; those of several
-    /// objects too where `share` is said, as paths always do. Of trees only what is
-    /// connected does, so that they stay trees. Axes without an extent are not cut.
+    /// Merges all vertices of an object in a cell; with `share`, and for paths, those of all
+    /// objects. In trees only connected vertices merge, so that trees remain trees. Axes beyond the
+    /// length of `cell` are not divided.
     Bins {
-        /// Extent of a cell; chunks are whole numbers of them.
+        /// Extent of a cell, which divides chunks evenly.
         cell: Vec<f64>,
-        /// Where the one is.
+        /// Position of the merged vertex.
         placing: Placement,
-        /// Whether objects share it.
+        /// `true` if objects share merged vertices.
         share: bool,
     },
-    /// Of the points of an object in a cell of this extent, those that come first by a
-    /// number drawn from the seed and where they are; at least one. Subsets of subsets with the
-    /// same seed are nested. Others become the nearest of their cell that stays and has
-    /// the same owner, or none.
+    /// Keeps, for each object and cell, the points with the smallest hashes of seed, position and
+    /// owner; at least one. Subsets with equal seeds are nested. Dropped points map to the nearest
+    /// kept point of their cell and owner.
     Subset {
         /// Extent of a cell.
         cell: Vec<f64>,
-        /// How many of a cell stay.
+        /// Number of points kept in a cell.
         keep: u32,
-        /// What numbers are drawn from.
+        /// Seed of the hashes.
         seed: u64,
-        /// Leaves out those that stay in cells of this extent too: the next level, of
-        /// several that hold each point once, has them. Chunks are whole numbers of
-        /// these cells as well.
+        /// Excludes points that are kept in cells of this extent: for levels that hold each point
+        /// once, the next level has them. These cells divide chunks evenly too.
         without: Option<Vec<f64>>,
     },
-    /// Paths, and the limbs of trees, keep what they need to be nowhere farther from
-    /// the old than this (Douglas-Peucker). Trees keep roots, branch points and ends;
-    /// paths their ends and vertices where others meet or leave them; of a ring of a
-    /// graph a vertex is left at least.
+    /// Keeps the vertices needed so that paths and limbs stay within the tolerance of the old ones
+    /// (Douglas-Peucker). Roots, branch points, ends, and vertices where paths meet or part are
+    /// kept, and at least one vertex of a ring.
     Simplify {
-        /// The distance.
+        /// Maximum distance.
         tolerance: f64,
     },
-    /// Every so many vertices of a path or limb are kept, and its ends.
+    /// Keeps every `step`-th vertex of a path or limb, and its ends.
     Stride {
-        /// How many.
+        /// Distance between kept vertices, in vertices.
         step: u32,
     },
-    /// Edges of a mesh are collapsed where that changes its shape least (quadric
-    /// error), boundaries kept.
+    /// Collapses mesh edges in the order of quadric error and keeps boundaries.
     Collapse {
-        /// The share of vertices that stays.
+        /// Fraction of vertices kept.
         keep: f64,
-        /// How far the surface may move; `f64::INFINITY` when only the share counts.
+        /// Maximum distance that the surface moves; `f64::INFINITY` removes the limit.
         tolerance: f64,
-        /// Whether connected pieces below this many faces that lie in the chunk as a
-        /// whole are dropped; 0 keeps all.
+        /// Connected pieces with fewer faces that lie within the chunk are dropped; 0 keeps all.
         cull: u32,
     },
 }
 
 impl CoarsenMethod {
-    /// Whether it is for geometry of this topology. Faces have no lines to simplify, and
-    /// what links or paths join is no matter of chance.
+    /// Returns whether the method supports this topology. Faces have no lines to simplify, and
+    /// points on links or paths cannot be sampled independently.
     pub fn suits(&self, topology: Topology) -> bool {
         match self {
             Self::Bins { .. } => true,
@@ -77,8 +72,8 @@ impl CoarsenMethod {
         }
     }
 
-    /// Which vertices of a block become one. A block that the method does not
-    /// [suit](Self::suits) stays as it is.
+    /// Maps the vertices of a block. A block with an [unsupported](Self::suits) topology stays
+    /// unchanged.
     pub fn merge(&self, block: &VertexBlock) -> VertexMerge {
         if !self.suits(block.topology) {
             return VertexMerge::unchanged(block);
@@ -113,16 +108,16 @@ impl CoarsenMethod {
 }
 
 impl CoarsenMethod {
-    /// As `coarsening_method` has it.
+    /// Returns the value of `coarsening_method` in the level metadata.
     pub fn in_metadata(&self) -> &'static str {
         match self {
-            // What the reference calls it.
+            // The name in the reference implementation.
             Self::Bins { .. } => "per_object",
             _ => self.name(),
         }
     }
 
-    /// As the command line has it.
+    /// Returns the name used on the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bins { .. } => "bins",
@@ -133,7 +128,7 @@ impl CoarsenMethod {
         }
     }
 
-    /// The extent of its cells, where it has any.
+    /// Returns the extent of cells, if the method has cells.
     pub fn cell(&self) -> Option<&[f64]> {
         match self {
             Self::Bins { cell, .. } | Self::Subset { cell, .. } => Some(cell),
@@ -141,7 +136,7 @@ impl CoarsenMethod {
         }
     }
 
-    /// All extents of cells, of each of which chunks are a whole number.
+    /// Returns all cell extents that must divide chunks evenly.
     pub fn cells(&self) -> impl Iterator<Item = &[f64]> {
         let next = match self {
             Self::Subset { without, .. } => without.as_deref(),
@@ -150,7 +145,7 @@ impl CoarsenMethod {
         self.cell().into_iter().chain(next)
     }
 
-    /// How far lines may move, where it says.
+    /// Returns the tolerance of lines, if the method has one.
     pub fn tolerance(&self) -> Option<f64> {
         match self {
             Self::Simplify { tolerance } => Some(*tolerance),
@@ -158,12 +153,12 @@ impl CoarsenMethod {
         }
     }
 
-    /// Whether objects may share vertices where they did not before.
+    /// Returns whether objects may come to share vertices.
     pub fn shares(&self) -> bool {
         matches!(self, Self::Bins { share: true, .. })
     }
 
-    /// The same, with vertices of each object apart.
+    /// Returns the method without sharing of vertices between objects.
     #[must_use]
     pub fn without_sharing(&self) -> Self {
         let mut method = self.clone();
@@ -173,7 +168,7 @@ impl CoarsenMethod {
         method
     }
 
-    /// Whether vertices of the coarser level are some of the finer one.
+    /// Returns whether coarser vertices are a subset of the finer ones.
     pub fn keeps_vertices(&self) -> bool {
         match self {
             Self::Bins { placing, .. } => *placing == Placement::Medoid,
@@ -182,7 +177,7 @@ impl CoarsenMethod {
         }
     }
 
-    /// Whether it has to know which vertices have links that leave the chunk.
+    /// Returns whether the method needs to know which vertices have links that leave the chunk.
     pub fn needs_ties(&self) -> bool {
         matches!(
             self,

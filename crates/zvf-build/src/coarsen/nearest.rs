@@ -1,12 +1,11 @@
-//! The nearest of some vertices.
+//! Nearest-neighbour search among vertices.
 
 use super::{VertexBlock, distance::square};
 
-/// Below this number, looking at each is faster.
+/// Range size below which a linear scan is faster.
 const FEW: usize = 12;
 
-/// Vertices, found by where they are: the middle one in each stretch parts the others
-/// along the axis of its turn.
+/// Implicit k-d tree: the median of each range splits it along the axis of its depth.
 #[derive(Clone, Debug)]
 pub(super) struct Nearest<'a> {
     block: &'a VertexBlock,
@@ -14,14 +13,13 @@ pub(super) struct Nearest<'a> {
 }
 
 impl<'a> Nearest<'a> {
-    /// Sorts what can be found.
+    /// Builds the tree of some vertices.
     pub(super) fn new(block: &'a VertexBlock, mut rows: Vec<u32>) -> Self {
         sort(block, &mut rows);
         Self { block, rows }
     }
 
-    /// The one nearest to a place, of equally near ones the first of the block, with
-    /// the square of its distance.
+    /// Returns the vertex nearest to a position and its squared distance; the lowest row of equals.
     pub(super) fn find(&self, place: &[f64]) -> Option<(f64, u32)> {
         let mut best = None;
         self.search(place, 0, self.rows.len(), 0, &mut best);
@@ -56,7 +54,7 @@ impl<'a> Nearest<'a> {
             false => ((middle + 1, end), (start, middle)),
         };
         self.search(place, near.0, near.1, next, best);
-        // Equally near ones count: one of them may come first.
+        // Equal distances are searched too, for the lowest row.
         if best.is_none_or(|best| side * side <= best.0) {
             self.search(place, far.0, far.1, next, best);
         }

@@ -1,47 +1,47 @@
-//! Arithmetic of all types that values have.
+//! Arithmetic of all value types.
 
 use core::cmp::Ordering;
 
 use half::f16;
 use zvf_format::numeric::Element;
 
-/// A value that can be put together with others.
+/// Value that can be aggregated.
 pub(super) trait Number: Element {
-    /// A sum of values.
+    /// Sum of values.
     type Sum: Copy + Default;
-    /// What stands for no value: NaN, or zero where there is none.
+    /// Null value: NaN, or zero for integers.
     const NOTHING: Self;
 
-    /// Adds this.
+    /// Adds the value to a sum.
     fn add_to(self, sum: &mut Self::Sum);
-    /// The value nearest to a sum.
+    /// Returns the value nearest to a sum.
     fn total(sum: Self::Sum) -> Self;
-    /// The value nearest to a sum divided by this.
+    /// Returns the value nearest to a mean.
     fn mean(sum: Self::Sum, members: u32) -> Self;
-    /// Which comes first. A zero below another is before it, so that no two are equal.
+    /// Compares two values in total order; -0 sorts before 0.
     fn order(self, other: Self) -> Ordering;
-    /// Whether it is no number.
+    /// Returns whether the value is NaN.
     fn is_nan(self) -> bool {
         false
     }
-    /// The value of a dictionary's code; only integers are codes.
+    /// Returns a dictionary code as a value; `None` for types that are not integers.
     fn of_code(_code: i64) -> Option<Self> {
         None
     }
-    /// Whether it comes before another.
+    /// Returns whether the value sorts before another.
     fn is_below(self, other: Self) -> bool {
         self.order(other).is_lt()
     }
-    /// Whether there is no difference.
+    /// Returns whether two values are equal.
     fn is_same(self, other: Self) -> bool {
         self.order(other).is_eq()
     }
 }
 
-/// A quotient, rounded to the nearest, in the middle away from zero.
+/// Divides and rounds half away from zero.
 fn rounded(sum: i128, members: u32) -> i128 {
     let members = i128::from(members);
-    // The sum of fewer than 2^32 numbers of 64 bits is far from the end of 128.
+    // A sum of fewer than 2^32 64-bit numbers fits in 128 bits.
     let half = (2 * sum.abs() + members) / (2 * members);
     half * sum.signum()
 }
@@ -76,7 +76,7 @@ macro_rules! whole {
     )*};
 }
 
-// Fewer than 2^32 are added up.
+// Fewer than 2^32 values are summed.
 whole!(i64: i8 i16 u8 u16);
 whole!(i128: i32 i64 u32 u64);
 

@@ -1,25 +1,25 @@
-//! In which order vertices of a chunk are stored, and how fragments cut it.
+//! Stored order of a coarser chunk's vertices, and its fragments.
 
 use super::{
     Coarsener, MergedPositions, NO_OBJECT, NO_VERTEX, Ownership, VertexMerge,
     input::{CoarsenError, Gathered},
 };
 
-/// Rows of a chunk.
+/// Stored rows of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// The vertex of each row.
+    /// Vertex of each row.
     pub(super) rows: Vec<u32>,
-    /// The row of each vertex.
+    /// Row of each vertex.
     pub(super) row_of: Vec<u32>,
-    /// Where fragments end, and whose they are; none where objects name vertices.
+    /// End and owner of each fragment; empty where objects list vertices.
     pub(super) fragments: Vec<(u32, u32)>,
-    /// Rows that start a fragment of a tree.
+    /// Rows that start a fragment of a tree, as a flag for each row.
     heads: Vec<bool>,
 }
 
 impl Order {
-    /// Whether the order of rows says that there is a link from `parent` to `child`.
+    /// Returns whether the row order implies a link from `parent` to `child`.
     pub(super) fn implies(&self, child: u64, parent: u64) -> bool {
         let is_head = self.heads.get(child as usize).copied().unwrap_or(true);
         child == parent.wrapping_add(1) && !is_head
@@ -27,7 +27,7 @@ impl Order {
 }
 
 impl Coarsener {
-    /// Rows and fragments of the vertices of a merge.
+    /// Orders merged vertices and cuts them into fragments.
     pub(super) fn order(
         &self,
         gathered: &Gathered,
@@ -58,7 +58,7 @@ impl Coarsener {
                             &all[vertex as usize * self.axes..][..self.axes]
                         }
                     };
-                    // A place in the chunk has a bin; their number was checked.
+                    // Every position in the chunk has a bin, and the number of bins was checked.
                     bins.place_of(place).map_or(0, |place| place.bin as u32)
                 };
                 let bin_of: Vec<u32> = (0..count as u32).map(bin_of).collect();
@@ -71,7 +71,7 @@ impl Coarsener {
                     {
                         at += 1;
                     }
-                    // Readers take the number of a fragment for that of its bin.
+                    // Readers use the fragment number as the bin number.
                     fragments.push((at as u32, NO_OBJECT));
                 }
             }
@@ -99,7 +99,7 @@ impl Coarsener {
     }
 }
 
-/// The object of each coarse vertex: its own, or that of the first it stands for.
+/// Returns the object of each coarser vertex: that of the first vertex that it replaces.
 fn owners(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
     if let MergedPositions::Source(kept) = &merge.places {
         let own = kept
@@ -116,7 +116,7 @@ fn owners(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
     owner_of
 }
 
-/// Vertices in the order in which paths come to them, so that many are ranges.
+/// Orders vertices by first visit of a path, so that many paths become ranges.
 fn first_visits(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u32> {
     let mut rows = Vec::with_capacity(count);
     let mut seen = vec![false; count];
@@ -132,8 +132,8 @@ fn first_visits(gathered: &Gathered, merge: &VertexMerge, count: usize) -> Vec<u
     rows
 }
 
-/// Parents before children and a child after its parent where that is possible, and
-/// which rows start a fragment: those whose parent is not here.
+/// Orders trees depth-first, and returns which rows start a fragment because their parent is
+/// elsewhere.
 fn trees(gathered: &Gathered, merge: &VertexMerge, owner_of: &[u32]) -> (Vec<u32>, Vec<bool>) {
     let count = owner_of.len();
     let mut parent_of = vec![NO_VERTEX; count];
@@ -171,7 +171,7 @@ fn trees(gathered: &Gathered, merge: &VertexMerge, owner_of: &[u32]) -> (Vec<u32
     roots.sort_by_key(|root| owner_of[*root as usize]);
     let (mut rows, mut heads) = (Vec::with_capacity(count), vec![false; count]);
     let mut seen = vec![false; count];
-    // What a damaged tree has in circles has no root, and comes last.
+    // Cycles of a damaged tree have no root and come last.
     let rest = (0..count as u32).collect::<Vec<u32>>();
     for start in roots.into_iter().chain(rest) {
         let mut open = vec![start];

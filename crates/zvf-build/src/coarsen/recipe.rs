@@ -1,68 +1,68 @@
-//! How chunks of a level are made of those of the finer one.
+//! Parameters shared by all chunks of a level.
 
 use zvf_format::numeric::{Dtype, Kind};
 use zvf_model::grid::Bins;
 
 use super::CoarsenMethod;
 
-/// What all chunks of a level have in common.
+/// Builder of the chunks of a level.
 #[derive(Clone, Debug)]
 pub struct Coarsener {
-    /// Which vertices become one.
+    /// Method.
     pub method: CoarsenMethod,
-    /// Numbers of a position.
+    /// Number of axes.
     pub axes: usize,
-    /// What a coordinate is stored as.
+    /// Stored type of coordinates.
     pub positions: Dtype,
-    /// How vertices and objects hang together.
+    /// Relation of vertices and objects.
     pub shape: Ownership,
-    /// Whether there are objects.
+    /// `true` if the level has objects.
     pub has_objects: bool,
-    /// Which of them the level keeps, by row; all when `None`.
+    /// Kept objects, as a flag for each row; `None` keeps all.
     pub kept: Option<Vec<bool>>,
-    /// The bins that vertices without objects are sorted by.
+    /// Bins for vertices without objects.
     pub bins: Option<Bins>,
-    /// Ends of a link, where there are links.
+    /// Number of ends of a link, if there are links.
     pub width: Option<usize>,
-    /// Whether the order of ends is data.
+    /// `true` if the order of link ends is significant.
     pub directed: bool,
-    /// Attributes of vertices.
+    /// Vertex attributes.
     pub vertex: Vec<AggregatedAttribute>,
-    /// Attributes of fragments.
+    /// Fragment attributes.
     pub fragment: Vec<AggregatedAttribute>,
-    /// Attributes of links.
+    /// Link attributes.
     pub link: Vec<AggregatedAttribute>,
 }
 
-/// How vertices and objects hang together.
+/// Relation of vertices and objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// Objects name vertices in an order, and may share them: paths.
+    /// Objects list vertices in order and may share them: paths.
     Shared,
-    /// A vertex has one object, or there are none.
+    /// Each vertex has at most one object.
     Exclusive,
-    /// The same, and links are those of trees: (child, parent), and from each row of a
-    /// fragment to the one before where nothing else is said.
+    /// Like `Exclusive`, with links (child, parent) of trees; each row of a fragment is implicitly
+    /// the child of the row before it unless a link says otherwise.
     Trees,
 }
 
-/// An attribute.
+/// Attribute of a level and the rule that aggregates it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregatedAttribute {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What its values are stored as.
+    /// Stored type.
     pub dtype: Dtype,
-    /// Values of a row; what the cell has when `None`.
+    /// Number of values in a row; `None` takes it from the cell.
     pub columns: Option<usize>,
-    /// What becomes of the values of vertices that become one.
+    /// Aggregation of merged values.
     pub rule: super::Aggregation,
-    /// The code that stands for no word, where values are codes.
+    /// Dictionary code of missing text.
     pub missing: Option<i64>,
 }
 
 impl AggregatedAttribute {
-    /// What values of the coarser level are stored as: counts are no values of the type.
+    /// Returns the stored type on the coarser level; counts are `uint32`.
     pub fn made(&self) -> Dtype {
         match self.rule {
             super::Aggregation::Count => Dtype::new(Kind::UInt32, self.dtype.order()),

@@ -1,30 +1,30 @@
-//! What becomes of values when what they are of becomes one.
+//! Aggregation of attribute values.
 
 use core::{fmt, str::FromStr};
 
 use zvf_format::numeric::Kind;
 
-/// How values of the coarser level come from those they stand for.
+/// Rule from merged values to one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Aggregation {
-    /// The value of what is kept.
+    /// Value of the kept vertex.
     Own,
-    /// Their mean.
+    /// Mean.
     Mean,
-    /// Their sum.
+    /// Sum.
     Sum,
-    /// The least.
+    /// Minimum.
     Min,
-    /// The greatest.
+    /// Maximum.
     Max,
-    /// The one that is there most often.
+    /// Most frequent value.
     Mode,
-    /// How many there are.
+    /// Number of values.
     Count,
 }
 
 impl Aggregation {
-    /// Every rule there is.
+    /// All rules.
     pub const ALL: [Self; 7] = [
         Self::Own,
         Self::Mean,
@@ -35,7 +35,7 @@ impl Aggregation {
         Self::Count,
     ];
 
-    /// As the command line has it.
+    /// Returns the name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "own",
@@ -48,10 +48,9 @@ impl Aggregation {
         }
     }
 
-    /// The rule for values of this type when nobody says: their own where vertices are
-    /// kept; else the mean of floats, complex numbers and colours (three or four
-    /// `uint8`), and the mode of all that are names rather than quantities: codes of a
-    /// dictionary, truth values, other integers.
+    /// Returns the default rule of a type: `Own` where vertices are kept; else `Mean` for floats,
+    /// complex numbers and colours (three or four `uint8`), and `Mode` for values that name
+    /// something: dictionary codes, booleans and other integers.
     pub fn default_for(kind: Kind, columns: usize, is_coded: bool, is_kept: bool) -> Self {
         match kind {
             _ if is_kept => Self::Own,
@@ -67,12 +66,12 @@ impl Aggregation {
         }
     }
 
-    /// Whether it makes sense of codes, which stand for words.
+    /// Returns whether the rule is meaningful for dictionary codes.
     pub fn suits_codes(self) -> bool {
         matches!(self, Self::Own | Self::Mode | Self::Count)
     }
 
-    /// The rule for the level after one that this made: counts are added up.
+    /// Returns the rule for the next coarser level: counts are summed.
     #[must_use]
     pub fn again(self) -> Self {
         match self {
@@ -81,7 +80,7 @@ impl Aggregation {
         }
     }
 
-    /// The rule of an attribute, as in `fa=max`.
+    /// Parses an attribute name and its rule, as in `fa=max`.
     ///
     /// ```
     /// use zvf_build::coarsen::Aggregation;
@@ -116,15 +115,15 @@ impl FromStr for Aggregation {
     }
 }
 
-/// Why text names no rule.
+/// Text that is not an aggregation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseAggregationError {
-    /// No attribute is named before an equals sign.
-    #[error("{0:?} is not an attribute, an equals sign and a rule, as in fa=max")]
+    /// The text has no attribute name before an equals sign.
+    #[error("{0:?} is not of the form ATTRIBUTE=RULE, as in fa=max")]
     NoName(String),
-    /// There is no such rule.
-    #[error("{0:?} is none of own, mean, sum, min, max, mode and count")]
+    /// The rule does not exist.
+    #[error("{0:?} is not an aggregation; use own, mean, sum, min, max, mode or count")]
     Unknown(String),
 }
 

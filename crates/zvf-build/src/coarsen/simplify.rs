@@ -1,15 +1,14 @@
-//! Lines keep what they need to stay near where they were (Douglas-Peucker).
+//! Simplification of lines (Douglas-Peucker).
 
 use super::{VertexBlock, VertexMerge, distance::farthest, limbs::shortened};
 
-/// Vertices of a line that are looked at together. What is cut keeps one more, and
-/// no line, however it winds, takes more than this many steps for each vertex.
+/// Longest run that is simplified at once. Cutting at this length keeps one more vertex, and bounds
+/// the work for each vertex on any line.
 const LONGEST: usize = 4096;
 
-/// Drops vertices of paths and limbs where the line that is left stays within
-/// `tolerance` of the old one everywhere.
+/// Drops vertices of paths and limbs while the remaining line stays within `tolerance`.
 pub(super) fn merge(block: &VertexBlock, tolerance: f64) -> VertexMerge {
-    // A distance is compared by its square; the root of the square of a float is the float.
+    // Squared distances are compared; the square root of a float's square is the float.
     let tolerance = tolerance.max(0.0) * tolerance.max(0.0);
     let mut places = Vec::new();
     let mut stretches = Vec::new();

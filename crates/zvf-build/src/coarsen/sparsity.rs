@@ -1,4 +1,4 @@
-//! Which objects a coarser level keeps.
+//! Selection of the objects of a coarser level.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,81 +7,80 @@ mod coverage;
 use self::coverage::covering;
 use super::draw::draw;
 
-/// How many objects stay, and which.
+/// Number of objects to keep, and the strategy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparsity {
-    /// How many.
+    /// Number of objects.
     pub amount: Amount,
-    /// Which.
+    /// Strategy.
     pub strategy: Strategy,
 }
 
-/// How many of some objects stay; one at least where there is any.
+/// Number of objects to keep; at least one if there are any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// This part of them, rounded to the nearest, in the middle to the even number.
+    /// Fraction of the objects, rounded half to even.
     Share(f64),
-    /// So many.
+    /// Absolute number.
     Count(u64),
 }
 
-/// Which objects stay. Equal ones stay in the order of their ids.
+/// Strategy of selection. Ties are broken by id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Those that come first by a number drawn from the seed and their id: of levels
-    /// with the same seed the coarser keep some of what the finer do.
+    /// Objects with the smallest hashes of seed and id. With equal seeds, coarser levels keep a
+    /// subset of the finer ones.
     Random {
-        /// What numbers are drawn from.
+        /// Seed of the hashes.
         seed: u64,
     },
-    /// The longest, and of equally long ones those with most vertices.
+    /// The longest objects, then those with most vertices.
     Length,
-    /// Those that reach most: one by one the object that reaches most chunks which
-    /// none does yet, the longest of several; then, as soon as all are reached, most
-    /// chunks that fewer than two reach, then four, and so on.
+    /// Greedy cover: repeatedly the object that reaches most uncovered chunks, the longest of
+    /// equals; once every chunk is reached, chunks that fewer than two objects reach, then four,
+    /// and so on.
     Coverage,
-    /// Those with the least values of an attribute, or the greatest. Those without
-    /// one, or with NaN, go first.
+    /// Objects with the smallest or greatest values of an attribute. Objects without a value, or
+    /// with NaN, are dropped first.
     Attribute {
-        /// Whether the greatest stay.
+        /// `true` to keep the greatest values.
         descending: bool,
     },
-    /// So many of each group, and of those in none, as in `Random`. An object may be
-    /// in several, and stays if one keeps it.
+    /// Like `Random`, for each group and the objects without a group. An object is kept if any of its
+    /// groups keeps it.
     PerGroup {
-        /// What numbers are drawn from.
+        /// Seed of the hashes.
         seed: u64,
     },
-    /// These, however many they are.
+    /// Exactly these objects.
     Ids(BTreeSet<i64>),
 }
 
-/// What of an object decides whether it stays.
+/// Properties of an object that decide its selection.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectFacts {
-    /// Its id.
+    /// Object id.
     pub id: i64,
-    /// Whether it has geometry on the finer level. What has none is no object here.
+    /// `true` if the object has geometry on the finer level; others are ignored.
     pub is_present: bool,
-    /// Length of its path or cable.
+    /// Length of the path or cable.
     pub length: f64,
-    /// Number of its vertices.
+    /// Number of vertices.
     pub vertices: u64,
-    /// Chunks of the coarser level that it is in, by numbers that the caller gives
-    /// them from 0 on, each once.
+    /// Distinct chunks of the coarser level that contain the object, numbered by the caller from 0.
     pub chunks: Vec<u32>,
-    /// Its value of the attribute.
+    /// Attribute value.
     pub value: Option<f64>,
-    /// The groups it is in.
+    /// Groups of the object.
     pub groups: Vec<u32>,
 }
 
 impl Sparsity {
-    /// Which of the objects stay, one after the other.
+    /// Returns whether each object is kept.
     ///
     /// # Errors
     ///
-    /// [`SparsityError`] says what cannot be kept.
+    /// [`SparsityError`] when the amount or an id is invalid.
     pub fn kept(&self, objects: &[ObjectFacts]) -> Result<Vec<bool>, SparsityError> {
         match self.amount {
             Amount::Share(share) if !(share > 0.0 && share <= 1.0) => {
@@ -142,7 +141,7 @@ impl Sparsity {
         Ok(kept)
     }
 
-    /// The first of each group, and of those in none.
+    /// Selects the first of each group, and of the objects without a group.
     fn by_group(&self, objects: &[ObjectFacts], rows: &[u32]) -> Vec<u32> {
         let mut groups: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
         for row in rows {
@@ -152,7 +151,7 @@ impl Sparsity {
             }
             for group in of {
                 let members = groups.entry(Some(*group)).or_default();
-                // A group that is named twice has its member once.
+                // A repeated group counts its member once.
                 if members.last() != Some(row) {
                     members.push(*row);
                 }
@@ -167,7 +166,7 @@ impl Sparsity {
 }
 
 impl Amount {
-    /// How many of so many.
+    /// Returns the number of objects to keep.
     #[expect(
         clippy::cast_precision_loss,
         reason = "there are no 2^53 objects, and the reference divides floats too"
@@ -181,7 +180,7 @@ impl Amount {
     }
 }
 
-/// The longest first; what has no length last.
+/// Sorts by descending length; NaN last.
 fn sort_by_length(objects: &[ObjectFacts], rows: &mut [u32]) {
     let length = |object: &ObjectFacts| match object.length.is_nan() {
         true => f64::NEG_INFINITY,
@@ -196,17 +195,17 @@ fn sort_by_length(objects: &[ObjectFacts], rows: &mut [u32]) {
     });
 }
 
-/// Why objects cannot be chosen.
+/// Invalid selection of objects.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SparsityError {
-    /// The share is no part of a whole.
-    #[error("a share of {0} of the objects is not above 0 and at most 1")]
+    /// The fraction is not in (0, 1].
+    #[error("the fraction {0} of objects is not above 0 and at most 1")]
     Share(f64),
-    /// No object would stay.
-    #[error("a level without objects is no level")]
+    /// The count is 0.
+    #[error("at least one object must be kept")]
     Count,
-    /// There is no such object.
+    /// An id does not exist.
     #[error("there is no object {0}")]
     Unknown(i64),
 }

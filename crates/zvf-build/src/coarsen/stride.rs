@@ -1,9 +1,8 @@
-//! Every so many vertices of a line stay.
+//! Decimation of lines by a fixed stride.
 
 use super::{VertexBlock, VertexMerge, distance::farthest, limbs::shortened};
 
-/// Keeps every `step`-th vertex of paths and limbs, counted from where they start, and
-/// their ends.
+/// Keeps every `step`-th vertex of paths and limbs from their start, and their ends.
 pub(super) fn merge(block: &VertexBlock, step: u32) -> VertexMerge {
     let step = step.max(1) as usize;
     let mut places = Vec::new();

@@ -1,18 +1,17 @@
-//! Some points stay as they are.
+//! Sampling of points.
 
 use super::{
     MergedPositions, NO_VERTEX, VertexBlock, VertexMerge, cells::Cells, draw::draw,
     nearest::Nearest,
 };
 
-/// Keeps the `keep` points of each cell (at least one) whose drawn numbers are least, of
-/// each owner apart, so that none loses all it has. The others become the nearest of
-/// their cell and owner that was kept.
+/// Keeps the `keep` points (at least one) with the smallest hashes for each cell and owner, so that
+/// no owner disappears. Dropped points map to the nearest kept point of their cell and owner.
 pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> VertexMerge {
     let cells = Cells::new(block, cell, true);
     let keep = keep.max(1) as usize;
     let drawn = |vertex: u32| {
-        // Zero has two signs but is one place.
+        // Adding 0.0 turns -0.0 into 0.0.
         let place = block.position(vertex as usize).iter();
         let place = place.map(|at| (at + 0.0).to_bits());
         draw(seed, place.chain([block.owner(vertex as usize).into()]))
@@ -43,8 +42,8 @@ pub(super) fn merge(block: &VertexBlock, cell: &[f64], keep: u32, seed: u64) -> 
     VertexMerge::kept(block, into, Some(square.sqrt()))
 }
 
-/// The points that stay in cells of the first extent and not in those of the other. No
-/// other has a part in them.
+/// Keeps the points sampled with the first cell extent but not with the second. Dropped points have
+/// no parent.
 pub(super) fn merge_without(
     block: &VertexBlock,
     cells: (&[f64], &[f64]),

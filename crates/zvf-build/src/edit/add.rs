@@ -1,4 +1,4 @@
-//! What comes to a level.
+//! Addition of planned geometry to a level.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl LevelSnapshot {
-    /// Puts what comes behind what is there.
+    /// Appends planned geometry to chunks and tables.
     pub(super) fn add(
         &mut self,
         plan: &WritePlan,
@@ -90,7 +90,7 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    /// Sorts the rows of points into the bins of their chunk.
+    /// Sorts the points of a chunk into its bins.
     pub(super) fn sort_into_bins(&self, chunk: &mut Chunk) -> Result<(), EditError> {
         let order: Vec<u64> = chunk
             .fragments
@@ -151,7 +151,7 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    /// Adds objects, or puts new ones in the place of those that go.
+    /// Adds objects, or replaces removed objects of the same id.
     pub(super) fn add_objects(
         &mut self,
         plan: &WritePlan,
@@ -263,7 +263,7 @@ impl LevelSnapshot {
                 .or_insert(table);
             table.rows.resize(rows, None);
             for at in 0..attribute.values.len() {
-                // What a group has already stays.
+                // Existing values of a group are kept.
                 if table.rows[at].is_none() {
                     table.rows[at] = Table::value(attribute, at);
                 }

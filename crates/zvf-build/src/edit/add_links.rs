@@ -1,4 +1,4 @@
-//! Links that come, and arrays for them.
+//! Addition of links, and creation of their arrays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +88,7 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    /// The array of a segment, made where there is none yet; the form of its rows.
+    /// Creates the array of a segment if it does not exist, and returns the form of its rows.
     pub(super) fn link_array(
         &mut self,
         plan: &WritePlan,
@@ -133,7 +133,7 @@ impl LevelSnapshot {
         Ok(form)
     }
 
-    /// Columns of link attributes by the path of their array for a segment.
+    /// Returns link attribute columns by array path for a segment.
     pub(super) fn link_columns(
         &mut self,
         plan: &WritePlan,
@@ -152,7 +152,7 @@ impl LevelSnapshot {
                     .nodes
                     .iter()
                     .find(|(path, _)| path.starts_with(&prefix));
-                // What one array of the family says, all do.
+                // All arrays of a family have the attributes of the first.
                 let mut says = match (like, own) {
                     (Some((_, node)), _) => crate::output::json_object(node["attributes"].clone()),
                     (None, Some(column)) => column.says.clone(),
@@ -170,7 +170,7 @@ impl LevelSnapshot {
         Ok(columns)
     }
 
-    /// Makes an array with a cell for each chunk, stored as vertices are.
+    /// Creates an array with one cell for each chunk, encoded as the vertices are.
     pub(super) fn array_like_vertices(
         &mut self,
         path: &str,
@@ -196,7 +196,7 @@ impl LevelSnapshot {
     }
 }
 
-/// Puts links behind those of a cell, as one more group.
+/// Appends links to a cell as one more group.
 pub(super) fn append_links(
     own: &mut Chunk,
     cell: &Cell,

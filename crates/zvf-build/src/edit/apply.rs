@@ -1,4 +1,4 @@
-//! A change applied to an image.
+//! Application of a change to a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use super::{
 use crate::geometry::GeometryKind;
 
 impl LevelSnapshot {
-    /// Applies a change; all cells that it [needs](LevelChange::needs) are loaded.
+    /// Applies a change. The cells that it [needs](LevelChange::needs) must be loaded.
     ///
     /// # Errors
     ///
-    /// [`EditError`] when it does not fit the level, or the level is damaged.
+    /// [`EditError`] when the change does not fit the level, or the level is damaged.
     pub fn apply(mut self, change: &LevelChange) -> Result<Edits, EditError> {
         let mut edits = Edits::default();
         if self.kind == GeometryKind::Skeletons
@@ -62,7 +62,7 @@ impl LevelSnapshot {
         Ok(edits)
     }
 
-    /// A chunk as it is.
+    /// Decodes a chunk of the snapshot.
     pub(super) fn chunk(&self, coords: &[i64]) -> Result<Chunk, EditError> {
         let cell = |path: &str| self.cells.get(&(path.to_owned(), coords.to_vec()));
         let row = self.axes * self.positions.size();
@@ -121,7 +121,7 @@ impl LevelSnapshot {
         Ok(chunk)
     }
 
-    /// Cells of links whose ends moved.
+    /// Returns link cells with ends in touched chunks, renumbered.
     pub(super) fn links_after(
         &self,
         touched: &BTreeSet<Vec<i64>>,

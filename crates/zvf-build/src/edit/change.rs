@@ -1,4 +1,4 @@
-//! What is to change.
+//! Input and output of a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,28 +11,26 @@ use super::{
 };
 use crate::{output::Output, plan::WritePlan};
 
-/// What goes from a level and what comes. What comes under the id of an object
-/// that goes replaces it: its place in groups stays, and its attributes do where
-/// no others are given.
+/// Objects and rows to remove from a level, and geometry to add. An added object with the id of a
+/// removed one replaces it: it keeps its groups, and its attributes unless new ones are given.
 #[derive(Debug, Default)]
 pub struct LevelChange {
-    /// Objects that go.
+    /// Objects to remove.
     pub remove: BTreeSet<i64>,
-    /// Rows that go, by chunk: vertices of points without objects.
+    /// Rows to remove by chunk, for points without objects.
     pub remove_rows: BTreeMap<Vec<i64>, BTreeSet<u64>>,
-    /// What comes, planned with [`LevelSnapshot::design`].
+    /// Geometry to add, planned with [`LevelSnapshot::design`].
     pub add: Option<WritePlan>,
-    /// Whether fragments without rows go too, and numbers become dense.
+    /// `true` to drop fragments without rows and renumber the others.
     pub compact: bool,
 }
 
 impl LevelChange {
-    /// The chunks whose vertices change.
+    /// Returns the chunks whose vertices change.
     ///
     /// # Errors
     ///
-    /// [`EditError`] when an object that is to go is not there, or the object index
-    /// is damaged.
+    /// [`EditError`] when an object to remove does not exist, or the object index is damaged.
     pub fn chunks(&self, image: &LevelSnapshot) -> Result<BTreeSet<Vec<i64>>, EditError> {
         let mut chunks: BTreeSet<Vec<i64>> = self.remove_rows.keys().cloned().collect();
         for id in &self.remove {
@@ -53,11 +51,11 @@ impl LevelChange {
         Ok(chunks)
     }
 
-    /// The cells that have to be loaded to apply it.
+    /// Returns the cells that must be loaded before the change is applied.
     ///
     /// # Errors
     ///
-    /// As for [`chunks`](Self::chunks).
+    /// See [`chunks`](Self::chunks).
     pub fn needs(&self, image: &LevelSnapshot) -> Result<Vec<CellKey>, EditError> {
         let chunks = self.chunks(image)?;
         let mut needs = BTreeSet::new();
@@ -76,7 +74,7 @@ impl LevelChange {
                     needs.extend(links::of_cell(image, &segment, source));
                 }
             }
-            // What is added goes to cells that exist, whatever they touch.
+            // Additions append to existing cells, even where no end is touched.
             if let Some(plan) = &self.add {
                 for source in &plan.layout.chunks {
                     if array.present.contains(source) {
@@ -89,26 +87,25 @@ impl LevelChange {
     }
 }
 
-/// What a change makes of a level.
+/// Nodes and cells that a change writes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edits {
-    /// Nodes that are new or say something else, by path.
+    /// New and changed nodes by path.
     pub nodes: BTreeMap<String, Value>,
-    /// Cells that are new or hold something else; `None` for those that go.
+    /// New and changed cells; `None` deletes a cell.
     pub cells: BTreeMap<CellKey, Option<Vec<u8>>>,
-    /// Tables, written anew: nodes and cells. Other chunks of their arrays go.
+    /// Rewritten tables: nodes and cells. Other chunks of these arrays are deleted.
     pub tables: Vec<Output>,
     /// Attributes of the root.
     pub root: Map<String, Value>,
-    /// What another change at the same time must not have touched: chunks and
-    /// objects.
+    /// Chunks and objects that conflict with concurrent changes.
     pub touched: BTreeSet<String>,
-    /// Vertices that came.
+    /// Number of added vertices.
     pub added: u64,
-    /// Vertices that went.
+    /// Number of removed vertices.
     pub removed: u64,
-    /// Links that went because one of their ends did, though others stayed.
+    /// Number of links removed because only some of their ends were removed.
     pub severed: usize,
-    /// Objects that came.
+    /// Ids of added objects.
     pub objects: Vec<i64>,
 }

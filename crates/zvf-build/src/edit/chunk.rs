@@ -1,4 +1,4 @@
-//! What a chunk holds.
+//! Decoded chunk of a level.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use zvf_format::fragment::{FragmentIndex, FragmentIndexBuilder};
 
 use super::error::{EditError, damaged};
 
-/// The vertices of a chunk and what belongs to them.
+/// Vertices of a chunk with attributes and fragments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Chunk {
     /// Number of rows.
     pub(super) rows: u64,
     pub(super) positions: Vec<u8>,
     pub(super) fragments: Vec<Fragment>,
-    /// Attributes of vertices and of fragments by path of their array.
+    /// Vertex and fragment attributes by array path.
     pub(super) vertex: BTreeMap<String, Vec<u8>>,
     pub(super) fragment: BTreeMap<String, Vec<u8>>,
 }
 
-/// Which rows a fragment has.
+/// Rows of a fragment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Fragment {
     Range(u64, u64),
@@ -42,7 +42,7 @@ impl Fragment {
 }
 
 impl Chunk {
-    /// The fragments of an index over `rows` rows.
+    /// Decodes a fragment index over `rows` rows.
     pub(super) fn fragments(
         path: &str,
         bytes: &[u8],
@@ -64,7 +64,7 @@ impl Chunk {
         Ok(fragments)
     }
 
-    /// The fragment index.
+    /// Encodes the fragment index.
     pub(super) fn index(&self) -> Result<Vec<u8>, EditError> {
         let mut builder = FragmentIndexBuilder::default();
         for fragment in &self.fragments {
@@ -77,7 +77,7 @@ impl Chunk {
         Ok(builder.finish())
     }
 
-    /// Leaves out rows: gives for each row its new number, or none.
+    /// Drops rows and returns the new number of each row, or `None`.
     pub(super) fn without(&mut self, gone: &[bool]) -> Vec<Option<u64>> {
         let mut next = 0;
         let numbers = gone.iter().map(|gone| {
@@ -96,7 +96,7 @@ impl Chunk {
         keep(&mut self.positions);
         self.vertex.values_mut().for_each(keep);
         for fragment in &mut self.fragments {
-            // Where rows in front of an empty range ended.
+            // An empty range starts at the end of the remaining rows before it.
             let before = |row: u64| {
                 let row = usize::try_from(row).unwrap_or(usize::MAX).min(gone.len());
                 gone[..row].iter().filter(|gone| !**gone).count() as u64

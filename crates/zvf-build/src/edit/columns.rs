@@ -1,4 +1,4 @@
-//! Attributes of what comes, in the types of the store.
+//! Conversion of added attributes to the types of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl LevelSnapshot {
-    /// Columns of what comes in the types of the store, by path.
+    /// Returns added columns in the types of the store, by array path.
     pub(super) fn columns(
         &mut self,
         what: &'static str,
@@ -48,8 +48,7 @@ impl LevelSnapshot {
         Ok(columns)
     }
 
-    /// A column in the type of its array; words that are new are appended to the
-    /// dictionary.
+    /// Converts a column to the type of its array; new words are appended to the dictionary.
     pub(super) fn column(
         &mut self,
         what: &'static str,
@@ -139,8 +138,8 @@ impl LevelSnapshot {
         })
     }
 
-    /// Attributes of fragments by the row of their object: those given, and the ids
-    /// that the store keeps by itself.
+    /// Returns fragment attributes by object row: the given ones and the object ids that the store
+    /// maintains.
     pub(super) fn fragment_columns(
         &mut self,
         plan: &WritePlan,

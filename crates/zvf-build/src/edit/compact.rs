@@ -1,4 +1,4 @@
-//! Tidying up after what went.
+//! Compaction of chunks after removals.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl LevelSnapshot {
-    /// Drops fragments without rows, and rows without fragments, and sorts objects.
+    /// Drops fragments without rows and rows without fragments, and sorts objects.
     pub(super) fn compact(
         &mut self,
         chunks: &mut BTreeMap<Vec<i64>, Chunk>,

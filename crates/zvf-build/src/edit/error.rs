@@ -1,114 +1,115 @@
-//! Why a level cannot be changed.
+//! Error of changing a level.
 
 use crate::error::BuildError;
 
-/// Why a level cannot be changed.
+/// Error of changing a level.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EditError {
-    /// What is to be added does not fit together.
+    /// The added geometry is invalid.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The store has something that is not changed yet.
-    #[error("{0}; such stores are read, but not changed")]
+    /// The store uses a feature that edits do not support.
+    #[error("{0}; such stores can be read but not edited")]
     Unsupported(&'static str),
-    /// A part of the store that a change needs is damaged.
+    /// Data that the change needs is damaged.
     #[error("{path} is damaged: {why}")]
     Damaged {
-        /// The node, and the chunk where there is one.
+        /// Node, and chunk if any.
         path: String,
-        /// What is wrong.
+        /// Description of the damage.
         why: String,
     },
-    /// A node that the level cannot be without.
+    /// A required node or cell was not loaded.
     #[error("{0} is missing")]
     NotLoaded(String),
-    /// An object that is to be changed is not there.
+    /// An object to change does not exist.
     #[error("there is no object {0}")]
     UnknownObject(i64),
-    /// An object that is to be added is there.
-    #[error("object {0} is there already; replace it, or add it under another id")]
+    /// An object to add exists.
+    #[error("object {0} exists already; replace it or choose another id")]
     ObjectExists(i64),
-    /// Another kind of thing than the store holds.
+    /// The added geometry is of another kind than the store.
     #[error("the store holds {expected}, not {found}")]
     Kind {
-        /// What the store holds.
+        /// Kind of the store.
         expected: &'static str,
-        /// What is to be added.
+        /// Kind of the addition.
         found: &'static str,
     },
-    /// An attribute that all rows of the store have.
-    #[error("the store has the {what} {name:?}, and what is added must have it too")]
+    /// The addition lacks an attribute of the store.
+    #[error("the store has the {what} {name:?}, which the addition lacks")]
     MissingAttribute {
-        /// What kind of attribute.
+        /// Role of the attribute.
         what: &'static str,
-        /// Its name.
+        /// Name of the attribute.
         name: String,
     },
-    /// An attribute that the store's rows do not have.
-    #[error("the store has no {what} {name:?}, and its rows would have no value")]
+    /// The addition has an attribute that the store lacks.
+    #[error("the store has no {what} {name:?}, so its rows would lack a value")]
     UnknownAttribute {
-        /// What kind of attribute.
+        /// Role of the attribute.
         what: &'static str,
-        /// Its name.
+        /// Name of the attribute.
         name: String,
     },
-    /// An attribute of another type.
-    #[error("the {what} {name:?} is {expected} in the store and {found} in what is added")]
+    /// An attribute has another type.
+    #[error("the {what} {name:?} is {expected} in the store, but {found} in the addition")]
     AttributeType {
-        /// What kind of attribute.
+        /// Role of the attribute.
         what: &'static str,
-        /// Its name.
+        /// Name of the attribute.
         name: String,
-        /// What the store has.
+        /// Type in the store.
         expected: String,
-        /// What is added.
+        /// Type of the addition.
         found: String,
     },
-    /// More words than the codes of an attribute can tell apart.
-    #[error("the {what} {name:?} has codes of {dtype}, too few for all words")]
+    /// An attribute has more words than its code type can distinguish.
+    #[error("the {what} {name:?} has more words than {dtype} codes can distinguish")]
     TextType {
-        /// What kind of attribute.
+        /// Role of the attribute.
         what: &'static str,
-        /// Its name.
+        /// Name of the attribute.
         name: String,
-        /// What codes are.
+        /// Type of the codes.
         dtype: String,
     },
-    /// Links of another width.
-    #[error("links of {found} ends in a store whose links have {expected}")]
+    /// Links have another number of ends.
+    #[error("added links have {found} ends, but links of the store have {expected}")]
     LinkWidth {
-        /// Ends of the store's links.
+        /// Number of ends in the store.
         expected: usize,
-        /// Ends of those that are added.
+        /// Number of ends in the addition.
         found: usize,
     },
-    /// Below the first chunk: cells keep their places, so room is made above only.
+    /// A vertex lies below the first chunk of the grid, which can grow upwards only because cells
+    /// keep their index.
     #[error(
-        "what is added reaches chunk {chunk} on axis {axis}, and the store has room from chunk {first} on; \
-         write it anew with lower bounds"
+        "the addition reaches chunk {chunk} on axis {axis}, but the grid starts at chunk {first}; \
+         rewrite the store with lower bounds"
     )]
     ChunkBelowGrid {
-        /// The axis.
+        /// Axis.
         axis: usize,
-        /// The chunk.
+        /// Chunk coordinate.
         chunk: i64,
-        /// The first there is room for.
+        /// First chunk coordinate of the grid.
         first: i64,
     },
-    /// A vertex that is not there.
-    #[error("object {object} has no vertex {vertex}; it has {vertices}")]
+    /// A vertex to change does not exist.
+    #[error("object {object} has no vertex {vertex}, only {vertices} vertices")]
     UnknownVertex {
-        /// The object.
+        /// Object id.
         object: i64,
-        /// The number in the object.
+        /// Index of the vertex in the object.
         vertex: usize,
-        /// How many it has.
+        /// Number of vertices of the object.
         vertices: usize,
     },
 }
 
-/// A part of a store that is damaged.
+/// Returns the error for damaged data.
 pub(super) fn damaged(path: &str, why: impl core::fmt::Display) -> EditError {
     EditError::Damaged {
         path: path.to_owned(),

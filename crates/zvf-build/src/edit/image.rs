@@ -1,4 +1,4 @@
-//! A level as it is.
+//! Snapshot of a level.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +20,10 @@ use crate::{
     geometry::GeometryKind,
 };
 
-/// A cell: the path of its array, and its chunk.
+/// Array path and chunk of a cell.
 pub type CellKey = (String, Vec<i64>);
 
-/// A level of generation 0.9, as far as a change needs it.
+/// Nodes, tables and loaded cells of a level of generation 0.9.
 #[derive(Clone, Debug)]
 pub struct LevelSnapshot {
     pub(super) kind: GeometryKind,
@@ -35,26 +35,26 @@ pub struct LevelSnapshot {
     pub(super) positions: Kind,
     /// Attributes of the root.
     pub(super) root: Map<String, Value>,
-    /// Every node of the level by path.
+    /// All nodes of the level by path.
     pub(super) nodes: BTreeMap<String, Value>,
-    /// Arrays with a cell for each chunk.
+    /// Arrays with one cell for each chunk.
     pub(super) arrays: BTreeMap<String, PerChunk>,
     pub(super) links: Option<Family>,
     pub(super) tables: Tables,
     pub(super) cells: BTreeMap<CellKey, Vec<u8>>,
 }
 
-/// An array with a cell for each chunk.
+/// Array with one cell for each chunk.
 #[derive(Clone, Debug)]
 pub(super) struct PerChunk {
     pub(super) origin: Vec<i64>,
     pub(super) shape: Vec<u64>,
     pub(super) present: BTreeSet<Vec<i64>>,
-    /// Type of a value.
+    /// Stored type.
     pub(super) dtype: Option<Dtype>,
 }
 
-/// What the links of the level say.
+/// Policy of the level's links.
 #[derive(Clone, Debug)]
 pub(super) struct Family {
     pub(super) width: usize,
@@ -63,18 +63,17 @@ pub(super) struct Family {
 }
 
 impl LevelSnapshot {
-    /// Takes the attributes of the root, and the nodes of level 0 by path, `0` among
-    /// them.
+    /// Creates a snapshot from the attributes of the root and the nodes of level 0 by path,
+    /// including `0`.
     ///
     /// # Errors
     ///
-    /// [`EditError`] when they cannot be understood, or are of a store that is not
-    /// changed.
+    /// [`EditError`] when a node is invalid, or the store cannot be edited.
     pub fn new(
         root: Map<String, Value>,
         nodes: BTreeMap<String, Value>,
     ) -> Result<Self, EditError> {
-        // What nobody understands is not changed either.
+        // Nodes of unknown kinds are not edited.
         RootMetadata::parse(&Key::root(), &root).map_err(|error| damaged("zarr.json", error))?;
         let block = root.get("zarr_vectors").cloned().unwrap_or_default();
         let list = |value: &Value| -> Option<Vec<f64>> {
@@ -201,7 +200,7 @@ impl LevelSnapshot {
         });
     }
 
-    /// Paths of the tables, whose chunks are read whole.
+    /// Returns the paths of tables, which must be loaded completely.
     pub fn table_paths(&self) -> Vec<String> {
         let tables = self.nodes.iter().filter(|(path, json)| {
             let is_array = json["node_type"].as_str() == Some("array");
@@ -210,11 +209,11 @@ impl LevelSnapshot {
         tables.map(|(path, _)| path.clone()).collect()
     }
 
-    /// Takes the chunks of a table as they are read: frames, or numbers.
+    /// Loads the decoded chunks of a table: frames, or numbers.
     ///
     /// # Errors
     ///
-    /// [`EditError`] when they are not what the table says.
+    /// [`EditError`] when the chunks disagree with the table's metadata.
     pub fn load_table(
         &mut self,
         path: &str,
@@ -226,16 +225,16 @@ impl LevelSnapshot {
         self.tables.load(path, &array, chunks)
     }
 
-    /// Takes a cell; one that is not there is missing from a list that has it.
+    /// Loads a cell. An absent cell that is listed as present stays missing.
     pub fn load(&mut self, key: CellKey, payload: Vec<u8>) {
         self.cells.insert(key, payload);
     }
 
-    /// Says that all tables are loaded.
+    /// Completes loading of the tables.
     ///
     /// # Errors
     ///
-    /// [`EditError`] when they contradict each other.
+    /// [`EditError`] when tables disagree.
     pub fn finish_tables(&mut self) -> Result<(), EditError> {
         let index = self.nodes.get("0/object_index");
         let index = index.map(|index| &index["attributes"]);
@@ -244,7 +243,7 @@ impl LevelSnapshot {
         self.tables.finish(index, groups, self.axes)
     }
 
-    /// How what is added must be planned.
+    /// Returns the design for geometry to add.
     pub fn design(&self, out_of_bounds: OutOfBounds) -> Design {
         let bins = self.bins.as_ref().filter(|_| self.tables.ids.is_none());
         Design {
@@ -260,23 +259,23 @@ impl LevelSnapshot {
         }
     }
 
-    /// What the level holds.
+    /// Returns the kind of geometry.
     pub fn kind(&self) -> GeometryKind {
         self.kind
     }
 
-    /// Ends of a link; 2 where there are none yet.
+    /// Returns the number of ends of a link; 2 without links.
     pub fn link_width(&self) -> usize {
         self.links.as_ref().map_or(2, |family| family.width)
     }
 
-    /// An id above those of all objects; `None` where there is no object index.
+    /// Returns an id above all object ids; `None` without an object index.
     pub fn next_id(&self) -> Option<i64> {
         let ids = self.tables.ids.as_ref()?;
         Some(ids.iter().max().map_or(0, |id| id.saturating_add(1)).max(0))
     }
 
-    /// Chunks that have vertices.
+    /// Returns the chunks with vertices.
     pub fn chunks(&self) -> impl Iterator<Item = &Vec<i64>> {
         self.arrays
             .get("0/vertices")
@@ -284,13 +283,13 @@ impl LevelSnapshot {
             .flat_map(|array| &array.present)
     }
 
-    /// Number of objects.
+    /// Returns the number of objects.
     pub fn objects(&self) -> usize {
         self.tables.ids.as_ref().map_or(0, Vec::len)
     }
 }
 
-/// The array that a node is.
+/// Parses the node of an array.
 pub(super) fn array(path: &str, json: &Value) -> Result<Option<Array>, EditError> {
     if json.get("node_type").and_then(Value::as_str) != Some("array") {
         return Ok(None);
@@ -302,7 +301,7 @@ pub(super) fn array(path: &str, json: &Value) -> Result<Option<Array>, EditError
     }
 }
 
-/// Whether an array of the level has a cell for each chunk.
+/// Returns whether an array has one cell for each chunk.
 fn is_per_chunk(path: &str) -> bool {
     let families = ["vertex_attributes/", "fragment_attributes/", "links/0/"];
     let path = path.strip_prefix("0/").unwrap_or(path);

@@ -1,4 +1,4 @@
-//! Links of a level: cells whose ends a change moves, and cells it adds to.
+//! Link cells of a level, and renumbering of their ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,10 @@ use super::{
     image::{CellKey, LevelSnapshot},
 };
 
-/// An array of links: path, last segment, and offsets of the ends but the first.
+/// Link array: path, last segment, and chunk offsets of the ends after the first.
 pub(super) type LinkArray = (String, String, Vec<Vec<i64>>);
 
-/// The arrays of links: path, last segment, and offsets of their ends but the
-/// first.
+/// Returns the link arrays: path, last segment, and chunk offsets of the ends after the first.
 pub(super) fn arrays(image: &LevelSnapshot) -> Result<Vec<LinkArray>, EditError> {
     let Some(family) = &image.links else {
         return Ok(Vec::new());
@@ -48,13 +47,13 @@ fn offsets(
     Ok(offsets.iter().map(Iterator::collect).collect())
 }
 
-/// The chunk at an offset.
+/// Returns the chunk at an offset.
 pub(super) fn at(source: &[i64], offset: &[i64]) -> Vec<i64> {
     let steps = source.iter().zip(offset);
     steps.map(|(at, step)| at.saturating_add(*step)).collect()
 }
 
-/// Whether a cell has ends in one of these chunks.
+/// Returns whether a cell has ends in one of these chunks.
 pub(super) fn touches(source: &[i64], offsets: &[Vec<i64>], chunks: &BTreeSet<Vec<i64>>) -> bool {
     chunks.contains(source)
         || offsets
@@ -62,7 +61,7 @@ pub(super) fn touches(source: &[i64], offsets: &[Vec<i64>], chunks: &BTreeSet<Ve
             .any(|offset| chunks.contains(&at(source, offset)))
 }
 
-/// The cells that belong together: links, groups, attributes.
+/// Returns the related cells of a link cell: links, groups and attributes.
 pub(super) fn of_cell(image: &LevelSnapshot, segment: &str, source: &[i64]) -> Vec<CellKey> {
     let mut keys = vec![(format!("0/links/0/{segment}"), source.to_vec())];
     if is_zero(segment) {
@@ -77,7 +76,7 @@ pub(super) fn of_cell(image: &LevelSnapshot, segment: &str, source: &[i64]) -> V
     keys
 }
 
-/// Paths of the attributes of an array's links.
+/// Returns the paths of the attribute arrays of a link array.
 pub(super) fn attributes(image: &LevelSnapshot, segment: &str) -> impl Iterator<Item = String> {
     let end = format!("/0/{segment}");
     let paths = image
@@ -87,7 +86,7 @@ pub(super) fn attributes(image: &LevelSnapshot, segment: &str) -> impl Iterator<
     paths.cloned().collect::<Vec<_>>().into_iter()
 }
 
-/// Whether all ends are in one chunk.
+/// Returns whether all offsets of a segment are zero.
 pub(super) fn is_zero(segment: &str) -> bool {
     segment == "self"
         || segment
@@ -95,7 +94,7 @@ pub(super) fn is_zero(segment: &str) -> bool {
             .all(|letter| matches!(letter, b'0' | b'.' | b'_'))
 }
 
-/// Whether rows of an array have a column for the order of their ends.
+/// Returns the row form of an array, which may have a permutation column.
 pub(super) fn form(image: &LevelSnapshot, path: &str) -> RowForm {
     let node = image.nodes.get(path);
     match node.and_then(|node| node["attributes"]["has_perm"].as_bool()) {
@@ -104,7 +103,7 @@ pub(super) fn form(image: &LevelSnapshot, path: &str) -> RowForm {
     }
 }
 
-/// A cell of links as rows with fragments: its groups.
+/// Decodes a link cell as a chunk whose fragments are the link groups.
 pub(super) fn load(
     image: &LevelSnapshot,
     segment: &str,
@@ -156,7 +155,7 @@ pub(super) fn load(
         let bytes = match cell(&path) {
             Some(bytes) => bytes.clone(),
             None if chunk.rows == 0 => Vec::new(),
-            // Values of what is added would stand for links that have none.
+            // Appended values would be assigned to earlier links without one.
             None => return Err(EditError::NotLoaded(path)),
         };
         if chunk.rows > 0 && !(bytes.len() as u64).is_multiple_of(chunk.rows) {
@@ -167,8 +166,8 @@ pub(super) fn load(
     Ok(chunk)
 }
 
-/// Gives the ends of a cell's links their new rows; the links that lost one, and how
-/// many of these have others left.
+/// Renumbers the ends of a cell's links. Returns the links that lost an end, and the number of
+/// these that have other ends left.
 pub(super) fn renumber(
     cell: &mut Chunk,
     ends: &[Vec<i64>],
@@ -206,7 +205,7 @@ pub(super) fn renumber(
     Ok((gone, severed))
 }
 
-/// A cell as it is stored: the links, and where they are flat their groups.
+/// Encodes a link cell: the links, and for flat cells their groups.
 pub(super) fn store(cell: &Chunk, segment: &str) -> Result<(Vec<u8>, Option<Vec<u8>>), EditError> {
     if is_zero(segment) {
         return Ok((cell.positions.clone(), Some(cell.index()?)));
@@ -226,12 +225,12 @@ pub(super) fn store(cell: &Chunk, segment: &str) -> Result<(Vec<u8>, Option<Vec<
     Ok((ragged::encode(&groups), None))
 }
 
-/// The number a family's node says.
+/// Reads a count from a family's node.
 pub(super) fn count(node: &Value, name: &str) -> u64 {
     node["attributes"][name].as_u64().unwrap_or(0)
 }
 
-/// Rows of a cell, and how many of them stand for a link alone.
+/// Returns the rows of a cell, and the number that count as logical links.
 pub(super) fn counted(
     bytes: &[u8],
     segment: &str,
@@ -253,8 +252,8 @@ pub(super) fn counted(
     (rows, if leads(segment) { rows } else { 0 })
 }
 
-/// Of the copies of a link, whether those of an array are led by the end whose chunk
-/// comes first: offsets from there to the others do not descend.
+/// Returns whether copies in this array are the leading ones: those whose first end is in the
+/// lowest chunk.
 pub(super) fn leads(segment: &str) -> bool {
     segment.split('_').all(|offset| {
         let first = offset.split('.').find(|number| *number != "0");

@@ -1,4 +1,4 @@
-//! What became of a level, written down.
+//! Encoding of an edited level.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{
 use crate::metadata;
 
 impl LevelSnapshot {
-    /// Writes chunks down as cells.
+    /// Encodes chunks as cells.
     pub(super) fn put_chunks(
         &mut self,
         chunks: &BTreeMap<Vec<i64>, Chunk>,
@@ -64,7 +64,7 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    /// Writes a cell down, or that it goes, and in the list of its array.
+    /// Writes or deletes a cell, and updates the cell list of its array.
     pub(super) fn put(
         &mut self,
         path: &str,
@@ -98,7 +98,7 @@ impl LevelSnapshot {
         Ok(())
     }
 
-    /// Nodes that say something else now.
+    /// Writes changed nodes.
     pub(super) fn put_level(&mut self, chunks: &BTreeMap<Vec<i64>, Chunk>, edits: &mut Edits) {
         for (path, array) in &self.arrays {
             let mut keys: Vec<String> = array
@@ -138,9 +138,8 @@ impl LevelSnapshot {
         edits.nodes.retain(|path, _| !is_table(path));
     }
 
-    /// Families say how many links there are now: what cells held before and hold
-    /// after. Of links that are stored several times the copy whose first end is the
-    /// first counts.
+    /// Updates the link counts of a family by the difference of its cells before and after. Of
+    /// duplicated links the leading copy counts.
     pub(super) fn recount_links(&mut self, edits: &Edits) {
         let Some(family) = &self.links else {
             return;
@@ -255,7 +254,7 @@ impl LevelSnapshot {
     }
 }
 
-/// Whether cells end in a checksum, in shards or not.
+/// Returns whether cells carry a checksum, inside shards or not.
 pub(super) fn has_checksum(codecs: &Value) -> bool {
     let all = codecs.as_array().into_iter().flatten();
     let mut all = all.map(|codec| (codec["name"].as_str(), &codec["configuration"]["codecs"]));
@@ -268,7 +267,7 @@ pub(super) fn is_table(path: &str) -> bool {
         .any(|family| path.starts_with(family))
 }
 
-/// Makes room for a chunk in an array: upwards alone, as cells keep their place.
+/// Extends an array to include a chunk. Grids grow upwards only, because cells keep their index.
 pub(super) fn grow(
     array: &mut PerChunk,
     node: &mut Value,

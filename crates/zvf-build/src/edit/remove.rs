@@ -1,4 +1,4 @@
-//! What goes from a level.
+//! Removal of objects and rows from a level.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl LevelSnapshot {
-    /// Fragments that only objects have that go, by chunk.
+    /// Returns the fragments used by removed objects only, by chunk.
     pub(super) fn fragments_gone(
         &self,
         change: &LevelChange,
@@ -45,7 +45,8 @@ impl LevelSnapshot {
     }
 }
 
-/// Takes rows out of chunks: those of fragments that go and that no other has.
+/// Removes rows from chunks: listed rows, and rows of removed fragments that no other fragment
+/// contains.
 pub(super) fn remove_rows(
     chunks: &mut BTreeMap<Vec<i64>, Chunk>,
     change: &LevelChange,
@@ -95,7 +96,7 @@ pub(super) fn remove_rows(
             continue;
         }
         edits.removed += rows.iter().filter(|gone| **gone).count() as u64;
-        // A fragment that goes stays as a number without rows.
+        // A removed fragment keeps its number and loses its rows.
         for number in gone.get(coords).into_iter().flatten() {
             if let Some(fragment) = chunk.fragments.get_mut(*number as usize) {
                 let start = fragment.rows().next().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The object index, attributes of objects, and groups of a level.
+//! Object index, object attributes and groups of a level.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,32 +14,32 @@ use zvf_model::zarr::{Array, DataType};
 
 use super::error::{EditError, damaged};
 
-/// Tables by what they are of.
+/// Tables of a level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
-    /// The id of each object; `None` where there is no object index.
+    /// Id of each object; `None` without an object index.
     pub(super) ids: Option<Vec<i64>>,
-    /// The manifest of each, in its bytes.
+    /// Encoded manifest of each object.
     pub(super) manifests: Vec<Vec<u8>>,
     pub(super) object: BTreeMap<String, Table>,
     pub(super) groups: Vec<Vec<i64>>,
     pub(super) group: BTreeMap<String, Table>,
-    /// Frames of groups as loaded, until ranges are known.
+    /// Loaded group frames, until the ranges are known.
     loose_groups: Option<Vec<Vec<u8>>>,
-    /// Ids as loaded.
+    /// Loaded ids.
     loose_ids: Option<Vec<i64>>,
     pub(super) row_of: HashMap<i64, usize>,
 }
 
-/// A table of values: rows of numbers or of text.
+/// Table of numeric or text rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Table {
     pub(super) data_type: Value,
     pub(super) dtype: String,
-    /// `None` for text.
+    /// Type of a number; `None` for text.
     pub(super) kind: Option<Kind>,
     pub(super) columns: usize,
-    /// Each row's values, `None` for absent ones.
+    /// Encoded rows, `None` if absent.
     pub(super) rows: Vec<Option<Vec<u8>>>,
     pub(super) attributes: Map<String, Value>,
 }
@@ -106,7 +106,7 @@ impl Tables {
                     let path = format!("0/object_attributes/{name}");
                     return Err(damaged(&path, "more rows than there are objects"));
                 }
-                // Writers that add objects may have left rows out.
+                // Other writers may append objects without extending the attributes.
                 table.rows.resize(objects, None);
             }
             self.ids = Some(ids);
@@ -135,7 +135,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The fragments of an object: chunk and number, in its order.
+    /// Decodes the fragments of an object in order: chunk and number.
     pub(super) fn manifest(
         &self,
         row: usize,
@@ -163,8 +163,8 @@ impl Tables {
         Ok(all)
     }
 
-    /// Takes what is left of chunks without vertices out of manifests: their numbers
-    /// start again at 0 when vertices come back.
+    /// Removes emptied chunks from manifests, because their fragment numbers restart at 0 when
+    /// vertices return.
     pub(super) fn forget(
         &mut self,
         chunks: &std::collections::BTreeSet<Vec<i64>>,
@@ -202,7 +202,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Leaves out objects, and their names in groups.
+    /// Removes objects, also from groups.
     pub(super) fn remove(&mut self, gone: &std::collections::BTreeSet<i64>) {
         let Some(ids) = &mut self.ids else {
             return;
@@ -227,7 +227,7 @@ impl Tables {
     }
 }
 
-/// A manifest: a block for each fragment.
+/// Encodes a manifest with one block for each fragment.
 pub(super) fn encoded(fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<Vec<u8>, EditError> {
     let mut builder = ObjectManifestBuilder::new(axes);
     for (chunk, number) in fragments {
@@ -237,7 +237,7 @@ pub(super) fn encoded(fragments: &[(Vec<i64>, u32)], axes: usize) -> Result<Vec<
     Ok(builder.finish())
 }
 
-/// The byte strings of an array of them.
+/// Decodes the chunks of a byte string array.
 fn items(
     path: &str,
     array: &Array,
@@ -253,7 +253,7 @@ fn items(
             continue;
         };
         if chunk == 1 {
-            // Read without its frame.
+            // A single string is read without its frame.
             items.push(bytes);
             continue;
         }
@@ -267,7 +267,7 @@ fn items(
     Ok(items)
 }
 
-/// The rows of an array of numbers or of text.
+/// Decodes the rows of a numeric or text array.
 fn values(
     path: &str,
     array: &Array,
@@ -295,7 +295,7 @@ fn values(
     Ok(all)
 }
 
-/// Bytes of a value, and values of a row.
+/// Returns the size of a value and the number of values in a row.
 fn row_of(path: &str, array: &Array) -> Result<(usize, usize), EditError> {
     let size = match &array.data_type {
         DataType::Number(kind) => kind.size(),
@@ -330,7 +330,7 @@ impl Table {
             None => row.iter().all(|byte| *byte == 0),
         };
         let rows = all.into_iter();
-        // Groups have no absent values.
+        // Group attributes have no absent values.
         let rows = rows.map(|row| (of_groups || !absent(&row)).then_some(row));
         Ok(Self {
             data_type: match kind {
@@ -352,7 +352,7 @@ impl Table {
 }
 
 impl Table {
-    /// The table for an attribute: the one there is, or a new one of absent rows.
+    /// Returns the existing table of an attribute, or a new one with absent rows.
     pub(super) fn like(
         attribute: &crate::Attribute,
         there: Option<&Self>,
@@ -365,7 +365,7 @@ impl Table {
         };
         let (kind, columns, found) = match &attribute.values {
             crate::Values::Numbers(numbers) => {
-                // As it is stored: see `TableColumn`.
+                // The stored type, as in `TableColumn`.
                 let kind = match numbers.kind {
                     Kind::Bool => Kind::UInt8,
                     kind => kind,
@@ -402,7 +402,7 @@ impl Table {
         }
     }
 
-    /// The bytes of one of an attribute's rows.
+    /// Encodes one row of an attribute.
     pub(super) fn value(attribute: &crate::Attribute, at: usize) -> Option<Vec<u8>> {
         match &attribute.values {
             crate::Values::Numbers(numbers) => Some(numbers.row(at).to_vec()),
@@ -418,7 +418,7 @@ impl Table {
     }
 }
 
-/// Members of a group as they are stored.
+/// Encodes the members of a group.
 pub(super) fn members(ids: &[i64]) -> Vec<u8> {
     groups::encode_list(ids)
 }

@@ -1,4 +1,4 @@
-//! Outlines and what came of parts as JSON, for other processes.
+//! Outlines and partition results as JSON, for other processes.
 
 use serde_json::{Value, json};
 use zvf_format::numeric::{Dtype, Kind};
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Outline {
-    /// All that a part needs to know, with the chunks by number.
+    /// Serializes the outline with the chunks by number.
     pub fn to_json(&self, chunks: &[Vec<i64>]) -> Value {
         let design = &self.design;
         let compression = match design.compression {
@@ -54,11 +54,11 @@ impl Outline {
         })
     }
 
-    /// The same read back.
+    /// Parses the output of `to_json`.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when it is not what was written.
+    /// [`BuildError`] when the JSON is not an output of `to_json`.
     pub fn from_json(json: &Value) -> Result<(Self, Vec<Vec<i64>>), BuildError> {
         read(json).ok_or_else(super::piece::cut)
     }
@@ -146,7 +146,7 @@ fn naturals(json: &Value) -> Option<Vec<u64>> {
 }
 
 impl PartitionResult {
-    /// For whoever brings parts together.
+    /// Serializes the result for the process that finishes the store.
     pub fn to_json(&self) -> Value {
         let chunks = self
             .chunks
@@ -162,11 +162,11 @@ impl PartitionResult {
         })
     }
 
-    /// The same read back.
+    /// Parses the output of `to_json`.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when it is not what was written.
+    /// [`BuildError`] when the JSON is not an output of `to_json`.
     pub fn from_json(json: &Value) -> Result<Self, BuildError> {
         result(json).ok_or_else(super::piece::cut)
     }

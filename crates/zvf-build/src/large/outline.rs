@@ -1,4 +1,4 @@
-//! All that is decided before a vertex is written.
+//! Decisions that precede writing.
 
 use zvf_format::numeric::Kind;
 
@@ -14,7 +14,7 @@ use crate::{
     vertex_layout::VertexLayout,
 };
 
-/// What parts and the whole have in common.
+/// Decisions shared by all partitions of a store.
 #[derive(Clone, Debug)]
 pub struct Outline {
     pub(crate) design: Design,
@@ -22,13 +22,13 @@ pub struct Outline {
     pub(crate) axes: Vec<AxisSpec>,
     pub(crate) grid: (Vec<i64>, Vec<u64>),
     pub(crate) shard: Option<Vec<u64>>,
-    /// What a coordinate is, and how many a vertex has.
+    /// Type of a coordinate, and number of axes.
     pub(crate) positions: (Kind, usize),
     pub(crate) has_objects: bool,
     pub(crate) fields: Vec<Field>,
 }
 
-/// What a plan is of.
+/// Contents of a plan made from an outline.
 pub(crate) struct Found {
     pub(crate) vertices: u64,
     pub(crate) vertex: Vec<StoredColumn>,
@@ -38,20 +38,20 @@ pub(crate) struct Found {
     pub(crate) links: Option<LinkPlacement>,
 }
 
-/// An attribute of vertices.
+/// Vertex attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// What its numbers are, and how many a row has; `None` for text.
+    /// Type and number of values in a row; `None` for text.
     pub(crate) numbers: Option<(Kind, usize)>,
-    /// Words in the order they came; once all came, in that of their letters.
+    /// Distinct words in order of appearance.
     pub(crate) words: Vec<String>,
-    /// Whether some vertices have no word.
+    /// `true` if some vertices have no word.
     pub(crate) missing: bool,
 }
 
 impl Outline {
-    /// A plan with all that is decided here.
+    /// Creates a plan from these decisions.
     pub(crate) fn plan(&self, found: Found) -> WritePlan {
         WritePlan {
             vertex: found.vertex,
@@ -72,12 +72,12 @@ impl Outline {
         }
     }
 
-    /// Extent of a chunk, that of a bin where there are bins, and why.
+    /// Returns the chunk and bin shapes and the reasons for them.
     pub fn space(&self) -> &SpatialLayout {
         &self.space
     }
 
-    /// Bytes that a vertex takes in a part.
+    /// Returns the bytes of a vertex in a partition.
     pub fn row_size(&self) -> usize {
         let fields = self.fields.iter().map(|field| match field.numbers {
             Some((kind, columns)) => kind.size() * columns,
@@ -87,7 +87,7 @@ impl Outline {
         self.positions.0.size() * self.positions.1 + fields + 8
     }
 
-    /// The object that a chunk goes in: the chunk itself without shards.
+    /// Returns the shard of a chunk: the chunk itself without shards.
     pub(crate) fn shard_of(&self, chunk: &[i64]) -> Vec<u64> {
         let steps = chunk.iter().zip(&self.grid.0);
         let index = steps.map(|(at, origin)| at.wrapping_sub(*origin).unsigned_abs());

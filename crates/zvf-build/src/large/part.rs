@@ -1,4 +1,4 @@
-//! The cells of a part.
+//! Encoding of a partition.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,34 +22,34 @@ use crate::{
     vertex_layout::{Grouping, NO_OBJECT, VertexLayout},
 };
 
-/// A part, ready to be made.
+/// Partition that is ready to be encoded.
 #[derive(Debug)]
 pub struct Partition {
     plan: WritePlan,
     result: PartitionResult,
-    /// Chunks by object of the store.
+    /// Chunks of each task.
     tasks: Vec<Vec<u32>>,
 }
 
-/// What came of a part, as far as the whole needs it.
+/// Result of a partition that finishing the store needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartitionResult {
     pub(crate) chunks: Vec<MadeChunk>,
-    /// Links by the chunks of their ends, as stored.
+    /// Number of links by the chunks of their ends, in stored order.
     pub(crate) links: BTreeMap<Vec<Vec<i64>>, u32>,
 }
 
-/// A chunk that was made.
+/// Encoded chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct MadeChunk {
     pub(crate) coords: Vec<i64>,
     pub(crate) rows: u64,
-    /// Rows and object of each fragment.
+    /// Rows and object id of each fragment.
     pub(crate) fragments: Vec<(u32, i64)>,
 }
 
 impl PartitionResult {
-    /// What is in the chunks that are `own`; objects by the rows of `ids`.
+    /// Collects the contents of chunks for which `own` returns true; `ids` maps object rows to ids.
     fn of(
         layout: &VertexLayout,
         filed: &LinkPlacement,
@@ -83,35 +83,34 @@ impl PartitionResult {
 }
 
 impl Partition {
-    /// How many groups of cells there are.
+    /// Returns the number of tasks.
     pub fn tasks(&self) -> usize {
         self.tasks.len()
     }
 
-    /// The cells of a group.
+    /// Encodes the cells of a task.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when a cell is more than the format can hold.
+    /// [`BuildError`] when a cell exceeds the limit of the format.
     pub fn run(&self, task: usize) -> Result<Vec<Output>, BuildError> {
         let chunks = self.tasks.get(task).map_or(&[][..], Vec::as_slice);
         plan::cells(&self.plan, chunks)
     }
 
-    /// What came of it.
+    /// Returns the result.
     pub fn into_result(self) -> PartitionResult {
         self.result
     }
 }
 
 impl Outline {
-    /// The arrays that cells of parts go to, as far as encoding them needs it. What is
-    /// in them is not said: that is known in the end. Those of links are like that of
-    /// vertices.
+    /// Returns the nodes of the arrays that partitions write, as far as encoding needs them: lists
+    /// of cells are known only at the end. Link arrays are encoded as the vertices are.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when a name makes no key.
+    /// [`BuildError`] when a name is not valid in a key.
     pub fn arrays(&self) -> Result<Vec<Output>, BuildError> {
         let current = self.design.profile == Profile::V09;
         let columns = self.fields.iter().map(|field| field.column(&[], current));
@@ -129,7 +128,7 @@ impl Outline {
         }))
     }
 
-    /// Files steps from chunk to chunk: those whose cell is in a chunk that is `own`.
+    /// Places steps between chunks whose cell is in a chunk for which `own` returns true.
     fn steps(
         &self,
         steps: &[[u32; 4]],
@@ -151,12 +150,11 @@ impl Outline {
         Ok(filed)
     }
 
-    /// The part whose pieces these bytes are; `chunks` are all chunks by number.
+    /// Decodes a partition; `chunks` are all chunks by number.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when the bytes are not as they were written, or a cell is more
-    /// than the format can hold.
+    /// [`BuildError`] when the bytes are damaged, or a cell exceeds the limit of the format.
     pub fn part(&self, mut bytes: &[u8], chunks: &[Vec<i64>]) -> Result<Partition, BuildError> {
         let mut piece = Piece::default();
         while !bytes.is_empty() {
@@ -180,7 +178,7 @@ impl Outline {
         let binned = !self.has_objects;
         let mut assigned = spatial_layout::assign(&geometry.positions, &self.space, binned, None)?;
         let own: BTreeSet<Vec<i64>> = assigned.chunks.iter().cloned().collect();
-        // Chunks that links go to are known by number too.
+        // Chunks at the far end of links need numbers too.
         let mut all = own.clone();
         let named = piece.steps.iter().flat_map(|[a, _, b, _]| [*a, *b]);
         all.extend(named.filter_map(|number| chunks.get(number as usize).cloned()));
@@ -248,8 +246,7 @@ impl Outline {
 }
 
 impl Field {
-    /// The column of values as they are in pieces; words get the codes that all of
-    /// them together have.
+    /// Decodes a column; words get codes of the dictionary of all partitions.
     pub(super) fn column(&self, bytes: &[u8], current: bool) -> Result<StoredColumn, BuildError> {
         if let Some((kind, columns)) = self.numbers {
             let numbers = Numbers {
@@ -262,7 +259,7 @@ impl Field {
             };
             return StoredColumn::of(attribute, "attribute", current);
         }
-        // The same as of text that is all at hand.
+        // The metadata of a text column with all words.
         let mut texts: Vec<Option<String>> = self.words.iter().cloned().map(Some).collect();
         texts.extend(self.missing.then_some(None));
         let attribute = Attribute {

@@ -1,23 +1,23 @@
-//! Rows of a part as bytes, for a file between two passes.
+//! Rows of a partition as bytes, for the file between the two passes.
 
 use crate::error::BuildError;
 
-/// Rows of some vertices, those of paths in stretches that stay in one chunk.
+/// Rows of vertices; those of paths are in runs within one chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Piece {
     pub(super) positions: Vec<u8>,
     /// Values of each attribute, words as numbers.
     pub(super) fields: Vec<Vec<u8>>,
-    /// The object of each vertex, or of each stretch.
+    /// Object of each vertex, or of each run.
     pub(super) objects: Vec<i64>,
-    /// Vertices of each stretch; none for points.
+    /// Number of vertices of each run; empty for points.
     pub(super) stretches: Vec<u32>,
-    /// Steps from chunk to chunk: number of the chunk and row, twice.
+    /// Steps between chunks: chunk number and row of both ends.
     pub(super) steps: Vec<[u32; 4]>,
 }
 
 impl Piece {
-    /// Appends what can be read back.
+    /// Appends the encoded piece.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let mut lengths = vec![self.positions.len()];
         lengths.extend(self.fields.iter().map(Vec::len));
@@ -37,7 +37,7 @@ impl Piece {
         steps.for_each(|number| out.extend(number.to_le_bytes()));
     }
 
-    /// Reads one, and appends it to what was read before.
+    /// Decodes a piece and appends it to this one.
     pub(super) fn read(&mut self, bytes: &mut &[u8], fields: usize) -> Result<(), BuildError> {
         self.fields.resize(fields, Vec::new());
         let lengths = take(bytes, (fields + 4) * 8)?;
@@ -78,11 +78,11 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], BuildError> 
     Ok(first)
 }
 
-/// Bytes that are not those that were written.
+/// Returns the error for damaged bytes.
 pub(super) fn cut() -> BuildError {
     BuildError::MissingInput {
-        kind: "parts",
-        what: "all bytes that were written for them; the file between the passes was changed",
+        kind: "partitions",
+        what: "unchanged files between the passes; a partition file is damaged",
     }
 }
 

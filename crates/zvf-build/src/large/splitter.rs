@@ -1,4 +1,4 @@
-//! Gives rows to parts.
+//! Partitioning of batches by chunk.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,7 +22,7 @@ use crate::{
     vertex_layout::{Fragment, Manifests, NO_OBJECT, VertexLayout},
 };
 
-/// Sees batches in the order they were surveyed, and cuts them into parts.
+/// Splits batches, in the order of the survey, into partitions.
 #[derive(Debug)]
 pub struct Partitioner {
     outline: Outline,
@@ -31,17 +31,17 @@ pub struct Partitioner {
     chunks: Vec<Vec<i64>>,
     /// Rows and fragments of each chunk so far.
     ends: Vec<(u64, u32)>,
-    /// Ids of paths in the order they came.
+    /// Ids of paths in input order.
     paths: Vec<i64>,
-    /// Stretches of paths in their order: path, chunk, number of the fragment.
+    /// Runs of paths in order: path, chunk, fragment number.
     stretches: Vec<(u32, u32, u32)>,
     words: Vec<HashMap<String, u32>>,
-    /// Vertices before this batch.
+    /// Number of vertices before the current batch.
     first: u64,
 }
 
 impl Partitioner {
-    /// Cuts into so many parts.
+    /// Creates a partitioner for `parts` partitions.
     pub fn new(outline: Outline, parts: usize) -> Self {
         let words = vec![HashMap::new(); outline.fields.len()];
         Self {
@@ -57,12 +57,11 @@ impl Partitioner {
         }
     }
 
-    /// What of a batch belongs to which part, as bytes to keep behind those that
-    /// came before.
+    /// Splits a batch. Returns the bytes to append to the file of each partition.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], as the survey has it.
+    /// [`BuildError`] as in [`GeometrySurvey::add`](super::GeometrySurvey::add).
     pub fn split(&mut self, batch: Geometry) -> Result<BTreeMap<usize, Vec<u8>>, BuildError> {
         let mut batch = bounds::stored(batch, &self.outline.design)?;
         self.name(&mut batch);
@@ -137,7 +136,7 @@ impl Partitioner {
                     self.ends[at].1 += 1;
                     stretches.push((part_of[chunk], id, 1));
                     if let Some(last) = last.filter(|_| has_steps) {
-                        // The row before is the last of its chunk.
+                        // The previous row is the last of its chunk.
                         let from = global[last];
                         let before = self.ends[from as usize].0 as u32 - 1;
                         let step = [from, before, global[chunk], row];
@@ -162,7 +161,7 @@ impl Partitioner {
         Ok(written(pieces))
     }
 
-    /// Gives objects ids by what came before this batch.
+    /// Assigns default object ids that continue those of earlier batches.
     fn name(&self, batch: &mut Geometry) {
         match (&batch.part_offsets, &batch.part_objects) {
             (Some(offsets), None) => {
@@ -189,13 +188,13 @@ impl Partitioner {
     }
 
     fn part_of(&self, chunk: &[i64]) -> usize {
-        // The same on every machine: this hasher has no seed.
+        // This hasher has no seed, so the partition is equal on every machine.
         let mut hasher = DefaultHasher::new();
         self.outline.shard_of(chunk).hash(&mut hasher);
         (hasher.finish() % self.parts as u64) as usize
     }
 
-    /// Attributes as numbers: words by the order in which they came.
+    /// Converts attributes to numbers: words by order of appearance.
     fn values(&mut self, attributes: &[Attribute]) -> Vec<Numbers> {
         let mut all = Vec::new();
         for (at, attribute) in attributes.iter().enumerate() {
@@ -230,23 +229,23 @@ impl Partitioner {
         all
     }
 
-    /// How many parts there are.
+    /// Returns the number of partitions.
     pub fn parts(&self) -> usize {
         self.parts
     }
 
-    /// What parts need to know once all batches were seen, and the chunks by number.
+    /// Returns the outline with all words, and the chunks by number. Call it after the last batch.
     pub fn settled(&self) -> (Outline, Vec<Vec<i64>>) {
         (self.outline.clone(), self.chunks.clone())
     }
 
-    /// Brings together what came of the parts, with objects, groups and their
-    /// attributes from `tables`. Only [`WritePlan::rest`], [`WritePlan::root`] and
-    /// [`WritePlan::summary`] are of use in what this gives: the cells are made.
+    /// Combines the results of all partitions with object and group tables. The plan supports
+    /// [`WritePlan::rest`], [`WritePlan::root`] and [`WritePlan::summary`] only, because cells are
+    /// written already.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when an object is there twice, or tables do not fit.
+    /// [`BuildError`] when two objects share an id, or tables do not fit.
     pub fn finish(
         self,
         results: Vec<PartitionResult>,
@@ -338,7 +337,7 @@ impl Partitioner {
         }))
     }
 
-    /// The objects there are, those of paths and those that fragments have.
+    /// Returns the objects of paths and fragments.
     fn objects(
         &self,
         fragments: &[(u32, u32, i64)],
@@ -364,7 +363,7 @@ impl Partitioner {
         Objects::among(own.iter().copied(), geometry, &self.outline.design).map(Some)
     }
 
-    /// The cells of links, and how many are in each.
+    /// Returns link cells with their counts.
     fn links(
         &self,
         between: BTreeMap<Vec<Vec<i64>>, u32>,
@@ -383,7 +382,7 @@ impl Partitioner {
             filed.between.insert(chunks.collect(), cell);
         }
         let physical = filed.physical();
-        // Both chunks of a step have a copy.
+        // Both chunks of a step hold a copy.
         filed.logical = match self.outline.design.duplicate {
             true => physical / 2,
             false => physical,

@@ -1,4 +1,4 @@
-//! What all vertices are like.
+//! Statistics of all batches.
 
 use crate::{
     bounds, check, coordinates,
@@ -10,16 +10,16 @@ use crate::{
     spatial_layout::SpatialLayout,
 };
 
-/// Rows that are kept to look at.
+/// Upper bound on sampled rows.
 const SAMPLE: usize = 100_000;
 
-/// Sees batches, and remembers what they have in common.
+/// First pass over the batches: extent, sample, attributes and number of vertices.
 #[derive(Debug)]
 pub struct GeometrySurvey {
     design: Design,
     extent: Option<(Vec<f64>, Vec<f64>)>,
     sample: Option<Numbers>,
-    /// Every so many rows are kept.
+    /// Distance between sampled rows.
     step: usize,
     vertices: u64,
     has_objects: bool,
@@ -27,23 +27,23 @@ pub struct GeometrySurvey {
 }
 
 impl GeometrySurvey {
-    /// Nothing seen yet; `has_objects` when tables of objects or groups say so.
+    /// Creates an empty survey; `has_objects` if object or group tables exist.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] for geometry with links.
+    /// [`BuildError`] for geometry with links, and for the padded profile.
     pub fn new(design: Design, has_objects: bool) -> Result<Self, BuildError> {
         if design.kind.is_linked() {
             return Err(BuildError::Unsupported {
                 kind: design.kind.name(),
-                what: "parts that can be made alone: their links may go anywhere",
+                what: "partitioned writing, because their links may connect any partitions",
             });
         }
         if design.profile == crate::Profile::Padded {
-            // Arrays have room for the fullest chunk, which is known at the end.
+            // The array shape depends on the fullest chunk, which is known at the end only.
             return Err(BuildError::UnsupportedOption {
                 profile: design.profile.name(),
-                what: "parts that can be made alone",
+                what: "partitioned writing",
             });
         }
         let has_objects = has_objects || design.kind != GeometryKind::Points;
@@ -58,11 +58,11 @@ impl GeometrySurvey {
         })
     }
 
-    /// Sees a batch.
+    /// Adds a batch.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when it does not fit together or is unlike those before.
+    /// [`BuildError`] when the batch is inconsistent, or differs from earlier ones.
     pub fn add(&mut self, batch: &Geometry) -> Result<(), BuildError> {
         check::check(batch, &self.design)?;
         self.has_objects |= batch.object_ids.is_some();
@@ -75,14 +75,14 @@ impl GeometrySurvey {
             Some(_) => {
                 return Err(BuildError::MissingInput {
                     kind: "batches",
-                    what: "the same attributes throughout",
+                    what: "equal attributes in every batch",
                 });
             }
         }
         let stored = bounds::stored(batch.clone(), &self.design)?;
         let positions = &stored.positions;
         let (lower, upper) = coordinates::extent(positions)?;
-        // What is outside is refused now or left out later.
+        // Rejects vertices outside the bounds, or leaves dropping them to the second pass.
         bounds::bounded(stored.clone(), &self.design)
             .map(|_| ())
             .or_else(|error| match error {
@@ -117,16 +117,16 @@ impl GeometrySurvey {
         Ok(())
     }
 
-    /// How many vertices were seen.
+    /// Returns the number of vertices.
     pub fn vertices(&self) -> u64 {
         self.vertices
     }
 
-    /// What is decided now: shapes, bounds, the grid.
+    /// Decides shapes, bounds and grid.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when there are no vertices, or the shapes are not possible.
+    /// [`BuildError`] when there are no vertices, or the shapes are invalid.
     pub fn outline(self) -> Result<Outline, BuildError> {
         let (Some(extent), Some(sample)) = (self.extent, self.sample) else {
             return Err(BuildError::Empty);

@@ -1,34 +1,32 @@
-//! Links between the pieces of paths, found from their objects.
+//! Links between runs of paths, derived from object manifests.
 
 use std::collections::HashMap;
 
-/// The first and the last row of each fragment of a chunk; `None` for one without
-/// rows.
+/// First and last row of each fragment of a chunk; `None` for one without rows.
 pub type FragmentEnds = Vec<Option<(u64, u64)>>;
 
-/// The links that paths imply where they change chunk, from the last vertex of a
-/// piece to the first of the next.
+/// Links implied where paths change chunk, from the last vertex of a run to the first of the next.
 ///
-/// Writers up to 0.7 stored row 0 for all of them, and those of lines the numbers of
-/// fragments. A stored link is believed to be the next one that paths imply from its
-/// first chunk to its second, if as many are stored as implied.
+/// Writers up to 0.7 stored row 0 for all of these links, and writers of lines stored fragment
+/// numbers. If as many links are stored from one chunk to another as paths imply, each stored link
+/// is taken to be the next implied one.
 #[derive(Clone, Debug, Default)]
 pub struct ImpliedLinks {
     chunks: HashMap<Vec<i64>, u32>,
     between: HashMap<(u32, u32), Vec<(u64, u64)>>,
 }
 
-/// What became of links between two chunks.
+/// Result of repairing the links between two chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mended {
-    /// So many named other rows.
+    /// Number of links with corrected rows.
     Rows(u64),
-    /// So many are stored, and paths imply another number.
+    /// Number of stored links, which differs from the implied number.
     Unexplained(u64),
 }
 
 impl ImpliedLinks {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -42,7 +40,7 @@ impl ImpliedLinks {
         next
     }
 
-    /// Adds a path: the chunk of each piece, and its first and last row.
+    /// Adds a path: the chunk of each run, and its first and last row.
     pub fn path<'a>(&mut self, pieces: impl IntoIterator<Item = (&'a [i64], (u64, u64))>) {
         let mut before: Option<(u32, u64)> = None;
         for (chunk, (first, last)) in pieces {
@@ -59,7 +57,7 @@ impl ImpliedLinks {
         }
     }
 
-    /// How many there are from one chunk to another.
+    /// Returns the number of implied links from one chunk to another.
     pub fn count(&self, from: &[i64], to: &[i64]) -> usize {
         self.between(from, to).map_or(0, Vec::len)
     }
@@ -69,7 +67,7 @@ impl ImpliedLinks {
         self.between.get(&(*numbers.0, *numbers.1))
     }
 
-    /// Puts rows of links from one chunk to another right.
+    /// Corrects the rows of links from one chunk to another.
     pub(crate) fn mend(&self, from: &[i64], to: &[i64], stored: &mut [(u64, u64)]) -> Mended {
         let implied = self
             .between(from, to)
@@ -83,7 +81,7 @@ impl ImpliedLinks {
             rows.sort_unstable();
             rows
         };
-        // The same in another order are as good.
+        // A different order of equal links is correct.
         if sorted(implied) == sorted(stored) {
             return Mended::Rows(0);
         }

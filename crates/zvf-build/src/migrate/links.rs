@@ -1,4 +1,4 @@
-//! Links, filed where the target has them.
+//! Placement of links in the arrays of the target.
 
 mod cells;
 
@@ -23,65 +23,64 @@ use crate::{
     output::{Output, group_metadata, node},
 };
 
-/// How links of one delta of a level are stored in the target.
+/// Form of the links of one delta of a level in the target.
 #[derive(Clone, Debug)]
 pub struct LinkTarget {
     current: bool,
     level: u32,
-    /// Level of the other ends minus that of end 0.
+    /// Level of the other ends minus the level of end 0.
     pub delta: Delta,
-    /// Ends of a link.
+    /// Number of ends of a link.
     pub width: LinkWidth,
-    /// Whether the order of ends is data.
+    /// `true` if the order of ends is significant.
     pub directed: bool,
-    /// Whether every chunk that a link touches has a copy of it.
+    /// `true` if every chunk that a link touches has a copy.
     pub duplicate: bool,
     scales: Vec<AxisScales>,
 }
 
-/// An array or family of links.
+/// Link array or family of the target.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkArrayKey {
-    /// The array of these offsets, of 0.9.
+    /// Array of these chunk offsets (0.9).
     Offsets(String),
-    /// Those whose ends are in chunks of the same coordinates, before 0.9.
+    /// Links with all ends in chunks of equal coordinates (before 0.9).
     Aligned,
-    /// The others, before 0.9.
+    /// Links between different chunks (before 0.9).
     CrossChunk,
 }
 
-/// Links of one cell that is not aligned.
+/// Links of a cell between chunks.
 #[derive(Clone, Debug)]
 pub struct LinkCell {
     rows: LinkRowsBuilder,
     is_record: bool,
-    /// Which of the links that were filed these are.
+    /// Indices of the placed links.
     pub from: Vec<usize>,
 }
 
-/// Links whose ends are all in chunks of the same coordinates, for the cell of that
-/// chunk.
+/// Links with all ends in chunks of equal coordinates, for the cell of that chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AlignedLinks {
     rows: Vec<u8>,
-    /// Which of the links that were filed these are.
+    /// Indices of the placed links.
     pub from: Vec<usize>,
 }
 
-/// An array, and the coordinates of a cell of it.
+/// Array and coordinates of a cell.
 type Place = (LinkArrayKey, Vec<i64>);
 
-/// Links of some chunks, filed: cells, and links that go beside others of a chunk.
+/// Placed links: cells between chunks, and links to append to chunks.
 pub type PlacedLinks = (
     BTreeMap<(LinkArrayKey, Vec<i64>), LinkCell>,
     BTreeMap<Vec<i64>, AlignedLinks>,
 );
 
-/// Links of which the ends are the same.
+/// Links by their ends.
 type ByRecord<'a> = BTreeMap<&'a [(u32, u64)], Vec<usize>>;
 
 impl MigrationTarget {
-    /// Links of a delta of a level.
+    /// Returns the form of the links of a delta of a level.
     pub fn links(
         &self,
         level: u32,
@@ -104,17 +103,17 @@ impl MigrationTarget {
 }
 
 impl LinkTarget {
-    /// The level that has them.
+    /// Returns the level that stores the links.
     pub fn level(&self) -> u32 {
         self.level
     }
 
-    /// Whether the target has arrays of offsets.
+    /// Returns whether the target has one array for each chunk offset.
     pub fn is_current(&self) -> bool {
         self.current
     }
 
-    /// The path of an array or family.
+    /// Returns the path of an array or family.
     pub fn path(&self, filing: &LinkArrayKey) -> String {
         let Self { level, delta, .. } = self;
         match filing {
@@ -124,7 +123,7 @@ impl LinkTarget {
         }
     }
 
-    /// The path of an attribute of them.
+    /// Returns the path of a link attribute.
     pub fn attribute_path(&self, name: &str, filing: &LinkArrayKey) -> String {
         let Self { level, delta, .. } = self;
         match filing {
@@ -138,8 +137,8 @@ impl LinkTarget {
         }
     }
 
-    /// Where links are whose ends are all in chunks of the coordinates of `chunk`.
-    /// `None` when an offset does not fit.
+    /// Returns the array of links with all ends in chunks of these coordinates; `None` if an offset
+    /// overflows.
     pub fn aligned(&self, chunk: &[i64]) -> Option<LinkArrayKey> {
         match self.current {
             true => self.offsets(&vec![chunk; self.width.get()]),
@@ -158,12 +157,12 @@ impl LinkTarget {
         Some(LinkArrayKey::Offsets(OffsetCoords(&offsets?).to_string()))
     }
 
-    /// Files links: chunks ascend, and an end is a number of one and a row. `None`
-    /// when an offset does not fit.
+    /// Places links. Chunks ascend; an end is an index of a chunk and a row. `None` if an offset
+    /// overflows.
     ///
     /// # Errors
     ///
-    /// [`BuildError::PartialLink`] for rows that no row of the format holds.
+    /// [`BuildError::PartialLink`] for rows that the format cannot store.
     pub fn file(
         &self,
         chunks: &[&[i64]],
@@ -210,7 +209,7 @@ impl LinkTarget {
         Ok(Some((placed.finish(), beside.collect())))
     }
 
-    /// An empty cell for links with ends in these chunks, and where it is.
+    /// Creates an empty cell for links between these chunks, with its location.
     fn cell(&self, chunks: &[&[i64]], ways: &[u32]) -> Option<(Place, LinkCell)> {
         let of: Vec<&[i64]> = ways.iter().map(|at| chunks[*at as usize]).collect();
         let (filing, at) = match self.current {
@@ -232,7 +231,7 @@ impl LinkTarget {
         }
     }
 
-    /// In which orders the ends of a link between chunks are stored.
+    /// Returns the end orders of the stored copies of a link between chunks.
     fn orders(
         &self,
         record: &[(u32, u64)],
@@ -240,7 +239,7 @@ impl LinkTarget {
     ) -> Result<(), BuildError> {
         let wide = |_| self.no_ends(record.len());
         let identity = self.directed || (self.current && self.delta != Delta::INTRA);
-        // From 0.9 on, links between levels have no copies.
+        // From 0.9 on, links between levels are not duplicated.
         let copies = self.duplicate && !(self.current && self.delta != Delta::INTRA);
         orders.clear();
         match (copies, identity) {
@@ -266,11 +265,11 @@ impl LinkTarget {
         }
     }
 
-    /// The payload of an aligned cell: what it has already, and more links.
+    /// Encodes an aligned cell: its existing payload and more links.
     ///
     /// # Errors
     ///
-    /// [`RaggedError`] when what it has is not in groups and should be.
+    /// [`RaggedError`] when the existing payload is not grouped as required.
     pub fn aligned_payload(&self, own: &[u8], more: &AlignedLinks) -> Result<Vec<u8>, RaggedError> {
         if self.delta == Delta::INTRA {
             return Ok([own, &more.rows].concat());
@@ -278,7 +277,7 @@ impl LinkTarget {
         if more.rows.is_empty() {
             return Ok(own.to_vec());
         }
-        // Less than a count is no group.
+        // Fewer than 8 bytes cannot hold a group count.
         let blob = match own.len() {
             0..8 => None,
             _ => Some(RaggedBlob::parse(own)?),
@@ -288,7 +287,7 @@ impl LinkTarget {
         Ok(ragged::encode(&groups))
     }
 
-    /// Links in a payload of an aligned cell.
+    /// Returns the number of links in an aligned payload.
     pub fn count(&self, payload: &[u8]) -> u64 {
         let row = self.width.get() * 8;
         let bytes = match (self.delta == Delta::INTRA, payload.len()) {
@@ -299,7 +298,7 @@ impl LinkTarget {
         (bytes / row) as u64
     }
 
-    /// What the family says, and that there is one.
+    /// Returns the node of the family.
     pub fn family(
         &self,
         filing: &LinkArrayKey,
@@ -336,7 +335,7 @@ impl LinkTarget {
                 say("zv_array", json!("cross_chunk_links"));
                 say("sid_ndim", json!(arity));
                 say("num_links", json!(logical));
-                // What 0.8.1 has more than 0.8.0 is said where it counts.
+                // Keys of 0.8.1 are written only where they differ from the defaults of 0.8.0.
                 if self.directed || self.duplicate {
                     say("directed", json!(self.directed));
                     say("store", json!(store));
@@ -353,7 +352,7 @@ impl LinkTarget {
         node(path, group_metadata(&says))
     }
 
-    /// What the array of some offsets says, beside the chunks.
+    /// Returns the attributes of an array, without the list of chunks.
     pub fn array(&self, filing: &LinkArrayKey, arity: usize) -> Value {
         match filing {
             LinkArrayKey::Offsets(segment) => json!({
@@ -368,7 +367,7 @@ impl LinkTarget {
         }
     }
 
-    /// What an attribute says of itself.
+    /// Returns the attributes of a link attribute.
     pub fn attribute(
         &self,
         filing: &LinkArrayKey,
@@ -393,7 +392,7 @@ impl LinkTarget {
         }
     }
 
-    /// What the group says that stands for an attribute of all links of the delta.
+    /// Returns the group node of a link attribute over all arrays of the delta.
     pub fn attribute_family(&self, name: &str, logical: u64) -> Output {
         let says = json!({
             "zv_array": "link_attribute_family", "name": name,
@@ -403,8 +402,8 @@ impl LinkTarget {
         crate::output::group(path, says)
     }
 
-    /// Puts the rows of links between pieces of paths right. Says how many named
-    /// other rows, and how many no path explains.
+    /// Corrects the rows of links between runs of paths. Returns the numbers of corrected and of
+    /// unexplained links.
     pub fn mend(
         &self,
         bridges: &ImpliedLinks,
@@ -440,8 +439,8 @@ impl LinkTarget {
         (wrong, unexplained)
     }
 
-    /// Of links that every chunk they touch has a copy of, one each, with the number
-    /// of copies that were missing. `leaders` are the chunks the copies are in.
+    /// Removes duplicate copies of links. Returns the remaining links and the number of missing
+    /// copies. `leaders` are the chunks that hold the copies.
     pub fn once(&self, ends: &[(u32, u64)], leaders: &[u32]) -> (Vec<usize>, u64) {
         let mut by_leader: BTreeMap<u32, ByRecord<'_>> = BTreeMap::new();
         let records = ends.chunks_exact(self.width.get());
@@ -473,7 +472,7 @@ impl LinkTarget {
     }
 }
 
-/// The offsets of a segment.
+/// Parses the offsets of a segment.
 fn numbers(segment: &str, arity: usize) -> Vec<Vec<i64>> {
     if segment == "self" {
         return Vec::new();
@@ -484,7 +483,7 @@ fn numbers(segment: &str, arity: usize) -> Vec<Vec<i64>> {
 }
 
 impl LinkCell {
-    /// The payload of the cell.
+    /// Encodes the cell.
     pub fn payload(&self) -> Vec<u8> {
         match self.is_record {
             true => self.rows.finish_cell(),
@@ -494,30 +493,29 @@ impl LinkCell {
 }
 
 impl AlignedLinks {
-    /// These links, one row after the other.
+    /// Creates links from their rows.
     pub fn new(rows: impl IntoIterator<Item = u64>, from: Vec<usize>) -> Self {
         let rows = rows.into_iter().flat_map(u64::to_le_bytes).collect();
         Self { rows, from }
     }
 
-    /// Adds those of another filing, whose links are counted on from `before`.
+    /// Appends other links, whose indices are offset by `before`.
     pub fn extend(&mut self, other: &Self, before: usize) {
         self.rows.extend_from_slice(&other.rows);
         self.from
             .extend(other.from.iter().map(|link| link + before));
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no links.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The groups of links inside a chunk: those there were, of `rows` links, and one
-    /// more for these.
+    /// Encodes the link groups of a chunk: the existing ones of `rows` links, and one for these.
     ///
     /// # Errors
     ///
-    /// [`FragmentIndexError`] when those there were are no index.
+    /// [`FragmentIndexError`] when the existing groups are invalid.
     pub fn groups(&self, own: Option<&[u8]>, rows: u64) -> Result<Vec<u8>, FragmentIndexError> {
         let more = self.from.len() as u64;
         let Some(own) = own.filter(|own| !own.is_empty()) else {
@@ -528,7 +526,7 @@ impl AlignedLinks {
             return Ok(own.to_vec());
         }
         let mut builder = FragmentIndexBuilder::default();
-        // What was an index fits one with a group more, or it has 2^32 of them.
+        // A valid index has room for another group below 2^32.
         let room = |_| FragmentIndexError::Truncated(zvf_format::fragment::Section::Header);
         for group in &index {
             builder.push(&group).map_err(room)?;

@@ -1,41 +1,41 @@
-//! What the root and the levels say.
+//! Attributes of the root and the levels.
 
 use serde_json::{Map, Value, json};
 
 use super::MigrationTarget;
 
-/// What is known of a store when its root is written.
+/// Facts needed to write the root.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RootFacts {
-    /// What the collection is called, where nothing said so.
+    /// Name of the collection, if the source has none.
     pub name: String,
-    /// The levels there are.
+    /// Levels.
     pub levels: Vec<u32>,
-    /// Whether several objects name one fragment.
+    /// `true` if several objects share a fragment.
     pub shares_fragments: bool,
 }
 
-/// What was counted in a level.
+/// Facts counted in a level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LevelFacts {
-    /// Vertices.
+    /// Number of vertices.
     pub vertices: u64,
-    /// Parts there are.
+    /// Names of the arrays present.
     pub present: Vec<&'static str>,
-    /// Whether the fragments of every chunk are its rows, one after the other.
+    /// `true` if the fragments of every chunk tile its rows in order.
     pub tiles: bool,
-    /// Whether several objects name one fragment.
+    /// `true` if several objects share a fragment.
     pub shares_fragments: bool,
 }
 
 const SHARED: &str = "shared_fragments";
 
 impl MigrationTarget {
-    /// The attributes of a root: all there were, but for what is of the old
+    /// Returns the attributes of the root: the old ones without those specific to the old
     /// generation.
     pub fn root(&self, old: &Map<String, Value>, facts: &RootFacts) -> Map<String, Value> {
         let mut says = old.clone();
-        // Those of transactions and of shards that are packed.
+        // Keys of transactions and of packed shards.
         for gone in ["zvf", "shard_layout", "shard_size"] {
             says.remove(gone);
         }
@@ -72,7 +72,7 @@ impl MigrationTarget {
         says
     }
 
-    /// The attributes of a level. What it said wrongly is named.
+    /// Returns the attributes of a level, and descriptions of corrected values.
     pub fn level(
         &self,
         old: &Map<String, Value>,
@@ -97,14 +97,13 @@ impl MigrationTarget {
             let names = declared.map(|names| names.iter().filter_map(Value::as_str));
             let mut names: Vec<&str> = names.map(Iterator::collect).unwrap_or_default();
             let mut present = facts.present.clone();
-            // Parts that are there and not named are no mistake, and each generation has
-            // its own names for what belongs to links.
+            // Unlisted arrays are legal, and each generation names link arrays differently.
             let is_wrong = |name: &&str| !name.contains("link") && is_level_array(name);
             let mut absent = names.iter().filter(|name| !present.contains(*name));
             if absent.any(is_wrong) {
                 wrong.push("a list of parts that names some that are not there");
             }
-            // In the order they were in, and then those that were not named.
+            // Listed names keep their order; unlisted ones follow.
             names.retain(|name| !is_level_array(name) || present.contains(name));
             present.sort_unstable();
             present.dedup();
@@ -124,8 +123,8 @@ impl MigrationTarget {
     }
 }
 
-/// Whether a name in a level is that of a part that is migrated; further geometries
-/// have names of their own.
+/// Returns whether a name in a level is an array or group that is migrated. Further geometries have
+/// other names.
 pub fn is_level_array(name: &str) -> bool {
     [
         "vertices",

@@ -1,4 +1,4 @@
-//! Parts that have a cell for each chunk.
+//! Arrays with one cell for each chunk.
 
 use serde_json::{Map, Value};
 use zvf_format::path::ChunkCoords;
@@ -10,10 +10,10 @@ use crate::{
     tables,
 };
 
-/// More chunks along an axis than bounds are believed to span.
+/// Upper bound on credible chunk coordinates.
 const MOST_CHUNKS: f64 = 9_007_199_254_740_992.0;
 
-/// The chunks that the arrays of a level have room for.
+/// Range of chunks that the arrays of a level cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkExtent {
     lower: Vec<i64>,
@@ -22,8 +22,8 @@ pub struct ChunkExtent {
 }
 
 impl ChunkExtent {
-    /// The chunks that bounds touch, after an axis with so many values where chunks
-    /// have one. Bounds that are no numbers touch none.
+    /// Returns the chunks that bounds touch, after an optional leading axis of attribute values.
+    /// Bounds that are not numbers touch none.
     pub fn of_bounds(bounds: Option<(&[f64], &[f64])>, chunk: &[f64], values: Option<u64>) -> Self {
         let mut extent = Self::default();
         if let Some(values) = values {
@@ -45,7 +45,7 @@ impl ChunkExtent {
         extent
     }
 
-    /// Makes room for a chunk.
+    /// Extends the range to include a chunk.
     pub fn reach(&mut self, chunk: &[i64]) {
         if self.lower.len() != chunk.len() {
             self.lower = chunk.to_vec();
@@ -58,8 +58,8 @@ impl ChunkExtent {
         }
     }
 
-    /// Origin and shape of a grid; of one chunk when nothing is known. `None` when
-    /// there is no such shape.
+    /// Returns origin and shape of the grid, a single chunk if empty; `None` if the shape
+    /// overflows.
     pub(super) fn grid(&self, arity: usize) -> Option<(Vec<i64>, Vec<u64>)> {
         if self.lower.is_empty() {
             return Some((vec![0; arity], vec![1; arity]));
@@ -72,7 +72,7 @@ impl ChunkExtent {
         Some((self.lower.clone(), shape.collect::<Option<_>>()?))
     }
 
-    /// The element of a chunk.
+    /// Returns the grid index of a chunk.
     pub(super) fn index(&self, chunk: &[i64]) -> Option<Vec<u64>> {
         if self.lower.is_empty() {
             return chunk.iter().map(|at| u64::try_from(*at).ok()).collect();
@@ -84,9 +84,8 @@ impl ChunkExtent {
 }
 
 impl MigrationTarget {
-    /// The node of a part: with the chunks that have a cell, where it says so, and
-    /// what its node said before. `None` when the chunks are too far apart for an
-    /// array.
+    /// Returns the node of an array with its old attributes and the list of its cells; `None` if
+    /// the chunks are too far apart for an array.
     pub fn part(
         &self,
         path: &str,
@@ -111,8 +110,8 @@ impl MigrationTarget {
         Some(node(path, array.json()))
     }
 
-    /// A cell of a part; nothing where empty ones are not stored. `None` when the
-    /// chunk is outside.
+    /// Returns the outputs of a cell; none if empty cells are not stored. `None` if the chunk is
+    /// outside the grid.
     pub fn cell(
         &self,
         path: &str,
@@ -134,17 +133,17 @@ impl MigrationTarget {
         Some(outputs)
     }
 
-    /// Whether a cell without bytes is stored.
+    /// Returns whether empty cells are stored.
     pub fn keeps_empty_cells(&self) -> bool {
         !self.is_current()
     }
 
-    /// A group without attributes.
+    /// Returns a group without attributes.
     pub fn bare(path: &str) -> Output {
         crate::output::empty_group(path)
     }
 
-    /// A group with these.
+    /// Returns a group with these attributes.
     pub fn group(path: &str, says: &Map<String, Value>) -> Output {
         node(path, group_metadata(says))
     }

@@ -1,4 +1,4 @@
-//! The object index, groups, and attributes of both; parametric objects.
+//! Object index, groups, their attributes, and parametric objects.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use crate::{
     tables::{self, MANIFESTS, Rows},
 };
 
-/// Rows of a table: values, and which are there.
+/// Rows of a table and their presence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRows {
-    /// Its name.
+    /// Name of the table.
     pub name: String,
-    /// A value for each row, whatever it is for one that is not there.
+    /// Values; those of absent rows are ignored.
     pub values: Values,
-    /// Which rows are there; all of them when `None`.
+    /// Presence of each row; `None` means all are present.
     pub present: Option<Vec<bool>>,
 }
 
 impl TableRows {
-    /// The column; where nothing need stand for absent values, also when every
-    /// number is taken.
+    /// Converts the rows to a column. Without absent rows, a column that uses every value of its
+    /// type is legal.
     fn column(&self, needs_fill: bool) -> Result<TableColumn, BuildError> {
         let attribute = Attribute {
             name: self.name.clone(),
@@ -39,7 +39,7 @@ impl TableRows {
             Err(BuildError::NoFillValue(_)) if !needs_fill => self.without_fill()?,
             column => column?,
         };
-        // Truth values need no number that stands for none.
+        // Complete booleans need no fill value.
         if let (Values::Numbers(numbers), None) = (&self.values, &self.present)
             && numbers.kind == Kind::Bool
         {
@@ -72,8 +72,7 @@ impl TableRows {
         present.is_none_or(|present| present.get(row).copied().unwrap_or(false))
     }
 
-    /// What the type of the values becomes, if another: truth values of which some
-    /// are absent.
+    /// Returns the stored type if it differs: booleans with absent rows become `uint8`.
     pub fn becomes(&self) -> Option<&'static str> {
         match (&self.values, &self.present) {
             (Values::Numbers(numbers), Some(_)) if numbers.kind == Kind::Bool => Some("uint8"),
@@ -83,22 +82,22 @@ impl TableRows {
 }
 
 impl MigrationTarget {
-    /// Whether a table can hold text.
+    /// Returns whether tables can hold text.
     pub fn has_text(&self) -> bool {
         self.is_current()
     }
 
-    /// Whether objects have ids beside their rows, and groups may be ranges of ids.
+    /// Returns whether the target stores object ids, and groups may be ranges of ids.
     pub fn has_ids(&self) -> bool {
         self.is_current()
     }
 
-    /// Manifests of a chunk of the index.
+    /// Returns the number of manifests in a chunk of the index.
     pub fn manifests_at_once(&self) -> u64 {
         MANIFESTS as u64
     }
 
-    /// The nodes of an object index with so many rows, as many with pieces, and
+    /// Returns the nodes of an object index, given its rows, the number of non-empty ones, and
     /// whether ids ascend.
     pub fn object_index(
         &self,
@@ -126,7 +125,7 @@ impl MigrationTarget {
         outputs
     }
 
-    /// The node of the manifests alone.
+    /// Returns the node of the manifests.
     pub fn manifest_array(&self, level: u32, rows: u64) -> Output {
         let codecs = self.tables.codecs(metadata::vlen(), 1);
         let chunk = rows.clamp(1, MANIFESTS as u64);
@@ -134,11 +133,11 @@ impl MigrationTarget {
         node(format!("{level}/object_index/manifests"), array.json())
     }
 
-    /// A chunk of the manifests, of so many.
+    /// Encodes a chunk of manifests.
     ///
     /// # Errors
     ///
-    /// [`BuildError::CellSize`] when it is too large.
+    /// [`BuildError::CellSize`] when the cell is too large.
     pub fn manifests<B: AsRef<[u8]>>(
         &self,
         level: u32,
@@ -156,7 +155,7 @@ impl MigrationTarget {
         })
     }
 
-    /// The ids of objects, where they are stored.
+    /// Returns the outputs of object ids, if the target stores them.
     pub fn ids(&self, level: u32, ids: &[i64]) -> Vec<Output> {
         let mut outputs = Vec::new();
         if self.is_current() {
@@ -168,11 +167,11 @@ impl MigrationTarget {
         outputs
     }
 
-    /// An attribute of objects.
+    /// Returns the outputs of an object attribute.
     ///
     /// # Errors
     ///
-    /// [`BuildError`] when no number is left to stand for absent ones.
+    /// [`BuildError`] when no value is left to serve as fill.
     pub fn object_attribute(
         &self,
         path: &str,
@@ -184,7 +183,7 @@ impl MigrationTarget {
         let mut outputs = Vec::new();
         let mut says = describes(&column, "object_attribute");
         if self.is_current() {
-            // Where all values are taken, none may be read as absent.
+            // If the fill value occurs as a value, it must not be read as absent.
             let used = is_whole && column.bytes.chunks(column.size).any(|n| n == column.fill.1);
             if column.dtype != "bool" && !used {
                 says["fill_sentinel_meaning"] = json!("absent");
@@ -212,11 +211,12 @@ impl MigrationTarget {
         Ok(outputs)
     }
 
-    /// An attribute of groups or of parametric objects, of which all rows are there.
+    /// Returns the outputs of an attribute of groups or parametric objects, which has no absent
+    /// rows.
     ///
     /// # Errors
     ///
-    /// [`BuildError`], never for numbers.
+    /// [`BuildError`] for text that cannot be stored.
     pub fn plain_attribute(
         &self,
         path: &str,
@@ -267,12 +267,11 @@ impl MigrationTarget {
         tables::rows(outputs, codecs, path, says, &Rows::of(column));
     }
 
-    /// Groups: the members of each, those in ranges of ids left out of the lists. Only
-    /// 0.9 has ranges.
+    /// Returns the outputs of groups. Members in `ranges` are not listed; only 0.9 has ranges.
     ///
     /// # Errors
     ///
-    /// [`BuildError::CellSize`] when they are too large.
+    /// [`BuildError::CellSize`] when a cell is too large.
     pub fn groups(
         &self,
         path: &str,
@@ -313,7 +312,7 @@ impl MigrationTarget {
         Ok(outputs)
     }
 
-    /// Links of a further geometry: rows of so many ends.
+    /// Returns the outputs of links of a further geometry.
     pub fn composite_links(
         &self,
         path: &str,
@@ -337,12 +336,11 @@ impl MigrationTarget {
         outputs
     }
 
-    /// Parametric objects: rows of so many numbers, and a name each where they have
-    /// names.
+    /// Returns the outputs of parametric objects: rows of numbers, and optional names.
     ///
     /// # Errors
     ///
-    /// [`BuildError::CellSize`] when they are too large.
+    /// [`BuildError::CellSize`] when a cell is too large.
     pub fn parametric(
         &self,
         old: [&Map<String, Value>; 3],
@@ -402,7 +400,7 @@ fn describes(column: &TableColumn, tag: &str) -> Value {
     })
 }
 
-/// Zero, for tables in which nothing is absent.
+/// Returns zero as the fill value of complete tables.
 fn zero(dtype: &str, size: usize) -> (Value, Vec<u8>) {
     let json = match dtype {
         "bool" => json!(false),

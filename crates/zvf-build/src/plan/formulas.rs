@@ -12,7 +12,7 @@ use crate::{
     tables,
 };
 
-/// Writes the formulas of a store down.
+/// Writes the parametric objects of a store.
 pub(crate) fn write(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let Some(parametric) = &plan.design.parametric else {
         return Ok(());

@@ -13,7 +13,7 @@ use crate::{
     tables::{MANIFESTS, Rows, at_once, blob, rows, shape, strings},
 };
 
-/// The tables of 0.9.
+/// Writes the tables of generation 0.9.
 pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let encoding = Encoding::of_tables(&plan.design);
     let Some(objects) = &plan.objects else {
@@ -103,7 +103,7 @@ pub(super) fn v09(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     Ok(())
 }
 
-/// The tables of 0.8: bytes in one piece.
+/// Writes the tables of generation 0.8, each a single byte array.
 pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), BuildError> {
     let encoding = Encoding::of_tables(&plan.design);
     let Some(objects) = &plan.objects else {
@@ -184,7 +184,7 @@ pub(super) fn v08(plan: &WritePlan, outputs: &mut Vec<Output>) -> Result<(), Bui
     Ok(())
 }
 
-/// What a column of 0.8 says; refuses text, which has no form there.
+/// Returns the attributes of a column of 0.8, which has no form for text.
 fn numbers_only(
     plan: &WritePlan,
     what: &'static str,
@@ -206,7 +206,7 @@ fn numbers_only(
     }))
 }
 
-/// The manifest of each object: one block a fragment.
+/// Encodes the manifest of each object with one block for each fragment.
 fn manifests(plan: &WritePlan) -> Result<Vec<Vec<u8>>, BuildError> {
     let objects = plan.objects.as_ref().map_or(0, |objects| objects.ids.len());
     let manifest = |object: usize| {
@@ -226,7 +226,7 @@ fn manifests(plan: &WritePlan) -> Result<Vec<Vec<u8>>, BuildError> {
     (0..objects).map(manifest).collect()
 }
 
-/// Numbers of groups that have members or attributes.
+/// Returns the number of groups, with members or attributes.
 fn group_count(plan: &WritePlan) -> usize {
     let last = plan.geometry.groups.keys().next_back();
     let members = last.map_or(0, |last| *last as usize + 1);
@@ -259,7 +259,7 @@ fn table(
     attributes: Map<String, Value>,
 ) {
     let path = format!("{family}/{}", column.name);
-    // Text is letters of 4 bytes, however many: blosc counts to 255.
+    // Text has 4-byte letters of any number, and the element size of Blosc ends at 255.
     let size = if column.is_text() { 4 } else { column.size };
     let codecs = encoding.codecs(metadata::bytes(size), size);
     rows(outputs, codecs, &path, attributes, &Rows::of(column));

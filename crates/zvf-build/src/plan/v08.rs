@@ -1,5 +1,5 @@
-//! Generation 0.8: an array for each chunk, and for each tuple of chunks that
-//! links go between; or, padded, plain arrays of numbers.
+//! Generation 0.8: one array for each chunk and for each tuple of chunks with links; the padded
+//! form stores dense numeric arrays.
 
 use serde_json::{Map, Value, json};
 use zvf_format::{links::RowForm, numeric::Kind, path::ChunkCoords};
@@ -73,7 +73,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
     Ok(outputs)
 }
 
-/// The cells of links whose first end is in a chunk.
+/// Encodes the cells of links whose first end is in a chunk.
 fn between_chunks(
     plan: &WritePlan,
     links: &LinkPlacement,
@@ -100,13 +100,13 @@ fn cell_key(plan: &WritePlan, chunks: &[u32]) -> String {
     ChunkCoords(&coords.copied().collect::<Vec<i64>>()).to_string()
 }
 
-/// A padded array: what it is of, and room for rows.
+/// Padded array: its family, type and capacity in rows.
 struct Padded<'a> {
     family: &'a str,
     kind: Kind,
     columns: usize,
     rows: usize,
-    /// A row without columns is one value.
+    /// `true` if a row is a scalar.
     flat: bool,
 }
 
@@ -142,7 +142,7 @@ impl Padded<'_> {
         }
     }
 
-    /// What stands after the last row.
+    /// Returns the fill value and byte after the last row.
     fn fill(&self) -> (Value, u8) {
         match (self.family.starts_with("links"), self.kind) {
             (true, _) => (json!(-1), 0xff),
@@ -263,7 +263,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     Ok(outputs)
 }
 
-/// What an attribute of links says; with their number, between chunks.
+/// Returns the attributes of a link attribute, with the number of links for links between chunks.
 fn link_attribute(column: &StoredColumn, tag: &str, crossing: Option<usize>) -> Map<String, Value> {
     let mut says = column.says.clone();
     says.insert("zv_array".to_owned(), json!(tag));

@@ -1,4 +1,4 @@
-//! Generation 0.9: arrays with an element for each chunk.
+//! Generation 0.9: arrays with one element for each chunk.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::{
     stored_column::StoredColumn,
 };
 
-/// Links of one array by the chunk of their cell.
+/// Cells of one link array by chunk.
 pub(super) struct LinkArray<'a> {
     pub(super) segment: String,
     pub(super) offsets: Vec<Vec<i64>>,
     pub(super) cells: BTreeMap<u32, &'a Cell>,
 }
 
-/// The arrays of links between chunks.
+/// Groups links between chunks by array.
 fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkArray<'a>> {
     let mut arrays: BTreeMap<String, LinkArray<'a>> = BTreeMap::new();
     for (chunks, cell) in &links.between {
@@ -44,8 +44,7 @@ fn link_arrays<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Vec<LinkArray<
     arrays.into_values().collect()
 }
 
-/// The array of links inside chunks, which graphs and meshes have even when
-/// there are none.
+/// Returns the array of links inside chunks, which graphs and meshes have even without links.
 fn inside<'a>(plan: &WritePlan, links: &'a LinkPlacement) -> Option<LinkArray<'a>> {
     if !plan.design.kind.is_linked() {
         return None;
@@ -100,7 +99,7 @@ pub(super) fn cells(plan: &WritePlan, chunks: &[u32]) -> Result<Vec<Output>, Bui
                 put(path, gathered(column, cell));
             }
         }
-        // Keys are tuples of chunks: those that start with this one are together.
+        // Keys are tuples of chunks, sorted by their first chunk.
         let own = links.between.range(vec![chunk]..vec![chunk + 1]);
         for (others, cell) in own {
             let coords: Vec<&[i64]> = others
@@ -226,7 +225,7 @@ pub(super) fn rest(plan: &WritePlan) -> Result<Vec<Output>, BuildError> {
     Ok(outputs)
 }
 
-/// What the level says is there.
+/// Returns the attributes of the level.
 pub(super) fn level(plan: &WritePlan) -> Map<String, Value> {
     let mut present = vec!["vertices"];
     let mut also = |there: bool, name| present.extend(there.then_some(name));

@@ -1,48 +1,48 @@
-//! What is around an edge, and whether it can collapse without a change of topology.
+//! Neighbourhood of an edge, and the test whether it can collapse without a change of topology.
 
 use super::super::NO_VERTEX;
 use super::mesh::{Mesh, RIM, TIED};
 use super::vector::{Vector, dot, normal, sub};
 
-/// More vertices than this around one are not made: it would be a bad surface, and
-/// work would grow with the square.
+/// Upper bound on the valence of a vertex: higher ones make bad surfaces, and work grows with the
+/// square.
 const MOST_AROUND: usize = 64;
-/// How far a face may turn: the cosine.
+/// Cosine of the largest angle that a face may turn.
 const TURN: f64 = 0.2;
-/// Twice the area of a face by the square of its longest edge, at least; or what it
-/// was before.
+/// Lower bound on twice the area of a face over its longest squared edge, unless it was lower
+/// before.
 const THICKNESS: f64 = 1e-3;
 
-/// Beside the one vertex, beside the other.
+/// Flags: adjacent to the first vertex, adjacent to the second.
 const BESIDE: [u8; 2] = [1, 2];
 
-/// An edge that may collapse, and where to.
+/// Candidate edge and its target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Collapse {
-    /// The vertex that stays.
+    /// Vertex that stays.
     pub(super) kept: u32,
-    /// The one that vanishes.
+    /// Vertex that is removed.
     pub(super) lost: u32,
-    /// Where the one that stays comes to be.
+    /// New position of the vertex that stays.
     pub(super) place: Vector,
-    /// Whether that is somewhere else.
+    /// `true` if the vertex that stays moves.
     pub(super) moves: bool,
     pub(super) cost: f64,
 }
 
-/// What is around an edge.
+/// Neighbourhood of an edge.
 #[derive(Default)]
 pub(super) struct Around {
-    /// Faces of the vertex that stays, those of the edge among them.
+    /// Faces of the vertex that stays, including those of the edge.
     pub(super) kept: Vec<u32>,
-    /// Faces of the one that vanishes.
+    /// Faces of the removed vertex.
     pub(super) lost: Vec<u32>,
-    /// Vertices beside one of the two, and beside which.
+    /// Adjacent vertices with their flags.
     pub(super) ring: Vec<(u32, u8)>,
-    /// For an edge on the boundary, the vertex that is next on it beyond the one that
-    /// vanishes, and the vertex at which the edge between the two starts.
+    /// For a boundary edge: the next boundary vertex beyond the removed one, and the vertex at
+    /// which the edge between the two starts.
     pub(super) beyond: Option<[u32; 2]>,
-    /// By vertex: when it was last put in the ring, and where.
+    /// Generation and ring index of each vertex.
     seen: Vec<u32>,
     slot: Vec<u32>,
     time: u32,
@@ -57,15 +57,14 @@ impl Around {
         }
     }
 
-    /// Where in the ring a vertex is that is in it.
+    /// Returns the ring index of a member.
     pub(super) fn slot(&self, vertex: u32) -> usize {
         self.slot[vertex as usize] as usize
     }
 
-    /// Looks around an edge: whether it can collapse and leave a surface as it was but
-    /// for its shape. That is so when nothing is beside both ends but what the faces
-    /// between them have (the link condition), the boundary taken for a vertex that is
-    /// beside all of it.
+    /// Collects the neighbourhood of an edge and returns whether a collapse keeps the topology. It
+    /// does if only vertices of the faces at the edge are adjacent to both ends (the link
+    /// condition), with the boundary treated as one vertex adjacent to all of it.
     pub(super) fn look(&mut self, mesh: &mut Mesh, edge: &Collapse) -> bool {
         let mut kept = std::mem::take(&mut self.kept);
         let mut lost = std::mem::take(&mut self.lost);
@@ -95,15 +94,15 @@ impl Around {
         if common != between || !(1..=2).contains(&between) || self.ring.len() > MOST_AROUND {
             return false;
         }
-        // Faces outside the block may lie between any two vertices that are tied.
+        // Faces outside the block may connect any two pinned vertices.
         let is_tied = mesh.has(edge.kept, TIED);
         let hides = |(vertex, beside): &(u32, u8)| *beside == 2 && mesh.has(*vertex, TIED);
         if is_tied && self.ring.iter().any(hides) {
             return false;
         }
         self.beyond = None;
-        // A vertex that vanishes from inside leaves all its faces but two, from the
-        // boundary all but one.
+        // Removing an interior vertex keeps all its faces but two, removing a boundary vertex all
+        // but one.
         let is_rim = mesh.has(edge.lost, RIM);
         if is_rim != (between == 1) {
             return false;
@@ -111,8 +110,8 @@ impl Around {
         if is_rim {
             self.beyond = Some(self.next_on_rim(mesh, edge));
         }
-        // The last face it leaves must not be the back of another, and what is cut off
-        // not all there is.
+        // The last remaining face must not be the reverse of another, and a piece must not vanish
+        // entirely.
         match self.lost.len() - between {
             0 => self.kept_at_common(mesh) >= 2,
             1 if between == 2 => self.kept_at_common(mesh) == 0,
@@ -120,7 +119,7 @@ impl Around {
         }
     }
 
-    /// How many faces of the vertex that stays have all that is beside both.
+    /// Counts faces of the vertex that stays whose corners are adjacent to both.
     fn kept_at_common(&self, mesh: &Mesh) -> usize {
         let is_at = |face: &&u32| {
             let corners = mesh.face(**face);
@@ -141,10 +140,10 @@ impl Around {
         }
     }
 
-    /// The vertex beyond the one that vanishes, and the start of the edge between them
-    /// in the face that has it.
+    /// Returns the next boundary vertex beyond the removed one, and the start of the edge between
+    /// them.
     fn next_on_rim(&self, mesh: &Mesh, edge: &Collapse) -> [u32; 2] {
-        // What is inside comes twice, and cancels out.
+        // Interior edges occur twice and cancel out.
         let mut beyond = edge.kept;
         for corner in self.lost.iter().flat_map(|face| mesh.face(*face)) {
             if corner != edge.lost {
@@ -161,8 +160,8 @@ impl Around {
         [beyond, start]
     }
 
-    /// The faces that change or vanish: those of the vertex that vanishes, and where the
-    /// other moves, its own too.
+    /// Returns the faces that change or vanish: those of the removed vertex and, if the other
+    /// moves, its own.
     pub(super) fn touched(&self, mesh: &Mesh, edge: &Collapse) -> impl Iterator<Item = u32> {
         let is_other = |face: &&u32| !mesh.face(**face).contains(&edge.lost);
         let kept = match edge.moves {
@@ -172,7 +171,7 @@ impl Around {
         (kept.iter().filter(is_other)).chain(&self.lost).copied()
     }
 
-    /// The corners, as they are, of faces that change: for each, which moves.
+    /// Returns the current corners of changing faces, and the index of the moving corner.
     pub(super) fn changed(
         &self,
         mesh: &Mesh,
@@ -186,7 +185,7 @@ impl Around {
         })
     }
 
-    /// Whether no face turns over or becomes a needle.
+    /// Returns whether no face flips or becomes a needle.
     pub(super) fn keeps_faces(&self, mesh: &Mesh, edge: &Collapse) -> bool {
         self.changed(mesh, edge).all(|(corners, at)| {
             let before = corners.map(|corner| mesh.at[corner as usize]);
@@ -198,7 +197,7 @@ impl Around {
             let is_thin = thickness < THICKNESS * THICKNESS
                 && thickness < super::around::thickness(before, old_square);
             let turn = dot(old, new);
-            // A face without an area has no side to turn from.
+            // A degenerate face has no orientation.
             let is_turned = !(turn > 0.0 && turn * turn >= TURN * TURN * old_square * new_square);
             new_square > 0.0 && !is_thin && (!is_turned || old_square == 0.0)
         })

@@ -1,32 +1,31 @@
-//! A mesh that loses vertices: faces, and for each vertex a list of those around it.
+//! Mesh under simplification: faces, and a list of faces around each vertex.
 
 use super::super::{NO_VERTEX, VertexBlock};
 use super::pieces::has_area;
 use super::vector::Vector;
 
-/// Something outside the block hangs at it.
+/// A link that leaves the block ends at the vertex.
 pub(super) const TIED: u8 = 1;
-/// The surface is none around it: more than two faces at an edge, faces of both
-/// orientations, several fans.
+/// The surface is not a manifold at the vertex: more than two faces at an edge, inconsistent
+/// orientations, or several fans.
 pub(super) const LOCKED: u8 = 2;
-/// It is on the boundary.
+/// The vertex is on the boundary.
 pub(super) const RIM: u8 = 4;
 
 pub(super) struct Mesh {
-    /// Where vertices are; what a flat mesh lacks is 0.
+    /// Positions; the third coordinate of a flat mesh is 0.
     pub(super) at: Vec<Vector>,
     pub(super) flags: Vec<u8>,
     faces: Vec<[u32; 3]>,
-    /// Lists of corners (three a face) by vertex: a vertex that takes another over
-    /// takes its list by joining the two. What is dead is taken out on the way.
+    /// Linked lists of corners (three for each face) by vertex. Merging two vertices concatenates
+    /// their lists; dead corners are unlinked during traversal.
     first: Vec<u32>,
     last: Vec<u32>,
     next: Vec<u32>,
 }
 
 impl Mesh {
-    /// The triangles of a block but for those of which corners fall together and those
-    /// of vertices that are `gone`.
+    /// Collects the triangles of a block, without degenerate ones and those of `gone` vertices.
     pub(super) fn new(block: &VertexBlock, gone: &[bool]) -> Self {
         let at = block
             .positions
@@ -65,12 +64,12 @@ impl Mesh {
         self.at.len()
     }
 
-    /// The corners of a face.
+    /// Returns the corners of a face.
     pub(super) fn face(&self, face: u32) -> [u32; 3] {
         self.faces[face as usize]
     }
 
-    /// Where they are.
+    /// Returns the positions of the corners.
     pub(super) fn corners(&self, face: u32) -> [Vector; 3] {
         self.face(face).map(|vertex| self.at[vertex as usize])
     }
@@ -79,7 +78,7 @@ impl Mesh {
         self.flags[vertex as usize] & flag != 0
     }
 
-    /// The faces around a vertex, those that were there first.
+    /// Returns the faces around a vertex, in order of insertion.
     pub(super) fn star(&mut self, vertex: u32, into: &mut Vec<u32>) {
         into.clear();
         let vertex = vertex as usize;
@@ -102,7 +101,7 @@ impl Mesh {
         }
     }
 
-    /// Makes a vertex, around which these faces are, another.
+    /// Replaces a vertex by another in these faces.
     pub(super) fn collapse(&mut self, vertex: u32, into: u32, faces: &[u32]) {
         for face in faces {
             let face = &mut self.faces[*face as usize];

@@ -1,9 +1,9 @@
-//! Pieces of a mesh that are too small to be seen.
+//! Removal of small connected pieces.
 
 use super::super::{NO_VERTEX, VertexBlock};
 
-/// Which vertices go with the connected pieces of fewer than `cull` faces, nothing of
-/// which is tied. Vertices without a face are such pieces.
+/// Returns the vertices of connected pieces with fewer than `cull` faces and without pinned
+/// vertices. A vertex without a face is such a piece.
 pub(super) fn too_small(block: &VertexBlock, cull: u32) -> Vec<bool> {
     if cull == 0 {
         return vec![false; block.len()];
@@ -15,7 +15,7 @@ pub(super) fn too_small(block: &VertexBlock, cull: u32) -> Vec<bool> {
             pieces.join(face[0], *end);
         }
     }
-    // Faces of each piece; a tie counts as enough of them.
+    // Number of faces of each piece; a pinned vertex counts as enough.
     let mut counts = vec![0u32; block.len()];
     for face in faces().filter(|face| has_area(face)) {
         let count = &mut counts[pieces.find(face[0]) as usize];
@@ -31,12 +31,12 @@ pub(super) fn too_small(block: &VertexBlock, cull: u32) -> Vec<bool> {
         .collect()
 }
 
-/// Whether all corners of a face differ; contraction drops it otherwise.
+/// Returns whether all corners of a face differ; contraction drops other faces.
 pub(super) fn has_area(face: &[u32]) -> bool {
     (1..face.len()).all(|at| !face[..at].contains(&face[at]))
 }
 
-/// Which vertices hang together.
+/// Connected components of vertices.
 struct Pieces(Vec<u32>);
 
 impl Pieces {

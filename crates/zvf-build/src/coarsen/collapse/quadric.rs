@@ -1,17 +1,15 @@
-//! How far a place is from planes that meet in a vertex: a sum of squares.
+//! Quadric error of a vertex: sum of squared distances from planes.
 
 use super::vector::{Vector, add, dot, scale};
 
-/// What planes weigh against staying near. Where a surface is flat any place on it is
-/// as good as another; this makes the middle of what was merged the best, and short
-/// edges go first. So small that it moves nothing off a plane by more than one in a
-/// million.
+/// Weight that holds a vertex near its position. On a flat surface every position costs the same;
+/// this weight makes the centre of the merged vertices the best and collapses short edges first. It
+/// moves no vertex off a plane by more than one part in a million.
 const NEARNESS: f64 = 1e-6;
 
-/// Weighted squared distances from planes, as a function of the way from a place.
+/// Weighted squared distances from planes, as a function of the offset from a position.
 ///
-/// The place is where the vertex is, so that little is lost when vertices are far
-/// from the origin.
+/// The origin is the vertex, which preserves precision far from the origin of space.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Quadric {
     /// xx, xy, xz, yy, yz, zz.
@@ -21,7 +19,7 @@ pub(super) struct Quadric {
 }
 
 impl Quadric {
-    /// Adds the plane through the place with this normal of length one.
+    /// Adds the plane through the position with this unit normal.
     pub(super) fn add_plane(&mut self, normal: Vector, weight: f64) {
         let [x, y, z] = normal;
         let squares = [x * x, x * y, x * z, y * y, y * z, z * z];
@@ -30,7 +28,7 @@ impl Quadric {
         }
     }
 
-    /// Adds what holds a vertex near its place.
+    /// Adds the weight that holds a vertex near its position.
     pub(super) fn add_nearness(&mut self, weight: f64) {
         for at in [0, 3, 5] {
             self.square[at] += weight * NEARNESS;
@@ -46,13 +44,13 @@ impl Quadric {
         ]
     }
 
-    /// What it costs to go this way from the place.
+    /// Returns the cost of an offset.
     pub(super) fn cost(&self, way: Vector) -> f64 {
         let linear = add(self.times(way), scale(self.linear, 2.0));
         (dot(linear, way) + self.constant).max(0.0)
     }
 
-    /// The same, seen from a place this way from here.
+    /// Returns the quadric relative to a shifted position.
     pub(super) fn moved(&self, way: Vector) -> Self {
         Self {
             square: self.square,
@@ -61,7 +59,7 @@ impl Quadric {
         }
     }
 
-    /// Both, seen from the same place.
+    /// Adds two quadrics with the same origin.
     pub(super) fn sum(&self, other: &Self) -> Self {
         let mut square = self.square;
         for (sum, more) in square.iter_mut().zip(other.square) {
@@ -74,8 +72,8 @@ impl Quadric {
         }
     }
 
-    /// The way to where the cost is least, or `None` when numbers do not suffice to
-    /// say. By a Cholesky decomposition: the matrix is positive definite, if barely.
+    /// Returns the offset of least cost by Cholesky decomposition; `None` if the matrix is
+    /// numerically singular.
     pub(super) fn least(&self) -> Option<Vector> {
         let [xx, xy, xz, yy, yz, zz] = self.square;
         let least = (xx + yy + zz) * 1e-13;

@@ -1,56 +1,54 @@
-//! How far what was collapsed lies from the surface that it is of.
+//! Upper bound on the distance of the original surface from the simplified one (tolerance volume).
 //!
-//! Each vertex has a radius, and between vertices a face has what lies between theirs,
-//! linearly. All the time every point of the first surface lies within the radius at
-//! some point of the present one (a tolerance volume). A collapse has to keep that
-//! true: every point `p` of the faces it changes needs a point `q` of the new ones with
-//! `radius(p) + |p - q| <= radius(q)`.
+//! Each vertex has a radius, interpolated linearly over faces. Every point of the original surface
+//! lies within the radius of some point of the present one. A collapse keeps this invariant: every
+//! point `p` of the old faces needs a point `q` of the new ones with `radius(p) + |p - q| <=
+//! radius(q)`.
 //!
-//! Seen from above, the old faces and the new cut each other into cells. In a cell let
-//! `q` be what lies above or below `p`: then the left side minus the right is convex,
-//! and greatest in a corner of the cell. So it is enough to look at the vertices, and
-//! at where edges cross. The new vertex takes the least radius that is enough
-//! everywhere; but where it is far off, those of the ring that are near take more. Where faces hide each other from above, `q` is where
-//! `p` goes when both ends move to their new place, which is always right, if more than
-//! need be.
+//! In projection, old and new faces divide each other into cells. With `q` above or below `p`, the
+//! left side minus the right is convex in a cell and largest at a corner, so vertices and edge
+//! crossings suffice. The new vertex takes the smallest sufficient radius; where its weight is
+//! small, nearby ring vertices grow instead. Where faces overlap in projection, `q` is where `p`
+//! moves when both ends go to their new position, which is valid but less tight.
 
 use super::around::{Around, Collapse};
 use super::mesh::Mesh;
 use super::vector::{Vector, add, cross, distance, dot, normal, scale, sub, unit};
 
-/// Faces that are steeper than this (twice the area, by squares of edges) hide others.
+/// Slope threshold: twice the area over squared edges below which a face overlaps others in
+/// projection.
 const STEEP: f64 = 1e-6;
-/// The cosine of a slope that is not turned to.
+/// Cosine above which the view is not turned towards a face.
 const GENTLE: f64 = 0.5;
-/// How often the view is turned.
+/// Upper bound on turns of the view.
 const TURNS: usize = 16;
-/// How far outside a face a point is still in it.
+/// Tolerance of the point-in-face test.
 const SLACK: f64 = 1e-9;
-/// The share of the new vertex in a point from which on it is the one that gives it what it lacks.
+/// Weight of the new vertex from which on it covers a point's deficit itself.
 const NEAR: f64 = 0.3;
 
-/// A vertex as seen from above the new one: across, across, height; and its radius.
+/// Vertex projected around the new one: two coordinates, height and radius.
 #[derive(Clone, Copy)]
 struct Seen {
     at: Vector,
     radius: f64,
 }
 
-/// Vertices and faces around an edge, as seen from above.
+/// Projected neighbourhood of an edge.
 #[derive(Default)]
 pub(super) struct View {
     normals: Vec<Vector>,
     points: Vec<Seen>,
     old: Vec<[usize; 3]>,
     new: Vec<[usize; 3]>,
-    /// The ends of new edges.
+    /// Ends of new edges.
     spokes: Vec<usize>,
     remote: Vec<Remote>,
-    /// Radii of the ring that are greater than they were: vertices and radii.
+    /// Raised radii of ring vertices.
     pub(super) raised: Vec<(u32, f64)>,
 }
 
-/// A point that has little of the new vertex, and lacks something.
+/// Point with a small weight of the new vertex and a deficit.
 struct Remote {
     radius: f64,
     share: f64,
@@ -58,8 +56,7 @@ struct Remote {
 }
 
 impl View {
-    /// The radius that the new vertex needs, and in `raised` those of the ring that need
-    /// be greater.
+    /// Returns the radius of the new vertex, and stores raised ring radii in `raised`.
     pub(super) fn radius(
         &mut self,
         mesh: &Mesh,
@@ -87,7 +84,7 @@ impl View {
         }
     }
 
-    /// Looks from above, or finds that faces hide each other.
+    /// Projects the neighbourhood; fails if faces overlap.
     fn look(&mut self, mesh: &Mesh, around: &Around, edge: &Collapse, radii: &[f64]) -> Option<()> {
         let faces = || around.touched(mesh, edge);
         let up = self.above(faces().map(|face| mesh.corners(face)).chain(
@@ -147,8 +144,8 @@ impl View {
         (self.old.iter().chain(&self.new).all(is_open)).then_some(())
     }
 
-    /// A direction from which all faces are seen from their front: their mean, turned to
-    /// those that are steepest until they are steep no more, or for some turns.
+    /// Finds a direction from which every face is seen from its front: the mean normal, turned
+    /// towards the steepest faces.
     fn above(&mut self, faces: impl Iterator<Item = [Vector; 3]>) -> Option<Vector> {
         self.normals.clear();
         self.normals.extend(faces.map(normal));
@@ -173,8 +170,8 @@ impl View {
         best.1
     }
 
-    /// The radius that is enough in all corners of cells but those in `remote`, or
-    /// `None` where one was not found among the faces.
+    /// Returns the radius that suffices at all cell corners except those in `remote`; `None` if a
+    /// corner lies in no face.
     fn need(&mut self, around: &Around, edge: &Collapse) -> Option<f64> {
         let [kept, lost] = [0, 1].map(|end| around.ring.len() + end);
         self.remote.clear();
@@ -199,7 +196,7 @@ impl View {
         Some(need.max(self.need_across(lost, kept)))
     }
 
-    /// What a point needs of the new vertex, which has this share of it beside others of the ring.
+    /// Returns the radius that a point needs of the new vertex, given its weight.
     fn ask(&mut self, radius: f64, share: f64, others: [(usize, f64); 2]) -> f64 {
         let has = |(other, share): &(usize, f64)| self.points[*other].radius * share;
         let lacks = radius - others.iter().map(has).sum::<f64>();
@@ -217,7 +214,7 @@ impl View {
         lacks / share
     }
 
-    /// Gives those of the ring what points near them lack.
+    /// Raises ring radii to cover deficits of nearby points.
     fn raise(&mut self, around: &Around, radius: f64) {
         for remote in &self.remote {
             let least = (remote.radius - radius * remote.share) / (1.0 - remote.share);
@@ -230,7 +227,7 @@ impl View {
         }
     }
 
-    /// What an old vertex needs of the new faces, if it lies in one.
+    /// Returns the radius that an old vertex needs, if it lies in a new face.
     fn need_below(&mut self, end: usize) -> Option<f64> {
         let from = self.points[end];
         let mut need = None;
@@ -248,7 +245,7 @@ impl View {
         need
     }
 
-    /// What a vertex that was on the boundary needs of the edge that cuts it off.
+    /// Returns the radius that a former boundary vertex needs of the new boundary edge.
     fn need_beside(&mut self, end: usize, beyond: usize) -> f64 {
         let (from, to) = (self.points[end], self.points[beyond]);
         let square = dot(to.at, to.at).max(f64::MIN_POSITIVE);
@@ -261,7 +258,7 @@ impl View {
         )
     }
 
-    /// What the new vertex needs for what was there.
+    /// Returns the radius that the new vertex needs for the old faces below it.
     fn need_at_new(&self) -> Option<f64> {
         let needs = self.old.iter().filter_map(|face| {
             let shares = self.shares(*face, [0.0; 3])?;
@@ -275,7 +272,7 @@ impl View {
         needs.reduce(f64::max)
     }
 
-    /// What an old edge needs where new ones cross it.
+    /// Returns the radius that an old edge needs at crossings with new edges.
     fn need_across(&mut self, from: usize, to: usize) -> f64 {
         let [a, b] = [from, to].map(|point| self.points[point]);
         let way = sub(b.at, a.at);
@@ -306,8 +303,7 @@ impl View {
         need
     }
 
-    /// What share each corner of a face has in the point that is below or above
-    /// another, if there is one.
+    /// Returns the barycentric weights of the point of a face above or below another, if any.
     fn shares(&self, face: [usize; 3], of: Vector) -> Option<[f64; 3]> {
         let [a, b, c] = face.map(|point| self.points[point].at);
         let whole = area(a, b, c);
@@ -320,7 +316,7 @@ impl View {
     }
 }
 
-/// Twice the area of a triangle as seen from above.
+/// Returns twice the projected area of a triangle.
 fn area(a: Vector, b: Vector, c: Vector) -> f64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }

@@ -1,34 +1,34 @@
-//! What a mesh is like before anything collapses: edges, boundaries, planes.
+//! Initial edges, boundaries and quadrics of a mesh.
 
 use super::super::NO_VERTEX;
 use super::mesh::{LOCKED, Mesh, RIM, TIED};
 use super::quadric::Quadric;
 use super::vector::{cross, dot, length, normal, sub, unit};
 
-/// What a boundary weighs against the surface.
+/// Weight of boundaries relative to the surface.
 const RIM_WEIGHT: f64 = 100.0;
 
 pub(super) struct Survey {
     pub(super) quadrics: Vec<Quadric>,
-    /// Both ends of each edge, the smaller first.
+    /// Ends of each edge, the smaller first.
     pub(super) edges: Vec<[u32; 2]>,
-    /// How many vertices have a face and may vanish.
+    /// Number of removable vertices with a face.
     pub(super) free: u32,
 }
 
-/// A vertex around another.
+/// Neighbour of a vertex.
 struct Neighbour {
     vertex: u32,
-    /// One of the faces between them.
+    /// One face of the edge.
     face: u32,
-    /// Faces that go from the other to it, and from it to the other.
+    /// Number of faces with the edge in each direction.
     out: u32,
     back: u32,
-    /// The neighbour that follows in the face that goes to it.
+    /// Next neighbour in the face with the edge towards this one.
     next: u32,
 }
 
-/// Looks at each vertex, and flags those that are on the boundary or locked.
+/// Examines each vertex and flags boundary and locked ones.
 pub(super) fn survey(mesh: &mut Mesh) -> Survey {
     let mut survey = Survey {
         quadrics: vec![Quadric::default(); mesh.len()],
@@ -64,7 +64,7 @@ pub(super) fn survey(mesh: &mut Mesh) -> Survey {
             }
         }
         for other in around.iter().filter(|other| other.out + other.back == 1) {
-            // What looks like a boundary between ties need not be one.
+            // An apparent boundary between pinned vertices may continue outside the block.
             if mesh.has(vertex, TIED) && mesh.has(other.vertex, TIED) {
                 continue;
             }
@@ -77,8 +77,8 @@ pub(super) fn survey(mesh: &mut Mesh) -> Survey {
     survey
 }
 
-/// The vertices around one. Their number is small: looking through all of them is
-/// faster than a table, and the few that are large cost no more than their square.
+/// Collects the neighbours of a vertex. Linear search is faster than a table for typical valences,
+/// and bounded by the square of large ones.
 fn neighbours(mesh: &Mesh, vertex: u32, faces: &[u32], around: &mut Vec<Neighbour>) {
     around.clear();
     let mut find = |vertex: u32, face: u32| -> usize {
@@ -111,8 +111,7 @@ fn neighbours(mesh: &Mesh, vertex: u32, faces: &[u32], around: &mut Vec<Neighbou
     }
 }
 
-/// Whether a vertex is on the boundary, or `None` where the faces around it are not
-/// one fan.
+/// Returns whether a vertex is on the boundary; `None` if its faces are not a single fan.
 fn shape(faces: &[u32], around: &[Neighbour]) -> Option<bool> {
     if around.iter().any(|other| other.out > 1 || other.back > 1) {
         return None;

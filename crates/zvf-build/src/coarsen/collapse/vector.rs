@@ -1,4 +1,4 @@
-//! Vectors of three numbers.
+//! Three-dimensional vectors.
 
 pub(super) type Vector = [f64; 3];
 
@@ -34,13 +34,13 @@ pub(super) fn distance(a: Vector, b: Vector) -> f64 {
     length(sub(a, b))
 }
 
-/// In the same direction, of length one; `None` for nothing.
+/// Returns the unit vector; `None` for zero.
 pub(super) fn unit(a: Vector) -> Option<Vector> {
     let length = length(a);
     (length > 0.0 && length.is_finite()).then(|| scale(a, 1.0 / length))
 }
 
-/// Across a triangle, as long as twice its area.
+/// Returns the normal of a triangle with a length of twice its area.
 pub(super) fn normal(corners: [Vector; 3]) -> Vector {
     cross(sub(corners[1], corners[0]), sub(corners[2], corners[0]))
 }

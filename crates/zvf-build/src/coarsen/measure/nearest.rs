@@ -1,19 +1,18 @@
-//! The nearest of many points, stretches or triangles: a tree of boxes.
+//! Nearest-neighbour search among points, segments or triangles, in a tree of boxes.
 
 use super::super::distance::{off, square};
 use super::Simplices;
 
-/// Simplices of a leaf.
+/// Number of elements of a leaf.
 const LEAF: usize = 4;
 
-/// Simplices in the order of a balanced tree: each range is cut in the middle, where its
-/// boxes are longest, until it is a leaf.
+/// Balanced tree: each range is split in the middle along the longest axis of its box, down to
+/// leaves.
 pub(super) struct Tree<'a> {
     shape: Simplices<'a>,
-    /// Simplices in the order of leaves.
+    /// Elements in leaf order.
     elements: Vec<&'a [u32]>,
-    /// The least and greatest corner of each node's box. Children of node n are 2n + 1
-    /// and 2n + 2.
+    /// Lower and upper corner of each node's box. The children of node n are 2n + 1 and 2n + 2.
     boxes: Vec<f64>,
 }
 
@@ -66,7 +65,7 @@ impl<'a> Tree<'a> {
         self.build(2 * node + 2, right);
     }
 
-    /// How far the nearest is.
+    /// Returns the distance of the nearest element.
     pub(super) fn nearest(&self, place: &[f64]) -> f64 {
         if self.elements.is_empty() {
             return f64::INFINITY;
@@ -96,7 +95,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The squared distance of a box.
+    /// Returns the squared distance of a box.
     fn square_of_box(&self, node: usize, place: &[f64]) -> f64 {
         let axes = self.shape.axes;
         let (lower, upper) = self.boxes[node * 2 * axes..][..2 * axes].split_at(axes);
@@ -110,7 +109,7 @@ impl<'a> Tree<'a> {
             .sum()
     }
 
-    /// The squared distance of an element.
+    /// Returns the squared distance of an element.
     fn square_of(&self, element: &[u32], place: &[f64]) -> f64 {
         let at = |corner: usize| self.shape.position(element[corner]);
         match element.len() {
@@ -129,7 +128,7 @@ fn product(from: &[f64], to: &[f64], other: &[f64]) -> f64 {
         .sum()
 }
 
-/// Inside, of the plane; outside, of the nearest side.
+/// Inside the triangle the plane decides, outside its nearest edge.
 fn square_of_triangle([a, b, c]: [&[f64]; 3], place: &[f64]) -> f64 {
     let (bb, bc, cc) = (square(a, b), product(a, b, c), square(a, c));
     let (pb, pc) = (product(a, b, place), product(a, c, place));

@@ -1,12 +1,12 @@
-//! Objects that reach many chunks together.
+//! Greedy cover of chunks by objects.
 
 use super::ObjectFacts;
 
-/// The first `count` objects of a greedy cover; of equally good ones the first in
-/// `rows`, and at the end those that are nowhere.
+/// Returns the first `count` objects of a greedy cover; ties go to the first in `rows`, and objects
+/// without chunks come last.
 pub(super) fn covering(objects: &[ObjectFacts], rows: &[u32], count: usize) -> Vec<u32> {
     let mut cover = Cover::new(objects, rows);
-    // MergedPositions in `rows` from here on, which are their order too.
+    // Indices of `rows` from here on, which also give the order of ties.
     let mut chosen: Vec<u32> = Vec::with_capacity(count);
     let mut is_chosen = vec![false; rows.len()];
     let mut wanted = 1_u32;
@@ -24,15 +24,15 @@ pub(super) fn covering(objects: &[ObjectFacts], rows: &[u32], count: usize) -> V
     chosen.iter().map(|place| rows[*place as usize]).collect()
 }
 
-/// What has been reached, and what there is.
+/// State of the cover.
 struct Cover {
-    /// The chunks of all objects, one object after the other.
+    /// Chunks of all objects, concatenated.
     chunks: Vec<u32>,
-    /// Where those of each end.
+    /// End of each object's chunks.
     ends: Vec<usize>,
-    /// How many that were chosen are in a chunk.
+    /// Number of chosen objects in each chunk.
     reached: Vec<u32>,
-    /// How many are in it that were not.
+    /// Number of other objects in each chunk.
     members: Vec<u32>,
 }
 
@@ -63,7 +63,7 @@ impl Cover {
         start..self.ends[place]
     }
 
-    /// How many chunks of an object want more.
+    /// Returns the number of an object's chunks that are reached fewer than `wanted` times.
     fn gain(&self, place: u32, wanted: u32) -> usize {
         let chunks = self.chunks[self.chunks_of(place)].iter();
         chunks
@@ -71,12 +71,11 @@ impl Cover {
             .count()
     }
 
-    /// Chooses until each chunk is reached by as many as are `wanted`, or by all there
-    /// are, or until `choose` has enough.
+    /// Chooses objects until every chunk is reached `wanted` times or by all its objects, or
+    /// `choose` returns true.
     ///
-    /// A gain only falls while chunks fill up. So objects wait by the gain they had when
-    /// they were last looked at, and what has lost some waits again farther down: each
-    /// is looked at no more often than it has chunks.
+    /// Gains only decrease, so objects wait in buckets by their last known gain and move down when
+    /// it has fallen. Each object is examined at most once for each of its chunks.
     fn fill(&mut self, wanted: u32, is_chosen: &mut [bool], mut choose: impl FnMut(u32) -> bool) {
         let wants = |reached: u32, members: u32| reached < wanted && members > 0;
         let chunks = self.reached.iter().zip(&self.members);

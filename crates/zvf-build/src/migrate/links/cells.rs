@@ -1,24 +1,24 @@
-//! Cells of links, found by the chunks of the ends.
+//! Lookup of link cells by the chunks of their ends.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::{LinkCell, Place};
 
-/// Cells that links are put into. Where a cell is takes a path to say; that is done
-/// once for all links between the same chunks, which come by the million.
+/// Link cells under construction. The location of a cell is computed once for each tuple of chunks,
+/// because millions of links share one.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     all: Vec<LinkCell>,
     by_place: BTreeMap<Place, usize>,
-    /// By the numbers of the chunks, in the order in which ends are stored.
+    /// Cells by chunk numbers in stored order.
     by_ways: HashMap<Vec<u32>, usize>,
-    /// That of the last link, as the next is often alike.
+    /// Cell of the last link: consecutive links often share one.
     last: Option<(Vec<u32>, usize)>,
 }
 
 impl Cells {
-    /// The cell of links between these chunks, which `make` says where to put;
-    /// `None` when it has no place.
+    /// Returns the cell of links between these chunks, created by `make` if new; `None` if it has
+    /// no location.
     pub(super) fn of(
         &mut self,
         ways: &[u32],

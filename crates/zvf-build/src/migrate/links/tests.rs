@@ -1,4 +1,4 @@
-//! Where links go, by profile and policy.
+//! Tests of link placement by profile and policy.
 
 use super::*;
 use crate::design::{CellCompression, Profile};
