@@ -19,7 +19,6 @@
 mod attributes;
 mod design;
 mod edit;
-mod error;
 mod gather;
 mod index;
 mod layers;
@@ -28,8 +27,8 @@ mod place;
 mod read;
 mod write;
 
+pub use crate::error::B2ndError;
 pub use design::B2ndDesign;
 pub use edit::B2ndEditor;
-pub use error::B2ndError;
 pub use open::{B2nd, DEFAULT_BUDGET, DIRECTORY_FRAME, FrameFacts};
 pub use write::B2ndWriter;

@@ -47,6 +47,7 @@ mod decode;
 mod encode;
 mod error;
 mod filter;
+mod filter_id;
 mod header;
 mod lz4;
 mod repeat;

@@ -2,10 +2,17 @@
 
 use std::io;
 
-use crate::{
-    DtypeError, GridError, SelectionError, b2nd::B2ndError, npy::NpyError, sample::AffineError,
-    tet::TetError,
-};
+use crate::{DtypeError, GridError, SelectionError};
+
+mod affine;
+mod b2nd;
+mod npy;
+mod tet;
+
+pub use affine::AffineError;
+pub use b2nd::B2ndError;
+pub use npy::NpyError;
+pub use tet::TetError;
 
 /// Why a dense array cannot be read or written.
 #[derive(Debug, thiserror::Error)]

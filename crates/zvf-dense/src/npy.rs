@@ -11,7 +11,7 @@
 mod header;
 mod sink;
 
-pub use header::NpyError;
+pub use crate::error::NpyError;
 pub use sink::NpySink;
 
 use std::{io, sync::Arc};

@@ -9,7 +9,8 @@ mod tiles;
 mod values;
 mod weigh;
 
-pub use affine::{Affine, AffineError};
+pub use crate::error::AffineError;
+pub use affine::Affine;
 
 use core::ops::Deref;
 use std::sync::{

@@ -29,16 +29,15 @@
 
 mod array;
 mod budget;
-mod error;
 mod file;
 mod footer;
 mod tiles;
 mod verify;
 mod writer;
 
+pub use crate::error::TetError;
 pub use array::{Contiguous, TetArray};
 pub use budget::{MemoryBudget, available_memory};
-pub use error::TetError;
 pub use file::{DatasetInfo, TetFile, TetOptions};
 pub use footer::{FooterInfo, SpillRef};
 pub use verify::{Finding, Severity, Verification, verify};

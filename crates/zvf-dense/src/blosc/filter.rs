@@ -1,19 +1,16 @@
 //! The filters between items and streams.
 
-use super::{ChunkError, ChunkHeader, memory_len};
+use super::{
+    ChunkError, ChunkHeader,
+    filter_id::{BITSHUFFLE, BYTEDELTA, DELTA, INT_TRUNC, SHUFFLE, TRUNC_PREC},
+    memory_len,
+};
 
 mod bitshuffle;
 mod delta;
 mod interleave;
 pub(super) mod shuffle;
 mod truncate;
-
-pub(super) const SHUFFLE: u8 = 1;
-pub(super) const BITSHUFFLE: u8 = 2;
-pub(super) const DELTA: u8 = 3;
-const TRUNC_PREC: u8 = 4;
-const BYTEDELTA: u8 = 35;
-const INT_TRUNC: u8 = 36;
 
 /// Slots there are for filters.
 pub(super) const SLOTS: usize = 6;

@@ -2,7 +2,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, little_endian::I32};
 
-use super::{ChunkError, Codec, memory_len};
+use super::{ChunkError, Codec, filter_id, memory_len};
 
 /// Bytes of a header of Blosc 2.
 pub const HEADER_LEN: usize = 32;
@@ -225,7 +225,7 @@ impl ChunkHeader {
 
     /// Whether blocks but the first need it to be decoded.
     pub fn needs_first_block(&self) -> bool {
-        self.is_coded() && self.filters.contains(&super::filter::DELTA)
+        self.is_coded() && self.filters.contains(&filter_id::DELTA)
     }
 
     /// The codec of coded blocks.
@@ -241,8 +241,8 @@ impl ChunkHeader {
     /// Numbers and parameters of the filters, first applied first.
     pub(super) fn filters(&self) -> impl DoubleEndedIterator<Item = (u8, u8)> {
         let short = match self.flags {
-            flags if flags & SHUFFLE != 0 => super::filter::SHUFFLE,
-            flags if flags & BITSHUFFLE != 0 => super::filter::BITSHUFFLE,
+            flags if flags & SHUFFLE != 0 => filter_id::SHUFFLE,
+            flags if flags & BITSHUFFLE != 0 => filter_id::BITSHUFFLE,
             _ => 0,
         };
         let filters = if self.is_blosc2() {

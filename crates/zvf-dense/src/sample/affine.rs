@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::AffineError;
 use crate::{DenseArray, DenseError, Selection, sample::values::float64};
 
 /// A map from positions in the world to indices of voxels: a matrix of one more row and
@@ -11,21 +12,6 @@ pub struct Affine {
     axes: usize,
     /// Row by row, without the last.
     rows: Vec<f64>,
-}
-
-/// Why a matrix is no affine map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AffineError {
-    /// Text that is no number.
-    #[error("an affine map is a matrix of numbers, row by row")]
-    Number,
-    /// Rows and columns of another number.
-    #[error("{0} numbers are no square matrix for 1 to 8 axes")]
-    Square(usize),
-    /// A last row that makes it a projection.
-    #[error("the last row of an affine map is 0 but for a 1 at its end")]
-    LastRow,
 }
 
 impl Affine {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use zstd::bulk::Decompressor;
 
 use super::{
-    TetError,
+    TetError, TetFile,
     file::{DatasetInfo, Inner},
     tiles::Tile,
 };
@@ -23,6 +23,8 @@ use crate::{
     strided::strides,
 };
 
+/// Names of datasets that an error lists.
+const LISTED: usize = 8;
 /// Decoded bytes in memory at a time, or one tile where that is more.
 const BATCH_BYTES: u64 = 64 << 20;
 /// Tiles in a batch.
@@ -56,6 +58,33 @@ pub(super) struct Stored<'a> {
     /// Bytes of the tile.
     pub(super) raw_len: u64,
     pub(super) is_zstd: bool,
+}
+
+impl TetFile {
+    /// The first dataset of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`TetError::NoDataset`] when there is none.
+    pub fn dataset(&self, name: &str) -> Result<TetArray, DenseError> {
+        let datasets = self.datasets();
+        let id = datasets.iter().position(|dataset| dataset.name == name);
+        let array = id.and_then(|id| self.dataset_at(id));
+        array.ok_or_else(|| {
+            let available = datasets.iter().take(LISTED);
+            let error = TetError::NoDataset {
+                name: name.to_owned(),
+                available: available.map(|dataset| dataset.name.clone()).collect(),
+            };
+            DenseError::tet(self.source().name(), error)
+        })
+    }
+
+    /// Dataset `id`.
+    pub fn dataset_at(&self, id: usize) -> Option<TetArray> {
+        let there = self.inner.datasets.get(id);
+        there.map(|info| TetArray::new(Arc::clone(&self.inner), id, info.clone()))
+    }
 }
 
 impl TetArray {

@@ -8,16 +8,13 @@ use zvf_format::tetration::{
 };
 
 use super::{
-    TetArray, TetError,
+    TetError,
     budget::{MemoryBudget, available_memory},
     footer::FooterInfo,
     kind_of,
     tiles::Tiles,
 };
 use crate::{DenseError, Dtype, Grid, Source};
-
-/// Names of datasets that an error lists.
-const LISTED: usize = 8;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +29,7 @@ pub struct TetOptions {
 /// with metadata outside of the footer. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct TetFile {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
@@ -229,30 +226,5 @@ impl TetFile {
         let index = ChunkIndex::parse(&bytes);
         let index = index.map_err(|error| DenseError::tet(self.source().name(), error.into()))?;
         Ok(visit(index))
-    }
-
-    /// The first dataset of this name.
-    ///
-    /// # Errors
-    ///
-    /// [`TetError::NoDataset`] when there is none.
-    pub fn dataset(&self, name: &str) -> Result<TetArray, DenseError> {
-        let datasets = self.datasets();
-        let id = datasets.iter().position(|dataset| dataset.name == name);
-        let array = id.and_then(|id| self.dataset_at(id));
-        array.ok_or_else(|| {
-            let available = datasets.iter().take(LISTED);
-            let error = TetError::NoDataset {
-                name: name.to_owned(),
-                available: available.map(|dataset| dataset.name.clone()).collect(),
-            };
-            DenseError::tet(self.source().name(), error)
-        })
-    }
-
-    /// Dataset `id`.
-    pub fn dataset_at(&self, id: usize) -> Option<TetArray> {
-        let there = self.inner.datasets.get(id);
-        there.map(|info| TetArray::new(Arc::clone(&self.inner), id, info.clone()))
     }
 }
