@@ -1,4 +1,4 @@
-//! What all dense arrays have in common.
+//! The trait that all dense arrays implement.
 
 use core::fmt;
 
@@ -6,60 +6,61 @@ use serde_json::{Map, Value};
 
 use crate::{Buffer, DenseError, Dtype, Grid, ReadPlan, Selection};
 
-/// Memory for a chunk at a time, whatever the budget: it is about results that
-/// are in memory whole, and a file may ask for one of a few bytes.
+/// Memory for one chunk at a time, independent of the budget. The budget limits whole results, and
+/// a file may ask for a budget of a few bytes.
 const SCRATCH: u64 = 64 << 20;
 
-/// A dense array in chunks, to read boxes of.
+/// A chunked dense array from which boxes are read.
 ///
-/// Values come as bytes, row-major, each as [`dtype`](Self::dtype) says.
+/// Values are returned as bytes in row-major order, each encoded as [`dtype`](Self::dtype).
 pub trait DenseArray: Send + Sync + fmt::Debug {
-    /// What it is called where it is kept; for messages.
+    /// Returns the name of the array at its location, for messages.
     fn name(&self) -> &str;
 
-    /// What an element is.
+    /// Returns the type of an element.
     fn dtype(&self) -> &Dtype;
 
-    /// Its shape, and how it is cut.
+    /// Returns the shape and the chunk grid.
     fn grid(&self) -> &Grid;
 
-    /// What is said about it.
+    /// Returns the attributes.
     fn attributes(&self) -> &Map<String, Value>;
 
-    /// Names of its axes, where it has them.
+    /// Returns the names of the axes, if the array has them.
     fn dimension_names(&self) -> Option<&[String]> {
         None
     }
 
-    /// The most bytes of memory one read may take for its result.
+    /// Returns the memory limit, in bytes, for the result of one read.
     fn budget(&self) -> u64;
 
-    /// What reading `selection` touches. Nothing that grows with the array is read.
+    /// Computes what a read of `selection` would touch, without reading anything that grows with the
+    /// array.
     ///
     /// # Errors
     ///
-    /// When the selection is not of this array, or its index is damaged.
+    /// If the selection does not fit the array, or the index is damaged.
     fn read_plan(&self, selection: &Selection) -> Result<ReadPlan, DenseError>;
 
-    /// Reads `selection` into `into`, which has just its length, and says what
-    /// that took. After an error `into` holds anything.
+    /// Reads `selection` into `into`, which must have exactly its length, and returns what was read.
+    /// After an error the contents of `into` are unspecified.
     ///
     /// # Errors
     ///
-    /// When the selection is not of this array, `into` is not of its length, or
-    /// what is stored cannot be read or decoded.
+    /// If the selection does not fit the array, `into` has another length, or stored data cannot be
+    /// read or decoded.
     fn slice_into(&self, selection: &Selection, into: &mut [u8]) -> Result<ReadPlan, DenseError>;
 
-    /// Elements along each axis.
+    /// Returns the number of elements along each axis.
     fn shape(&self) -> &[u64] {
         self.grid().shape()
     }
 
-    /// Bytes of `selection`, once it is known to be of this array.
+    /// Checks that `selection` fits the array and returns its size in bytes.
     ///
     /// # Errors
     ///
-    /// When it is not, or is longer than memory could be.
+    /// If it does not fit, or is larger than the address space.
     fn byte_len(&self, selection: &Selection) -> Result<usize, DenseError> {
         selection.check(self.shape())?;
         let needed = selection.byte_len(self.dtype().size());
@@ -71,20 +72,20 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
         usize::try_from(needed).map_err(|_| DenseError::Budget { needed, budget })
     }
 
-    /// Reads `selection` into new memory.
+    /// Reads `selection` into a new buffer.
     ///
     /// # Errors
     ///
-    /// As [`slice_into`](Self::slice_into), and when it is more than the budget.
+    /// Those of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
     fn slice(&self, selection: &Selection) -> Result<Buffer, DenseError> {
         self.slice_within(selection, self.budget())
     }
 
-    /// Reads `selection` into new memory, at most `budget` bytes.
+    /// Reads `selection` into a new buffer of at most `budget` bytes.
     ///
     /// # Errors
     ///
-    /// As [`slice_into`](Self::slice_into), and when it is more than that.
+    /// Those of [`slice_into`](Self::slice_into), and [`DenseError::Budget`].
     fn slice_within(&self, selection: &Selection, budget: u64) -> Result<Buffer, DenseError> {
         let len = self.byte_len(selection)?;
         let needed = u64::try_from(len).unwrap_or(u64::MAX);
@@ -96,18 +97,18 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
         Ok(bytes)
     }
 
-    /// Bytes of memory that a read may take beside its result, and a pass chunk
-    /// by chunk for a chunk: the budget, or 64 MiB where that is less.
+    /// Returns the memory limit for buffers other than the result, and for one chunk of a pass over all
+    /// chunks: the budget, but at least 64 MiB.
     fn scratch(&self) -> u64 {
         self.budget().max(SCRATCH)
     }
 
-    /// Calls `visit` with each chunk in row-major order: the elements of the
-    /// array it has, and their bytes. One chunk is in memory at a time.
+    /// Calls `visit` with each chunk in row-major order, as a selection of the array and its bytes. One
+    /// chunk is in memory at a time.
     ///
     /// # Errors
     ///
-    /// As [`slice`](Self::slice), and the first that `visit` returns.
+    /// Those of [`slice`](Self::slice), and the first error of `visit`.
     fn visit_chunks(&self, visit: &mut ChunkVisitor<'_>) -> Result<(), DenseError> {
         let grid = self.grid();
         let mut cells = grid.chunks(&Selection::whole(grid.shape()));
@@ -123,5 +124,5 @@ pub trait DenseArray: Send + Sync + fmt::Debug {
     }
 }
 
-/// What is done with a chunk: the elements of the array it has, and their bytes.
+/// A callback for one chunk, with its elements as a selection of the array and their bytes.
 pub type ChunkVisitor<'a> = dyn FnMut(&Selection, &[u8]) -> Result<(), DenseError> + 'a;

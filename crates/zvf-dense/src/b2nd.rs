@@ -1,18 +1,14 @@
-//! Blosc2 arrays (`.b2nd`) and those of Caterva (`.cat`), whole files and
-//! sparse directories.
+//! Blosc2 arrays (`.b2nd`) and Caterva arrays (`.cat`), as single files or sparse directories.
 //!
-//! An array is cut into chunks, and chunks into blocks, each of which is
-//! compressed for itself ([`blosc`](crate::blosc)). Reading a [`Selection`]
-//! decodes the blocks it touches and no others. Of each chunk that is touched
-//! the header and the block starts are read at once, then the blocks, those that
-//! lie side by side together. The bytes of the frame around the chunks are
-//! described in [`zvf_format::b2nd`].
+//! An array is divided into chunks, and chunks into blocks, which are compressed separately
+//! ([`blosc`](crate::blosc)). Reading a [`Selection`] decodes only the blocks it touches. For each
+//! touched chunk, the header and the block starts are read together, then the blocks, with adjacent
+//! blocks in one read. [`zvf_format::b2nd`] documents the frame around the chunks.
 //!
-//! Metalayers of users are given as the bytes they are. Those of variable length
-//! that are a value of MessagePack, as Python's `vlmeta` are, are the attributes.
+//! User metalayers are returned as bytes. Variable-length metalayers that contain a MessagePack value,
+//! like Python's `vlmeta`, are the attributes.
 //!
-//! Chunks in which nothing was put read as zeros. The filter NDCELL and those of
-//! plugins are refused, as are codecs of plugins.
+//! Uninitialised chunks read as zeros. The filter NDCELL, and plugin filters and codecs, are rejected.
 //!
 //! [`Selection`]: crate::Selection
 

@@ -1,4 +1,4 @@
-//! Memory for results.
+//! Memory for results, in large pages.
 
 use core::{
     fmt,
@@ -7,13 +7,13 @@ use core::{
 
 use memmap2::MmapMut;
 
-/// From so many bytes on large pages are asked for.
+/// Size in bytes from which large pages are requested.
 const LARGE: usize = 4 << 20;
 
-/// Bytes of a result.
+/// The bytes of a result.
 ///
-/// Where the system has large pages, those of long results are: being handed a
-/// small one for each 4 KiB takes about as long as reading what goes there.
+/// Long results use large pages if the system provides them. With 4 KiB pages, page faults take
+/// about as long as reading the data.
 pub struct Buffer(Memory);
 
 enum Memory {
@@ -22,8 +22,7 @@ enum Memory {
 }
 
 impl Buffer {
-    /// As many zeros, which nobody has had to write yet; `None` when there is
-    /// not as much memory.
+    /// Allocates zeroed memory without touching it; `None` if the allocation fails.
     pub fn zeros(len: usize) -> Option<Self> {
         if let Some(pages) = pages(len) {
             return Some(Self(Memory::Pages(pages)));
@@ -39,7 +38,7 @@ fn pages(len: usize) -> Option<MmapMut> {
         return None;
     }
     let pages = MmapMut::map_anon(len).ok()?;
-    // Small pages do as well, if slower.
+    // Small pages work as well, only slower.
     pages.advise(memmap2::Advice::HugePage).ok();
     Some(pages)
 }
@@ -82,7 +81,7 @@ impl From<Vec<u8>> for Buffer {
 }
 
 impl From<Buffer> for Vec<u8> {
-    /// Copies long ones.
+    /// Copies buffers in large pages, and moves others.
     fn from(buffer: Buffer) -> Self {
         match buffer.0 {
             Memory::Heap(bytes) => bytes,

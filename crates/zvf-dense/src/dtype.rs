@@ -1,4 +1,4 @@
-//! What an element is.
+//! Element types.
 
 mod literal;
 
@@ -8,15 +8,14 @@ use zvf_format::numeric::{self, ByteOrder, Kind};
 
 use literal::Literal;
 
-/// Records in records that are read; numpy has no bound, and no file needs it.
-const DEPTH: usize = 16;
-/// The most bytes of an element.
-const MOST: u64 = 1 << 31;
+/// Maximum nesting of records. NumPy has no limit; no known file needs more.
+const MAX_DEPTH: usize = 16;
+/// Maximum size of an element in bytes.
+const MAX_SIZE: u64 = 1 << 31;
 
-/// What an element is, as numpy has it: how many bytes, and what they mean.
+/// A NumPy element type: the size of an element and its interpretation.
 ///
-/// Reads and displays as numpy's `dtype.str`, and for records as its
-/// `dtype.descr`.
+/// Parses and displays NumPy's `dtype.str`, and `dtype.descr` for records.
 ///
 /// ```
 /// use zvf_dense::Dtype;
@@ -30,45 +29,45 @@ const MOST: u64 = 1 << 31;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Dtype {
-    /// A number or bool.
+    /// A number or a boolean.
     Number(numeric::Dtype),
-    /// Text of bytes: `S5`.
+    /// Byte strings: `S5`.
     Bytes(u32),
-    /// Text of characters of four bytes: `<U5`.
+    /// Unicode strings with four bytes per character: `<U5`.
     Unicode {
-        /// Characters.
+        /// Number of characters.
         width: u32,
-        /// Of each.
+        /// Byte order of a character.
         order: ByteOrder,
     },
-    /// A date or a span of time, of eight bytes: `<M8[ns]`, `<m8[s]`.
+    /// A date or a duration of eight bytes: `<M8[ns]`, `<m8[s]`.
     Time {
-        /// Whether it is a span.
+        /// `true` for durations.
         is_span: bool,
-        /// What is counted, as it is written; empty when it is not said.
+        /// The unit as written; empty if unspecified.
         unit: String,
-        /// Of the bytes.
+        /// Byte order.
         order: ByteOrder,
     },
-    /// Bytes that mean nothing here: `V12`.
+    /// Bytes without interpretation: `V12`.
     Opaque(u32),
-    /// Fields that follow each other.
+    /// Consecutive fields.
     Record(Vec<Field>),
 }
 
 /// A field of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; empty where numpy fills a gap.
+    /// Its name; empty for padding.
     pub name: String,
-    /// What it is, or one of its elements.
+    /// Its type, or the type of its elements.
     pub dtype: Dtype,
-    /// Its shape, where it is an array itself; empty otherwise.
+    /// Its shape if it is an array; empty otherwise.
     pub shape: Vec<u32>,
 }
 
 impl Field {
-    /// Bytes of the field.
+    /// Returns the size of the field in bytes.
     pub fn size(&self) -> u64 {
         let extents = self.shape.iter().map(|extent| u64::from(*extent));
         extents.fold(self.dtype.size(), u64::saturating_mul)
@@ -82,7 +81,7 @@ impl From<numeric::Dtype> for Dtype {
 }
 
 impl From<Kind> for Dtype {
-    /// Little-endian.
+    /// Uses little-endian byte order.
     fn from(kind: Kind) -> Self {
         Self::Number(numeric::Dtype::new(kind, ByteOrder::Little))
     }
@@ -97,12 +96,12 @@ impl core::str::FromStr for Dtype {
 }
 
 impl Dtype {
-    /// Reads numpy's `dtype.str`, or `dtype.descr` as Python writes it. Names
-    /// of numbers as Zarr has them are read as well.
+    /// Parses NumPy's `dtype.str`, or `dtype.descr` as Python prints it. Zarr's names of numbers are
+    /// accepted as well.
     ///
     /// # Errors
     ///
-    /// [`DtypeError`] says why it is none.
+    /// [`DtypeError`] if the text is not a supported type.
     pub fn parse(text: &str) -> Result<Self, DtypeError> {
         let mut literal = Literal::new(text);
         let dtype = if literal.peek() == Some('[') {
@@ -114,7 +113,7 @@ impl Dtype {
         };
         match dtype.size() {
             0 => Err(DtypeError::Empty),
-            1..=MOST => Ok(dtype),
+            1..=MAX_SIZE => Ok(dtype),
             _ => Err(DtypeError::Long),
         }
     }
@@ -160,14 +159,14 @@ impl Dtype {
             (Some('U'), Some(width)) => Ok(Self::Unicode { width, order }),
             (Some('O'), _) => Err(DtypeError::Object),
             _ => {
-                // A code without its character of order, as descr may have it.
+                // A code without byte order, as descr may contain.
                 let number = numeric::Dtype::parse(&format!("<{text}"));
                 number.map(Self::Number).map_err(|_| foreign())
             }
         }
     }
 
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub fn size(&self) -> u64 {
         match self {
             Self::Number(number) => u64::try_from(number.size()).unwrap_or(u64::MAX),
@@ -178,7 +177,7 @@ impl Dtype {
         }
     }
 
-    /// The number it is, when it is one.
+    /// Returns the numeric type, if it is one.
     pub fn number(&self) -> Option<numeric::Dtype> {
         match self {
             Self::Number(number) => Some(*number),
@@ -240,7 +239,7 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// The array protocol's code of a number.
+/// Returns the code of a number in the array protocol.
 fn code(kind: Kind) -> &'static str {
     match kind {
         Kind::Bool => "b1",
@@ -260,7 +259,7 @@ fn code(kind: Kind) -> &'static str {
     }
 }
 
-/// Text as Python writes it.
+/// Text that displays as a Python literal.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -286,14 +285,14 @@ impl fmt::Display for Quoted<'_> {
 }
 
 fn record(literal: &mut Literal<'_>, depth: usize) -> Result<Dtype, DtypeError> {
-    if depth >= DEPTH {
+    if depth >= MAX_DEPTH {
         return Err(DtypeError::Deep);
     }
     literal.expect('[')?;
     let mut fields = Vec::new();
     while !literal.eat(']') {
         literal.expect('(')?;
-        // A title may stand before the name: (('title', 'name'), …).
+        // A title may precede the name: (('title', 'name'), …).
         let name = if literal.eat('(') {
             literal.string()?;
             literal.expect(',')?;
@@ -328,27 +327,27 @@ fn record(literal: &mut Literal<'_>, depth: usize) -> Result<Dtype, DtypeError> 
     Ok(Dtype::Record(fields))
 }
 
-/// Why text is no dtype.
+/// An error in the text of a dtype.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DtypeError {
-    /// Nothing known.
+    /// The type is not known.
     #[error("dtype {0:?} is unknown")]
     Unknown(String),
-    /// Addresses in a process long gone.
-    #[error("elements are Python objects, which are not read")]
+    /// Elements are Python objects, which have no portable form.
+    #[error("elements are Python objects, which are not supported")]
     Object,
-    /// A record that is not written as numpy does.
-    #[error("the dtype is no list of fields")]
+    /// A record that NumPy would not write.
+    #[error("the dtype is not a list of fields")]
     Record,
-    /// Records in records without end.
-    #[error("records are nested too deep")]
+    /// Records are nested too deeply.
+    #[error("records are nested too deeply")]
     Deep,
-    /// Elements of no bytes.
-    #[error("elements have no bytes")]
+    /// Elements have size zero.
+    #[error("elements have size zero")]
     Empty,
-    /// Elements of more bytes than are read.
-    #[error("elements have more than 2147483648 bytes")]
+    /// Elements exceed the supported size.
+    #[error("elements have more than 2147483648 bytes, which is not supported")]
     Long,
 }
 

@@ -1,4 +1,4 @@
-//! Why a dense array cannot be read or written.
+//! The error of reading and writing dense arrays.
 
 use std::io;
 
@@ -14,64 +14,64 @@ pub use b2nd::B2ndError;
 pub use npy::NpyError;
 pub use tet::TetError;
 
-/// Why a dense array cannot be read or written.
+/// An error of reading or writing a dense array.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DenseError {
-    /// The bytes cannot be read or written.
+    /// An I/O error.
     #[error("{name}")]
     Io {
-        /// File or address.
+        /// The file or address.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// What is selected is not of the array.
+    /// The selection does not fit the array.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// The shapes are no grid.
+    /// The shapes do not form a grid.
     #[error("{name}")]
     Grid {
         /// The array.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: GridError,
     },
-    /// The type of elements is not known.
+    /// The element type is not supported.
     #[error("{name}")]
     Dtype {
         /// The array.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: DtypeError,
     },
-    /// The Blosc2 array does not hold.
+    /// The Blosc2 array is invalid or cannot be written.
     #[error("{name}")]
     B2nd {
         /// File, directory or address.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: B2ndError,
     },
-    /// A `.tet` does not hold, or cannot be written.
+    /// The `.tet` file is invalid or cannot be written.
     #[error("{name}")]
     Tet {
-        /// File or address.
+        /// The file or address.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: TetError,
     },
-    /// A `.npy` does not hold.
+    /// The `.npy` file is invalid.
     #[error("{name}")]
     Npy {
-        /// File or address.
+        /// The file or address.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: NpyError,
     },
@@ -80,66 +80,66 @@ pub enum DenseError {
     Zarr {
         /// The folder.
         name: String,
-        /// Why, as `zarrs` has it.
+        /// The error of `zarrs`.
         #[source]
         source: Box<dyn core::error::Error + Send + Sync>,
     },
-    /// What is asked of the values cannot be told.
+    /// The reduction is not defined for the values.
     #[error("{name}: {fault}")]
     Reduction {
         /// The array.
         name: String,
-        /// Why.
+        /// The cause.
         fault: &'static str,
     },
-    /// The array cannot be sampled as it is asked for.
+    /// The array cannot be sampled with these options.
     #[error("{name}: {fault}")]
     Sampling {
         /// The array.
         name: String,
-        /// Why.
+        /// The cause.
         fault: &'static str,
     },
-    /// What an array read as is no whole numbers.
+    /// The bytes of an array are not whole rows of numbers.
     #[error("{name}")]
     Numbers {
         /// The array.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: zvf_format::numeric::NumericRowsError,
     },
-    /// An array is no affine map.
+    /// An array is not an affine map.
     #[error("{name}")]
     Affine {
         /// The array.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: AffineError,
     },
-    /// The bytes given to read into are not as many as are selected.
-    #[error("{needed} bytes are selected, and there is room for {given}")]
+    /// The output buffer has another size than the selection.
+    #[error("the selection has {needed} bytes, but the buffer has {given}")]
     Room {
-        /// Bytes selected.
+        /// Size of the selection in bytes.
         needed: u64,
-        /// Bytes there are.
+        /// Size of the buffer in bytes.
         given: u64,
     },
-    /// More memory than may be used.
+    /// The result exceeds the memory budget.
     #[error(
-        "{needed} bytes of memory are needed, and {budget} may be used; select less, or allow more"
+        "the result takes {needed} bytes and the memory budget is {budget}; select less or raise the budget"
     )]
     Budget {
-        /// Bytes needed.
+        /// Size of the result in bytes.
         needed: u64,
-        /// Bytes there may be.
+        /// The budget in bytes.
         budget: u64,
     },
 }
 
 impl DenseError {
-    /// An error of the Blosc2 array called `name`.
+    /// Adds the name of a Blosc2 array.
     pub(crate) fn b2nd(name: &str, source: B2ndError) -> Self {
         Self::B2nd {
             name: name.to_owned(),
@@ -147,7 +147,7 @@ impl DenseError {
         }
     }
 
-    /// An error of the `.tet` called `name`.
+    /// Adds the name of a `.tet` file.
     pub(crate) fn tet(name: &str, source: TetError) -> Self {
         Self::Tet {
             name: name.to_owned(),
@@ -155,7 +155,7 @@ impl DenseError {
         }
     }
 
-    /// An error of the `.npy` called `name`.
+    /// Adds the name of a `.npy` file.
     pub(crate) fn npy(name: &str, source: NpyError) -> Self {
         Self::Npy {
             name: name.to_owned(),
@@ -163,7 +163,7 @@ impl DenseError {
         }
     }
 
-    /// The array called `name` cannot be sampled.
+    /// Returns the error that the array `name` cannot be sampled.
     pub(crate) fn sampling(name: &str, fault: &'static str) -> Self {
         Self::Sampling {
             name: name.to_owned(),
@@ -171,7 +171,7 @@ impl DenseError {
         }
     }
 
-    /// Room for `given` bytes where `needed` are selected.
+    /// Returns the error of a buffer of `given` bytes for a selection of `needed`.
     pub(crate) fn room(needed: usize, given: usize) -> Self {
         Self::Room {
             needed: u64::try_from(needed).unwrap_or(u64::MAX),
@@ -179,7 +179,7 @@ impl DenseError {
         }
     }
 
-    /// An error of reading or writing what is called `name`.
+    /// Adds the name of a file or address.
     pub(crate) fn io(name: &str, source: io::Error) -> Self {
         Self::Io {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! How an array is cut into chunks, and chunks into blocks.
+//! The division of an array into chunks, and of chunks into blocks.
 
 mod cells;
 
@@ -6,11 +6,10 @@ pub use cells::{Cells, Part, Parts};
 
 use crate::selection::{AxisRange, Selection, product};
 
-/// The shape of an array and of the chunks, and blocks in chunks, it is cut into.
+/// The shape of an array, of its chunks, and of the blocks in chunks.
 ///
-/// Chunks are counted from the origin; those at the edge reach beyond the
-/// shape, or are cut off: that is up to the format. Blocks are counted from the
-/// origin of their chunk. Without blocks a chunk is one block.
+/// Chunks count from the origin of the array. Chunks at the edge are padded or cut off, depending on
+/// the format. Blocks count from the origin of their chunk. Without blocks, a chunk is one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     shape: Vec<u64>,
@@ -19,12 +18,11 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid of an array of chunks, which may be of blocks.
+    /// Creates the grid of an array with chunks and, optionally, blocks.
     ///
     /// # Errors
     ///
-    /// [`GridError`] when these have different ranks, or a chunk or block has
-    /// no elements on an axis that has some.
+    /// [`GridError`] if the ranks differ, or a chunk or block is empty along a non-empty axis.
     pub fn new(
         shape: Vec<u64>,
         chunk: Vec<u64>,
@@ -50,34 +48,33 @@ impl Grid {
         })
     }
 
-    /// Elements along each axis.
+    /// Returns the number of elements along each axis.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// Elements of a chunk along each axis, those beyond the edge counted.
+    /// Returns the number of elements of a chunk along each axis, including padding at the edge.
     pub fn chunk_shape(&self) -> &[u64] {
         &self.chunk
     }
 
-    /// Elements of a block along each axis, when chunks are of blocks.
+    /// Returns the number of elements of a block along each axis, if chunks have blocks.
     pub fn block_shape(&self) -> Option<&[u64]> {
         self.block.as_deref()
     }
 
-    /// Chunks along each axis.
+    /// Returns the number of chunks along each axis.
     pub fn chunk_counts(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator + Clone {
         let axes = self.shape.iter().zip(&self.chunk);
         axes.map(|(&extent, &chunk)| extent.div_ceil(chunk.max(1)))
     }
 
-    /// Chunks of the whole array; `None` past 64 bits.
+    /// Returns the number of chunks; `None` if it exceeds 64 bits.
     pub fn chunk_count(&self) -> Option<u64> {
         product(self.chunk_counts())
     }
 
-    /// The number of a chunk in row-major order; `None` when there is none at
-    /// this coordinate.
+    /// Returns the row-major number of a chunk; `None` outside the grid.
     pub fn chunk_number(&self, coordinate: &[u64]) -> Option<u64> {
         if coordinate.len() != self.shape.len() {
             return None;
@@ -90,8 +87,7 @@ impl Grid {
         })
     }
 
-    /// Where the chunk of this number in row-major order is; `None` past the
-    /// last.
+    /// Returns the coordinate of a chunk by its row-major number; `None` past the end.
     pub fn chunk_coordinate(&self, number: u64) -> Option<Vec<u64>> {
         let mut left = number;
         let mut coordinate: Vec<u64> = self
@@ -107,8 +103,7 @@ impl Grid {
         (left == 0).then_some(coordinate)
     }
 
-    /// The elements of the array that the chunk at this coordinate has, those
-    /// beyond the edge left out; empty outside the grid.
+    /// Returns the elements of a chunk without padding; empty outside the grid.
     pub fn chunk_selection(&self, coordinate: &[u64]) -> Selection {
         let axes = self.shape.iter().zip(&self.chunk).zip(coordinate);
         let axes = axes.map(|((&extent, &chunk), &at)| {
@@ -119,13 +114,13 @@ impl Grid {
         axes.collect()
     }
 
-    /// The chunks that a selection touches, in row-major order, and what it has
-    /// of each. It is not checked against the shape.
+    /// Iterates over the chunks that a selection touches, in row-major order, with the selected part
+    /// of each. The selection is not checked against the shape.
     pub fn chunks(&self, selection: &Selection) -> Cells {
         Cells::new(selection.axes(), &self.chunk)
     }
 
-    /// Number of chunks a selection touches, counted without walking them.
+    /// Counts the chunks that a selection touches without iterating over them.
     pub fn chunks_touched(&self, selection: &Selection) -> u64 {
         let axes = selection.axes().iter().zip(&self.chunk);
         let counts = axes.map(|(axis, &chunk)| cells::touched(*axis, chunk));
@@ -133,22 +128,22 @@ impl Grid {
     }
 }
 
-/// Why shapes are no grid.
+/// An error in the shapes of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GridError {
-    /// Chunk or block shape has another number of axes.
-    #[error("chunks or blocks have {cut} axes, and the array {array}")]
+    /// The chunk or block shape has another number of axes.
+    #[error("chunks or blocks have {cut} axes, but the array has {array}")]
     Rank {
         /// Axes of the array.
         array: usize,
         /// Axes of chunks or blocks.
         cut: usize,
     },
-    /// Chunks or blocks without elements.
-    #[error("chunks or blocks have no extent on axis {axis}")]
+    /// Chunks or blocks are empty.
+    #[error("chunks or blocks are empty along axis {axis}")]
     Extent {
-        /// The first such axis.
+        /// The first empty axis.
         axis: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! An array in memory.
+//! Arrays in memory.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::{
     scatter::{Piece, scatter},
 };
 
-/// An array in memory, row-major, of one chunk.
+/// A row-major array in memory, with one chunk.
 #[derive(Debug)]
 pub struct MemoryArray {
     name: String,
@@ -18,11 +18,11 @@ pub struct MemoryArray {
 }
 
 impl MemoryArray {
-    /// An array of this shape.
+    /// Creates an array.
     ///
     /// # Errors
     ///
-    /// [`DenseError::Room`] when there are not just as many bytes as it takes.
+    /// [`DenseError::Room`] if `bytes` does not have the size of the shape.
     pub fn new(
         name: impl Into<String>,
         dtype: Dtype,
@@ -32,7 +32,7 @@ impl MemoryArray {
         Self::of_result(name.into(), dtype, shape, bytes.into())
     }
 
-    /// [`new`](Self::new) of what was read.
+    /// Creates an array from the result of a read.
     pub(crate) fn of_result(
         name: String,
         dtype: Dtype,

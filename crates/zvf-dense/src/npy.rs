@@ -1,11 +1,11 @@
-//! numpy's `.npy`: one array, versions 1 to 3, of any dtype but objects.
+//! NumPy's `.npy`: one array, versions 1 to 3, of any dtype except objects.
 //!
 //! | part | bytes | content |
 //! |---|---|---|
 //! | magic | 6 | `\x93NUMPY` |
 //! | version | 2 | 1, 2 or 3, and 0 |
 //! | length of the header | 2, from version 2 on 4 | little-endian |
-//! | header | so many | a Python dictionary with `descr`, `fortran_order` and `shape` |
+//! | header | length | a Python dictionary with `descr`, `fortran_order` and `shape` |
 //! | data | | row by row, or column by column in Fortran order |
 
 mod header;
@@ -25,31 +25,30 @@ use crate::{
 };
 use header::Header;
 
-/// Bytes read at a time, but a row at least.
+/// Bytes read at a time; at least one row.
 const BATCH: u64 = 16 << 20;
-/// Memory that one read may take where nothing is said.
+/// Default memory budget of a read.
 const BUDGET: u64 = 1 << 30;
 
-/// A `.npy` file as one array; it has no chunks of its own, rows are read some
-/// at a time.
+/// A `.npy` file as a dense array. The format has no chunks; several rows are read at a time.
 #[derive(Debug)]
 pub struct NpyArray {
     source: Arc<dyn Source>,
     dtype: Dtype,
     grid: Grid,
     is_fortran: bool,
-    /// Where data start.
+    /// Offset of the data.
     start: u64,
     budget: u64,
     attributes: Map<String, Value>,
 }
 
 impl NpyArray {
-    /// Opens a file; reads its header.
+    /// Opens a file and reads its header.
     ///
     /// # Errors
     ///
-    /// [`DenseError::Npy`] when it is none, or has another number of bytes.
+    /// [`DenseError::Npy`] if it is not a `.npy` file, or has the wrong size.
     pub fn open(source: Arc<dyn Source>, budget: Option<u64>) -> Result<Self, DenseError> {
         let in_file = |error| DenseError::npy(source.name(), error);
         let (header, start) = Header::read(&*source)?;
@@ -61,7 +60,7 @@ impl NpyArray {
                 found,
             }));
         }
-        // Slabs along the axis that is slowest in the file.
+        // Slabs along the slowest axis of the file.
         let mut chunk = header.shape.clone();
         let slowest = match header.is_fortran {
             true => chunk.last_mut(),
@@ -87,12 +86,12 @@ impl NpyArray {
         })
     }
 
-    /// Reads what `selection` has of one chunk, which is a range of the file
-    /// when as many leading axes as can be are cut down to what is selected.
+    /// Reads the selected part of one chunk. Narrowing the leading axes to the selection makes it one
+    /// range of the file.
     fn read_part(&self, selection: &Selection, into: &mut [u8]) -> Result<(), DenseError> {
         let size = self.dtype.size();
         let is_one = |axis: &AxisRange| axis.count() <= 1;
-        // Slowest axis first, which in Fortran order is the last.
+        // Slowest axis first; in Fortran order this is the last axis.
         let mut axes: Vec<(u64, AxisRange)> = self
             .shape()
             .iter()
@@ -167,7 +166,7 @@ impl NpyArray {
     }
 }
 
-/// Copies from bytes whose first axis is fastest.
+/// Copies from bytes in Fortran order.
 fn transposed(piece: Piece<'_>, selection: &Selection, size: usize, into: &mut [u8]) -> Option<()> {
     let reversed: Vec<u64> = piece.extents.iter().rev().copied().collect();
     let mut from_strides = crate::strided::strides(&reversed, size)?;
@@ -233,7 +232,7 @@ impl DenseArray for NpyArray {
             self.read_part(selection, into)?;
             return Ok(plan);
         }
-        // A slab of rows at a time.
+        // One slab of rows at a time.
         let Some((first, rest)) = selection.axes().split_first() else {
             self.read_part(selection, into)?;
             return Ok(plan);

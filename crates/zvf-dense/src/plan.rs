@@ -1,14 +1,14 @@
-//! What a read costs, told before it is made.
+//! The cost of a read, known before it is done.
 
-/// What reading a selection touches.
+/// The cost of reading a selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadPlan {
-    /// Chunks that hold some of it.
+    /// Number of chunks that contain a part of the selection.
     pub chunks: u64,
-    /// Blocks that are decoded; as many as chunks where these are not of blocks.
+    /// Number of decoded blocks; equals `chunks` if chunks have no blocks.
     pub blocks: u64,
-    /// Bytes that are read of what is stored.
+    /// Stored bytes that are read.
     pub bytes_read: u64,
-    /// Bytes of what is selected.
+    /// Size of the selection in bytes.
     pub bytes: u64,
 }

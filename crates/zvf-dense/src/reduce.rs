@@ -1,9 +1,8 @@
 //! Sums, means, extremes, deviations, histograms and quantiles, chunk by chunk.
 //!
-//! Sums, least and greatest values of integers are exact (128 bits), whatever
-//! their type; those of floats are of 64 bits, with the rounding of each
-//! addition carried along. Chunks are taken in order, so that results are
-//! the same on any number of threads.
+//! Sums and extremes of integers are exact (128 bits) for every type. Sums of floats use 64 bits with
+//! compensated addition. Chunks are processed in order, so results do not depend on the number of
+//! threads.
 //!
 //! ```
 //! use zvf_dense::{MemoryArray, reduce::{Reduction, Scalar, reduce}};
@@ -30,51 +29,55 @@ use crate::{DenseArray, DenseError, Selection, View, selection::product};
 use cell::{Cell, Wanted};
 use number::Number;
 
-/// What is made of the values along the axes that go.
+/// A reduction of the values along some axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// How many values there are.
+    /// The number of values.
     Count,
-    /// How many values are NaN.
+    /// The number of NaN values.
     NanCount,
-    /// Their sum; NaN when one is.
+    /// The sum; NaN if any value is.
     Sum,
-    /// Their mean; NaN when one is.
+    /// The mean; NaN if any value is.
     Mean,
-    /// The least; NaN when one is.
+    /// The minimum; NaN if any value is.
     Min,
-    /// The greatest; NaN when one is.
+    /// The maximum; NaN if any value is.
     Max,
-    /// The variance of the values themselves (divided by their number).
+    /// The population variance.
     Var,
-    /// Its root.
+    /// The population standard deviation.
     Std,
-    /// The sum of those that are not NaN.
+    /// The sum without NaN.
     NanSum,
-    /// The mean of those that are not NaN.
+    /// The mean without NaN.
     NanMean,
-    /// The least of those that are not NaN.
+    /// The minimum without NaN.
     NanMin,
-    /// The greatest of those that are not NaN.
+    /// The maximum without NaN.
     NanMax,
-    /// The variance of those that are not NaN.
+    /// The population variance without NaN.
     NanVar,
-    /// Its root.
+    /// The population standard deviation without NaN.
     NanStd,
 }
 
-/// One result.
+/// A result value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
-    /// Exact.
+    /// An exact integer.
     Int(i128),
-    /// Rounded to 64 bits.
+    /// A 64-bit float.
     Float(f64),
 }
 
 impl Scalar {
-    /// As a float, rounded.
-    #[expect(clippy::as_conversions, clippy::cast_precision_loss, reason = "rounds")]
+    /// Converts to a float, with rounding.
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_precision_loss,
+        reason = "rounding is documented"
+    )]
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Int(value) => value as f64,
@@ -83,21 +86,21 @@ impl Scalar {
     }
 }
 
-/// Results of the axes that stay, row-major.
+/// The results over the remaining axes, in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduced {
-    /// Their shape; empty when all axes went.
+    /// The shape; empty if all axes are reduced.
     pub shape: Vec<u64>,
-    /// As many as the shape has.
+    /// The values.
     pub values: Vec<Scalar>,
 }
 
-/// Reduces `array` over `axes`, all of them when none are given.
+/// Reduces `array` over `axes`, or over all axes if the list is empty.
 ///
 /// # Errors
 ///
-/// When elements are no real numbers, an axis is not there or given twice, the
-/// results take more than the budget, or the array cannot be read.
+/// If elements are not real numbers, an axis does not exist or occurs twice, the results exceed the
+/// budget, or the array cannot be read.
 pub fn reduce(
     array: &dyn DenseArray,
     reduction: Reduction,
@@ -115,7 +118,7 @@ pub fn reduce(
     })
 }
 
-/// Which axes stay.
+/// Marks the axes that remain.
 fn kept(array: &dyn DenseArray, axes: &[usize]) -> Result<Vec<bool>, DenseError> {
     let mut kept = vec![!axes.is_empty(); array.shape().len()];
     for axis in axes {
@@ -132,14 +135,14 @@ fn kept(array: &dyn DenseArray, axes: &[usize]) -> Result<Vec<bool>, DenseError>
     Ok(kept)
 }
 
-/// What is done with an array of numbers of a type known at compile time.
+/// A computation that is generic over the type of the numbers.
 trait Task {
     type Output;
 
     fn run<T: Number>(self, array: &dyn DenseArray) -> Result<Self::Output, DenseError>;
 }
 
-/// Runs a task with the type that elements are, in little-endian byte order.
+/// Runs a task with the element type of the array, in little-endian byte order.
 fn with_numbers<T: Task>(array: &dyn DenseArray, task: T) -> Result<T::Output, DenseError> {
     let fault = || DenseError::Reduction {
         name: array.name().to_owned(),
@@ -175,8 +178,7 @@ struct Fold<'a> {
     reduction: Reduction,
 }
 
-/// An axis of a chunk: how many elements, and how many results apart they go;
-/// 0 for an axis that is reduced.
+/// An axis of a chunk: its extent and its stride in the results, 0 for a reduced axis.
 #[derive(Clone, Copy)]
 struct Axis {
     count: usize,
@@ -213,7 +215,7 @@ impl Task for Fold<'_> {
                     count: usize::try_from(range.count()).unwrap_or(usize::MAX),
                     stride: *stride,
                 };
-                // Two that are reduced, or follow each other in the results, are one.
+                // Merge axes that are both reduced or contiguous in the results.
                 match axes.last_mut() {
                     Some(last) if last.stride == axis.stride.saturating_mul(axis.count) => {
                         last.count = last.count.saturating_mul(axis.count);
@@ -231,7 +233,7 @@ impl Task for Fold<'_> {
     }
 }
 
-/// How many results apart neighbours on each axis are; 0 on those that go.
+/// Returns the stride of each axis in the results; 0 for reduced axes.
 fn strides(shape: &[u64], kept: &[bool]) -> Vec<usize> {
     let mut stride = 1_usize;
     let mut strides = vec![0; shape.len()];
@@ -244,7 +246,7 @@ fn strides(shape: &[u64], kept: &[bool]) -> Vec<usize> {
     strides
 }
 
-/// Takes the elements of a box from `left` to the results they belong to.
+/// Adds the elements of a box to the results they belong to.
 fn fold<T: Number>(
     axes: &[Axis],
     first: usize,

@@ -1,4 +1,4 @@
-//! Puts what a selection has of each cell into place, on all threads.
+//! Copies the selected part of each cell into the result, on all threads.
 
 use core::ops::Range;
 
@@ -10,25 +10,24 @@ use crate::{
     strided::{BoxCopy, strides, weave},
 };
 
-/// Below so many bytes another thread costs more than it brings.
+/// Size in bytes below which another thread does not pay off.
 const ALONE: usize = 1 << 20;
-/// So many pieces are read from at a time: processors follow about as many.
+/// Number of pieces that are read in parallel streams; hardware prefetchers track about as many.
 const STRANDS: usize = 16;
 
-/// A decoded cell and what the selection has of it.
+/// A decoded cell and its selected parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
-    /// The cell's elements, row-major.
+    /// The elements of the cell, in row-major order.
     pub(crate) bytes: &'a [u8],
-    /// Elements of the cell along each axis, as they lie in `bytes`.
+    /// Number of elements in `bytes` along each axis.
     pub(crate) extents: &'a [u64],
-    /// What is selected of it, offsets counted from its first element.
+    /// The selected parts, with offsets relative to the first element of the cell.
     pub(crate) parts: &'a [Part],
 }
 
-/// Copies what `selection` has of each piece to its place in `into`, which is
-/// row-major in the shape of the selection. `None` when a piece has fewer bytes
-/// than it says, or reaches past `into`.
+/// Copies the selected part of each piece into `into`, a row-major array in the shape of the
+/// selection. Returns `None` if a piece has fewer bytes than its extents, or reaches past `into`.
 pub(crate) fn scatter(
     pieces: &[Piece<'_>],
     selection: &Selection,
@@ -37,7 +36,7 @@ pub(crate) fn scatter(
 ) -> Option<()> {
     let shape = selection.shape();
     let strides = strides(&shape, size)?;
-    // Parts of the output along its first axis of more than one element follow each other.
+    // The output is contiguous along its first axis with more than one element, so split there.
     let split = shape.iter().position(|&extent| extent != 1);
     let extent = split.and_then(|axis| shape.get(axis)).copied();
     let stride = split.and_then(|axis| strides.get(axis)).copied();
@@ -54,7 +53,7 @@ pub(crate) fn scatter(
     if into.len() < ALONE || threads < 2 {
         return place.put(pieces, 0..extent, into);
     }
-    // Only the rows that pieces are of: those may be few of all.
+    // Only rows that pieces cover, which may be a small share of all.
     let ends = pieces.iter().filter_map(|piece| {
         let part = piece.parts.get(split?)?;
         Some((part.at, part.at.saturating_add(part.count)))
@@ -66,7 +65,7 @@ pub(crate) fn scatter(
     let end = end.min(extent);
     let bytes = |rows: u64| usize::try_from(rows).ok()?.checked_mul(stride);
     let into = into.get_mut(bytes(first)?..bytes(end)?)?;
-    // More parts than threads, so that none waits long for another.
+    // More parts than threads balance the load.
     let rows = end
         .checked_sub(first)?
         .div_ceil(threads.saturating_mul(4))
@@ -95,9 +94,9 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Puts what belongs to elements `window` of the axis that is split.
+    /// Copies the elements in `window` of the split axis.
     fn put(&self, pieces: &[Piece<'_>], window: Range<u64>, into: &mut [u8]) -> Option<()> {
-        // Pieces side by side along the last axis are put there together.
+        // Copy adjacent pieces along the last axis together.
         let mut row: Vec<(BoxCopy, &[u8])> = Vec::new();
         for piece in pieces {
             let part = self.split.and_then(|axis| piece.parts.get(axis));
@@ -121,8 +120,8 @@ impl Place<'_> {
         put_row(&mut row, into)
     }
 
-    /// The copy of one piece's elements in a window; nothing when it has none.
-    #[expect(clippy::option_option, reason = "the outer one is an error")]
+    /// Returns the copy of the elements of a piece in a window, or nothing if there are none.
+    #[expect(clippy::option_option, reason = "the outer option is an error")]
     fn copy(&self, piece: &Piece<'_>, window: &Range<u64>) -> Option<Option<BoxCopy>> {
         let from_strides = strides(piece.extents, self.size)?;
         let mut axes = Vec::with_capacity(from_strides.len());
@@ -147,7 +146,7 @@ impl Place<'_> {
             to = to.checked_add(usize::try_from(at).ok()?.checked_mul(to_stride)?)?;
             let count = usize::try_from(count).ok()?;
             let step = match count {
-                // Of one element the step may be past memory.
+                // The step of a single element may exceed the address space.
                 0 | 1 => 0,
                 _ => usize::try_from(range.step()).ok()?,
             };
@@ -162,7 +161,7 @@ mod tests {
     use super::*;
     use crate::grid::{Cells, Grid};
 
-    /// Cuts an array into clipped cells and puts them together again.
+    /// Divides an array into clipped cells and scatters them again.
     #[track_caller]
     fn check(shape: &[u64], chunk: &[u64], selection: &Selection, size: usize) {
         let count = |shape: &[u64]| usize::try_from(shape.iter().product::<u64>()).unwrap();

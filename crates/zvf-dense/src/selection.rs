@@ -1,10 +1,10 @@
-//! Which elements of an array are meant: a box, with a step along each axis.
+//! Selections of array elements: a box with a step along each axis.
 
 use core::ops::Range;
 
-/// Some elements along one axis: `count` of them, `step` apart, from `start` on.
+/// A range of elements along one axis: `count` elements from `start`, `step` apart.
 ///
-/// The last of them is below 2^64 by construction.
+/// The last element is below 2^64 by construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AxisRange {
     start: u64,
@@ -13,26 +13,26 @@ pub struct AxisRange {
 }
 
 impl AxisRange {
-    /// Every `step`-th element from `start` up to but not including `stop`;
-    /// none when `stop` is not above `start`.
+    /// Selects every `step`-th element from `start` up to, but not including, `stop`; no element if
+    /// `stop` is not above `start`.
     ///
     /// # Errors
     ///
-    /// [`SelectionError::Step`] when the step is 0.
+    /// [`SelectionError::Step`] if the step is 0.
     pub fn new(start: u64, stop: u64, step: u64) -> Result<Self, SelectionError> {
         let length = stop.saturating_sub(start);
         let count = length.checked_sub(1).map_or(Some(0), |last| {
-            // At most the length, so it does not wrap.
+            // At most the length, so the addition does not wrap.
             last.checked_div(step).map(|whole| whole.saturating_add(1))
         });
-        // Without a step nothing divides, but of nothing.
+        // A step of 0 is an error even for an empty range.
         match count.filter(|_| step > 0) {
             Some(count) => Ok(Self { start, count, step }),
             None => Err(SelectionError::Step),
         }
     }
 
-    /// All elements of an axis of this extent.
+    /// Selects all elements of an axis.
     pub fn whole(extent: u64) -> Self {
         Self {
             start: 0,
@@ -41,34 +41,34 @@ impl AxisRange {
         }
     }
 
-    /// The first element.
+    /// Returns the first element.
     pub fn start(self) -> u64 {
         self.start
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn count(self) -> u64 {
         self.count
     }
 
-    /// How far apart they are, at least 1.
+    /// Returns the distance between elements, at least 1.
     pub fn step(self) -> u64 {
         self.step
     }
 
-    /// Where element number `at` of these is on the axis.
+    /// Returns the position of the element `at` on the axis.
     pub fn position(self, at: u64) -> u64 {
-        // For those there are it fits: `new` has counted them below `stop`.
+        // Does not saturate for `at < count`: `new` has counted the elements below `stop`.
         self.start.saturating_add(at.saturating_mul(self.step))
     }
 
-    /// The last element, when there is one.
+    /// Returns the last element, if there is one.
     pub fn last(self) -> Option<u64> {
         let at = self.count.checked_sub(1)?;
         Some(self.position(at))
     }
 
-    /// `count` elements from `at` on of these, as elements of the same axis.
+    /// Returns `count` elements of this range, starting at its element `at`.
     #[must_use]
     pub fn portion(self, at: Range<u64>) -> Self {
         let end = at.end.min(self.count);
@@ -96,11 +96,11 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// From `starts` up to but not including `stops`, every `steps`-th.
+    /// Selects from `starts` up to, but not including, `stops`, every `steps`-th element.
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] when these are of different lengths, or a step is 0.
+    /// [`SelectionError`] if the lengths differ or a step is 0.
     pub fn new(
         starts: &[u64],
         stops: &[u64],
@@ -123,36 +123,36 @@ impl Selection {
         Ok(Self { axes })
     }
 
-    /// All of an array of this shape.
+    /// Selects all elements of an array.
     pub fn whole(shape: &[u64]) -> Self {
         shape.iter().copied().map(AxisRange::whole).collect()
     }
 
-    /// What is selected along each axis.
+    /// Returns the range along each axis.
     pub fn axes(&self) -> &[AxisRange] {
         &self.axes
     }
 
-    /// The shape of what is selected.
+    /// Returns the shape of the selection.
     pub fn shape(&self) -> Vec<u64> {
         self.axes.iter().map(|axis| axis.count).collect()
     }
 
-    /// Elements selected; `None` past 64 bits.
+    /// Returns the number of elements; `None` if it exceeds 64 bits.
     pub fn element_count(&self) -> Option<u64> {
         product(self.axes.iter().map(|axis| axis.count))
     }
 
-    /// Bytes of what is selected, of elements of `size` bytes; `None` past 64 bits.
+    /// Returns the size in bytes for elements of `size` bytes; `None` if it exceeds 64 bits.
     pub fn byte_len(&self, size: u64) -> Option<u64> {
         product(self.axes.iter().map(|axis| axis.count).chain([size]))
     }
 
-    /// Whether it is within an array of this shape.
+    /// Checks that the selection lies inside an array of this shape.
     ///
     /// # Errors
     ///
-    /// [`SelectionError`] names the first axis on which it is not.
+    /// [`SelectionError`] with the first axis along which it does not.
     pub fn check(&self, shape: &[u64]) -> Result<(), SelectionError> {
         if self.axes.len() != shape.len() {
             return Err(SelectionError::Rank {
@@ -181,7 +181,7 @@ impl FromIterator<AxisRange> for Selection {
     }
 }
 
-/// The product, of which a 0 makes 0 whatever the others are.
+/// Multiplies extents. A zero gives zero even if the other factors overflow.
 pub(crate) fn product(extents: impl Iterator<Item = u64> + Clone) -> Option<u64> {
     if extents.clone().any(|extent| extent == 0) {
         return Some(0);
@@ -190,12 +190,12 @@ pub(crate) fn product(extents: impl Iterator<Item = u64> + Clone) -> Option<u64>
     extents.try_fold(1, u64::checked_mul)
 }
 
-/// Why a selection selects nothing that there is.
+/// An error in a selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
-    /// Another number of axes than the array has.
-    #[error("{selection} axes are selected of {array}")]
+    /// The number of axes differs from that of the array.
+    #[error("the selection has {selection} axes, but the array has {array}")]
     Rank {
         /// Axes of the array.
         array: usize,
@@ -203,16 +203,16 @@ pub enum SelectionError {
         selection: usize,
     },
     /// A step of 0.
-    #[error("a step is at least 1")]
+    #[error("a step must be at least 1")]
     Step,
-    /// Elements past the end of an axis.
-    #[error("element {last} of axis {axis} is selected, which has {extent}")]
+    /// The selection reaches past the end of an axis.
+    #[error("the selection reaches element {last} of axis {axis}, which has {extent} elements")]
     Outside {
-        /// The first such axis.
+        /// The first axis with this fault.
         axis: usize,
         /// The last element selected.
         last: u64,
-        /// Elements of the axis.
+        /// Extent of the axis.
         extent: u64,
     },
 }

@@ -1,35 +1,34 @@
-//! Where a dense array is written to, chunk by chunk.
+//! The trait of writers that receive an array chunk by chunk.
 
 use core::fmt;
 
 use crate::{DenseArray, DenseError, Grid, Selection};
 
-/// An array that is being written.
+/// An array under construction.
 ///
-/// Chunks are put in row-major order of the grid, each once. Nothing is at its
-/// final place before [`finish`](Self::finish).
+/// Chunks are put in row-major order of the grid, each once. Nothing appears at the final path before
+/// [`finish`](Self::finish).
 pub trait DenseSink: fmt::Debug {
-    /// The shape, and how it is cut.
+    /// Returns the shape and the chunk grid.
     fn grid(&self) -> &Grid;
 
-    /// Writes the next chunk: the elements of the array it has, those beyond the
-    /// edge left out, row-major.
+    /// Writes the next chunk: its elements in row-major order, without padding.
     ///
     /// # Errors
     ///
-    /// When `bytes` are not as many, or cannot be encoded or written.
+    /// If `bytes` has another length, or cannot be encoded or written.
     fn put_chunk(&mut self, selection: &Selection, bytes: &[u8]) -> Result<(), DenseError>;
 
-    /// Puts what was written in its place.
+    /// Completes the array and moves it to its final path.
     ///
     /// # Errors
     ///
-    /// When chunks are missing, or it cannot be written.
+    /// If chunks are missing, or the array cannot be written.
     fn finish(self: Box<Self>) -> Result<(), DenseError>;
 }
 
-/// Writes all of `array` to `sink`, which is of the same shape and dtype, a
-/// chunk of the sink at a time. `progress` is told the bytes of each.
+/// Copies `array` to `sink`, which must have an equal shape and dtype, one chunk of the sink at a time.
+/// Calls `progress` with the number of bytes of each chunk.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +53,7 @@ pub trait DenseSink: fmt::Debug {
 ///
 /// # Errors
 ///
-/// When either fails; nothing is at the sink's final place then.
+/// If reading or writing fails. Nothing appears at the final path of the sink in that case.
 pub fn convert(
     array: &dyn DenseArray,
     mut sink: Box<dyn DenseSink + '_>,

@@ -1,4 +1,4 @@
-//! Where bytes come from.
+//! Sources of bytes: memory, files, mapped files and stores.
 
 mod file;
 mod map;
@@ -15,44 +15,43 @@ use std::{borrow::Cow, io};
 
 use crate::DenseError;
 
-/// Bytes of a known length, of which ranges are read.
+/// A sequence of bytes of known length that is read by range.
 pub trait Source: Send + Sync + fmt::Debug {
-    /// File or address; for messages.
+    /// Returns the file or address, for messages.
     fn name(&self) -> &str;
 
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     fn len(&self) -> u64;
 
-    /// Reads the bytes from `offset` on that fill `into`.
+    /// Fills `into` with the bytes from `offset`.
     ///
     /// # Errors
     ///
-    /// When they cannot be read; of kind [`io::ErrorKind::UnexpectedEof`] when
-    /// there are not that many.
+    /// If the bytes cannot be read; [`io::ErrorKind::UnexpectedEof`] past the end.
     fn read_into(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// All bytes, where they are in memory or mapped.
+    /// Returns all bytes, if they are in memory or mapped.
     fn bytes(&self) -> Option<&[u8]> {
         None
     }
 
-    /// How many bytes of what is wanted are best read at once: few enough to stay
-    /// in a processor's cache, many enough that the effort of asking is little.
+    /// Returns the preferred size of one read: small enough for the processor's cache, large enough to
+    /// amortise the call.
     fn run(&self) -> u64 {
         256 << 10
     }
 
-    /// Whether there is no byte.
+    /// Returns whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Reads several ranges, which a source far away may fetch together. What
-    /// is in memory is borrowed. Memory for all of them is the caller's to bound.
+    /// Reads several ranges, which a remote source can fetch together. Bytes in memory are borrowed.
+    /// The caller bounds the memory for all ranges.
     ///
     /// # Errors
     ///
-    /// As [`read_into`](Self::read_into), with the name.
+    /// Those of [`read_into`](Self::read_into), with the name of the source.
     fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Cow<'_, [u8]>>, DenseError> {
         ranges
             .iter()
@@ -64,7 +63,7 @@ pub trait Source: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// As [`read_into`](Self::read_into), with the name.
+    /// Those of [`read_into`](Self::read_into), with the name of the source.
     fn read(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>, DenseError> {
         let in_file = |error| DenseError::io(self.name(), error);
         let ends = || in_file(io::ErrorKind::UnexpectedEof.into());
@@ -94,7 +93,7 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// These bytes, under a name for messages.
+    /// Creates a source with a name for messages.
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         Self {
             name: name.into(),

@@ -4,8 +4,7 @@ use core::ops::Range;
 
 use crate::grid::Part;
 
-/// One axis of a copy: how many elements, and how far apart they are in bytes
-/// where they come from and where they go.
+/// One axis of a copy: the number of elements, and their distance in bytes in source and target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Axis {
     count: usize,
@@ -14,7 +13,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Nothing but what the axes within it have.
+    /// An axis of one element.
     const ONE: Self = Self {
         count: 1,
         from: 0,
@@ -22,17 +21,17 @@ impl Axis {
     };
 }
 
-/// A box of elements to copy: axes that continue each other are one, so that
-/// what lies side by side in both is copied at once.
+/// A copy of a box of elements. Axes that are contiguous in source and target are merged, so that
+/// adjacent bytes are copied at once.
 #[derive(Clone, Debug)]
 pub(crate) struct BoxCopy {
-    /// Outermost first; the last is of bytes side by side.
+    /// Axes from the outermost; the last one covers contiguous bytes.
     axes: Vec<Axis>,
     from: usize,
     to: usize,
 }
 
-/// Parts of some bytes, each as far from the one before.
+/// Equally spaced parts of a byte sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stripes {
     start: usize,
@@ -41,11 +40,11 @@ pub(crate) struct Stripes {
     step: usize,
 }
 
-/// Of stripes that are as far from each other, what is between them is worth leaving out.
+/// Gap in bytes from which stripes are read separately instead of together with the gap.
 const FAR: usize = 512;
 
 impl Stripes {
-    /// The first bytes, so many.
+    /// One stripe of the first `len` bytes.
     pub(crate) fn first(len: usize) -> Self {
         Self {
             start: 0,
@@ -55,13 +54,13 @@ impl Stripes {
         }
     }
 
-    /// Where the last one ends.
+    /// Returns the end of the last stripe.
     pub(crate) fn end(&self) -> usize {
         let last = self.count.saturating_sub(1).saturating_mul(self.step);
         self.start.saturating_add(last).saturating_add(self.len)
     }
 
-    /// The stripes one by one, or all with what is between them where that is little.
+    /// Iterates over the stripes; small gaps are included, which merges the stripes into one range.
     pub(crate) fn each(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let (start, end, len, step) = (self.start, self.end(), self.len, self.step);
         let is_sparse = step >= FAR && len.saturating_mul(2) < step;
@@ -77,8 +76,8 @@ impl Stripes {
     }
 }
 
-/// Bytes from one element to the next along each axis of a row-major array of
-/// elements of `size` bytes; `None` past memory.
+/// Returns the stride in bytes along each axis of a row-major array of elements of `size` bytes;
+/// `None` if the array exceeds the address space.
 pub(crate) fn strides(extents: &[u64], size: usize) -> Option<Vec<usize>> {
     let mut strides = vec![0; extents.len()];
     let mut stride = size;
@@ -90,9 +89,8 @@ pub(crate) fn strides(extents: &[u64], size: usize) -> Option<Vec<usize>> {
 }
 
 impl BoxCopy {
-    /// A copy of elements of `size` bytes. Each axis gives a count and the bytes
-    /// between elements in source and target; `from` and `to` is where the first
-    /// element is.
+    /// Creates a copy of elements of `size` bytes. Each axis has a count and the strides in source and
+    /// target; `from` and `to` are the offsets of the first element.
     pub(crate) fn new(
         size: usize,
         axes: impl DoubleEndedIterator<Item = (usize, usize, usize)>,
@@ -127,8 +125,8 @@ impl BoxCopy {
         })
     }
 
-    /// Where all of a source of `len` bytes goes, when the box is that and goes
-    /// side by side.
+    /// Returns the target range if the box is a whole source of `len` bytes and contiguous in the
+    /// target.
     pub(crate) fn target_of_whole(&self, len: usize) -> Option<Range<usize>> {
         match self.axes.as_slice() {
             [run] if run.count == len && self.from == 0 => Some(self.to..self.to.checked_add(len)?),
@@ -136,7 +134,7 @@ impl BoxCopy {
         }
     }
 
-    /// The bytes of the source that are copied.
+    /// Returns the source bytes that are copied.
     pub(crate) fn source(&self) -> Stripes {
         let reach = |axis: &Axis| axis.count.saturating_sub(1).saturating_mul(axis.from);
         let (outer, inner) = match self.axes.as_slice() {
@@ -152,12 +150,12 @@ impl BoxCopy {
         }
     }
 
-    /// Copies. `None` when the box reaches past either end.
+    /// Runs the copy. Returns `None` if the box reaches past the end of source or target.
     pub(crate) fn run(&self, from: &[u8], to: &mut [u8]) -> Option<()> {
         weave(&[(self, from)], to)
     }
 
-    /// Whether it goes to the same rows as `other`, behind it.
+    /// Returns whether the copy continues the target rows of `other`.
     pub(crate) fn continues_rows(&self, other: &Self) -> bool {
         let ([outer @ .., run], [others @ .., other_run]) = (&*self.axes, &*other.axes) else {
             return false;
@@ -171,10 +169,9 @@ impl BoxCopy {
     }
 }
 
-/// Copies boxes that each [continue](BoxCopy::continues_rows) the rows of the
-/// first, row by row: what is written then follows each other, and what is read
-/// does in each source, which memory likes better than the other way round.
-/// `None` when one reaches past either end.
+/// Copies boxes that [continue](BoxCopy::continues_rows) each other's rows, row by row. Writes are then
+/// sequential, and reads are sequential in each source, which is faster than one box after the other.
+/// Returns `None` if a box reaches past the end of source or target.
 pub(crate) fn weave(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Option<()> {
     let Some((first, _)) = copies.first() else {
         return Some(());
@@ -202,18 +199,17 @@ pub(crate) fn weave(copies: &[(&BoxCopy, &[u8])], to: &mut [u8]) -> Option<()> {
     walk(outer, 0, line, run, &mut strands, to)
 }
 
-/// A source of a copy, and where it has come to.
+/// The position in one source of a copy.
 struct Strand<'a> {
     from: &'a [u8],
-    /// Bytes to the next element along the outer axes, and along a line.
+    /// Strides along the outer axes.
     outer: Vec<usize>,
     line: usize,
     at: usize,
     to: usize,
 }
 
-/// Walks the outer axes, this one and those below it, and copies a line of each
-/// strand at each step.
+/// Iterates over the outer axes from this one inwards and copies one line of each strand per step.
 fn walk(
     outer: &[Axis],
     depth: usize,
@@ -232,7 +228,7 @@ fn walk(
             strand.to = strand.to.checked_add(axis.to)?;
         }
     }
-    // Back to where this axis began, for the next step of the one above.
+    // Return to the start of this axis for the next step of the outer axis.
     for strand in strands {
         let back = strand.outer.get(depth)?.checked_mul(axis.count)?;
         strand.at = strand.at.checked_sub(back)?;
@@ -264,7 +260,7 @@ fn copy_lines(line: Axis, run: usize, strands: &[Strand<'_>], to: &mut [u8]) -> 
     }
 }
 
-/// Items of a length known to the compiler: moves instead of calls.
+/// Copies items of a constant length with moves instead of calls.
 fn copy_items<const N: usize>(line: Axis, strands: &[Strand<'_>], to: &mut [u8]) -> Option<()> {
     each_item(line, strands, to, |from, to| {
         *to.first_chunk_mut::<N>()? = *from.first_chunk::<N>()?;
@@ -272,8 +268,7 @@ fn copy_items<const N: usize>(line: Axis, strands: &[Strand<'_>], to: &mut [u8])
     })
 }
 
-/// Items of `N` to twice as many bytes: their first ones and their last ones, which are then
-/// all of them, some twice.
+/// Copies items of `N` to `2 * N` bytes as two overlapping moves of `N` bytes.
 fn copy_ends<const N: usize>(
     line: Axis,
     run: usize,
@@ -315,8 +310,7 @@ fn each_item(
     Some(())
 }
 
-/// The elements of one cell of a row-major array, whose `parts` have all that
-/// the cell has of the array.
+/// Extracts the elements of one cell from a row-major array; `parts` covers the whole cell.
 pub(crate) fn cut(
     bytes: &[u8],
     shape: &[u64],
@@ -338,7 +332,7 @@ pub(crate) fn cut(
     }
     let counts = axes.iter().map(|axis| axis.0);
     let len = counts.chain([size]).try_fold(1, usize::checked_mul)?;
-    // As many as the array has at most, which is in memory.
+    // At most the size of the array, which is in memory.
     let mut cut = vec![0; len.min(bytes.len())];
     BoxCopy::new(size, axes.into_iter(), start, 0)?.run(bytes, &mut cut)?;
     Some(cut)

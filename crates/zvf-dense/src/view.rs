@@ -1,4 +1,4 @@
-//! A box of an array as an array.
+//! Views: a box of an array as an array of its own.
 
 use core::fmt;
 
@@ -9,14 +9,14 @@ use crate::{
     DenseArray, DenseError, Dtype, Grid, ReadPlan, Selection, SelectionError, selection::AxisRange,
 };
 
-/// A box of an array as an array, of numbers in little-endian byte order:
-/// to convert a part, and to formats that have only one order.
+/// A box of an array as an array of its own, with numbers in little-endian byte order. Used to convert
+/// a part, and for formats with a fixed byte order.
 pub struct View<'a> {
     array: &'a dyn DenseArray,
     selection: Selection,
     grid: Grid,
     dtype: Dtype,
-    /// Bytes of a number that are to be reversed; 0 for none.
+    /// Size of the numbers whose bytes are reversed; 0 for none.
     swapped: usize,
 }
 
@@ -27,14 +27,14 @@ impl fmt::Debug for View<'_> {
 }
 
 impl<'a> View<'a> {
-    /// The box of `array`.
+    /// Creates the view of a box of `array`.
     ///
     /// # Errors
     ///
-    /// When the selection is not of this array.
+    /// If the selection does not fit the array.
     pub fn new(array: &'a dyn DenseArray, selection: Selection) -> Result<Self, DenseError> {
         selection.check(array.shape())?;
-        // About as many elements of the box as a chunk has.
+        // About as many elements of the box as in a chunk.
         let chunk = selection.axes().iter().zip(array.grid().chunk_shape());
         let chunk = chunk.map(|(axis, chunk)| chunk.div_ceil(axis.step()).max(1));
         let grid = Grid::new(selection.shape(), chunk.collect(), None);
@@ -60,13 +60,13 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What a selection of the box is in the array.
+    /// Translates a selection of the box into one of the array.
     fn inner(&self, selection: &Selection) -> Result<Selection, DenseError> {
         selection.check(self.grid.shape())?;
         let axes = self.selection.axes().iter().zip(selection.axes());
         let axes = axes.map(|(outer, inner)| {
             let start = outer.position(inner.start());
-            // The last element is one of the array, so that nothing wraps.
+            // The last element is inside the array, so nothing wraps.
             let step = outer.step().saturating_mul(inner.step()).max(1);
             let last = inner.last().map(|last| outer.position(last));
             let stop = last.map_or(start, |last| last.saturating_add(1));
@@ -77,7 +77,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Bytes of each of the numbers that a value is.
+/// Returns the size of each number in a value.
 fn part_size(kind: Kind) -> usize {
     match kind {
         Kind::Complex64 | Kind::Complex128 => kind.size() / 2,

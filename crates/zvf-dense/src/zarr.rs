@@ -1,7 +1,7 @@
 //! Zarr v2 and v3 arrays in folders, through `zarrs`.
 //!
-//! What the codecs of `zarrs` make of hostile bytes is up to them; the bytes of
-//! a chunk are compared with the budget before any is decoded.
+//! The size of a chunk is compared with the budget before it is decoded. Beyond that, the codecs of
+//! `zarrs` are responsible for hostile bytes.
 
 mod sink;
 
@@ -23,7 +23,7 @@ use crate::{
     selection::product,
 };
 
-/// Memory that one read may take where nothing is said.
+/// Default memory budget of a read.
 const BUDGET: u64 = 1 << 30;
 
 /// A Zarr array in a folder.
@@ -39,8 +39,8 @@ pub struct ZarrArray {
 }
 
 impl ZarrArray {
-    /// Opens the array in this folder. Values are little-endian whatever order
-    /// they are stored in.
+    /// Opens the array in a folder. Values are returned in little-endian order regardless of their stored
+    /// order.
     ///
     /// ```
     /// use zvf_dense::{
@@ -65,8 +65,7 @@ impl ZarrArray {
     ///
     /// # Errors
     ///
-    /// [`DenseError::Zarr`] when there is none, or it is of chunks, codecs or
-    /// types that are not read.
+    /// [`DenseError::Zarr`] if there is no array, or its chunks, codecs or type are not supported.
     pub fn open(path: &Path, budget: Option<u64>) -> Result<Self, DenseError> {
         let name = path.display().to_string();
         let in_store = |source: Box<dyn Error + Send + Sync>| DenseError::Zarr {
@@ -86,7 +85,7 @@ impl ZarrArray {
             name: name.clone(),
             source,
         })?;
-        // Read as the machine has them, which is little-endian here.
+        // zarrs returns native order, which is little-endian here.
         let dtype = match dtype.number() {
             Some(number) => number.kind().into(),
             None => return Err(in_store("its data type is no number".into())),
@@ -122,7 +121,7 @@ impl ZarrArray {
     }
 }
 
-/// The extents of chunks, or of shards.
+/// Returns the shape of chunks, or of shards.
 fn chunk_shape(metadata: &Value) -> Option<Vec<u64>> {
     let of_v3 = metadata.get("chunk_grid");
     let of_v3 = of_v3.filter(|grid| grid["name"] == "regular");
@@ -171,7 +170,7 @@ impl DenseArray for ZarrArray {
                 .size_key(&key)
                 .map_err(|error| self.fault(error))?;
             plan.chunks = plan.chunks.saturating_add(1);
-            // One that is not there is of the fill value.
+            // A missing chunk has the fill value.
             plan.bytes_read = plan.bytes_read.saturating_add(size.unwrap_or(0));
         }
         plan.blocks = plan.chunks;
@@ -192,8 +191,7 @@ impl DenseArray for ZarrArray {
         }
         let plan = self.read_plan(selection)?;
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        // As many chunks at a time as there are threads, or as memory has room for with what is
-        // copied out of them.
+        // One chunk per thread at a time, or as many as fit in memory with the selected parts.
         let threads = rayon::current_num_threads();
         let both = needed.saturating_mul(2);
         let room = budget.checked_div(both).unwrap_or(budget);
@@ -218,7 +216,7 @@ impl DenseArray for ZarrArray {
     }
 }
 
-/// What was read of a chunk: the box without steps around what is selected of it.
+/// The part of a chunk that was read: the bounding box of the selection.
 struct Chunk {
     bytes: Vec<u8>,
     extents: Vec<u64>,

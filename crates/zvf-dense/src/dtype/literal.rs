@@ -1,8 +1,8 @@
-//! Python literals, as far as dtypes are written in them.
+//! A parser for the Python literals that occur in dtypes.
 
 use super::DtypeError;
 
-/// What is left of a literal.
+/// The unparsed rest of a literal.
 pub(super) struct Literal<'a> {
     rest: core::iter::Peekable<core::str::Chars<'a>>,
 }
@@ -14,13 +14,13 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// The next character that is not blank.
+    /// Returns the next character that is not a space.
     pub(super) fn peek(&mut self) -> Option<char> {
         while self.rest.next_if(|mark| mark.is_whitespace()).is_some() {}
         self.rest.peek().copied()
     }
 
-    /// Goes past `mark`, if it is next.
+    /// Consumes `mark` if it is next.
     pub(super) fn eat(&mut self, mark: char) -> bool {
         let is_next = self.peek() == Some(mark);
         if is_next {
@@ -43,7 +43,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Text in either quotes, with the escapes that names have.
+    /// Parses text in single or double quotes, with the escapes that occur in names.
     pub(super) fn string(&mut self) -> Result<String, DtypeError> {
         let quote = self.peek().filter(|mark| matches!(mark, '\'' | '"'));
         let quote = quote.ok_or(DtypeError::Record)?;

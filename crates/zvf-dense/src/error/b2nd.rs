@@ -1,103 +1,103 @@
-//! Why a frame cannot be read or written.
+//! Errors of Blosc2 arrays.
 
 use zvf_format::b2nd::{FrameError, FrameLimit, MetalayerLimit, NdError, NdLimit};
 
 use crate::blosc::{ChunkError, EncodeError};
 
-/// Why a frame cannot be read or written.
+/// An error of reading or writing a Blosc2 array.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum B2ndError {
-    /// A part of the frame does not hold.
-    #[error("not a frame of Blosc2")]
+    /// The frame is invalid.
+    #[error("not a valid Blosc2 frame")]
     Frame(#[from] FrameError),
-    /// The frame holds bytes, but no array.
-    #[error("the frame holds no array: it has neither of the metalayers b2nd and caterva")]
+    /// The frame contains bytes, but no array.
+    #[error("the frame contains no array: it has neither of the metalayers b2nd and caterva")]
     NoArray,
-    /// The array's metalayer does not hold.
-    #[error("not an array of Blosc2")]
+    /// The array metalayer is invalid.
+    #[error("the array metalayer is invalid")]
     Nd(#[from] NdError),
-    /// The item type is written in a dialect that is not known.
-    #[error("item type in the unknown dialect {0}")]
+    /// The item type uses an unknown notation.
+    #[error("the item type uses the unknown notation {0}")]
     DtypeFormat(u8),
-    /// Items are not as long as their type.
-    #[error("items take {typesize} bytes, those of their type {dtype}")]
+    /// The item size does not match the type.
+    #[error("items have {typesize} bytes, but their type has {dtype}")]
     Typesize {
-        /// Bytes of an item, as the frame has them.
+        /// Item size in the frame.
         typesize: u32,
-        /// Bytes of an item of the type.
+        /// Size of the type.
         dtype: u64,
     },
-    /// The frame is of a sparse directory, and was opened as a file.
-    #[error("the frame's chunks are files of their own: open its directory")]
+    /// The frame of a sparse directory was opened as a file.
+    #[error("the chunks of this frame are separate files; open its directory")]
     Sparse,
-    /// The directory's frame has its chunks in it.
-    #[error("the frame in the directory is not of a sparse one")]
+    /// The frame in the directory contains its chunks.
+    #[error("the frame in the directory is not sparse")]
     Contiguous,
-    /// The index chunk does not hold.
-    #[error("index of chunks")]
+    /// The index chunk is invalid.
+    #[error("the index of chunks is invalid")]
     Index(#[source] ChunkError),
-    /// The index is not as long as there are chunks.
-    #[error("index of {found} bytes for {chunks} chunks")]
+    /// The length of the index does not match the number of chunks.
+    #[error("the index has {found} bytes for {chunks} chunks")]
     IndexLen {
         /// Bytes of the index.
         found: u32,
         /// Chunks of the array.
         chunks: u64,
     },
-    /// The index says of a chunk what cannot be.
-    #[error("chunk {chunk} is at {entry:#018x}, which is no place")]
+    /// An index entry is invalid.
+    #[error("chunk {chunk} has the invalid index entry {entry:#018x}")]
     Entry {
         /// The chunk's number.
         chunk: u64,
-        /// What the index says.
+        /// The entry.
         entry: u64,
     },
-    /// A chunk does not hold.
+    /// A chunk is invalid.
     #[error("chunk {chunk}")]
     Chunk {
-        /// Its number.
+        /// The number of the chunk.
         chunk: u64,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: ChunkError,
     },
-    /// A chunk has other lengths than the array's, or is one of Blosc 1.
-    #[error("chunk {chunk} is not one of this array")]
+    /// A chunk has the wrong lengths, or is a Blosc 1 chunk.
+    #[error("chunk {chunk} does not belong to this array")]
     Geometry {
-        /// Its number.
+        /// The number of the chunk.
         chunk: u64,
     },
-    /// Shapes or items are larger than the format has numbers for.
-    #[error("shape, chunks, blocks or items are larger than the format has numbers for")]
+    /// The shapes or items exceed the limits of the format.
+    #[error("the shape, chunks, blocks or items exceed the limits of the format")]
     Large,
-    /// The array's metalayer cannot say it.
+    /// The array metalayer cannot represent the shape.
     #[error("the shape cannot be written")]
     NdLimit(#[from] NdLimit),
-    /// A frame cannot have such a metalayer.
+    /// A metalayer exceeds the limits of the format.
     #[error("a metalayer cannot be written")]
     MetalayerLimit(#[from] MetalayerLimit),
-    /// A frame cannot have such a header.
+    /// The header exceeds the limits of the format.
     #[error("the header cannot be written")]
     FrameLimit(#[from] FrameLimit),
-    /// A chunk cannot be encoded so.
+    /// A chunk cannot be encoded with these options.
     #[error("chunks cannot be encoded")]
     Encode(#[from] EncodeError),
-    /// Chunks are written in their order, and this one is next.
-    #[error("chunk {chunk} is next")]
+    /// Chunks must be written in order, and another one is next.
+    #[error("chunks must be written in order; chunk {chunk} is next")]
     Order {
         /// The chunk's number.
         chunk: u64,
     },
-    /// The frame has a header that is read, but not written again.
-    #[error("the frame's header is of a kind that cannot be changed")]
+    /// The frame has a header that can be read, but not rewritten.
+    #[error("the header of this frame cannot be changed in place")]
     Fixed,
-    /// A metalayer of the trailer does not hold.
+    /// A metalayer of the trailer is invalid.
     #[error("metalayer {name:?} of the trailer")]
     Layer {
-        /// Its name.
+        /// The name of the metalayer.
         name: String,
-        /// What is wrong with its chunk.
+        /// The cause.
         #[source]
         source: ChunkError,
     },

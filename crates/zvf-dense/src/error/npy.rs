@@ -2,28 +2,28 @@
 
 use crate::DtypeError;
 
-/// Why a file is no `.npy`.
+/// An error in a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    /// It does not start as these do.
+    /// The file does not start with the magic bytes.
     #[error("does not start with \\x93NUMPY")]
     Magic,
-    /// Of a version there is none of.
-    #[error("is of version {0}.{1}")]
+    /// The version is not supported.
+    #[error("has the unsupported version {0}.{1}")]
     Version(u8, u8),
-    /// The header is no dictionary of the three entries.
-    #[error("has a header that is no dictionary of descr, fortran_order and shape")]
+    /// The header is not a dictionary with the three entries.
+    #[error("has a header that is not a dictionary with descr, fortran_order and shape")]
     Header,
-    /// The type of elements is not known.
-    #[error("cannot be read")]
+    /// The element type is not supported.
+    #[error("has an unsupported element type")]
     Dtype(#[from] DtypeError),
-    /// Another number of bytes than the shape says.
-    #[error("has {found} bytes of data, and its shape and dtype make {needed}")]
+    /// The size of the data does not match the shape.
+    #[error("has {found} bytes of data, but its shape and dtype require {needed}")]
     Size {
-        /// What the header makes.
+        /// Bytes that the header implies.
         needed: u64,
-        /// What there is.
+        /// Bytes in the file.
         found: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Why a file is no `.tet`, or does not hold what it says.
+//! Errors of `.tet` files.
 
 use std::io;
 
@@ -7,33 +7,33 @@ use zvf_format::tetration::{
     SuperblockError,
 };
 
-/// Why a file is no `.tet`, or does not hold what it says.
+/// An error in a `.tet` file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TetError {
-    /// The superblock does not hold.
-    #[error("superblock")]
+    /// The superblock is invalid.
+    #[error("the superblock is invalid")]
     Superblock(#[from] SuperblockError),
     /// The chunk index ends past the end of the file.
-    #[error("the chunk index ends at {end}, and the file at {len}")]
+    #[error("the chunk index ends at {end}, past the end of the file at {len}")]
     IndexSpan {
-        /// Where the index ends.
+        /// End of the index.
         end: u64,
-        /// Where the file ends.
+        /// Length of the file.
         len: u64,
     },
-    /// The dataset directory does not hold.
-    #[error("dataset directory")]
+    /// The dataset directory is invalid.
+    #[error("the dataset directory is invalid")]
     Directory(#[from] DirectoryError),
-    /// The chunk index does not hold.
-    #[error("chunk index")]
+    /// The chunk index is invalid.
+    #[error("the chunk index is invalid")]
     Index(#[from] ChunkIndexError),
-    /// The chunk index does not belong to the directory or the file.
-    #[error("chunk map")]
+    /// The chunk index contradicts the directory or the file.
+    #[error("the chunk index contradicts the directory or the file")]
     Map(#[from] ChunkMapError),
-    /// Two rows are of one tile.
+    /// Two rows describe one tile.
     #[error(
-        "row {row} is of a tile that another row has: dataset {dataset}, coordinate {coordinate:?}"
+        "row {row} describes a tile that another row describes: dataset {dataset}, coordinate {coordinate:?}"
     )]
     DuplicateTile {
         /// The second row.
@@ -43,56 +43,56 @@ pub enum TetError {
         /// Its tile.
         coordinate: Vec<u64>,
     },
-    /// Two payloads share bytes.
-    #[error("two payloads share bytes, from {0} on")]
+    /// Two payloads overlap.
+    #[error("two payloads overlap at byte {0}")]
     Overlap(u64),
-    /// The footer's frame does not hold.
-    #[error("footer")]
+    /// The frame of the footer is invalid.
+    #[error("the footer is invalid")]
     Footer(#[from] FooterError),
-    /// The footer is no JSON.
-    #[error("the footer is no JSON")]
+    /// The footer is not JSON.
+    #[error("the footer is not JSON")]
     FooterJson(#[source] serde_json::Error),
-    /// What the footer says is not what it may say.
+    /// A value in the footer is invalid.
     #[error("footer: {key}: {fault}")]
     FooterValue {
-        /// Where in the footer.
+        /// The key in the footer.
         key: String,
-        /// What is wrong.
+        /// The fault.
         fault: &'static str,
     },
     /// No dataset has this name.
-    #[error("there is no dataset {name:?}; there are {}", .available.join(", "))]
+    #[error("there is no dataset {name:?}; the datasets are {}", .available.join(", "))]
     NoDataset {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is, the first few.
+        /// The first few names that exist.
         available: Vec<String>,
     },
     /// A payload cannot be decoded.
     #[error(
-        "dataset {dataset}, tile {coordinate:?}: the payload at {offset} is no zstd frame of its tile"
+        "dataset {dataset}, tile {coordinate:?}: the payload at {offset} cannot be decompressed"
     )]
     Decode {
         /// Id of the dataset.
         dataset: usize,
         /// The tile.
         coordinate: Vec<u64>,
-        /// Where the payload is.
+        /// Offset of the payload.
         offset: u64,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
     /// A payload decodes to fewer bytes than its tile has.
     #[error(
-        "dataset {dataset}, tile {coordinate:?}: the payload at {offset} decodes to {found} bytes, and the tile has {expected}"
+        "dataset {dataset}, tile {coordinate:?}: the payload at {offset} decodes to {found} bytes, but the tile has {expected}"
     )]
     DecodedLen {
         /// Id of the dataset.
         dataset: usize,
         /// The tile.
         coordinate: Vec<u64>,
-        /// Where the payload is.
+        /// Offset of the payload.
         offset: u64,
         /// Bytes decoded.
         found: usize,
@@ -100,26 +100,26 @@ pub enum TetError {
         expected: usize,
     },
     /// A dataset cannot be written.
-    #[error("dataset {name:?}")]
+    #[error("dataset {name:?} cannot be written")]
     Dataset {
         /// Its name.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: DatasetLimit,
     },
     /// A row cannot be written.
-    #[error("chunk index")]
+    #[error("a row of the chunk index cannot be written")]
     Row(#[from] ChunkRowLimit),
-    /// More bytes than a file can have.
-    #[error("the file would be larger than can be counted")]
+    /// The file would exceed 2^64 bytes.
+    #[error("the file would be larger than the format can address")]
     Large,
-    /// Chunks come in another order than they are to be written in, or of another length.
+    /// A chunk arrives in the wrong order or with the wrong length.
     #[error("dataset {dataset}: {fault}")]
     Order {
         /// Id of the dataset.
         dataset: usize,
-        /// What came.
+        /// The fault.
         fault: &'static str,
     },
 }

@@ -1,24 +1,24 @@
-//! Walks the cells of a grid that a selection touches.
+//! Iteration over the cells of a grid that a selection touches.
 
 use crate::selection::AxisRange;
 
-/// What a selection has of one cell, along one axis.
+/// The part of a selection in one cell, along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which cell along the axis.
+    /// The index of the cell along the axis.
     pub cell: u64,
-    /// The first element, counted from the start of the cell. The next are a
-    /// step of the selection apart.
+    /// The first element, relative to the start of the cell. Further elements are one step of the
+    /// selection apart.
     pub offset: u64,
-    /// Where that element is in the selection.
+    /// The position of that element in the selection.
     pub at: u64,
-    /// How many elements, at least 1.
+    /// The number of elements, at least 1.
     pub count: u64,
 }
 
 impl Part {
-    /// The same elements, cut into smaller cells that are counted from the
-    /// start of this one; `at` stays a place in the selection.
+    /// Divides the part into smaller cells, which count from the start of this cell. `at` remains a
+    /// position in the selection.
     pub fn parts(self, step: u64, cell_len: u64) -> Parts {
         Parts {
             start: self.offset,
@@ -31,7 +31,7 @@ impl Part {
     }
 }
 
-/// Walks the cells of one axis that a selection touches.
+/// Iterates over the cells of one axis that a selection touches.
 #[derive(Clone, Debug)]
 pub struct Parts {
     start: u64,
@@ -39,13 +39,13 @@ pub struct Parts {
     cell_len: u64,
     done: u64,
     count: u64,
-    /// Where the first element of all is in the selection.
+    /// The position of the first element in the selection.
     at: u64,
 }
 
 impl AxisRange {
-    /// Cuts it at the borders of cells of this length, each a constant effort;
-    /// cells between two elements are passed over.
+    /// Divides the range at the borders of cells of this length, in constant time per touched cell. Cells
+    /// between two elements are skipped.
     pub fn parts(self, cell_len: u64) -> Parts {
         Parts {
             start: self.start(),
@@ -63,7 +63,7 @@ impl Iterator for Parts {
 
     fn next(&mut self) -> Option<Part> {
         let left = self.count.checked_sub(self.done).filter(|left| *left > 0)?;
-        // An element of the axis: an `AxisRange` counts only those below 2^64.
+        // Does not saturate: all elements of an `AxisRange` are below 2^64.
         let position = self.done.saturating_mul(self.step);
         let position = position.saturating_add(self.start);
         let cell = position.checked_div(self.cell_len)?;
@@ -81,7 +81,7 @@ impl Iterator for Parts {
     }
 }
 
-/// Number of cells of this length that a range touches.
+/// Counts the cells of this length that a range touches.
 pub(super) fn touched(range: AxisRange, cell_len: u64) -> u64 {
     let cell_len = cell_len.max(1);
     let Some(last) = range.last() else {
@@ -94,8 +94,8 @@ pub(super) fn touched(range: AxisRange, cell_len: u64) -> u64 {
     last.saturating_sub(first).saturating_add(1)
 }
 
-/// Walks the cells of a grid that a selection touches, in row-major order,
-/// without memory for more than one.
+/// Iterates over the cells of a grid that a selection touches, in row-major order, with memory for one
+/// cell.
 #[derive(Clone, Debug)]
 pub struct Cells {
     axes: Vec<Parts>,
@@ -112,14 +112,14 @@ enum State {
 }
 
 impl Cells {
-    /// The cells of these extents that the ranges touch.
+    /// Creates an iterator over the cells of these extents that the ranges touch.
     pub fn new(ranges: &[AxisRange], cell: &[u64]) -> Self {
         let axes = ranges.iter().zip(cell);
         Self::of(axes.map(|(range, &len)| range.parts(len)))
     }
 
-    /// The smaller cells, of these extents, in one that a selection with these
-    /// steps has `parts` of.
+    /// Creates an iterator over the smaller cells inside a cell, of which a selection with these steps has
+    /// `parts`.
     pub fn within(parts: &[Part], ranges: &[AxisRange], cell: &[u64]) -> Self {
         let axes = parts.iter().zip(ranges).zip(cell);
         Self::of(axes.map(|((part, range), &len)| part.parts(range.step(), len)))
@@ -134,10 +134,10 @@ impl Cells {
         }
     }
 
-    /// What the selection has of the next cell: a part for each axis.
+    /// Returns the selected part of the next cell along each axis.
     #[expect(
         clippy::should_implement_trait,
-        reason = "it lends its parts, which an iterator cannot"
+        reason = "the parts are borrowed, which `Iterator` does not support"
     )]
     pub fn next(&mut self) -> Option<&[Part]> {
         match self.state {

@@ -1,14 +1,14 @@
-//! What stands before the data.
+//! The header of a `.npy` file.
 
 use super::NpyError;
 use crate::{DenseError, Dtype, Source};
 
-/// The most bytes of a header; numpy itself reads 10 000.
-const MOST: u64 = 1 << 16;
-/// Axes that numpy can have.
-const MOST_AXES: usize = 64;
+/// Maximum length of a header in bytes; NumPy accepts 10,000.
+const MAX_LEN: u64 = 1 << 16;
+/// Maximum number of axes in NumPy.
+const MAX_AXES: usize = 64;
 
-/// What an array is.
+/// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) dtype: Dtype,
@@ -17,7 +17,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads it, and says where data start.
+    /// Reads the header and returns it with the offset of the data.
     pub(super) fn read(source: &dyn Source) -> Result<(Self, u64), DenseError> {
         let in_file = |error| DenseError::npy(source.name(), error);
         let head = source.read(0..source.len().min(12))?;
@@ -32,9 +32,9 @@ impl Header {
             Some([major, minor, ..]) => return Err(in_file(NpyError::Version(*major, *minor))),
             _ => return Err(in_file(NpyError::Header)),
         };
-        // Longer ones are none, and nothing is read for them.
+        // Longer headers are rejected without reading them.
         let end = Some(len)
-            .filter(|len| *len <= MOST)
+            .filter(|len| *len <= MAX_LEN)
             .and_then(|len| len.checked_add(start));
         let end = end.filter(|end| *end <= source.len());
         let end = end.ok_or_else(|| in_file(NpyError::Header))?;
@@ -43,7 +43,7 @@ impl Header {
         Ok((header.map_err(in_file)?, end))
     }
 
-    /// Reads a Python dictionary of the three entries.
+    /// Parses the Python dictionary with its three entries.
     fn parse(text: &str) -> Result<Self, NpyError> {
         let mut rest = text.trim();
         rest = rest.strip_prefix('{').ok_or(NpyError::Header)?;
@@ -80,7 +80,7 @@ impl Header {
         let (Some(descr), Some(order), Some(shape)) = (descr, order, shape) else {
             return Err(NpyError::Header);
         };
-        // A record is a list; all else is in quotes.
+        // A record is a list; any other type is in quotes.
         let dtype = match quoted(descr) {
             Some((descr, "")) => Dtype::parse(descr)?,
             _ => Dtype::parse(descr)?,
@@ -98,7 +98,7 @@ impl Header {
     }
 }
 
-/// Text in quotes, and what is after it.
+/// Splits off text in quotes.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text
         .chars()
@@ -107,7 +107,7 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix(quote)?.split_once(quote)
 }
 
-/// A value up to the comma or brace that ends it, and what is after it.
+/// Splits off a value up to the comma or brace that ends it.
 fn value(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     let mut quote = None;
@@ -138,12 +138,12 @@ fn tuple(text: &str) -> Option<Vec<u64>> {
         return Some(Vec::new());
     }
     let extents = inner.split(',').map(|extent| {
-        // Python 2 put an L behind long numbers.
+        // Python 2 appends an L to long integers.
         let digits = extent.trim();
         digits.strip_suffix('L').unwrap_or(digits).parse().ok()
     });
     let extents: Option<Vec<u64>> = extents.collect();
-    extents.filter(|extents| extents.len() <= MOST_AXES)
+    extents.filter(|extents| extents.len() <= MAX_AXES)
 }
 
 #[cfg(test)]

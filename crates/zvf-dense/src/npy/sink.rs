@@ -1,4 +1,4 @@
-//! Writes `.npy`, chunk by chunk.
+//! The chunk-by-chunk writer of `.npy`.
 
 use std::{
     io::{Seek, SeekFrom, Write},
@@ -9,11 +9,10 @@ use tempfile::NamedTempFile;
 
 use crate::{DenseError, DenseSink, Dtype, Grid, Selection, staged, strided::strides};
 
-/// Chunks that are not whole rows are put together to these many bytes, if rows
-/// are not longer.
+/// Size in bytes up to which chunks are combined into whole rows, unless one row is longer.
 const SLAB: u64 = 16 << 20;
 
-/// A `.npy` that is being written: beside its place, and there when finished.
+/// A `.npy` file under construction, written beside its path and renamed by `finish`.
 #[derive(Debug)]
 pub struct NpySink {
     target: PathBuf,
@@ -24,13 +23,12 @@ pub struct NpySink {
 }
 
 impl NpySink {
-    /// Starts a file of version 1.0, row by row. `chunk` is what the source is
-    /// read by: slabs are of as many rows, so that none of its chunks is read twice, unless
-    /// they would not be small.
+    /// Starts a row-major file. `chunk` is the chunk shape of the source: slabs have as many rows, so that
+    /// no chunk of the source is read twice, unless slabs would become large.
     ///
     /// # Errors
     ///
-    /// When nothing can be written there.
+    /// If the file cannot be created.
     pub fn create(
         path: &Path,
         dtype: &Dtype,
@@ -58,8 +56,8 @@ impl NpySink {
     }
 }
 
-/// What is written at a time: chunks of the source, widened to whole rows from
-/// the last axis on as long as that is little.
+/// Returns the shape of a slab: chunks of the source, widened to whole rows from the last axis as long
+/// as the slab stays small.
 fn slab(shape: &[u64], chunk: &[u64], size: u64) -> Vec<u64> {
     let mut slab: Vec<u64> = shape
         .iter()
@@ -80,18 +78,18 @@ fn slab(shape: &[u64], chunk: &[u64], size: u64) -> Vec<u64> {
     slab
 }
 
-/// What starts the file.
+/// Encodes the header.
 fn header(dtype: &Dtype, shape: &[u64]) -> Vec<u8> {
     let descr = match dtype {
         record @ Dtype::Record(_) => record.to_string(),
         other => format!("'{other}'"),
     };
     let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
-    // A tuple of one ends in a comma.
+    // A Python tuple of one element ends with a comma.
     let comma = if shape.len() == 1 { "," } else { "" };
     let sizes = sizes.join(", ") + comma;
     let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({sizes}), }}");
-    // Names of fields beyond ASCII are of version 3, long headers of version 2.
+    // Non-ASCII field names need version 3, long headers version 2.
     let is_long = text.len() > 65_000;
     let (version, before) = match (text.is_ascii(), is_long) {
         (true, false) => (1, 10),
@@ -124,7 +122,7 @@ impl DenseSink for NpySink {
         if needed != Some(bytes.len()) {
             return Err(DenseError::room(needed.unwrap_or(usize::MAX), bytes.len()));
         }
-        // Whole from some axis on, and on the axis before it in one piece.
+        // Contiguous: whole from some axis on, and one range along the axis before it.
         let shape = self.grid.shape();
         let axes = selection.axes().iter().zip(shape);
         let whole = axes

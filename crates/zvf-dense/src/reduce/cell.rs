@@ -1,16 +1,16 @@
-//! What is known so far of the values of one result.
+//! The accumulator of one result.
 
 use rayon::prelude::*;
 
 use super::{Reduction, Scalar, number::Number};
 
-/// Values that are summed before sums are added: bounds what is rounded, and
-/// makes the result the same on any number of threads.
+/// Number of values per partial sum. Partial sums bound the rounding error and make the result
+/// independent of the number of threads.
 const RUN: usize = 1 << 12;
-/// Bytes of runs from which on threads share them.
+/// Size in bytes from which threads share the runs.
 const SHARED: usize = 1 << 19;
 
-/// What a reduction needs.
+/// The statistics that a reduction needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     sum: bool,
@@ -29,26 +29,26 @@ impl Wanted {
     }
 }
 
-/// Counts, sums and ends of the values that are not NaN.
+/// Counts, sums and extremes of the values that are not NaN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
     count: u64,
     nans: u64,
-    /// Of integers.
+    /// Sum of integers.
     sum: i128,
-    /// Of floats, and what rounding lost of it.
+    /// Sum of floats, and its rounding error.
     float_sum: f64,
     lost: f64,
-    /// Of integers.
+    /// Extremes of integers.
     ends: Option<(i128, i128)>,
-    /// Of floats.
+    /// Extremes of floats.
     float_ends: Option<(f64, f64)>,
     mean: f64,
-    /// Sum of squares of what values are from the mean.
+    /// Sum of squared deviations from the mean.
     squares: f64,
 }
 
-/// A count as a float; more than 2^53 values take longer than anybody waits.
+/// Converts a count to a float. Counting more than 2^53 values is not feasible, so it is exact.
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
@@ -89,7 +89,7 @@ impl Cell {
         }
     }
 
-    /// Neumaier's sum; infinities stay what they are.
+    /// Adds with Neumaier's compensation; infinities are preserved.
     fn add_float(&mut self, value: f64) {
         let sum = self.float_sum + value;
         if sum.is_finite() {
@@ -112,7 +112,7 @@ impl Cell {
         self.float_ends = Some((ends.0.min(low), ends.1.max(high)));
     }
 
-    /// Adds values side by side, on several threads when they are many.
+    /// Adds contiguous values, on several threads if there are many.
     pub(super) fn add_run<T: Number>(&mut self, bytes: &[u8], wanted: Wanted) {
         let len = RUN.saturating_mul(T::SIZE);
         if bytes.len() < SHARED {
@@ -130,8 +130,8 @@ impl Cell {
         }
     }
 
-    /// Of values that fit in a cache, which are gone through several times:
-    /// loops that do one thing are several times as fast.
+    /// Accumulates values that fit in a cache, in several passes: loops with a single task are several
+    /// times as fast.
     fn of_run<T: Number>(bytes: &[u8], wanted: Wanted) -> Self {
         let all = u64::try_from(bytes.len() / T::SIZE).unwrap_or(u64::MAX);
         let is_nan = |value: T| T::IS_FLOAT && value.float().is_nan();
@@ -190,7 +190,7 @@ impl Cell {
         }
     }
 
-    /// Adds what is known of other values.
+    /// Merges another accumulator.
     fn merge(&mut self, other: &Self) {
         self.nans = self.nans.wrapping_add(other.nans);
         if other.count == 0 {
@@ -213,7 +213,7 @@ impl Cell {
         self.count = count;
     }
 
-    /// The result.
+    /// Returns the result.
     pub(super) fn result<T: Number>(&self, reduction: Reduction) -> Scalar {
         use Reduction as R;
         let sees_nan = matches!(
@@ -224,7 +224,7 @@ impl Cell {
             return Scalar::Float(f64::NAN);
         }
         let sum = match T::IS_FLOAT {
-            // Infinite sums lose nothing, and infinity less infinity is no number.
+            // An infinite sum has no rounding error, and subtracting infinities gives NaN.
             true if self.float_sum.is_finite() => Scalar::Float(self.float_sum + self.lost),
             true => Scalar::Float(self.float_sum),
             false => Scalar::Int(self.sum),
@@ -249,7 +249,7 @@ impl Cell {
     }
 }
 
-/// Sums in eight lanes, as a processor does at once.
+/// Sums in eight lanes, which the compiler vectorises.
 fn lanes(values: impl Iterator<Item = f64>) -> f64 {
     let mut lanes = [0.0; 8];
     let mut values = values;
@@ -263,12 +263,12 @@ fn lanes(values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// Sums integers; a run of 64-bit ones fits in 128.
+/// Sums integers; a run of 64-bit values fits in 128 bits.
 fn integers<T: Number>(bytes: &[u8]) -> i128 {
     if T::SIZE > 4 {
         return T::all(bytes).map(Number::int).fold(0, i128::wrapping_add);
     }
-    // A run of 32-bit ones fits in 64.
+    // A run of 32-bit values fits in 64 bits.
     let sum = T::all(bytes).map(|value| i64::try_from(value.int()).unwrap_or(0));
     sum.fold(0_i64, i64::wrapping_add).into()
 }

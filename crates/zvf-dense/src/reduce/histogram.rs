@@ -1,33 +1,33 @@
-//! How many values there are in each of some equal ranges.
+//! Histograms with equal bins.
 
 use super::{Number, Task, with_numbers};
 use crate::{DenseArray, DenseError};
 
-/// The most bins of a histogram.
-const MOST_BINS: usize = 1 << 20;
+/// Maximum number of bins.
+const MAX_BINS: usize = 1 << 20;
 
-/// How many values there are in each of some equal ranges.
+/// A histogram with equal bins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
-    /// Where bins start and end: one more than there are bins.
+    /// The edges of the bins, one more than bins.
     pub edges: Vec<f64>,
-    /// Values in each bin; one that is on an edge is in the bin above, but the last
-    /// edge is in the last bin.
+    /// Number of values in each bin. A value on an edge belongs to the bin above; the last edge belongs
+    /// to the last bin.
     pub counts: Vec<u64>,
-    /// Values below the first edge.
+    /// Number of values below the first edge.
     pub below: u64,
-    /// Values above the last edge.
+    /// Number of values above the last edge.
     pub above: u64,
-    /// NaN.
+    /// Number of NaN values.
     pub nans: u64,
 }
 
-/// Counts the values of `array` in `bins` equal ranges from `low` to `high`.
+/// Computes a histogram of `array` with `bins` equal bins from `low` to `high`.
 ///
 /// # Errors
 ///
-/// When elements are no real numbers, there are no bins or more than 2^20, the
-/// ends are not finite and in order, or the array cannot be read.
+/// If elements are not real numbers, `bins` is 0 or more than 2^20, the limits are not finite and in
+/// order, or the array cannot be read.
 pub fn histogram(
     array: &dyn DenseArray,
     low: f64,
@@ -35,7 +35,7 @@ pub fn histogram(
     bins: usize,
 ) -> Result<Histogram, DenseError> {
     let is_range = low.is_finite() && high.is_finite() && low < high && (high - low).is_finite();
-    if !is_range || !(1..=MOST_BINS).contains(&bins) {
+    if !is_range || !(1..=MAX_BINS).contains(&bins) {
         return Err(DenseError::Reduction {
             name: array.name().to_owned(),
             fault: "a histogram has 1 to 1048576 bins between finite ends",
@@ -58,7 +58,7 @@ impl Task for Count {
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "bins are few, and a bin is at least 0"
+        reason = "the bin is not negative and below 2^20"
     )]
     fn run<T: Number>(self, array: &dyn DenseArray) -> Result<Histogram, DenseError> {
         let Self { low, high, bins } = self;
@@ -85,7 +85,7 @@ impl Task for Count {
                     &mut found.above
                 } else {
                     let mut bin = (((value - low) / width) as usize).min(last);
-                    // The division rounds, the edges decide.
+                    // The division rounds, so compare with the edges.
                     let edge = |at: usize| found.edges.get(at).copied().unwrap_or(high);
                     if value < edge(bin) {
                         bin = bin.saturating_sub(1);

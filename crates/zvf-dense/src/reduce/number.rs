@@ -1,34 +1,34 @@
-//! The types that can be reduced.
+//! Number types that can be reduced.
 
 use half::f16;
 
-/// A real number, as it lies in little-endian bytes.
+/// A real number in little-endian bytes.
 pub(super) trait Number: Copy + PartialOrd + Send + Sync {
     const SIZE: usize;
     const IS_FLOAT: bool;
 
-    /// Every value in `bytes`, of which a rest is left out.
+    /// Iterates over the values in `bytes`; an incomplete value at the end is ignored.
     fn all(bytes: &[u8]) -> impl Iterator<Item = Self>;
 
-    /// As a float; integers beyond 2^53 are rounded.
+    /// Converts to a float; integers beyond 2^53 are rounded.
     fn float(self) -> f64;
 
-    /// Exact, of an integer.
+    /// Converts an integer exactly.
     fn int(self) -> i128;
 
-    /// A number that is ordered as the values are: zeros of either sign are
-    /// one, and NaN is not asked for.
+    /// Returns a key with the order of the values. Zeros of either sign have one key; NaN is not
+    /// supported.
     fn key(self) -> u64;
 
-    /// The value of a key, exact.
+    /// Converts a key back to the exact value.
     fn of_key(key: u64) -> super::Scalar;
 }
 
 const TOP: u64 = 1 << 63;
 
-/// Floats in order: those below zero the other way round.
+/// Maps floats to ordered integers; negative floats are reversed.
 fn float_key(value: f64) -> u64 {
-    // -0 is 0.
+    // Maps -0 to 0.
     let bits = (value + 0.0).to_bits();
     if bits & TOP == 0 { bits | TOP } else { !bits }
 }
@@ -49,8 +49,8 @@ macro_rules! integers {
                 values.iter().map(|value| Self::from_le_bytes(*value))
             }
 
-            #[expect(clippy::as_conversions, clippy::allow_attributes, reason = "rounds, or loses nothing")]
-            #[allow(clippy::cast_precision_loss, clippy::cast_lossless, reason = "not of all types")]
+            #[expect(clippy::as_conversions, clippy::allow_attributes, reason = "rounding is documented")]
+            #[allow(clippy::cast_precision_loss, clippy::cast_lossless, reason = "fires for some types of the macro only")]
             fn float(self) -> f64 {
                 self as f64
             }

@@ -1,9 +1,8 @@
-//! Quantiles, exact, in bounded memory.
+//! Exact quantiles in bounded memory.
 //!
-//! Values that fit in memory are sorted. Otherwise a value is turned into a number of 64 bits that is ordered as values are.
-//! A pass over the array counts the values by 16 of these bits; the next looks
-//! closer where a wanted rank is. Four passes find any rank, fewer if
-//! the values differ in few bits.
+//! Values that fit in memory are sorted. Otherwise each value is mapped to an ordered 64-bit key, and a
+//! radix selection runs: one pass counts the values by 16 bits of the key, and the next pass refines
+//! the bucket of each requested rank. Four passes find any rank, or fewer if the keys differ in few bits.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +12,26 @@ use crate::{
     selection::product,
 };
 
-/// The most quantiles asked for at once; each takes a table of half a megabyte.
-const MOST: usize = 64;
+/// Maximum number of quantiles per call; each takes a table of half a megabyte.
+const MAX_QUANTILES: usize = 64;
 const BITS: u32 = 16;
 
-/// The quantiles of the values of `array` that are not NaN, over `axes`, all of
-/// them when none are given; one [`Reduced`] for each of `at`, which are 0 to 1.
-/// Between two values is what lies between them in proportion, as numpy has it.
+/// Computes quantiles of `array` without NaN, over `axes` or over all axes if the list is empty. Returns
+/// one [`Reduced`] for each entry of `at`, from 0 to 1, with NumPy's linear interpolation.
 ///
-/// Over all axes memory is bounded whatever the array. Over some, the values
-/// along them of one result are in memory at a time.
+/// Over all axes, memory is bounded for any array. Over some axes, the values of one result are in
+/// memory at a time.
 ///
 /// # Errors
 ///
-/// When elements are no real numbers, an axis is not there or given twice, more than 64
-/// are asked for or not of 0 to 1, results take more than the budget, or the array
-/// cannot be read.
+/// If elements are not real numbers, an axis does not exist or occurs twice, `at` has more than 64
+/// entries or one outside 0 to 1, the results exceed the budget, or the array cannot be read.
 pub fn quantiles(
     array: &dyn DenseArray,
     at: &[f64],
     axes: &[usize],
 ) -> Result<Vec<Reduced>, DenseError> {
-    let is_asked = at.len() <= MOST && at.iter().all(|at| (0.0..=1.0).contains(at));
+    let is_asked = at.len() <= MAX_QUANTILES && at.iter().all(|at| (0.0..=1.0).contains(at));
     if !is_asked {
         return Err(DenseError::Reduction {
             name: array.name().to_owned(),
@@ -65,7 +62,7 @@ pub fn quantiles(
         result.values.resize(count, Scalar::Float(f64::NAN));
     }
     let strides = super::strides(&shape, &kept);
-    // Boxes of as many results as a chunk is of, whole along the axes that go.
+    // Boxes with as many results as a chunk, whole along the reduced axes.
     let chunk = array.grid().chunk_shape().iter().zip(&shape).zip(&kept);
     let chunk = chunk.map(|((chunk, extent), kept)| if *kept { *chunk } else { *extent });
     let chunk: Vec<u64> = chunk.map(|extent| extent.max(1)).collect();
@@ -92,7 +89,7 @@ pub fn quantiles(
             }
             false => None,
         };
-        // Lines of one result each.
+        // One line per result.
         let ones = shape.iter().zip(&kept).map(|(extent, kept)| match kept {
             true => 1,
             false => (*extent).max(1),
@@ -144,7 +141,7 @@ impl Task for Select<'_> {
     fn run<T: Number>(self, array: &dyn DenseArray) -> Result<Vec<Scalar>, DenseError> {
         let whole = Selection::whole(array.shape());
         let values = whole.element_count().unwrap_or(u64::MAX);
-        // A key for each.
+        // One key per value.
         let mut sorted: Option<Vec<u64>> = None;
         let count = if values.saturating_mul(8) <= array.scratch() {
             let bytes = array.slice_within(&whole, array.scratch())?;
@@ -203,7 +200,7 @@ impl Task for Select<'_> {
     clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "at least 0, and below the number of values"
+    reason = "not negative, and below the number of values"
 )]
 fn rank(at: f64) -> u64 {
     at as u64
@@ -213,12 +210,12 @@ fn is_nan<T: Number>(value: T) -> bool {
     T::IS_FLOAT && value.float().is_nan()
 }
 
-/// The keys of the values that have these ranks, which ascend.
+/// Finds the keys of the values with the given ascending ranks.
 fn keys<T: Number>(
     array: &dyn DenseArray,
     ranks: &[u64],
 ) -> Result<BTreeMap<u64, u64>, DenseError> {
-    // What is known of the key of each rank, and its rank among those that share it.
+    // The known bits of the key of each rank, and its rank among values that share them.
     let mut known: Vec<(u64, u64, u64)> = ranks.iter().map(|rank| (*rank, 0, *rank)).collect();
     for shift in (0..64 / BITS).rev().map(|part| part.saturating_mul(BITS)) {
         let above = shift.saturating_add(BITS);

@@ -1,14 +1,14 @@
-//! A file, read where it is asked for.
+//! Files with positioned reads.
 
 use std::{fs::File, io, path::Path};
 
 use super::Source;
 use crate::DenseError;
 
-/// A file that is read where it is asked for, by any number of threads.
+/// A file that any number of threads read at any position.
 ///
-/// Against [`MappedFile`](super::MappedFile) each read is a copy and a system
-/// call, but a file that others cut short is an error here and nothing worse.
+/// Unlike with [`MappedFile`](super::MappedFile), each read is a copy and a system call. In return, a
+/// file that another process truncates causes an error instead of a crash.
 #[derive(Debug)]
 pub struct FileSource {
     name: String,
@@ -17,11 +17,11 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// Opens a file. Its length is taken now.
+    /// Opens a file and records its length.
     ///
     /// # Errors
     ///
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub fn open(path: &Path) -> Result<Self, DenseError> {
         let name = path.display().to_string();
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));

@@ -1,4 +1,4 @@
-//! A mapped file: the one place of this crate with `unsafe`.
+//! Mapped files, the only place in this crate with `unsafe`.
 
 use core::fmt;
 use std::{fs::File, io, path::Path};
@@ -8,24 +8,23 @@ use memmap2::Mmap;
 use super::{Source, copy};
 use crate::DenseError;
 
-/// A file mapped into memory, to borrow from.
+/// A file mapped into memory.
 ///
-/// While it is mapped nobody may cut the file short: reading what is gone
-/// kills the process, and no library can prevent it. Who changes bytes in place
-/// changes what is read. Where others write to the file, use
-/// [`FileSource`](super::FileSource).
+/// No process may truncate the file while it is mapped: reading past its new end kills the process,
+/// which no library can prevent. Changes in place become visible to readers. If other processes write
+/// to the file, use [`FileSource`](super::FileSource).
 pub struct MappedFile {
     name: String,
-    /// Nothing for an empty file, which cannot be mapped.
+    /// `None` for an empty file, which cannot be mapped.
     map: Option<Mmap>,
 }
 
 impl MappedFile {
-    /// Maps a file, to read only.
+    /// Maps a file for reading.
     ///
     /// # Errors
     ///
-    /// When it cannot be opened or mapped.
+    /// If it cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Self, DenseError> {
         let name = path.display().to_string();
         match File::open(path).and_then(|file| map(&file)) {
@@ -35,16 +34,15 @@ impl MappedFile {
     }
 }
 
-#[expect(unsafe_code, reason = "mapping a file cannot be done without")]
+#[expect(unsafe_code, reason = "mapping a file is unsafe by nature")]
 fn map(file: &File) -> io::Result<Option<Mmap>> {
     if file.metadata()?.len() == 0 {
         return Ok(None);
     }
-    // SAFETY: the map is private to this type, is only read, and is given out as `&[u8]` that
-    // lives no longer. What remains is that the file does not change under the map: bytes are
-    // plain data, any value of which is valid, they are parsed with checks at each use and
-    // never trusted twice; and that it is not cut short, which the type's documentation asks
-    // of the caller, as every mapped reader must.
+    // SAFETY: the map is private to this type, read-only, and lent out only as `&[u8]` with its
+    // lifetime. The file may change under the map: any byte value is valid, and every use parses
+    // the bytes with checks and never relies on an earlier check. The file must not be truncated,
+    // which the documentation of the type requires of the caller, as for every mapped reader.
     unsafe { Mmap::map(file) }.map(Some)
 }
 

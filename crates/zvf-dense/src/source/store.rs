@@ -1,4 +1,4 @@
-//! An object of a store: a bucket, a folder, or memory.
+//! Objects of a store: a bucket, a folder, or memory.
 
 use core::{fmt, ops::Range};
 use std::{borrow::Cow, io, sync::mpsc, thread};
@@ -8,13 +8,13 @@ use zvf::{OpenOptions, Read, Store, model::key::Key};
 use super::Source;
 use crate::DenseError;
 
-/// The most objects beside it: its size is found by listing.
-const MOST_BESIDE: usize = 1 << 20;
+/// Maximum number of sibling objects; the size of the object is found by listing its folder.
+const MAX_SIBLINGS: usize = 1 << 20;
 
-/// An object of a store: a bucket, a folder, or memory. Ranges that are asked for
-/// together are fetched together, near ones in one request.
+/// An object of a store: a bucket, a folder, or memory.
 ///
-/// Requests are made by a thread of its own, so that it can be read from anywhere.
+/// Ranges of one call are fetched together, with nearby ranges in one request. A separate thread makes
+/// the requests, so that any thread can read.
 pub struct StoreSource {
     name: String,
     len: u64,
@@ -33,12 +33,12 @@ impl fmt::Debug for StoreSource {
 }
 
 impl StoreSource {
-    /// The object at an address such as `s3://bucket/folder/a.tet`, of a kind
-    /// that this build knows and that can list.
+    /// Opens the object at an address such as `s3://bucket/folder/a.tet`. This build must support the kind
+    /// of store, and the store must support listing.
     ///
     /// # Errors
     ///
-    /// When it is not there, or cannot be asked about.
+    /// If the object does not exist, or the store cannot be reached.
     pub fn open(address: &str, options: &OpenOptions) -> Result<Self, DenseError> {
         let in_store = |error: io::Error| DenseError::io(address, error);
         let (folder, name) = address
@@ -49,11 +49,11 @@ impl StoreSource {
         Self::of(store, name, address.to_owned())
     }
 
-    /// The object of a store at this key; `name` is for messages.
+    /// Opens the object at a key of a store; `name` is for messages.
     ///
     /// # Errors
     ///
-    /// When it is not there, or cannot be asked about.
+    /// If the object does not exist, or the store cannot be reached.
     pub fn of(store: Store, key: &str, name: String) -> Result<Self, DenseError> {
         let in_store = |error: io::Error| DenseError::io(&name, error);
         let key = Key::parse(key).map_err(|error| in_store(io::Error::other(error)))?;
@@ -81,7 +81,7 @@ fn gone() -> io::Error {
     io::Error::other("the thread that reads has ended")
 }
 
-/// Says how long the object is, then answers until nobody asks any more.
+/// Sends the length of the object, then answers requests until the channel closes.
 fn serve(
     store: &Store,
     key: &Key,
@@ -98,12 +98,12 @@ fn serve(
             return;
         }
     };
-    let sizes = runtime.block_on(store.sizes(core::slice::from_ref(key), MOST_BESIDE));
+    let sizes = runtime.block_on(store.sizes(core::slice::from_ref(key), MAX_SIBLINGS));
     let len = sizes.map_err(io::Error::other).and_then(|sizes| {
         let len = sizes.into_iter().next().flatten();
         len.ok_or_else(|| io::ErrorKind::NotFound.into())
     });
-    // Who asked may have given up.
+    // The receiver may be gone.
     ready.send(len).ok();
     for Ask { ranges, answer } in asked {
         let reads: Vec<Read> = ranges
@@ -145,7 +145,7 @@ impl Source for StoreSource {
         Ok(())
     }
 
-    /// Each is a request.
+    /// Returns the preferred size of a read; each read is a request.
     fn run(&self) -> u64 {
         8 << 20
     }
@@ -156,7 +156,7 @@ impl Source for StoreSource {
         if !ranges.iter().all(is_inside) {
             return Err(in_store(io::ErrorKind::UnexpectedEof.into()));
         }
-        // An empty range is no request.
+        // An empty range needs no request.
         let wanted = ranges.iter().filter(|range| !range.is_empty()).cloned();
         let wanted: Vec<Range<u64>> = wanted.collect();
         let mut parts = match wanted.is_empty() {

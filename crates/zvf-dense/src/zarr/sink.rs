@@ -1,4 +1,4 @@
-//! Writes Zarr v3 arrays.
+//! The writer of Zarr v3 arrays.
 
 use std::{
     error::Error,
@@ -18,18 +18,18 @@ use crate::{
     scatter::{Piece, scatter},
 };
 
-/// How chunks are stored.
+/// Compression of the chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ZarrCompression {
-    /// The bytes themselves.
+    /// No compression.
     Raw,
-    /// zstd of this level.
+    /// zstd with this level.
     Zstd(i32),
-    /// gzip of this level.
+    /// gzip with this level.
     Gzip(u32),
-    /// Blosc: lz4 with bytes shuffled, of this level.
+    /// Blosc with lz4 and byte shuffle, with this level.
     Blosc(u32),
-    /// zstd of level 3.
+    /// zstd with level 3.
     #[default]
     Default,
 }
@@ -51,7 +51,7 @@ impl ZarrCompression {
     }
 }
 
-/// A Zarr v3 array that is being written: beside its place, and there when finished.
+/// A Zarr v3 array under construction, written beside its path and renamed by `finish`.
 #[derive(Debug)]
 pub struct ZarrSink {
     target: PathBuf,
@@ -62,11 +62,11 @@ pub struct ZarrSink {
 }
 
 impl ZarrSink {
-    /// Starts an array; nothing may be at `path` yet.
+    /// Starts an array; `path` must not exist.
     ///
     /// # Errors
     ///
-    /// When something is there, or the dtype is none that Zarr has.
+    /// If `path` exists, or Zarr has no such dtype.
     pub fn create(
         path: &Path,
         dtype: &Dtype,
@@ -128,7 +128,7 @@ impl ZarrSink {
         let metadata = metadata.map_err(|error| in_store(error.into()))?;
         let array = Array::new_with_metadata(store, "/", metadata);
         let array = array.map_err(|error| in_store(error.into()))?;
-        // Nothing of which library wrote it: equal input makes equal files.
+        // Omit the library version, so that equal input gives equal files.
         let options = ArrayMetadataOptions::default().with_include_zarrs_metadata(false);
         let stored = array.store_metadata_opt(&options);
         stored.map_err(|error| in_store(error.into()))?;
@@ -165,7 +165,7 @@ impl DenseSink for ZarrSink {
         let whole = if extents == chunk {
             bytes
         } else {
-            // Chunks at the edge are whole, filled up with zeros.
+            // Chunks at the edge are padded with zeros.
             let shape = Selection::whole(chunk);
             let len = shape
                 .byte_len(self.size)
