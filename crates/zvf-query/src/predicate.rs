@@ -1,4 +1,9 @@
-//! Predicates on attributes: what `zvf query --where` says.
+//! The predicate language of `zvf query --where`: parser, binding and evaluation.
+//!
+//! [`Predicate::parse`] makes a syntax tree of text. [`Predicate::bind`] resolves its columns in a
+//! [`ColumnSource`], checks types and translates text to category codes.
+//! [`BoundPredicate::evaluate`] evaluates it for a row, [`BoundPredicate::may_match`] prunes ranges
+//! of rows by a [`ZoneMap`].
 //!
 //! ```
 //! use zvf_query::predicate::{Predicate, Scope};
@@ -31,35 +36,32 @@
 //!             quote | "true" | "false" | "null"
 //! ```
 //!
-//! Keywords may be written in any case; a name that is a keyword needs quotes.
-//! White space may be between any two tokens. A text of more than
-//! [`MAX_LENGTH`] bytes, and one nested deeper than [`MAX_DEPTH`], is refused.
+//! Keywords are case-insensitive; a name that equals a keyword needs double quotes. White space
+//! may separate any two tokens. Text longer than [`MAX_LENGTH`] bytes or nested deeper than
+//! [`MAX_DEPTH`] is rejected.
 //!
 //! # Meaning
 //!
-//! * A row satisfies a predicate that is [`Truth::True`] for it. Of a missing
-//!   value, and of `null`, every comparison is [`Truth::Unknown`], and `and`, `or`
-//!   and `not` are those of SQL. `x = null` is therefore never true; `x is null`
-//!   is.
-//! * A NaN is a value: it `is not null`. It compares false to everything,
-//!   itself included and with `!=` too; `not x = 1` holds for it.
-//! * Numbers are compared by value, whatever their types: an int64 and a
-//!   float64 are equal when they are the same number, not when they round to
-//!   the same one. `0.0` equals `-0.0`.
-//! * `between` includes both ends. `in` is a chain of `=` with `or`.
-//! * Text compares by its UTF-8 bytes, which is by code points. Bool columns
-//!   compare with `true` and `false` by `=`, `!=` and `in`; false is not 0.
-//!   Comparing values of different types is an error when the predicate is
-//!   [bound](Predicate::bind), before any row is looked at.
-//! * A column of several channels needs the one meant: `rgb[0]`.
-//! * A name without scope is looked for in all scopes, and an error when
-//!   several have it.
+//! * A row satisfies a predicate if the predicate is [`Truth::True`] for the row. Every comparison
+//!   with a missing value or with `null` is [`Truth::Unknown`]; `and`, `or` and `not` follow SQL.
+//!   Therefore `x = null` is never true; use `x is null`.
+//! * NaN is a value: it `is not null`. Every comparison with NaN is false, including `!=` and the
+//!   comparison with itself; `not x = 1` holds for NaN.
+//! * Numbers of different types compare by value: an int64 and a float64 are equal only if they
+//!   are the same number, not if they round to the same number. `0.0` equals `-0.0`.
+//! * `between` includes both bounds. `in` is a chain of `=` joined by `or`.
+//! * Text compares by its UTF-8 bytes, that is, by code points. Bool columns compare with `true`
+//!   and `false` by `=`, `!=` and `in`; `false` does not equal 0. [`Predicate::bind`] rejects
+//!   comparisons of values of different types.
+//! * A column with several channels needs a channel index: `rgb[0]`.
+//! * A name without a scope is searched in all scopes; a name found in several is an error.
 
 mod ast;
 mod batch;
 mod bind;
 mod columns;
 mod display;
+mod error;
 mod eval;
 mod fold;
 mod lexer;
@@ -72,8 +74,8 @@ mod zone;
 pub use ast::{ColumnRef, Comparison, Literal, Operand, Predicate, Scope};
 pub use bind::{BindError, BoundPredicate};
 pub use columns::{ColumnSource, ColumnType, Datum, FindError, ResolvedColumn, ValueType};
+pub use error::{Expected, MAX_DEPTH, MAX_LENGTH, ParseError, ParseErrorKind};
 pub use number::Number;
-pub use parser::{Expected, MAX_DEPTH, MAX_LENGTH, ParseError, ParseErrorKind};
 pub use table::{CellTable, TableError};
 pub use truth::Truth;
 pub use zone::{Zone, ZoneMap};

@@ -93,8 +93,8 @@ fn places_may_be_negative() {
 #[test]
 fn says_what_is_no_place() {
     let says = refused(&["--bbox", "0,0,0,1,1"]);
-    assert!(says.contains("5 numbers leave one alone"), "{says}");
-    assert!(refused(&["--bbox", "0,x"]).contains("value 1 of the box is no number"));
+    assert!(says.contains("5 numbers were given"), "{says}");
+    assert!(refused(&["--bbox", "0,x"]).contains("value 1 of the box is not a number"));
     assert!(refused(&["--sphere", "0,0,-1"]).contains("the radius must be a number"));
     assert!(refused(&["--nearest", "0,,1"]).contains("value 1, counted from 0, is not a number"));
     assert!(refused(&["--bbox", "0,1", "--sphere", "0,1"]).contains("cannot be used with"));

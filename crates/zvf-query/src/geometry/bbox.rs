@@ -1,10 +1,19 @@
-//! A box: bounds on each axis, both included.
+//! Axis-aligned boxes and exact tests of points, segments and faces against them.
+//!
+//! The tests of segments and triangles are exact in any number of dimensions. They compare
+//! products of coordinate differences by sign and never divide.
 
-use super::{AxesError, Mode, Position, Primitive, primitive::fan, touch};
+use std::cmp::Ordering;
 
-/// A box, by its lowest and highest corner; both belong to it.
+use super::{
+    AxesError, Mode, Position, Primitive,
+    exact::{Diff, sign_of_2, sign_of_3},
+    primitive::fan,
+};
+
+/// An axis-aligned box with inclusive bounds.
 ///
-/// Bounds may be infinite. A box whose bounds are NaN or the wrong way round
+/// Bounds may be infinite. A box with a NaN bound, or with a lower bound above the upper bound,
 /// [is empty](Self::is_empty) and selects nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bbox {
@@ -13,11 +22,11 @@ pub struct Bbox {
 }
 
 impl Bbox {
-    /// The box between two corners.
+    /// Creates a box from its lowest and highest corner.
     ///
     /// # Errors
     ///
-    /// [`BboxError`] when the corners are no positions or of different axes.
+    /// Returns [`BboxError`] if a corner is not a valid position or the numbers of axes differ.
     pub fn new(lo: &[f64], hi: &[f64]) -> Result<Self, BboxError> {
         if lo.len() != hi.len() {
             return Err(BboxError::AxesDiffer {
@@ -31,8 +40,8 @@ impl Bbox {
         })
     }
 
-    /// Reads the lower bound of each axis and then the upper ones, separated
-    /// by commas; `inf` and `-inf` are bounds as well.
+    /// Parses comma-separated bounds: the lower bounds of all axes, then the upper bounds. `inf`
+    /// and `-inf` are valid bounds.
     ///
     /// ```
     /// use zvf_query::geometry::{Bbox, BboxError};
@@ -46,7 +55,8 @@ impl Bbox {
     ///
     /// # Errors
     ///
-    /// [`BboxError`] says what is no box.
+    /// Returns [`BboxError`] if a value is not a number or the number of values is odd, zero or
+    /// too large.
     pub fn parse(text: &str) -> Result<Self, BboxError> {
         let numbers = text.split(',').enumerate().map(|(at, number)| {
             let number = number.trim().parse::<f64>();
@@ -60,52 +70,52 @@ impl Bbox {
         Self::new(lo, hi)
     }
 
-    /// The lowest corner.
+    /// Returns the lowest corner.
     pub fn lo(&self) -> &[f64] {
         &self.lo
     }
 
-    /// The highest corner.
+    /// Returns the highest corner.
     pub fn hi(&self) -> &[f64] {
         &self.hi
     }
 
-    /// Number of axes.
+    /// Returns the number of axes.
     pub fn axes(&self) -> usize {
         self.lo.len()
     }
 
-    /// Whether nothing can be in it: a bound is NaN, or the bounds of an axis
-    /// are the wrong way round.
+    /// Returns whether no position can be in the box: a bound is NaN, or a lower bound exceeds the
+    /// upper bound.
     pub fn is_empty(&self) -> bool {
         let mut bounds = self.lo.iter().zip(self.hi());
         !bounds.all(|(lo, hi)| lo <= hi)
     }
 
-    /// Whether some of the geometry is in the box. Exact; allocates nothing.
+    /// Returns whether any part of the geometry is in the box. Exact; allocates nothing.
     pub fn touches(&self, primitive: Primitive<'_>) -> bool {
-        if !self.may_hold(primitive) {
+        if !self.can_hold(primitive) {
             return false;
         }
         match primitive {
             Primitive::Point(point) => self.has(point),
-            Primitive::Segment(ends) => touch::segment(self, ends),
-            Primitive::Triangle(corners) => touch::triangle(self, corners),
+            Primitive::Segment(ends) => touches_segment(self, ends),
+            Primitive::Triangle(corners) => touches_triangle(self, corners),
             Primitive::Polygon(corners) => fan(corners.len()).any(|triangle| {
                 let corners = triangle.map(|at| corners.get(at).copied().unwrap_or_default());
-                touch::triangle(self, corners)
+                touches_triangle(self, corners)
             }),
         }
     }
 
-    /// Whether all of the geometry is in the box, which is when all corners
-    /// are. Exact; allocates nothing.
+    /// Returns whether the whole geometry is in the box, that is, all of its corners are. Exact;
+    /// allocates nothing.
     pub fn contains(&self, primitive: Primitive<'_>) -> bool {
-        self.may_hold(primitive) && primitive.all(|corner| self.has(corner))
+        self.can_hold(primitive) && primitive.all(|corner| self.has(corner))
     }
 
-    /// Whether this mode selects some of the geometry; clipping leaves
-    /// something of whatever touches.
+    /// Returns whether `mode` selects any part of the geometry. Clipping selects a part of every
+    /// geometry that touches the box.
     pub fn selects(&self, mode: Mode, primitive: Primitive<'_>) -> bool {
         match mode {
             Mode::Touch | Mode::Clip => self.touches(primitive),
@@ -113,7 +123,7 @@ impl Bbox {
         }
     }
 
-    /// Whether the boxes have a point in common; those of an index prune so.
+    /// Returns whether the boxes share a point. Spatial indexes prune with this test.
     pub fn meets(&self, other: &Self) -> bool {
         let bounds = self.lo.iter().zip(self.hi());
         let others = other.lo.iter().zip(other.hi());
@@ -125,13 +135,13 @@ impl Bbox {
                 .all(|((lo, hi), (other_lo, other_hi))| lo <= other_hi && other_lo <= hi)
     }
 
-    fn may_hold(&self, primitive: Primitive<'_>) -> bool {
+    fn can_hold(&self, primitive: Primitive<'_>) -> bool {
         !self.is_empty()
             && primitive.all(|corner| corner.len() == self.axes())
-            && primitive.is_spanned()
+            && primitive.has_geometry()
     }
 
-    /// Whether a position with the box's axes is in it.
+    /// Returns whether a position with the box's number of axes is in the box.
     pub(super) fn has(&self, point: &[f64]) -> bool {
         let bounds = self.lo.iter().zip(self.hi());
         let mut axes = bounds.zip(point);
@@ -139,25 +149,189 @@ impl Bbox {
     }
 }
 
-/// Why numbers are no box.
+/// Returns whether a segment enters the box.
+///
+/// Each axis restricts the segment's parameter t to an interval. Intervals share a point if and
+/// only if every two of them do; two intervals are compared by cross multiplication, without
+/// division. The box must not be empty, and the ends must be finite and have the box's axes.
+fn touches_segment(bbox: &Bbox, [a, b]: [&[f64]; 2]) -> bool {
+    if !bounds_meet(bbox, [a, b, b]) {
+        return false;
+    }
+    if bbox.has(a) || bbox.has(b) {
+        return true;
+    }
+    let starts = intervals(bbox, a, b).filter(|axis| axis.enter.rounded() > 0.0);
+    let no_conflict = |start: AxisInterval| {
+        intervals(bbox, a, b).all(|end| {
+            let unlimited = end.leave.rounded() == f64::INFINITY;
+            unlimited || sign_of_2(start.enter, end.length, end.leave, start.length).is_le()
+        })
+    };
+    starts.into_iter().all(no_conflict)
+}
+
+/// Returns whether a triangle enters the box, under the preconditions of [`touches_segment`].
+///
+/// A triangle enters a box if one of its sides does or, when no side does, if the box cuts the
+/// triangle's plane inside the triangle. The cut is a convex polygon; each of its corners has two
+/// coordinates on bounds of the box.
+fn touches_triangle(bbox: &Bbox, corners: [&[f64]; 3]) -> bool {
+    if !bounds_meet(bbox, corners) {
+        return false;
+    }
+    if corners.into_iter().any(|corner| bbox.has(corner)) {
+        return true;
+    }
+    let [a, b, c] = corners;
+    let sides = [[a, b], [b, c], [c, a]];
+    sides.into_iter().any(|side| touches_segment(bbox, side)) || touches_face(bbox, corners)
+}
+
+/// Returns whether the bounding box of the corners overlaps the box.
+fn bounds_meet(bbox: &Bbox, corners: [&[f64]; 3]) -> bool {
+    slices(bbox, corners).all(|axis| axis.low() <= axis.hi && axis.lo <= axis.high())
+}
+
+/// One axis along which a segment is not constant, mirrored so that the segment ascends.
+#[derive(Clone, Copy)]
+struct AxisInterval {
+    /// Distance from the segment's start to the box's lower bound.
+    enter: Diff,
+    /// Distance from the segment's start to the box's upper bound.
+    leave: Diff,
+    /// Distance from the segment's start to its end.
+    length: Diff,
+}
+
+fn intervals<'a>(bbox: &'a Bbox, a: &'a [f64], b: &'a [f64]) -> impl Iterator<Item = AxisInterval> {
+    slices(bbox, [a, b, b]).filter_map(|axis| {
+        let [a, b, _] = axis.corners;
+        let up = |lo, hi, a, b| AxisInterval {
+            enter: Diff::new(lo, a),
+            leave: Diff::new(hi, a),
+            length: Diff::new(b, a),
+        };
+        match a.partial_cmp(&b)? {
+            Ordering::Less => Some(up(axis.lo, axis.hi, a, b)),
+            Ordering::Greater => Some(up(-axis.hi, -axis.lo, -a, -b)),
+            Ordering::Equal => None,
+        }
+    })
+}
+
+/// The bounds of a box and the coordinates of three corners along one axis.
+#[derive(Clone, Copy)]
+struct AxisSlice {
+    lo: f64,
+    hi: f64,
+    corners: [f64; 3],
+}
+
+impl AxisSlice {
+    fn low(&self) -> f64 {
+        let [a, b, c] = self.corners;
+        a.min(b).min(c)
+    }
+
+    fn high(&self) -> f64 {
+        let [a, b, c] = self.corners;
+        a.max(b).max(c)
+    }
+
+    /// Returns the bounds of the box within the triangle's extent.
+    fn reached(&self) -> impl Iterator<Item = f64> {
+        let reach = self.low()..=self.high();
+        [self.lo, self.hi]
+            .into_iter()
+            .filter(move |bound| reach.contains(bound))
+    }
+
+    /// Returns the corners relative to `origin`.
+    fn from(&self, origin: f64) -> [Diff; 3] {
+        self.corners.map(|corner| Diff::new(corner, origin))
+    }
+}
+
+fn slices<'a>(
+    bbox: &'a Bbox,
+    [a, b, c]: [&'a [f64]; 3],
+) -> impl Iterator<Item = AxisSlice> + use<'a> {
+    let corners = a.iter().zip(b).zip(c);
+    let bounds = bbox.lo().iter().zip(bbox.hi());
+    corners
+        .zip(bounds)
+        .map(|(((a, b), c), (lo, hi))| AxisSlice {
+            lo: *lo,
+            hi: *hi,
+            corners: [*a, *b, *c],
+        })
+}
+
+/// Returns whether the box cuts the triangle's plane inside the triangle.
+fn touches_face(bbox: &Bbox, corners: [&[f64]; 3]) -> bool {
+    let axes = || slices(bbox, corners).enumerate();
+    axes().any(|(i, x)| {
+        axes().skip(i + 1).any(|(j, y)| {
+            let turn = orientation(x, y);
+            let others = || axes().filter(move |(k, _)| ![i, j].contains(k));
+            turn.is_ne()
+                && x.reached().any(|on_x| {
+                    y.reached().any(|on_y| {
+                        let (from_x, from_y) = (x.from(on_x), y.from(on_y));
+                        contains_origin(turn, from_x, from_y)
+                            && others().all(|(_, z)| plane_is_between(turn, from_x, from_y, z))
+                    })
+                })
+        })
+    })
+}
+
+/// Returns the orientation of the corners in the projection onto two axes.
+fn orientation(x: AxisSlice, y: AxisSlice) -> Ordering {
+    let [[origin_x, ..], [origin_y, ..]] = [x.corners, y.corners];
+    let [[_, bx, cx], [_, by, cy]] = [x.from(origin_x), y.from(origin_y)];
+    sign_of_2(bx, cy, by, cx)
+}
+
+/// Returns whether the triangle's projection onto two axes contains the origin.
+fn contains_origin(turn: Ordering, [ax, bx, cx]: [Diff; 3], [ay, by, cy]: [Diff; 3]) -> bool {
+    let sides = [(ax, ay, bx, by), (bx, by, cx, cy), (cx, cy, ax, ay)];
+    sides
+        .into_iter()
+        .all(|(px, py, qx, qy)| sign_of_2(px, qy, py, qx) != turn.reverse())
+}
+
+/// Returns whether the triangle's plane, above the origin of two axes, lies within the bounds of
+/// a third axis.
+fn plane_is_between(turn: Ordering, x: [Diff; 3], y: [Diff; 3], z: AxisSlice) -> bool {
+    let side = |bound: f64| {
+        let [[ax, bx, cx], [ay, by, cy], [az, bz, cz]] = [x, y, z.from(bound)];
+        sign_of_3([[ax, ay, az], [bx, by, bz], [cx, cy, cz]])
+    };
+    let above = !z.lo.is_finite() || side(z.lo) != turn.reverse();
+    above && (!z.hi.is_finite() || side(z.hi) != turn)
+}
+
+/// Error of [`Bbox::new`] and [`Bbox::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BboxError {
-    /// No or too many axes.
+    /// The number of axes is zero or too large.
     #[error(transparent)]
     Axes(#[from] AxesError),
     /// The corners have different numbers of axes.
-    #[error("a corner of {lo} axes and one of {hi} make no box")]
+    #[error("the corners of a box have {lo} and {hi} axes; both need the same number")]
     AxesDiffer {
-        /// Axes of the lowest corner.
+        /// Number of axes of the lowest corner.
         lo: usize,
-        /// Axes of the highest corner.
+        /// Number of axes of the highest corner.
         hi: usize,
     },
-    /// An axis lacks its upper bound.
-    #[error("a box has two bounds an axis, {0} numbers leave one alone")]
+    /// The number of values is odd, so one axis lacks its upper bound.
+    #[error("a box needs two bounds per axis, but {0} numbers were given")]
     OddCount(usize),
-    /// This value, counted from 0, is no number.
-    #[error("value {0} of the box is no number")]
+    /// The value at this index is not a number.
+    #[error("value {0} of the box is not a number")]
     NotANumber(usize),
 }

@@ -1,57 +1,55 @@
-//! The part of a segment or a face that is in a box.
+//! Clipping of segments and faces at the sides of a box.
 //!
-//! Something is left exactly when the geometry touches the box. Where rounding
-//! cannot tell whether a crossing is still in the box, it is; where it would leave
-//! nothing of a touch, the nearest point that was found is left.
+//! A part remains if and only if the geometry touches the box. A crossing counts as inside where
+//! rounding cannot decide. If rounding would remove all of a geometry that touches the box, the
+//! point closest to the inside remains.
 
 use super::{Bbox, Position, Primitive, primitive::fan};
 
-/// The part of a segment that is in a box.
+/// The part of a segment inside a box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClippedSegment {
-    /// Where it starts, from 0 at the first end to 1 at the second. An
-    /// attribute there is `(1 - t0) * first + t0 * second`.
+    /// Parameter of the start: 0 at the first end, 1 at the second. An attribute there has the
+    /// value `(1 - t0) * first + t0 * second`.
     pub t0: f64,
-    /// Where it ends, not before `t0`.
+    /// Parameter of the end, at least `t0`.
     pub t1: f64,
-    /// The position at `t0`, in the box; the first end itself when it is 0.
+    /// Position at `t0`, inside the box; equal to the first end if `t0` is 0.
     pub start: Position,
-    /// The position at `t1`, in the box; the second end itself when it is 1.
+    /// Position at `t1`, inside the box; equal to the second end if `t1` is 1.
     pub end: Position,
 }
 
-/// The part of a triangle that is in a box: a convex polygon.
+/// The part of a triangle inside a box: a convex polygon.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClippedTriangle {
-    /// Which corners of the face the triangle has; the weights of its vertices
-    /// belong to these. 0, 1 and 2 when it is the whole face.
+    /// Indices of the triangle's corners among the corners of the face; 0, 1 and 2 for a face
+    /// that is a triangle. [`ClippedVertex::weights`] refer to these corners.
     pub corners: [usize; 3],
-    /// The polygon's vertices, the same way round as the triangle: one when it
-    /// is a point, two when it is a segment. Two in a row may be at one place
-    /// when corners of the triangle are.
+    /// Vertices of the polygon, with the orientation of the triangle: one for a point, two for a
+    /// segment. Consecutive vertices may coincide if corners of the triangle do.
     pub vertices: Vec<ClippedVertex>,
 }
 
-/// One vertex of a clipped triangle.
+/// A vertex of a clipped triangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClippedVertex {
-    /// Where it is, in the box.
+    /// Position, inside the box.
     pub position: Position,
-    /// What part each corner has in it: none is negative, and together they
-    /// are 1 but for rounding. An attribute follows as the position does.
+    /// Barycentric weights of the corners: non-negative, with a sum of 1 up to rounding.
+    /// Attributes are interpolated with these weights.
     pub weights: [f64; 3],
 }
 
 impl ClippedVertex {
-    /// Whether it is the same point of the triangle.
-    fn is_same(&self, other: &Self) -> bool {
+    /// Returns whether both vertices have identical weights.
+    fn has_weights_of(&self, other: &Self) -> bool {
         self.weights.map(f64::to_bits) == other.weights.map(f64::to_bits)
     }
 }
 
 impl Bbox {
-    /// The part of a segment that is in the box; `None` when it does not
-    /// touch.
+    /// Clips a segment at the box. Returns `None` if the segment does not touch the box.
     ///
     /// ```
     /// use zvf_query::geometry::Bbox;
@@ -70,21 +68,21 @@ impl Bbox {
         let (mut t0, mut t1) = (0.0_f64, 1.0_f64);
         for ((a, b), (lo, hi)) in a.iter().zip(b).zip(self.lo().iter().zip(self.hi())) {
             let (enter, leave) = if a < b { (lo, hi) } else { (hi, lo) };
-            // Half the length: that of the longest segments is no f64.
+            // Halves, because the length of the longest segments overflows f64.
             let half = b / 2.0 - a / 2.0;
             if half != 0.0 {
                 t0 = t0.max((enter / 2.0 - a / 2.0) / half);
                 t1 = t1.min((leave / 2.0 - a / 2.0) / half);
             }
         }
-        // A touch in one point, which rounding has turned round.
+        // The segment touches in one point, and rounding has swapped the parameters.
         let (t0, t1) = if t0 <= t1 {
             (t0, t1)
         } else {
             let middle = f64::midpoint(t0, t1).clamp(0.0, 1.0);
             (middle, middle)
         };
-        let at = |t: f64| self.place([(1.0 - t, a), (t, b)]);
+        let at = |t: f64| self.interpolate([(1.0 - t, a), (t, b)]);
         Some(ClippedSegment {
             t0,
             t1,
@@ -93,8 +91,7 @@ impl Bbox {
         })
     }
 
-    /// The part of a triangle that is in the box; `None` when it does not
-    /// touch.
+    /// Clips a triangle at the box. Returns `None` if the triangle does not touch the box.
     ///
     /// ```
     /// use zvf_query::geometry::Bbox;
@@ -124,18 +121,18 @@ impl Bbox {
             vertices = cut(
                 &vertices,
                 corners,
-                Half {
+                HalfSpace {
                     axis,
-                    up: true,
+                    is_lower_bound: true,
                     bound: *lo,
                 },
             );
             vertices = cut(
                 &vertices,
                 corners,
-                Half {
+                HalfSpace {
                     axis,
-                    up: false,
+                    is_lower_bound: false,
                     bound: *hi,
                 },
             );
@@ -149,9 +146,8 @@ impl Bbox {
         })
     }
 
-    /// The parts in the box of a face's triangles, those of the fan around its
-    /// first corner; none when it does not touch. Of one or two corners, the
-    /// point or segment they are.
+    /// Clips each triangle of the fan around a face's first corner. Returns an empty vector if the
+    /// face does not touch the box. A face of one or two corners is a point or a segment.
     ///
     /// ```
     /// use zvf_query::geometry::Bbox;
@@ -163,7 +159,7 @@ impl Bbox {
     /// # Ok::<(), zvf_query::geometry::BboxError>(())
     /// ```
     pub fn clip_polygon(&self, corners: &[&[f64]]) -> Vec<ClippedTriangle> {
-        // A corner that is no geometry spoils the face, not only its triangles.
+        // A corner that is not finite invalidates the face, not only the triangles it belongs to.
         if !self.touches(Primitive::Polygon(corners)) {
             return Vec::new();
         }
@@ -178,11 +174,12 @@ impl Bbox {
         parts.collect()
     }
 
-    /// A weighted mean, brought into the box should rounding have moved it out.
-    fn place(&self, ends: [(f64, &[f64]); 2]) -> Position {
+    /// Returns the weighted mean of two positions, clamped to the box because rounding may have
+    /// moved it outside.
+    fn interpolate(&self, ends: [(f64, &[f64]); 2]) -> Position {
         let [(one, a), (other, b)] = ends;
         let mean = a.iter().zip(b).map(|(a, b)| {
-            // What has no weight must not add its rounding.
+            // A position of weight 0 must not add a rounding error.
             if other == 0.0 || a.to_bits() == b.to_bits() {
                 *a
             } else if one == 0.0 {
@@ -203,34 +200,34 @@ impl Bbox {
     }
 }
 
-/// What rounding adds to the coordinate of a crossing, per size of the
-/// coordinates it is a mean of: a few last bits, more when sides are cut at a
-/// flat angle. A flat box, or a face along one side of a box, would lose what
-/// lies on its boundary without it. Nothing leaves the box by it: positions are
-/// brought into the box at the end.
-const NOISE: f64 = 64.0 * f64::EPSILON;
+/// Rounding error of a crossing's coordinate, relative to the magnitude of the coordinates it is
+/// interpolated from: a few of the last bits, more where a side is cut at a flat angle.
+///
+/// Without this tolerance, a flat box, or a face along one side of a box, would lose geometry on
+/// its boundary. The tolerance moves nothing out of the box: positions are clamped at the end.
+const ROUNDING_TOLERANCE: f64 = 64.0 * f64::EPSILON;
 
-/// One side of one bound of a box.
+/// The half space on the inner side of one bound of a box.
 #[derive(Clone, Copy)]
-struct Half {
+struct HalfSpace {
     axis: usize,
-    up: bool,
+    is_lower_bound: bool,
     bound: f64,
 }
 
-impl Half {
-    /// How far a vertex is inside; negative outside. That of a vertex that is
-    /// a crossing is 0 when it is so small that only rounding may have made it.
+impl HalfSpace {
+    /// Returns the distance of a vertex from the bound, negative outside. The distance of a
+    /// crossing is 0 if it is within the rounding tolerance.
     fn depth(self, vertex: &ClippedVertex, corners: [&[f64]; 3]) -> f64 {
         let value = |position: &[f64]| position.get(self.axis).copied().unwrap_or_default();
-        let depth = if self.up {
+        let depth = if self.is_lower_bound {
             value(&vertex.position) - self.bound
         } else {
             self.bound - value(&vertex.position)
         };
         let is_corner = vertex.weights.contains(&1.0);
         let sizes = corners.into_iter().map(|corner| value(corner).abs());
-        let noise = NOISE * sizes.fold(0.0, f64::max);
+        let noise = ROUNDING_TOLERANCE * sizes.fold(0.0, f64::max);
         if !is_corner && depth.abs() <= noise {
             0.0
         } else {
@@ -239,12 +236,11 @@ impl Half {
     }
 }
 
-/// One step of Sutherland and Hodgman: what is left of a convex polygon on one
-/// side of a bound.
-fn cut(vertices: &[ClippedVertex], corners: [&[f64]; 3], half: Half) -> Vec<ClippedVertex> {
+/// Clips a convex polygon at one bound: a step of the Sutherland–Hodgman algorithm.
+fn cut(vertices: &[ClippedVertex], corners: [&[f64]; 3], half: HalfSpace) -> Vec<ClippedVertex> {
     let mut left: Vec<ClippedVertex> = Vec::with_capacity(vertices.len() + 1);
     let mut keep = |vertex: ClippedVertex| {
-        if left.last().is_none_or(|last| !last.is_same(&vertex)) {
+        if left.last().is_none_or(|last| !last.has_weights_of(&vertex)) {
             left.push(vertex);
         }
     };
@@ -261,11 +257,11 @@ fn cut(vertices: &[ClippedVertex], corners: [&[f64]; 3], half: Half) -> Vec<Clip
         }
     }
     let ends = left.first().zip(left.last());
-    if left.len() > 1 && ends.is_some_and(|(first, last)| first.is_same(last)) {
+    if left.len() > 1 && ends.is_some_and(|(first, last)| first.has_weights_of(last)) {
         left.pop();
     }
     if left.is_empty() {
-        // The triangle touches, so only rounding can have put all outside.
+        // The triangle touches the box, so only rounding can have moved every vertex outside.
         let nearest = vertices
             .iter()
             .max_by(|a, b| half.depth(a, corners).total_cmp(&half.depth(b, corners)));
@@ -274,12 +270,12 @@ fn cut(vertices: &[ClippedVertex], corners: [&[f64]; 3], half: Half) -> Vec<Clip
     left
 }
 
-/// Where the side from a vertex inside to one outside crosses the bound.
+/// Returns the point where a side from an inner to an outer vertex crosses the bound.
 fn crossing(
     (inside, depth): (&ClippedVertex, f64),
     (outside, beyond): (&ClippedVertex, f64),
     corners: [&[f64]; 3],
-    half: Half,
+    half: HalfSpace,
 ) -> ClippedVertex {
     let t = depth / (depth - beyond);
     let mut weights = [0.0; 3];
@@ -287,7 +283,7 @@ fn crossing(
     for (slot, (inside, outside)) in weights.iter_mut().zip(ends) {
         *slot = (1.0 - t) * inside + t * outside;
     }
-    // From the corners, not from the two vertices: errors then do not add up.
+    // Interpolated from the corners rather than the two vertices, so that errors do not add up.
     let [wa, wb, wc] = weights;
     let [a, b, c] = corners;
     let means = a.iter().zip(b.iter().zip(c));

@@ -1,9 +1,10 @@
-//! Squared distances from a point. Positions must have the same axes; those
-//! one of two has beyond the other's count for nothing.
+//! Squared distances from a point to points, segments, triangles and boxes.
+//!
+//! Both positions should have the same number of axes; surplus axes are ignored.
 
 use super::Bbox;
 
-/// Squared distance of two points.
+/// Returns the squared distance of two points.
 ///
 /// ```
 /// use zvf_query::geometry::squared_distance_to_point;
@@ -15,7 +16,7 @@ pub fn squared_distance_to_point(point: &[f64], other: &[f64]) -> f64 {
     axes.map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// Squared distance of a point from the nearest point of a segment.
+/// Returns the squared distance from a point to a segment.
 ///
 /// ```
 /// use zvf_query::geometry::squared_distance_to_segment;
@@ -23,9 +24,9 @@ pub fn squared_distance_to_point(point: &[f64], other: &[f64]) -> f64 {
 /// assert_eq!(squared_distance_to_segment(&[1.0, 2.0], [&[0.0, 0.0], &[4.0, 0.0]]), 4.0);
 /// ```
 pub fn squared_distance_to_segment(point: &[f64], ends: [&[f64]; 2]) -> f64 {
-    let [a, b] = ordered(ends);
+    let [a, b] = sorted(ends);
     let length = squared_distance_to_point(a, b);
-    let along = Corner::at(a).dot(point, b);
+    let along = Origin::at(a).dot(point, b);
     let nearest_end = squared_distance_to_point(point, a).min(squared_distance_to_point(point, b));
     if along > 0.0 && along < length {
         let t = along / length;
@@ -36,8 +37,7 @@ pub fn squared_distance_to_segment(point: &[f64], ends: [&[f64]; 2]) -> f64 {
     nearest_end
 }
 
-/// Squared distance of a point from the nearest point of a triangle, in any
-/// dimension.
+/// Returns the squared distance from a point to a triangle, in any number of dimensions.
 ///
 /// ```
 /// use zvf_query::geometry::squared_distance_to_triangle;
@@ -46,7 +46,7 @@ pub fn squared_distance_to_segment(point: &[f64], ends: [&[f64]; 2]) -> f64 {
 /// assert_eq!(squared_distance_to_triangle(&[1.0, 1.0, 3.0], corners), 9.0);
 /// ```
 pub fn squared_distance_to_triangle(point: &[f64], corners: [&[f64]; 3]) -> f64 {
-    let [a, b, c] = ordered(corners);
+    let [a, b, c] = sorted(corners);
     let sides = [[a, b], [b, c], [c, a]];
     let sides = sides.map(|side| squared_distance_to_segment(point, side));
     let nearest_side = sides.into_iter().fold(f64::INFINITY, f64::min);
@@ -61,8 +61,8 @@ pub fn squared_distance_to_triangle(point: &[f64], corners: [&[f64]; 3]) -> f64 
     above.min(nearest_side)
 }
 
-/// Squared distance of a point from the nearest point of a box, 0 inside it:
-/// nothing in the box is nearer. Of an empty box it says nothing.
+/// Returns the squared distance from a point to a box: 0 inside, and a lower bound of the distance
+/// to any geometry in the box. The result is meaningless for an empty box.
 ///
 /// ```
 /// use zvf_query::geometry::{Bbox, squared_distance_to_bbox};
@@ -82,9 +82,8 @@ fn square(value: f64) -> f64 {
     value * value
 }
 
-/// Positions in one order, whichever they come in, so that rounding is the
-/// same for all.
-pub(super) fn ordered<const N: usize>(mut positions: [&[f64]; N]) -> [&[f64]; N] {
+/// Sorts positions, so that rounding does not depend on the order of the arguments.
+pub(super) fn sorted<const N: usize>(mut positions: [&[f64]; N]) -> [&[f64]; N] {
     positions.sort_by(|a, b| {
         let mut axes = a.iter().zip(b.iter()).map(|(a, b)| a.total_cmp(b));
         let first = axes.find(|order| order.is_ne());
@@ -93,36 +92,35 @@ pub(super) fn ordered<const N: usize>(mut positions: [&[f64]; N]) -> [&[f64]; N]
     positions
 }
 
-/// A position that others are seen from.
-pub(super) struct Corner<'a>(&'a [f64]);
+/// The origin of a local coordinate system.
+pub(super) struct Origin<'a>(&'a [f64]);
 
-impl<'a> Corner<'a> {
+impl<'a> Origin<'a> {
     pub(super) fn at(position: &'a [f64]) -> Self {
         Self(position)
     }
 
-    /// The dot product of the ways to two positions.
+    /// Returns the dot product of the vectors to two positions.
     pub(super) fn dot(&self, p: &[f64], q: &[f64]) -> f64 {
         let axes = self.0.iter().zip(p.iter().zip(q));
         axes.map(|(from, (p, q))| (p - from) * (q - from)).sum()
     }
 }
 
-/// Where the point of a triangle's plane nearest to some point is, all times
-/// the squared area of the parallelogram.
+/// The perpendicular foot of a point on a triangle's plane. All values are multiplied by `area`,
+/// which avoids a division.
 pub(super) struct Foot {
-    /// The squared area, above 0.
+    /// Squared area of the parallelogram that the triangle spans, above 0.
     pub(super) area: f64,
     to_b: f64,
     to_c: f64,
-    /// The square of the way to the foot from the first corner.
+    /// Squared distance from the first corner to the foot.
     pub(super) along: f64,
 }
 
-/// The foot when it is in the triangle; `None` also when the corners are on
-/// one line.
+/// Returns the foot if it is in the triangle; `None` if it is outside or the corners are collinear.
 pub(super) fn foot(point: &[f64], [a, b, c]: [&[f64]; 3]) -> Option<Foot> {
-    let from = Corner::at(a);
+    let from = Origin::at(a);
     let (bb, bc, cc) = (from.dot(b, b), from.dot(b, c), from.dot(c, c));
     let (pb, pc) = (from.dot(point, b), from.dot(point, c));
     let area = bb * cc - bc * bc;

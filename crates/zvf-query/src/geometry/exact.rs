@@ -1,43 +1,46 @@
-//! Signs of small determinants, without rounding.
+//! Exact signs of 2 × 2 and 3 × 3 determinants.
 //!
-//! Entries are differences of two f64. The rounded determinant decides when it
-//! is further from zero than its error can be; otherwise the exact one is built
-//! as a sum of f64 that do not overlap, after Shewchuk, "Adaptive Precision
-//! Floating-Point Arithmetic and Fast Robust Geometric Predicates" (1997).
+//! Entries are differences of two f64. The rounded determinant decides if its distance from zero
+//! exceeds its error bound. Otherwise the exact determinant is computed as a sum of
+//! non-overlapping f64, after Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
+//! Robust Geometric Predicates" (1997).
 
 use std::cmp::Ordering;
 
-/// Half the distance from 1 to the next f64.
+/// Unit roundoff: half the distance from 1 to the next f64.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// The exact difference of two f64.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Diff {
-    of: f64,
-    less: f64,
+    minuend: f64,
+    subtrahend: f64,
 }
 
 impl Diff {
-    /// `of - less`.
-    pub(super) fn new(of: f64, less: f64) -> Self {
-        Self { of, less }
+    /// Creates the difference `minuend - subtrahend`.
+    pub(super) fn new(minuend: f64, subtrahend: f64) -> Self {
+        Self {
+            minuend,
+            subtrahend,
+        }
     }
 
     pub(super) fn rounded(self) -> f64 {
-        self.of - self.less
+        self.minuend - self.subtrahend
     }
 
-    /// Two f64 whose sum is the difference.
+    /// Returns two f64 whose exact sum is the difference.
     fn parts(self) -> [f64; 2] {
-        two_sum(self.of, -self.less)
+        two_sum(self.minuend, -self.subtrahend)
     }
 }
 
-/// The sign of `p * q - r * s`.
+/// Returns the sign of `p * q - r * s`.
 pub(super) fn sign_of_2(p: Diff, q: Diff, r: Diff, s: Diff) -> Ordering {
     let left = p.rounded() * q.rounded();
     let right = r.rounded() * s.rounded();
-    // 4 roundings of at most UNIT each act on each product; twice that is safe.
+    // At most 4 rounding errors of UNIT affect each product; the bound doubles them.
     let error = 8.0 * UNIT * (left.abs() + right.abs()) + f64::MIN_POSITIVE;
     decided(left - right, error).unwrap_or_else(|| {
         let mut sum = Sum::<16>::new();
@@ -47,7 +50,7 @@ pub(super) fn sign_of_2(p: Diff, q: Diff, r: Diff, s: Diff) -> Ordering {
     })
 }
 
-/// The sign of the determinant of three rows.
+/// Returns the sign of the determinant of three rows.
 pub(super) fn sign_of_3(rows: [[Diff; 3]; 3]) -> Ordering {
     let [[ax, ay, az], [bx, by, bz], [cx, cy, cz]] = rows;
     let products = [
@@ -64,7 +67,7 @@ pub(super) fn sign_of_3(rows: [[Diff; 3]; 3]) -> Ordering {
         value += sign * product;
         size += product.abs();
     }
-    // At most 11 roundings act on each product; twice that is safe.
+    // At most 11 rounding errors of UNIT affect each product; the bound doubles them.
     decided(value, 22.0 * UNIT * size + f64::MIN_POSITIVE).unwrap_or_else(|| {
         let mut sum = Sum::<192>::new();
         for (x, y, z, sign) in products {
@@ -74,7 +77,7 @@ pub(super) fn sign_of_3(rows: [[Diff; 3]; 3]) -> Ordering {
     })
 }
 
-/// The sign of what `value` is to within `error`, if that is enough to know.
+/// Returns the sign of a quantity known as `value` ± `error`, or `None` if that is ambiguous.
 fn decided(value: f64, error: f64) -> Option<Ordering> {
     if value > error {
         Some(Ordering::Greater)
@@ -85,7 +88,7 @@ fn decided(value: f64, error: f64) -> Option<Ordering> {
     }
 }
 
-/// A sum of up to `N` f64, exact, as terms of growing size that do not overlap.
+/// An exact sum of up to `N` f64: non-overlapping terms of increasing magnitude.
 struct Sum<const N: usize> {
     terms: [f64; N],
     len: usize,
@@ -97,7 +100,7 @@ impl<const N: usize> Sum<N> {
         Self { terms, len: 0 }
     }
 
-    /// 8 terms at most.
+    /// Adds at most 8 terms.
     fn add_product_of_2(&mut self, x: Diff, y: Diff, sign: f64) {
         for x in x.parts() {
             for y in y.parts() {
@@ -106,7 +109,7 @@ impl<const N: usize> Sum<N> {
         }
     }
 
-    /// 32 terms at most.
+    /// Adds at most 32 terms.
     fn add_product_of_3(&mut self, x: Diff, y: Diff, z: Diff, sign: f64) {
         for x in x.parts() {
             for y in y.parts() {
@@ -121,7 +124,7 @@ impl<const N: usize> Sum<N> {
 
     fn add_both(&mut self, terms: [f64; 2]) {
         for term in terms {
-            // Zeros are most of the terms: coordinates seldom fill an f64.
+            // Most terms are zero, because coordinates seldom use all bits of an f64.
             if term != 0.0 {
                 self.add(term);
             }
@@ -139,8 +142,8 @@ impl<const N: usize> Sum<N> {
         }
     }
 
-    /// The largest term outweighs all others together. What overflowed has no
-    /// sign and counts as zero.
+    /// Returns the sign of the largest term, which exceeds the sum of all others. An overflowed
+    /// sum has no sign and counts as zero.
     fn sign(&self) -> Ordering {
         let mut terms = self.terms.iter().take(self.len).rev();
         let largest = terms.find(|term| **term != 0.0);
@@ -149,7 +152,7 @@ impl<const N: usize> Sum<N> {
     }
 }
 
-/// The rounded sum, and what rounding took.
+/// Returns the rounded sum and its rounding error.
 fn two_sum(a: f64, b: f64) -> [f64; 2] {
     let sum = a + b;
     let b_in_sum = sum - a;
@@ -157,7 +160,7 @@ fn two_sum(a: f64, b: f64) -> [f64; 2] {
     [sum, (a - a_in_sum) + (b - b_in_sum)]
 }
 
-/// The rounded product, and what rounding took.
+/// Returns the rounded product and its rounding error.
 fn two_product(a: f64, b: f64) -> [f64; 2] {
     let product = a * b;
     [product, a.mul_add(b, -product)]
@@ -167,22 +170,22 @@ fn two_product(a: f64, b: f64) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    fn d(of: f64, less: f64) -> Diff {
-        Diff::new(of, less)
+    fn d(minuend: f64, subtrahend: f64) -> Diff {
+        Diff::new(minuend, subtrahend)
     }
 
     #[test]
-    fn two_by_two_sees_what_rounding_hides() {
+    fn two_by_two_sign_is_exact_where_rounding_is_not() {
         let tiny = f64::EPSILON * f64::EPSILON;
         let one = d(1.0, 0.0);
         assert_eq!(sign_of_2(one, one, one, one), Ordering::Equal);
-        // (1 + tiny) * 1 - 1 * 1, where 1 + tiny is no f64.
+        // (1 + tiny) * 1 - 1 * 1, where 1 + tiny is not representable.
         assert_eq!(sign_of_2(d(1.0, -tiny), one, one, one), Ordering::Greater);
         assert_eq!(sign_of_2(one, one, d(1.0, -tiny), one), Ordering::Less);
     }
 
     #[test]
-    fn three_by_three_sees_what_rounding_hides() {
+    fn three_by_three_sign_is_exact_where_rounding_is_not() {
         let tiny = f64::EPSILON * f64::EPSILON;
         let rows = |corner: Diff| {
             let v = |value: f64| d(value, 0.0);
@@ -193,13 +196,13 @@ mod tests {
             ]
         };
         assert_eq!(sign_of_3(rows(d(9.0, 0.0))), Ordering::Equal);
-        // The corner's cofactor is 5 - 8.
+        // The cofactor of the corner is 5 - 8.
         assert_eq!(sign_of_3(rows(d(9.0, -tiny))), Ordering::Less);
         assert_eq!(sign_of_3(rows(d(9.0, tiny))), Ordering::Greater);
     }
 
     #[test]
-    fn overflow_is_no_sign() {
+    fn overflow_compares_equal() {
         let huge = d(f64::MAX, -f64::MAX);
         assert_eq!(sign_of_2(huge, huge, huge, huge), Ordering::Equal);
     }

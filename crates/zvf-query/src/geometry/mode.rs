@@ -1,8 +1,8 @@
-//! What of the geometry near a box a query wants.
+//! Selection modes of a region: touch, within, clip.
 
 use std::fmt;
 
-/// How a box or sphere selects.
+/// The relation to a box or sphere that selects geometry.
 ///
 /// ```
 /// use zvf_query::geometry::Mode;
@@ -12,25 +12,25 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Whatever comes into it, whole.
+    /// Selects every geometry that enters the region, whole.
     #[default]
     Touch,
-    /// What is entirely inside.
+    /// Selects geometry entirely inside the region.
     Within,
-    /// The part inside of what comes into it.
+    /// Selects the part inside the region of every geometry that enters it.
     Clip,
 }
 
 impl Mode {
-    /// Every mode there is.
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::Touch, Self::Within, Self::Clip];
 
-    /// Reads the name of a mode; `None` when it is not one.
+    /// Parses the name of a mode. Returns `None` for an unknown name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.name() == text)
     }
 
-    /// Its name.
+    /// Returns the name of the mode.
     pub fn name(self) -> &'static str {
         match self {
             Self::Touch => "touch",

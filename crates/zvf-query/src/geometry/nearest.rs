@@ -1,9 +1,11 @@
-//! The k best of many.
+//! The k items nearest to a point.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-/// Keeps the `k` items of least squared distance; of equally distant ones the
-/// least items. What it keeps does not depend on the order of arrival.
+/// A bounded heap of the `k` items with the least squared distance.
+///
+/// Items at equal distance are ordered by `T`, least first, so the result does not depend on the
+/// order of insertion.
 ///
 /// ```
 /// use zvf_query::geometry::KNearest;
@@ -18,28 +20,28 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 #[derive(Clone, Debug)]
 pub struct KNearest<T: Ord> {
     k: usize,
-    furthest_first: BinaryHeap<Entry<T>>,
+    furthest_first: BinaryHeap<Candidate<T>>,
 }
 
 impl<T: Ord> KNearest<T> {
-    /// For `k` items; memory is used as they come.
+    /// Creates an empty heap for `k` items. Memory grows with the number of items.
     pub fn new(k: usize) -> Self {
         let furthest_first = BinaryHeap::new();
         Self { k, furthest_first }
     }
 
-    /// Number of items kept so far.
+    /// Returns the number of items kept so far.
     pub fn len(&self) -> usize {
         self.furthest_first.len()
     }
 
-    /// Whether nothing is kept.
+    /// Returns whether no item is kept.
     pub fn is_empty(&self) -> bool {
         self.furthest_first.is_empty()
     }
 
-    /// Whether an item at this squared distance could still be kept: with a
-    /// lower bound for a box, whether to look into it. Never for NaN.
+    /// Returns whether an item at this squared distance could still be kept; `false` for NaN.
+    /// Called with the lower bound of a chunk, it tells whether the chunk has to be read.
     pub fn admits(&self, squared: f64) -> bool {
         if self.len() < self.k {
             return !squared.is_nan();
@@ -48,15 +50,15 @@ impl<T: Ord> KNearest<T> {
         furthest.is_some_and(|furthest| squared <= furthest.squared)
     }
 
-    /// Offers an item. A NaN is at no distance and never kept. Logarithmic
-    /// in k when it is kept, constant when not.
+    /// Inserts an item if it is among the `k` nearest. Items at a NaN distance are never kept.
+    /// Takes O(log k) for a kept item and O(1) for a rejected one.
     pub fn push(&mut self, squared: f64, item: T) {
         if !self.admits(squared) {
             return;
         }
-        // No negative zero, which the order would put before the other.
+        // Adding 0 turns a negative zero into a positive one; `total_cmp` tells them apart.
         let squared = squared + 0.0;
-        let entry = Entry { squared, item };
+        let entry = Candidate { squared, item };
         if self.len() < self.k {
             self.furthest_first.push(entry);
         } else if let Some(mut furthest) = self.furthest_first.peek_mut()
@@ -66,7 +68,7 @@ impl<T: Ord> KNearest<T> {
         }
     }
 
-    /// Squared distances and items, nearest first.
+    /// Returns squared distances and items, nearest first.
     pub fn into_sorted(self) -> Vec<(f64, T)> {
         let entries = self.furthest_first.into_sorted_vec().into_iter();
         entries.map(|entry| (entry.squared, entry.item)).collect()
@@ -74,28 +76,28 @@ impl<T: Ord> KNearest<T> {
 }
 
 #[derive(Clone, Debug)]
-struct Entry<T> {
+struct Candidate<T> {
     squared: f64,
     item: T,
 }
 
-impl<T: Ord> Ord for Entry<T> {
+impl<T: Ord> Ord for Candidate<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_distance = self.squared.total_cmp(&other.squared);
         by_distance.then_with(|| self.item.cmp(&other.item))
     }
 }
 
-impl<T: Ord> PartialOrd for Entry<T> {
+impl<T: Ord> PartialOrd for Candidate<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T: Ord> PartialEq for Entry<T> {
+impl<T: Ord> PartialEq for Candidate<T> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<T: Ord> Eq for Entry<T> {}
+impl<T: Ord> Eq for Candidate<T> {}

@@ -1,12 +1,11 @@
-//! A place in space, held without allocating.
+//! Positions of up to [`MAX_AXES`] axes, stored inline.
 
 use std::{fmt, ops::Deref};
 
-/// The most axes a position can have.
+/// Maximum number of axes of a position.
 pub const MAX_AXES: usize = 8;
 
-/// One value an axis, 1 to [`MAX_AXES`] of them; a slice of f64 to whoever
-/// reads it.
+/// A position of 1 to [`MAX_AXES`] axes; dereferences to a slice of f64. Never allocates.
 #[derive(Clone, Copy)]
 pub struct Position {
     values: [f64; MAX_AXES],
@@ -14,7 +13,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Copies a position.
+    /// Creates a position from one value per axis.
     ///
     /// ```
     /// use zvf_query::geometry::Position;
@@ -26,7 +25,7 @@ impl Position {
     ///
     /// # Errors
     ///
-    /// [`AxesError`] when there are no or too many values.
+    /// Returns [`AxesError`] if there are no values or too many.
     pub fn new(values: &[f64]) -> Result<Self, AxesError> {
         if values.is_empty() || values.len() > MAX_AXES {
             return Err(AxesError(values.len()));
@@ -34,7 +33,7 @@ impl Position {
         Ok(Self::collect(values.iter().copied()))
     }
 
-    /// What goes past the last axis is left out.
+    /// Collects up to [`MAX_AXES`] values; further values are dropped.
     pub(super) fn collect(values: impl Iterator<Item = f64>) -> Self {
         let mut position = Self {
             values: [0.0; MAX_AXES],
@@ -47,7 +46,7 @@ impl Position {
         position
     }
 
-    /// The axes as places to write to.
+    /// Returns the values for modification.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut f64> {
         self.values.iter_mut().take(self.axes)
     }
@@ -73,7 +72,7 @@ impl PartialEq for Position {
     }
 }
 
-/// This many values are no position.
+/// Error of a position without axes, or with too many. Contains the number of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a position has 1 to {MAX_AXES} axes, not {0}")]
 pub struct AxesError(pub usize);

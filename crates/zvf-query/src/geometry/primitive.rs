@@ -1,28 +1,29 @@
-//! The pieces that all geometry consists of.
+//! Points, segments, triangles and polygons: the shapes that regions are tested against.
 
-/// One piece of geometry, by its positions.
+/// A shape, given by the positions of its corners.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Primitive<'a> {
     /// A vertex.
     Point(&'a [f64]),
     /// A straight line between two vertices.
     Segment([&'a [f64]; 2]),
-    /// Three corners and what is between them.
+    /// A triangle with its interior.
     Triangle([&'a [f64]; 3]),
-    /// A face: the fan of triangles around its first corner. One corner is a
-    /// point, two are a segment, none is nothing.
+    /// A face: the fan of triangles around its first corner. One corner makes a point, two make a
+    /// segment; a face without corners is empty.
     Polygon(&'a [&'a [f64]]),
 }
 
 impl Primitive<'_> {
-    /// Whether `every` holds for all positions and there is one.
-    pub(super) fn all(&self, every: impl FnMut(&&[f64]) -> bool) -> bool {
+    /// Returns whether there is at least one corner and `predicate` holds for every corner.
+    pub(super) fn all(&self, predicate: impl FnMut(&&[f64]) -> bool) -> bool {
         let corners = self.corners();
-        !corners.is_empty() && corners.iter().all(every)
+        !corners.is_empty() && corners.iter().all(predicate)
     }
 
-    /// Whether the corners span geometry: a point always, others when finite.
-    pub(super) fn is_spanned(&self) -> bool {
+    /// Returns whether the shape has geometry: points always do, other shapes if all corners are
+    /// finite.
+    pub(super) fn has_geometry(&self) -> bool {
         match self {
             Self::Point(_) => true,
             _ => self.all(|corner| corner.iter().all(|value| value.is_finite())),
@@ -39,8 +40,8 @@ impl Primitive<'_> {
     }
 }
 
-/// The triangles of a face, as the numbers of their corners; a face of one or
-/// two corners is one triangle that repeats them.
+/// Returns the triangles of a face as indices of corners. A face of one or two corners is one
+/// triangle with repeated corners.
 pub(super) fn fan(corners: usize) -> impl Iterator<Item = [usize; 3]> {
     let last = corners.saturating_sub(1);
     let triangles = match corners {

@@ -1,15 +1,16 @@
-//! The points of a cell that are in a box, in bulk.
+//! Selection of the rows of a cell inside a box, in bulk.
+//!
+//! Rows are tested in blocks without branches, so that the compiler vectorizes the inner loop.
 
 use zvf_format::numeric::{Element, Elements, Kind, KindVisitor, NumericRows, Value};
 
 use super::{Bbox, MAX_AXES};
 
-/// Rows that are tested between two looks at the result: little enough for the
-/// nearest cache, enough for the inner loop to be all that counts.
+/// Rows tested before the result is read: few enough for the L1 cache, enough to amortize the
+/// outer loop.
 const BLOCK: usize = 256;
 
-/// A type that positions are stored as: f32 or f64. No other crate can add
-/// one.
+/// An element type of positions: f32 or f64. The trait is sealed.
 pub trait Coordinate: Element + PartialOrd + Default + sealed::Sealed {}
 
 impl Coordinate for f32 {}
@@ -17,9 +18,9 @@ impl Coordinate for f64 {}
 
 mod sealed {
     pub trait Sealed: Sized {
-        /// The least value that is not below `bound`.
+        /// Returns the least value that is not below `bound`.
         fn at_least(bound: f64) -> Self;
-        /// The greatest value that is not above `bound`.
+        /// Returns the greatest value that is not above `bound`.
         fn at_most(bound: f64) -> Self;
     }
 }
@@ -34,8 +35,8 @@ impl sealed::Sealed for f64 {
     }
 }
 
-/// Comparing with the bounds rounded inwards is comparing with the bounds, and
-/// twice as many f32 as f64 fit into a vector.
+/// Compares f32 values with bounds rounded inwards to f32, which is equivalent to comparing with
+/// the f64 bounds; twice as many f32 as f64 fit into a vector register.
 impl sealed::Sealed for f32 {
     fn at_least(bound: f64) -> Self {
         let near = nearest(bound);
@@ -59,15 +60,15 @@ impl sealed::Sealed for f32 {
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    reason = "std rounds an f64 to an f32 in no other way"
+    reason = "a cast is the only conversion in std that rounds an f64 to an f32"
 )]
 fn nearest(value: f64) -> f32 {
     value as f32
 }
 
 impl Bbox {
-    /// Appends the numbers of those rows that are in the box, in order.
-    /// `values` are the axes of one row beside each other.
+    /// Appends the indices of the rows inside the box to `selected`, in ascending order.
+    /// `values` holds the rows one after the other.
     ///
     /// ```
     /// use zvf_query::geometry::Bbox;
@@ -81,8 +82,8 @@ impl Bbox {
     ///
     /// # Errors
     ///
-    /// [`SelectRowsError::Values`] when the last row is incomplete; `selected`
-    /// is left alone then.
+    /// Returns [`SelectRowsError::Values`] if the last row is incomplete; `selected` is unchanged
+    /// then.
     pub fn select_values<T: Coordinate>(
         &self,
         values: &[T],
@@ -93,12 +94,12 @@ impl Bbox {
         Ok(())
     }
 
-    /// As [`select_values`](Self::select_values), of values in their bytes.
+    /// Like [`select_values`](Self::select_values), for values in their encoded bytes.
     ///
     /// # Errors
     ///
-    /// [`SelectRowsError::Values`] when the last row is incomplete; `selected`
-    /// is left alone then.
+    /// Returns [`SelectRowsError::Values`] if the last row is incomplete; `selected` is unchanged
+    /// then.
     pub fn select_elements<T: Coordinate>(
         &self,
         elements: Elements<'_, T>,
@@ -109,9 +110,8 @@ impl Bbox {
         Ok(())
     }
 
-    /// As [`select_values`](Self::select_values), of a cell of positions. Those
-    /// of types other than float32 and float64 are promoted to float64 first,
-    /// which rounds integers beyond 2⁵³.
+    /// Like [`select_values`](Self::select_values), for a cell of positions. Types other than
+    /// float32 and float64 are promoted to float64 first, which rounds integers beyond 2⁵³.
     ///
     /// ```
     /// use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, encode};
@@ -127,8 +127,8 @@ impl Bbox {
     ///
     /// # Errors
     ///
-    /// [`SelectRowsError`] when the rows are no positions of the box's axes;
-    /// `selected` is left alone then.
+    /// Returns [`SelectRowsError`] if the rows are not positions with the box's number of axes;
+    /// `selected` is unchanged then.
     pub fn select_rows(
         &self,
         rows: NumericRows<'_>,
@@ -169,7 +169,7 @@ impl Bbox {
         }
     }
 
-    /// Copies a block at a time to where it can be tested.
+    /// Copies one block at a time into an array and tests it there.
     fn scan_blocks<T: Coordinate>(
         &self,
         mut values: impl ExactSizeIterator<Item = T>,
@@ -189,7 +189,7 @@ impl Bbox {
     }
 
     fn scan<T: Coordinate>(&self, values: &[T], first: usize, selected: &mut Vec<usize>) {
-        // A number of axes the compiler knows makes the inner loop one of vectors.
+        // The compiler vectorizes the inner loop only if it knows the number of axes.
         match self.axes() {
             1 => scan::<T, 1>(self, values, first, selected),
             2 => scan::<T, 2>(self, values, first, selected),
@@ -225,8 +225,11 @@ fn scan<T: Coordinate, const D: usize>(
     }
 }
 
-/// Without a branch, so that rows are tested side by side.
-#[expect(clippy::needless_bitwise_bool, reason = "a lazy operator is a branch")]
+/// Tests a row without branches, so that several rows are tested in one vector.
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "a lazy operator would be a branch"
+)]
 fn is_between<T: Coordinate, const D: usize>(row: &[T; D], lo: &[T; D], hi: &[T; D]) -> bool {
     let axes = row.iter().zip(lo.iter().zip(hi));
     axes.fold(true, |inside, (value, (lo, hi))| {
@@ -234,7 +237,7 @@ fn is_between<T: Coordinate, const D: usize>(row: &[T; D], lo: &[T; D], hi: &[T;
     })
 }
 
-/// Tests rows of any number as f64.
+/// Tests rows of any numeric type after promotion to f64.
 struct Promote<'a, 'b> {
     bbox: &'a Bbox,
     rows: NumericRows<'a>,
@@ -255,7 +258,7 @@ impl KindVisitor for Promote<'_, '_> {
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
-    reason = "std rounds an integer to an f64 in no other way"
+    reason = "a cast is the only conversion in std that rounds an integer to an f64"
 )]
 fn promoted(value: Value) -> f64 {
     match value {
@@ -266,27 +269,27 @@ fn promoted(value: Value) -> f64 {
     }
 }
 
-/// Why rows are no positions to test.
+/// Error of rows that cannot be tested against a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectRowsError {
-    /// Not a whole number of rows.
-    #[error("{values} values are no rows of {axes} axes")]
+    /// The number of values is not a multiple of the number of axes.
+    #[error("{values} values do not divide into rows of {axes} axes")]
     Values {
-        /// Values that were given.
+        /// Number of values.
         values: usize,
-        /// Axes of the box.
+        /// Number of axes of the box.
         axes: usize,
     },
-    /// The rows have another number of columns than the box has axes.
-    #[error("rows of {columns} columns are no positions in a box of {axes} axes")]
+    /// The number of columns differs from the box's number of axes.
+    #[error("rows have {columns} columns, but the box has {axes} axes")]
     Columns {
-        /// Values in a row.
+        /// Number of values per row.
         columns: u32,
-        /// Axes of the box.
+        /// Number of axes of the box.
         axes: usize,
     },
-    /// Values of this kind are no coordinates.
-    #[error("values of kind {} are no coordinates", .0.name())]
+    /// Values of this kind cannot be coordinates.
+    #[error("values of kind {} cannot be coordinates", .0.name())]
     Kind(Kind),
 }

@@ -1,12 +1,12 @@
-//! A sphere: what is no further than a radius from a centre.
+//! Spheres and tests of points, segments and faces against them.
 
 use super::{
     AxesError, Position, Primitive,
-    distance::{self, Corner},
+    distance::{self, Origin},
     primitive::fan,
 };
 
-/// A sphere, its surface included; a disc in two dimensions.
+/// A closed ball: all positions within a radius of a centre; a disc in two dimensions.
 ///
 /// ```
 /// use zvf_query::geometry::{Primitive, Sphere};
@@ -24,30 +24,29 @@ pub struct Sphere {
 }
 
 impl Sphere {
-    /// The sphere around a centre. One with a NaN or a negative radius
-    /// selects nothing.
+    /// Creates a sphere. A sphere with a NaN or negative radius selects nothing.
     ///
     /// # Errors
     ///
-    /// [`AxesError`] when the centre is no position.
+    /// Returns [`AxesError`] if the centre has no axes or too many.
     pub fn new(centre: &[f64], radius: f64) -> Result<Self, AxesError> {
         let centre = Position::new(centre)?;
         Ok(Self { centre, radius })
     }
 
-    /// Its centre.
+    /// Returns the centre.
     pub fn centre(&self) -> &[f64] {
         &self.centre
     }
 
-    /// Its radius.
+    /// Returns the radius.
     pub fn radius(&self) -> f64 {
         self.radius
     }
 
-    /// Whether some of the geometry is in the sphere. Allocates nothing.
+    /// Returns whether any part of the geometry is in the sphere. Allocates nothing.
     pub fn touches(&self, primitive: Primitive<'_>) -> bool {
-        if !self.may_hold(primitive) {
+        if !self.can_hold(primitive) {
             return false;
         }
         match primitive {
@@ -61,16 +60,16 @@ impl Sphere {
         }
     }
 
-    /// Whether all of the geometry is in the sphere, which is when all corners
-    /// are. Allocates nothing.
+    /// Returns whether the whole geometry is in the sphere, that is, all of its corners are.
+    /// Allocates nothing.
     pub fn contains(&self, primitive: Primitive<'_>) -> bool {
-        self.may_hold(primitive) && primitive.all(|corner| self.has(corner))
+        self.can_hold(primitive) && primitive.all(|corner| self.has(corner))
     }
 
-    fn may_hold(&self, primitive: Primitive<'_>) -> bool {
+    fn can_hold(&self, primitive: Primitive<'_>) -> bool {
         self.radius >= 0.0
             && primitive.all(|corner| corner.len() == self.centre.len())
-            && primitive.is_spanned()
+            && primitive.has_geometry()
     }
 
     fn has(&self, point: &[f64]) -> bool {
@@ -81,20 +80,20 @@ impl Sphere {
         if ends.into_iter().any(|end| self.has(end)) {
             return true;
         }
-        // The same order of ends whichever way round they come.
-        let [a, b] = distance::ordered(ends);
+        // Sorted ends make the result independent of the segment's direction.
+        let [a, b] = distance::sorted(ends);
         let (length, along) = (
             distance::squared_distance_to_point(a, b),
-            Corner::at(a).dot(&self.centre, b),
+            Origin::at(a).dot(&self.centre, b),
         );
         let beside = along > 0.0 && along < length;
-        // Pythagoras times the squared length.
+        // The theorem of Pythagoras, multiplied by the squared length to avoid a division.
         let from_a = distance::squared_distance_to_point(a, &self.centre);
         beside && (from_a - self.radius * self.radius) * length <= along * along
     }
 
     fn touches_triangle(&self, corners: [&[f64]; 3]) -> bool {
-        let [a, b, c] = distance::ordered(corners);
+        let [a, b, c] = distance::sorted(corners);
         if [[a, b], [b, c], [c, a]]
             .into_iter()
             .any(|side| self.touches_segment(side))

@@ -1,4 +1,4 @@
-//! A predicate as a tree.
+//! The syntax tree of a predicate.
 
 use std::{
     cmp::Ordering,
@@ -7,59 +7,60 @@ use std::{
 
 use super::{Number, Truth};
 
-/// What a row must satisfy; made by [`parse`](Self::parse), which documents
-/// what displays as text that parses to the same tree.
+/// A condition on the attributes of a row.
+///
+/// Created by [`parse`](Self::parse). Displays as text that parses to an equal tree.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
     /// `true`, `false` or `null`.
     Constant(Truth),
-    /// A bool column that is true.
+    /// A bool column.
     IsTrue(ColumnRef),
-    /// Two values in order.
+    /// A comparison of two values.
     Compare {
-        /// The one on the left.
+        /// The left operand.
         left: Operand,
-        /// How they compare.
+        /// The comparison operator.
         comparison: Comparison,
-        /// The one on the right.
+        /// The right operand.
         right: Operand,
     },
-    /// A value from `low` to `high`, both included.
+    /// A test for a value from `low` to `high`, inclusive.
     Between {
-        /// The value.
+        /// The tested value.
         operand: Operand,
-        /// The least it may be.
+        /// The lower bound.
         low: Operand,
-        /// The greatest it may be.
+        /// The upper bound.
         high: Operand,
     },
-    /// A value that is one of a list.
+    /// A test for membership in a list.
     In {
-        /// The value.
+        /// The tested value.
         operand: Operand,
-        /// One or more.
+        /// One or more literals.
         list: Vec<Literal>,
     },
-    /// A value that is missing.
+    /// A test for a missing value.
     IsNull(Operand),
-    /// The opposite.
+    /// A negation.
     Not(Box<Predicate>),
-    /// All of two or more. Of none it is true.
+    /// A conjunction of two or more predicates; an empty one is true.
     And(Vec<Predicate>),
-    /// Any of two or more. Of none it is false.
+    /// A disjunction of two or more predicates; an empty one is false.
     Or(Vec<Predicate>),
 }
 
 /// A side of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// What the row has in a column.
+    /// The row's value in a column.
     Column(ColumnRef),
-    /// The same for all rows.
+    /// A constant.
     Literal(Literal),
 }
 
-/// A value that is written out.
+/// A constant in a predicate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// The missing value.
@@ -72,20 +73,20 @@ pub enum Literal {
     Text(String),
 }
 
-/// An attribute by its name.
+/// A reference to an attribute by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnRef {
-    /// Whose attribute it is, if the name says so.
+    /// Scope of the attribute, if the reference has one.
     pub scope: Option<Scope>,
-    /// Its name.
+    /// Name of the attribute.
     pub name: String,
-    /// Which of its values, if the name says so.
+    /// Index of the channel, if the reference has one.
     pub channel: Option<u32>,
 }
 
-/// What an attribute belongs to.
+/// The kind of element an attribute belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the format's names say it")]
+#[expect(missing_docs, reason = "the variants are terms of the format")]
 pub enum Scope {
     Vertex,
     Fragment,
@@ -95,7 +96,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Every scope there is.
+    /// All scopes.
     pub const ALL: [Self; 5] = [
         Self::Vertex,
         Self::Fragment,
@@ -104,7 +105,7 @@ impl Scope {
         Self::Group,
     ];
 
-    /// As it stands before a name.
+    /// Returns the name of the scope, as written before an attribute's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vertex => "vertex",
@@ -116,9 +117,9 @@ impl Scope {
     }
 }
 
-/// How two values compare.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum Comparison {
     Equal,
     NotEqual,
@@ -129,7 +130,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Every comparison there is.
+    /// All comparison operators.
     pub const ALL: [Self; 6] = [
         Self::Equal,
         Self::NotEqual,
@@ -139,7 +140,7 @@ impl Comparison {
         Self::GreaterEqual,
     ];
 
-    /// As it is written.
+    /// Returns the operator's symbol in a predicate.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -151,7 +152,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it holds for values in this order.
+    /// Returns whether the comparison holds for operands in this order.
     pub fn holds(self, order: Ordering) -> bool {
         match self {
             Self::Equal => order.is_eq(),
@@ -163,12 +164,12 @@ impl Comparison {
         }
     }
 
-    /// Whether it asks for no order, which bools have none of.
+    /// Returns whether the operator tests equality only, and therefore applies to bools.
     pub(super) fn is_equality(self) -> bool {
         matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// The same with the sides changed.
+    /// Returns the operator for exchanged operands.
     pub(super) fn mirrored(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -181,15 +182,15 @@ impl Comparison {
 }
 
 impl Predicate {
-    /// Every column it needs, channels apart.
+    /// Returns the columns the predicate refers to, one entry per channel.
     pub fn columns(&self) -> BTreeSet<&ColumnRef> {
         let mut columns = BTreeSet::new();
         self.collect(&mut columns);
         columns
     }
 
-    /// The names of the attributes it needs, by scope; `None` is for names
-    /// without one.
+    /// Returns the names of the attributes the predicate refers to, by scope; the key `None` holds
+    /// names without a scope.
     pub fn columns_by_scope(&self) -> BTreeMap<Option<Scope>, BTreeSet<&str>> {
         let mut scopes: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for column in self.columns() {

@@ -1,18 +1,18 @@
-//! What a predicate is for many rows at once.
+//! Vectorized evaluation of predicates.
 //!
-//! Numbers that 64-bit floats hold exactly are compared as such, column by column;
-//! everything else goes row by row, by the same rules.
+//! Comparisons of a column with a number run over the whole column if all values are exact as
+//! f64. Every other test is evaluated row by row.
 
 use super::{
     BoundPredicate, ColumnSource, Comparison, Number, Truth,
     bind::{Node, Slot, Term},
 };
 
-/// Integers up to here are floats too, all of them.
-const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+/// All integers up to this magnitude are exact as f64.
+const MAX_EXACT_INTEGER: u64 = 1 << f64::MANTISSA_DIGITS;
 
 impl BoundPredicate {
-    /// What it is for each of the first so many rows.
+    /// Evaluates the predicate for rows `0..rows`.
     pub fn evaluate_all(&self, columns: &impl ColumnSource, rows: usize) -> Vec<Truth> {
         self.root.evaluate_all(columns, rows)
     }
@@ -42,8 +42,11 @@ impl Node {
     }
 }
 
-/// A column against a number; `None` where not all of it are exact floats.
-#[expect(clippy::float_cmp, reason = "whoever asks for equality gets it")]
+/// Compares a column with a number. Returns `None` if a value may not be exact as f64.
+#[expect(
+    clippy::float_cmp,
+    reason = "`=` of the predicate language is exact equality"
+)]
 fn compare(
     columns: &impl ColumnSource,
     slot: Slot,
@@ -53,8 +56,7 @@ fn compare(
 ) -> Option<Vec<Truth>> {
     let number = exact(number)?;
     let values = columns.exact_floats(slot.id, slot.channel, rows)?;
-    // One loop for each, so that many values are compared at once. Nothing holds of what
-    // is no number.
+    // One loop per operator, so that the compiler vectorizes each. Comparisons with NaN are false.
     Some(match comparison {
         Comparison::Equal => each(&values, |value| value == number),
         Comparison::NotEqual if number.is_nan() => each(&values, |_| false),
@@ -70,17 +72,17 @@ fn each(values: &[f64], holds: impl Fn(f64) -> bool) -> Vec<Truth> {
     values.iter().map(|value| holds(*value).into()).collect()
 }
 
-/// The float that is the number.
+/// Converts a number to f64, if the conversion is exact.
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
-    reason = "integers that floats cannot hold were left out before"
+    reason = "only integers that are exact as f64 are converted"
 )]
 fn exact(number: Number) -> Option<f64> {
     match number {
         Number::Float(value) => Some(value),
-        Number::Int(value) => (value.unsigned_abs() <= EXACT).then_some(value as f64),
-        Number::UInt(value) => (value <= EXACT).then_some(value as f64),
+        Number::Int(value) => (value.unsigned_abs() <= MAX_EXACT_INTEGER).then_some(value as f64),
+        Number::UInt(value) => (value <= MAX_EXACT_INTEGER).then_some(value as f64),
     }
 }
 
@@ -93,10 +95,10 @@ mod tests {
         CellTable, ColumnRef, Datum, FindError, Predicate, ResolvedColumn, Scope,
     };
 
-    /// A table that gives its float32 column at once, too.
-    struct AtOnce<'a>(CellTable<'a>, &'a [f32]);
+    /// A table whose float32 column supports bulk access.
+    struct BulkTable<'a>(CellTable<'a>, &'a [f32]);
 
-    impl ColumnSource for AtOnce<'_> {
+    impl ColumnSource for BulkTable<'_> {
         fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError> {
             self.0.find(column)
         }
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_are_as_one_by_one() -> Result<(), Box<dyn core::error::Error>> {
+    fn evaluate_all_equals_evaluate_of_each_row() -> Result<(), Box<dyn core::error::Error>> {
         let values = [0.5, 16_777_216.0, -0.0, f32::NAN, f32::INFINITY, -3.0, 2.5];
         let others: Vec<i64> = vec![i64::MAX, 1, 0, -1, i64::MIN, 3, 1 << 53];
         let (a, b) = (
@@ -125,7 +127,7 @@ mod tests {
         let integers = NumericRows::parse(&b, Dtype::parse("int64")?, one)?;
         table.add_numbers(Scope::Vertex, "a", floats)?;
         table.add_numbers(Scope::Vertex, "b", integers)?;
-        let columns = AtOnce(table, &values);
+        let columns = BulkTable(table, &values);
         let numbers = [
             "0",
             "2.5",

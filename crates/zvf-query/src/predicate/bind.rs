@@ -1,4 +1,4 @@
-//! Predicates with their columns found and their text turned into codes.
+//! Binding: resolves the columns of a predicate, checks types and translates text to codes.
 
 use std::collections::BTreeSet;
 
@@ -7,32 +7,32 @@ use super::{
     Predicate, Truth, ValueType, fold::compare_literals,
 };
 
-/// A predicate that knows its columns; made by [`Predicate::bind`].
+/// A predicate with resolved columns, created by [`Predicate::bind`].
 #[derive(Clone, Debug)]
 pub struct BoundPredicate {
     pub(super) root: Node,
 }
 
-/// What there is to evaluate.
+/// A node of a bound predicate.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Constant(Truth),
     IsTrue(Slot),
     IsNull(Slot),
-    /// Numbers or bools.
+    /// A comparison of numbers or bools.
     Compare(Term, Comparison, Term),
-    /// Numbers in order, and whether `null` is in the list.
+    /// Membership in a sorted list of numbers; the flag tells whether the list contains `null`.
     In(Slot, Vec<Number>, bool),
-    /// What holds for each word of a column.
-    Words(Slot, Vec<Truth>),
-    /// Words of two columns, each by its place among the words of both.
+    /// The truth of a test for each category of a column.
+    Categories(Slot, Vec<Truth>),
+    /// A comparison of two category columns, by the rank of each category among those of both.
     Ranks([(Slot, Vec<usize>); 2], Comparison),
     Not(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
 }
 
-/// A column that was found, and a channel it has.
+/// A resolved column and one of its channels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) id: usize,
@@ -47,15 +47,15 @@ pub(super) enum Term {
 }
 
 impl Predicate {
-    /// Finds the columns, checks the types, and turns text into codes: once,
-    /// for any number of rows. The result holds for all [`ColumnSource`] with the
-    /// same ids, types and words, such as those of other chunks. Each mention
-    /// of a column of text costs time and memory for all its words.
+    /// Resolves columns, checks types and translates text to category codes.
+    ///
+    /// The result can be evaluated with every [`ColumnSource`] that has equal column ids, types
+    /// and categories, such as the columns of another chunk. Each reference to a text column takes
+    /// time and memory proportional to its number of categories.
     ///
     /// # Errors
     ///
-    /// [`BindError`] names the column that is not there or the types that do
-    /// not go together.
+    /// Returns [`BindError`] if a column cannot be resolved or operand types differ.
     pub fn bind(&self, columns: &impl ColumnSource) -> Result<BoundPredicate, BindError> {
         let root = Binder(columns).node(self)?;
         Ok(BoundPredicate { root })
@@ -64,14 +64,14 @@ impl Predicate {
 
 struct Binder<'a, C>(&'a C);
 
-/// A side of a comparison whose type is known.
+/// An operand of a comparison, with its type.
 enum Side<'a> {
     Column(Slot, ColumnType<'a>),
     Literal(&'a Literal),
 }
 
 impl Side<'_> {
-    /// `None` of the missing value, which goes with all types.
+    /// Returns the operand's type; `None` for `null`, which compares with every type.
     fn type_of(&self) -> Option<ValueType> {
         match self {
             Self::Column(_, ColumnType::Bool) | Self::Literal(Literal::Bool(_)) => {
@@ -87,7 +87,7 @@ impl Side<'_> {
         }
     }
 
-    /// `None` of text and of the missing value.
+    /// Returns the operand of a numeric or bool comparison; `None` for text and `null`.
     fn term(&self) -> Option<Term> {
         match self {
             Self::Column(slot, ColumnType::Bool | ColumnType::Numbers) => Some(Term::Slot(*slot)),
@@ -145,7 +145,7 @@ impl<C: ColumnSource> Binder<'_, C> {
             }
         };
         let id = found.id;
-        Ok((Slot { id, channel }, found.values))
+        Ok((Slot { id, channel }, found.column_type))
     }
 
     fn side<'a>(&'a self, operand: &'a Operand) -> Result<Side<'a>, BindError> {
@@ -176,7 +176,7 @@ impl<C: ColumnSource> Binder<'_, C> {
         match side {
             Side::Column(slot, ColumnType::Numbers) => {
                 let numbers = list.iter().filter_map(|literal| match literal {
-                    // A NaN equals nothing, and has no place in an order.
+                    // NaN equals nothing and cannot be sorted.
                     Literal::Number(number) => number.compare(*number).and(Some(*number)),
                     _ => None,
                 });
@@ -198,9 +198,9 @@ impl<C: ColumnSource> Binder<'_, C> {
                         otherwise
                     }
                 };
-                Ok(Node::Words(slot, words.iter().map(truth).collect()))
+                Ok(Node::Categories(slot, words.iter().map(truth).collect()))
             }
-            // Two bools or a literal: no list that would be worth more.
+            // A bool column or a literal: too few distinct values for a sorted list.
             side => {
                 let equals = |literal| compare(&side, Comparison::Equal, &Side::Literal(literal));
                 let nodes = list.iter().map(equals);
@@ -233,10 +233,10 @@ fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<
             Node::Constant(truth.unwrap_or(Truth::Unknown))
         }
         (Side::Column(slot, ColumnType::Categories(words)), Side::Literal(Literal::Text(text))) => {
-            Node::Words(*slot, truths(words, comparison, text))
+            Node::Categories(*slot, truths(words, comparison, text))
         }
         (Side::Literal(Literal::Text(text)), Side::Column(slot, ColumnType::Categories(words))) => {
-            Node::Words(*slot, truths(words, comparison.mirrored(), text))
+            Node::Categories(*slot, truths(words, comparison.mirrored(), text))
         }
         (
             Side::Column(a, ColumnType::Categories(left)),
@@ -245,14 +245,14 @@ fn compare(left: &Side<'_>, comparison: Comparison, right: &Side<'_>) -> Result<
             let all: BTreeSet<_> = left.iter().chain(right).copied().collect();
             let all: Vec<_> = all.into_iter().collect();
             let ranks = |words: &[&str]| {
-                let place = |word: &&str| all.partition_point(|other| other < word);
-                words.iter().map(place).collect()
+                let rank = |word: &&str| all.partition_point(|other| other < word);
+                words.iter().map(rank).collect()
             };
             Node::Ranks([(*a, ranks(left)), (*b, ranks(right))], comparison)
         }
         _ => match (left.term(), right.term()) {
             (Some(left), Some(right)) => Node::Compare(left, comparison, right),
-            // One is the missing value.
+            // One operand is `null`.
             _ => Node::Constant(Truth::Unknown),
         },
     })
@@ -263,38 +263,38 @@ fn truths(words: &[&str], comparison: Comparison, text: &str) -> Vec<Truth> {
     words.iter().map(truth).collect()
 }
 
-/// Why a predicate cannot be asked of these columns.
+/// Error of [`Predicate::bind`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// No column, or more than one.
+    /// No column, or more than one, has this name.
     #[error("column {column}")]
     Find {
         /// The column.
         column: ColumnRef,
-        /// What is wrong with it.
+        /// The cause.
         source: FindError,
     },
-    /// The channel is not there, or none is named and there are several.
-    #[error("{column}: name one of its {channels} channels, from [0]")]
+    /// The channel does not exist, or the reference lacks one and the column has several.
+    #[error("{column}: choose one of its {channels} channels, starting with [0]")]
     Channel {
         /// The column.
         column: ColumnRef,
-        /// How many it has.
+        /// Number of channels.
         channels: u32,
     },
-    /// A column stands alone that is neither true nor false.
-    #[error("{0} is no bool column, compare it with something")]
+    /// A column without a comparison is not a bool column.
+    #[error("{0} is not a bool column; compare it with a value")]
     NotBool(ColumnRef),
-    /// Values of different types.
-    #[error("{left} does not compare with {right}")]
+    /// The operands have different types.
+    #[error("cannot compare {left} with {right}")]
     Types {
-        /// On the left.
+        /// Type of the left operand.
         left: ValueType,
-        /// On the right.
+        /// Type of the right operand.
         right: ValueType,
     },
-    /// A comparison of bools by order.
-    #[error("bools have no order, compare them by = or !=")]
+    /// An order comparison of bools.
+    #[error("bools have no order; compare them with = or !=")]
     Order,
 }

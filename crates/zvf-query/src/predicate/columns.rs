@@ -1,69 +1,69 @@
-//! What a predicate is asked of.
+//! The columns a predicate is evaluated on.
 
 use super::{ColumnRef, Number};
 
-/// Attributes of rows, whatever holds them.
+/// A set of attribute columns with a common row index.
 ///
-/// What a row is, the caller says: when a predicate has columns of several
-/// scopes, [`cell`](Self::cell) finds the object or fragment of a vertex.
+/// The implementation defines the rows. For a predicate over several scopes,
+/// [`cell`](Self::cell) maps a vertex to its object or fragment.
 pub trait ColumnSource {
-    /// The column of this scope and name. Called once for each time a
-    /// predicate names it; the channel does not matter.
+    /// Finds the column of this scope and name, regardless of the channel. Called once per
+    /// reference in a predicate.
     ///
     /// # Errors
     ///
-    /// [`FindError`] when there is not exactly one.
+    /// Returns [`FindError`] if there is not exactly one.
     fn find(&self, column: &ColumnRef) -> Result<ResolvedColumn<'_>, FindError>;
 
-    /// One value. The row of a predicate, and the id and a channel of a column
-    /// that was found; what is past the end is missing.
+    /// Returns the value of a row in one channel of a resolved column. Values past the end are
+    /// [`Datum::Missing`].
     fn cell(&self, id: usize, channel: u32, row: usize) -> Datum;
 
-    /// A channel of the first so many rows at once, when each is a number that a
-    /// 64-bit float holds exactly. `None` otherwise, and where that is not easily
-    /// said: then values are asked for one by one.
+    /// Returns rows `0..rows` of one channel, if every value is a number that is exact as f64.
+    /// Returns `None` if not, or if that is expensive to determine; the caller then reads the
+    /// values one by one with [`cell`](Self::cell).
     fn exact_floats(&self, _id: usize, _channel: u32, _rows: usize) -> Option<Vec<f64>> {
         None
     }
 }
 
-/// A column that was found.
+/// A column found by [`ColumnSource::find`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedColumn<'a> {
-    /// What [`ColumnSource::cell`] knows it by.
+    /// Identifier passed to [`ColumnSource::cell`].
     pub id: usize,
-    /// How many values a row has.
+    /// Number of values per row.
     pub channels: u32,
-    /// What the values are.
-    pub values: ColumnType<'a>,
+    /// Type of the values.
+    pub column_type: ColumnType<'a>,
 }
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnType<'a> {
     /// [`Datum::Bool`]
     Bool,
     /// [`Datum::Number`]
     Numbers,
-    /// [`Datum::Category`], by the words they stand for.
+    /// [`Datum::Category`], with the text of each category.
     Categories(Vec<&'a str>),
 }
 
 /// One value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Datum {
-    /// None: what `is null` holds for.
+    /// No value; `is null` holds.
     Missing,
-    /// Of a bool column.
+    /// A value of a bool column.
     Bool(bool),
-    /// Of a column of numbers.
+    /// A value of a numeric column.
     Number(Number),
-    /// The number of a word. Of one past the last word, which a column ought
-    /// to give as missing, every comparison is unknown.
+    /// The index of a category. Comparisons with an index past the last category are unknown;
+    /// columns should report such values as missing.
     Category(u32),
 }
 
-/// What the values of a comparison are.
+/// The type of an operand of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
     /// True or false.
@@ -84,14 +84,14 @@ impl std::fmt::Display for ValueType {
     }
 }
 
-/// Why there is no column to compare.
+/// Error of [`ColumnSource::find`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// None has this scope and name.
+    /// No column has this scope and name.
     #[error("there is no such column")]
     Absent,
-    /// Several scopes have this name.
-    #[error("several scopes have it: put one before the name")]
+    /// Several scopes have a column of this name.
+    #[error("several scopes have this column; write the scope before its name")]
     Ambiguous,
 }

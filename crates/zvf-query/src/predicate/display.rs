@@ -1,4 +1,4 @@
-//! Predicates as text that parses to the same tree.
+//! Formatting of predicates as text that parses to an equal tree.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -60,13 +60,13 @@ fn joined(
     f: &mut Formatter<'_>,
     parts: &[Predicate],
     word: &str,
-    in_parentheses: impl Fn(&Predicate) -> bool,
+    needs_parentheses: impl Fn(&Predicate) -> bool,
 ) -> fmt::Result {
     for (at, part) in parts.iter().enumerate() {
         if at > 0 {
             f.write_str(word)?;
         }
-        if in_parentheses(part) {
+        if needs_parentheses(part) {
             write!(f, "({part})")?;
         } else {
             write!(f, "{part}")?;
@@ -101,9 +101,9 @@ impl Display for ColumnRef {
             write!(f, "{}.", scope.name())?;
         }
         let mut rest = self.name.chars();
-        let plain = rest.next().is_some_and(is_name_start) && rest.all(is_name_part);
-        let keyword = |word: &&str| word.eq_ignore_ascii_case(&self.name);
-        if plain && !KEYWORDS.iter().any(keyword) {
+        let is_plain = rest.next().is_some_and(is_name_start) && rest.all(is_name_part);
+        let is_keyword = |word: &&str| word.eq_ignore_ascii_case(&self.name);
+        if is_plain && !KEYWORDS.iter().any(is_keyword) {
             f.write_str(&self.name)?;
         } else {
             write!(f, "\"{}\"", self.name.replace('"', "\"\""))?;

@@ -1,4 +1,4 @@
-//! What a predicate is for a row.
+//! Row-by-row evaluation of predicates.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use super::{
 };
 
 impl BoundPredicate {
-    /// What it is for one row.
+    /// Evaluates the predicate for one row.
     pub fn evaluate(&self, columns: &impl ColumnSource, row: usize) -> Truth {
         self.root.evaluate(columns, row)
     }
 
-    /// Appends those of `rows` that satisfy it, in order.
+    /// Appends the rows of `rows` that satisfy the predicate to `selected`, in ascending order.
     ///
     /// ```
     /// use zvf_format::numeric::{ByteOrder, Dtype, NumericRows, encode};
@@ -43,7 +43,7 @@ impl BoundPredicate {
 impl Node {
     pub(super) fn evaluate(&self, columns: &impl ColumnSource, row: usize) -> Truth {
         let cell = |slot: &Slot| columns.cell(slot.id, slot.channel, row);
-        let word = |slot: &Slot| match cell(slot) {
+        let category = |slot: &Slot| match cell(slot) {
             Datum::Category(code) => usize::try_from(code).ok(),
             _ => None,
         };
@@ -71,24 +71,24 @@ impl Node {
                 let Datum::Number(value) = cell(slot) else {
                     return Truth::Unknown;
                 };
-                // Where a NaN would go does not matter: it is nowhere equal.
-                let place = numbers.partition_point(|other| {
+                // The partition point of NaN is arbitrary; the comparison below is never equal.
+                let index = numbers.partition_point(|other| {
                     other.compare(value).is_some_and(std::cmp::Ordering::is_lt)
                 });
-                let order = numbers.get(place).and_then(|other| other.compare(value));
+                let order = numbers.get(index).and_then(|other| other.compare(value));
                 match order {
                     Some(std::cmp::Ordering::Equal) => Truth::True,
                     _ if *has_null => Truth::Unknown,
                     _ => Truth::False,
                 }
             }
-            Self::Words(slot, truths) => {
-                let truth = word(slot).and_then(|word| truths.get(word));
+            Self::Categories(slot, truths) => {
+                let truth = category(slot).and_then(|category| truths.get(category));
                 truth.copied().unwrap_or(Truth::Unknown)
             }
             Self::Ranks(sides, comparison) => {
                 let [left, right] = sides.each_ref().map(|(slot, ranks)| {
-                    let rank = word(slot).and_then(|word| ranks.get(word));
+                    let rank = category(slot).and_then(|category| ranks.get(category));
                     rank.copied()
                 });
                 match left.zip(right) {

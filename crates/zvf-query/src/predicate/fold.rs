@@ -1,13 +1,12 @@
-//! Predicates made smaller by what is known without a row.
+//! Constant folding of predicates.
 
 use super::{Comparison, Literal, Operand, Predicate, Truth};
 
 impl Predicate {
-    /// The same predicate with everything decided that no row is needed for:
-    /// for every row it is what it was. What does not depend on a column
-    /// becomes a constant, and constants disappear from `and`, `or` and `not`.
+    /// Folds constants: tests without a column become constants, and constants are eliminated from
+    /// `and`, `or` and `not`. The result has an equal truth for every row.
     ///
-    /// A part that is left out is not checked any more when binding.
+    /// [`bind`](Self::bind) no longer checks the parts that were eliminated.
     ///
     /// ```
     /// use zvf_query::predicate::Predicate;
@@ -34,7 +33,8 @@ impl Predicate {
     }
 }
 
-/// `neutral` changes nothing in the chain, its opposite decides it.
+/// Folds a conjunction or disjunction. `neutral` is its identity; the negation of `neutral`
+/// decides it.
 fn chain(
     parts: Vec<Predicate>,
     neutral: Truth,
@@ -47,7 +47,7 @@ fn chain(
     if parts.contains(&Predicate::Constant(!neutral)) {
         return Predicate::Constant(!neutral);
     }
-    // All constants that are left are unknown, and one of them says it all.
+    // The remaining constants are all unknown; one of them is equivalent to several.
     if parts
         .iter()
         .all(|part| matches!(part, Predicate::Constant(_)))
@@ -61,7 +61,7 @@ fn chain(
     }
 }
 
-/// What a single test is for all rows.
+/// Returns the truth of a test that does not depend on a column.
 fn constant(test: &Predicate) -> Option<Truth> {
     match test {
         Predicate::Compare {
@@ -96,7 +96,7 @@ fn literal(operand: &Operand) -> Option<&Literal> {
     }
 }
 
-/// `None` when the types cannot be compared so: binding tells the user.
+/// Compares two literals. Returns `None` if their types cannot be compared; binding reports that.
 pub(super) fn compare_literals(
     left: &Literal,
     comparison: Comparison,

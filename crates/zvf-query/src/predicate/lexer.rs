@@ -1,4 +1,4 @@
-//! Text cut into tokens.
+//! Splits the text of a predicate into tokens.
 
 use super::{Number, ParseError, ParseErrorKind};
 
@@ -10,14 +10,14 @@ const SYMBOLS: [&str; 12] = [
     "!=", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".",
 ];
 
-/// A token; what is a keyword is for the parser to say.
+/// A token. Keywords are words; the parser tells them apart.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
     /// Letters, digits and `_`, as written.
     Word(&'a str),
-    /// A name in quotes, without them.
+    /// A name in double quotes, without the quotes.
     Quoted(String),
-    /// Text in quotes, without them.
+    /// Text in single quotes, without the quotes.
     Text(String),
     Number(Number),
     Symbol(&'static str),
@@ -34,7 +34,8 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0 }
     }
 
-    /// The next token and the byte it starts at; the end again and again.
+    /// Returns the next token and the byte offset of its start. Returns [`Token::End`] repeatedly
+    /// at the end.
     pub(super) fn next(&mut self) -> Result<(usize, Token<'a>), ParseError> {
         self.take(char::is_whitespace);
         let at = self.at;
@@ -66,7 +67,7 @@ impl<'a> Lexer<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The longest start of the rest whose characters all fit.
+    /// Consumes the longest prefix whose characters all satisfy `fits`.
     fn take(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let len = rest.find(|c| !fits(c)).unwrap_or(rest.len());
@@ -74,7 +75,8 @@ impl<'a> Lexer<'a> {
         rest.get(..len).unwrap_or_default()
     }
 
-    /// What is between here and the closing quote; two quotes are one.
+    /// Consumes quoted text and returns its content; two quotes in a row stand for one. Returns
+    /// `None` if the closing quote is missing.
     fn quoted(&mut self, quote: char) -> Option<String> {
         let mut text = String::new();
         loop {
@@ -89,8 +91,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Everything that could belong to a number is taken, so that `1x` and
-    /// `1.2.3` are one bad number rather than two tokens.
+    /// Consumes a number. Takes every character that could belong to one, so that `1x` and `1.2.3`
+    /// are one invalid number rather than two tokens.
     fn number(&mut self) -> Option<Number> {
         let start = self.at;
         self.at += 1;
@@ -107,8 +109,8 @@ impl<'a> Lexer<'a> {
             let signed = text.parse().map(Number::Int);
             return signed.or_else(|_| text.parse().map(Number::UInt)).ok();
         }
-        // What std reads beyond digits, points and exponents is no literal: a number begins
-        // with a digit or a point, so neither `inf` nor `nan` gets here.
+        // std also parses `inf` and `nan`; they do not get here, because a number starts with a
+        // digit or a point.
         let value: f64 = text.parse().ok()?;
         value.is_finite().then_some(Number::Float(value))
     }

@@ -1,21 +1,22 @@
-//! Numbers of three types, compared without rounding.
+//! Numbers of three types with exact comparison.
 
 use std::{cmp::Ordering, fmt};
 
-/// A number as literals and columns have it. Two are `==` when type and value
-/// are the same; [`compare`](Self::compare) goes by value alone.
+/// A number of a literal or a column.
+///
+/// `==` compares type and value; [`compare`](Self::compare) compares values across types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// Of a signed type; every integer literal that fits.
+    /// A value of a signed type, or an integer literal within i64.
     Int(i64),
-    /// Of an unsigned type; integer literals above.
+    /// A value of an unsigned type, or an integer literal above i64.
     UInt(u64),
-    /// Of a float type.
+    /// A value of a float type.
     Float(f64),
 }
 
 impl Number {
-    /// Compares by value; `None` when one is NaN.
+    /// Compares by value, without rounding. Returns `None` if a number is NaN.
     ///
     /// ```
     /// use std::cmp::Ordering;
@@ -28,13 +29,13 @@ impl Number {
     pub fn compare(self, other: Self) -> Option<Ordering> {
         match (self.integer(), other.integer()) {
             (Ok(a), Ok(b)) => Some(a.cmp(&b)),
-            (Ok(a), Err(b)) => integer_to_float(a, b),
-            (Err(a), Ok(b)) => integer_to_float(b, a).map(Ordering::reverse),
+            (Ok(a), Err(b)) => compare_integer_with_float(a, b),
+            (Err(a), Ok(b)) => compare_integer_with_float(b, a).map(Ordering::reverse),
             (Err(a), Err(b)) => a.partial_cmp(&b),
         }
     }
 
-    /// The integer, or else the float.
+    /// Returns the integer, or the float as `Err`.
     fn integer(self) -> Result<i128, f64> {
         match self {
             Self::Int(value) => Ok(value.into()),
@@ -44,25 +45,25 @@ impl Number {
     }
 }
 
-/// Whole parts as integers first, which is exact; what is left of the float
-/// decides when they are equal.
-fn integer_to_float(integer: i128, float: f64) -> Option<Ordering> {
+/// Compares whole parts as integers, which is exact; the fraction of the float decides ties.
+fn compare_integer_with_float(integer: i128, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         return None;
     }
     #[expect(
         clippy::as_conversions,
         clippy::cast_possible_truncation,
-        reason = "a whole f64 becomes an i128 exactly, or the nearest there is when beyond all 64-bit integers"
+        reason = "the cast is exact for whole floats within i128 and saturates beyond, far outside 64-bit integers"
     )]
     let whole = float.trunc() as i128;
     let by_fraction = 0.0.partial_cmp(&(float - float.trunc()));
-    // An infinity has no fraction, and has been decided by then.
+    // The fraction of an infinity is NaN, but the whole parts have decided by then.
     let by_fraction = by_fraction.unwrap_or(Ordering::Equal);
     Some(integer.cmp(&whole).then(by_fraction))
 }
 
-/// As a literal: floats with a point or an exponent, and shortest.
+/// Formats the number as a literal. Floats have a point or an exponent and the fewest digits that
+/// identify them.
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

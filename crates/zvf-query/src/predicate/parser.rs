@@ -1,20 +1,13 @@
-//! Text to tree.
-
-use std::fmt;
+//! A recursive-descent parser of predicates.
 
 use super::{
-    ColumnRef, Comparison, Literal, Number, Operand, Predicate, Scope, Truth,
+    ColumnRef, Comparison, Expected, Literal, MAX_DEPTH, MAX_LENGTH, Number, Operand, ParseError,
+    ParseErrorKind, Predicate, Scope, Truth,
     lexer::{KEYWORDS, Lexer, Token},
 };
 
-/// The longest text that is parsed, in bytes.
-pub const MAX_LENGTH: usize = 1 << 16;
-
-/// How deep parentheses and `not` may nest.
-pub const MAX_DEPTH: usize = 64;
-
 impl Predicate {
-    /// Reads a predicate; the [module](super) has the language.
+    /// Parses a predicate; the [module](super) documents the language.
     ///
     /// ```
     /// use zvf_query::predicate::Predicate;
@@ -26,8 +19,7 @@ impl Predicate {
     ///
     /// # Errors
     ///
-    /// [`ParseError`] says where the text is no predicate and what was
-    /// expected.
+    /// Returns [`ParseError`] with the position of the first error and the expected token.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         if text.len() > MAX_LENGTH {
             return Err(ParseErrorKind::TooLong.at(MAX_LENGTH));
@@ -49,7 +41,7 @@ impl Predicate {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The token that comes, and where.
+    /// The next token; it starts at byte `at`.
     token: Token<'a>,
     at: usize,
     depth: usize,
@@ -204,7 +196,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// A name, and whether it was in quotes.
+    /// Parses a name and returns it with a flag that is `true` for a quoted name.
     fn name(&mut self, expected: Expected) -> Result<(String, bool), ParseError> {
         let name = match &self.token {
             Token::Word(word) if !KEYWORDS.iter().any(|k| k.eq_ignore_ascii_case(word)) => {
@@ -280,108 +272,5 @@ fn negated(not: bool, predicate: Predicate) -> Predicate {
         Predicate::Not(Box::new(predicate))
     } else {
         predicate
-    }
-}
-
-/// Where a text is no predicate, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at byte {at}: {kind}")]
-pub struct ParseError {
-    /// The byte, counted from 0; the length of the text for its end.
-    pub at: usize,
-    /// What is wrong there.
-    pub kind: ParseErrorKind,
-}
-
-/// What is wrong with a text that is no predicate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParseErrorKind {
-    /// Something else should be here.
-    #[error("expected {0}")]
-    Expected(Expected),
-    /// The text that starts here has no end.
-    #[error("text without closing '")]
-    UnclosedText,
-    /// The name that starts here has no end.
-    #[error("name without closing \"")]
-    UnclosedName,
-    /// What starts here looks like a number, but is none or too large.
-    #[error("not an integer of 64 bits or a finite float")]
-    Number,
-    /// What is before this point is no scope.
-    #[error(
-        "only vertex, fragment, link, object or group may be before a point; a name with a point needs \"quotes\""
-    )]
-    Scope,
-    /// A character that begins nothing.
-    #[error("character {0:?} begins nothing")]
-    Character(char),
-    /// Parentheses and `not` are nested deeper than [`MAX_DEPTH`].
-    #[error("nested deeper than {MAX_DEPTH}")]
-    TooDeep,
-    /// The text has more than [`MAX_LENGTH`] bytes.
-    #[error("longer than {MAX_LENGTH} bytes")]
-    TooLong,
-}
-
-impl ParseErrorKind {
-    fn at(self, at: usize) -> ParseError {
-        ParseError { at, kind: self }
-    }
-}
-
-/// What could have stood where something else does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Expected {
-    /// A column or a value.
-    Operand,
-    /// A value.
-    Literal,
-    /// The name after a scope.
-    Name,
-    /// The number of a channel.
-    Channel,
-    /// `]`
-    ChannelEnd,
-    /// A comparison: values alone are no predicate.
-    Comparison,
-    /// `and`, of a `between`.
-    And,
-    /// `between` or `in`, after a `not`.
-    BetweenOrIn,
-    /// `null` or `not null`
-    NullOrNot,
-    /// `null`
-    Null,
-    /// `(`
-    Opening,
-    /// `)`
-    Closing,
-    /// `,` or `)`
-    ListEnd,
-    /// The end, or what joins another predicate.
-    End,
-}
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Operand => "a column or a value",
-            Self::Literal => "a value",
-            Self::Name => "a name",
-            Self::Channel => "the number of a channel",
-            Self::ChannelEnd => "`]`",
-            Self::Comparison => "a comparison",
-            Self::And => "`and`",
-            Self::BetweenOrIn => "`between` or `in`",
-            Self::NullOrNot => "`null` or `not null`",
-            Self::Null => "`null`",
-            Self::Opening => "`(`",
-            Self::Closing => "`)`, `and` or `or`",
-            Self::ListEnd => "`,` or `)`",
-            Self::End => "a comparison, `and`, `or` or the end",
-        })
     }
 }

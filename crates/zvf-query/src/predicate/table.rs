@@ -1,4 +1,4 @@
-//! Cells of a store as columns.
+//! A [`ColumnSource`] over decoded cells.
 
 use zvf_format::{
     dictionary::{Code, DictionaryCodes},
@@ -7,8 +7,7 @@ use zvf_format::{
 
 use super::{ColumnRef, ColumnSource, ColumnType, Datum, FindError, Number, ResolvedColumn, Scope};
 
-/// Columns whose rows are those of cells, borrowed; row n of a predicate is
-/// row n of each.
+/// Columns borrowed from decoded cells. Row n of a predicate is row n of every cell.
 ///
 /// ```
 /// use zvf_format::dictionary::{Code, CodeDtype, DictionaryCodes};
@@ -40,15 +39,15 @@ struct Entry<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Data<'a> {
     Rows(NumericRows<'a>),
-    Words(DictionaryCodes<'a>, &'a [&'a str]),
+    Categories(DictionaryCodes<'a>, &'a [&'a str]),
 }
 
 impl<'a> CellTable<'a> {
-    /// Adds numbers or bools; no value of them is missing.
+    /// Adds a column of numbers or bools without missing values.
     ///
     /// # Errors
     ///
-    /// [`TableError`] when they are complex or the name is taken.
+    /// Returns [`TableError`] if the values are complex or the name is taken.
     pub fn add_numbers(
         &mut self,
         scope: Scope,
@@ -61,25 +60,25 @@ impl<'a> CellTable<'a> {
         }
     }
 
-    /// Adds codes and the words they stand for.
+    /// Adds a column of category codes with the text of each category.
     ///
     /// # Errors
     ///
-    /// [`TableError`] when the name is taken.
+    /// Returns [`TableError`] if the name is taken.
     pub fn add_categories(
         &mut self,
         scope: Scope,
         name: &'a str,
         codes: DictionaryCodes<'a>,
-        words: &'a [&'a str],
+        categories: &'a [&'a str],
     ) -> Result<(), TableError> {
-        self.add(scope, name, Data::Words(codes, words))
+        self.add(scope, name, Data::Categories(codes, categories))
     }
 
     fn add(&mut self, scope: Scope, name: &'a str, data: Data<'a>) -> Result<(), TableError> {
         let taken = |entry: &Entry<'_>| entry.scope == scope && entry.name == name;
         if self.columns.iter().any(taken) {
-            return Err(TableError::Taken);
+            return Err(TableError::Duplicate);
         }
         self.columns.push(Entry { scope, name, data });
         Ok(())
@@ -98,20 +97,20 @@ impl ColumnSource for CellTable<'_> {
         if found.next().is_some() {
             return Err(FindError::Ambiguous);
         }
-        let (channels, values) = match entry.data {
+        let (channels, column_type) = match entry.data {
             Data::Rows(rows) => {
-                let values = match rows.dtype().kind() {
+                let column_type = match rows.dtype().kind() {
                     Kind::Bool => ColumnType::Bool,
                     _ => ColumnType::Numbers,
                 };
-                (rows.columns().get(), values)
+                (rows.columns().get(), column_type)
             }
-            Data::Words(_, words) => (1, ColumnType::Categories(words.to_vec())),
+            Data::Categories(_, categories) => (1, ColumnType::Categories(categories.to_vec())),
         };
         Ok(ResolvedColumn {
             id,
             channels,
-            values,
+            column_type,
         })
     }
 
@@ -124,9 +123,9 @@ impl ColumnSource for CellTable<'_> {
                 Some(Value::Float(value)) => Datum::Number(Number::Float(value)),
                 Some(Value::Complex { .. }) | None => Datum::Missing,
             },
-            Some(Data::Words(codes, words)) => match codes.get(row) {
+            Some(Data::Categories(codes, categories)) => match codes.get(row) {
                 Some(Code::Category(code))
-                    if usize::try_from(code).is_ok_and(|c| c < words.len()) =>
+                    if usize::try_from(code).is_ok_and(|c| c < categories.len()) =>
                 {
                     Datum::Category(code)
                 }
@@ -137,14 +136,14 @@ impl ColumnSource for CellTable<'_> {
     }
 }
 
-/// Why a column is not added.
+/// Error of adding a column to a [`CellTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// Values of this kind have no order and no literal.
-    #[error("values of kind {} do not compare", .0.name())]
+    /// Values of this kind have no order and no literals.
+    #[error("values of kind {} cannot be compared", .0.name())]
     Kind(Kind),
-    /// The scope has a column of this name.
-    #[error("there is a column of this scope and name")]
-    Taken,
+    /// The table already has a column of this scope and name.
+    #[error("a column of this scope and name already exists")]
+    Duplicate,
 }

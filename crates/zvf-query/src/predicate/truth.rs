@@ -1,8 +1,8 @@
-//! True, false, and what a missing value makes of it.
+//! Three-valued logic.
 
 use std::{cmp, fmt, ops};
 
-/// The three values of SQL's logic. `&` is the lesser of two, `|` the greater.
+/// A truth value of SQL's three-valued logic. `&` is the minimum of two values, `|` the maximum.
 ///
 /// ```
 /// use zvf_query::predicate::Truth;
@@ -12,19 +12,19 @@ use std::{cmp, fmt, ops};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Truth {
-    /// It does not hold.
+    /// The condition does not hold.
     False,
-    /// A value that would decide is missing.
+    /// A value that decides the condition is missing.
     Unknown,
-    /// It holds.
+    /// The condition holds.
     True,
 }
 
 impl Truth {
-    /// All three, in order.
+    /// All values, in ascending order.
     pub const ALL: [Self; 3] = [Self::False, Self::Unknown, Self::True];
 
-    /// Whether it holds, which a row must for being selected.
+    /// Returns whether the condition holds, so that the row is selected.
     pub fn is_true(self) -> bool {
         self == Self::True
     }
@@ -64,7 +64,7 @@ impl ops::BitOr for Truth {
     }
 }
 
-/// As a predicate writes it.
+/// Formats the value as a literal of the predicate language.
 impl fmt::Display for Truth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! Whether any row of many can satisfy a predicate, by what is known of all.
+//! Pruning of ranges of rows by the minimum and maximum of their columns.
 
 use std::cmp::Ordering;
 
@@ -7,34 +7,34 @@ use super::{
     bind::{Node, Slot, Term},
 };
 
-/// What is known of a column's values in some rows.
+/// Bounds of a column's values in a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zone {
-    /// None is less; of words, the least code.
+    /// Lower bound of the values; of categories, the least code.
     pub min: Number,
-    /// None is greater; of words, the greatest code.
+    /// Upper bound of the values; of categories, the greatest code.
     pub max: Number,
-    /// Whether a value may be missing.
-    pub missing: bool,
-    /// Whether a value may be NaN, which `min` and `max` do not tell.
-    pub nan: bool,
+    /// `true` if a value may be missing.
+    pub has_missing: bool,
+    /// `true` if a value may be NaN; `min` and `max` do not cover NaN.
+    pub has_nan: bool,
 }
 
-/// What is known of the columns that a predicate was bound to, in some rows.
+/// Zones of the columns a predicate is bound to, for one range of rows.
 pub trait ZoneMap {
-    /// Of one channel of a column; `None` when nothing is known.
+    /// Returns the zone of one channel of a column, or `None` if it is unknown.
     fn zone(&self, id: usize, channel: u32) -> Option<Zone>;
 }
 
 impl BoundPredicate {
-    /// Whether a row of the zones may satisfy it. When not, none does and
-    /// nothing needs to be read; when so, one need not.
+    /// Returns whether a row of the range may satisfy the predicate. If `false`, no row does, and
+    /// the range need not be read; `true` does not guarantee that one does.
     ///
     /// ```
     /// use zvf_format::numeric::{Dtype, NumericRows};
     /// use zvf_query::predicate::{Number, Predicate, Scope, CellTable, Zone, ZoneMap};
     ///
-    /// /// The same for all columns.
+    /// /// One zone for all columns.
     /// struct All(Zone);
     ///
     /// impl ZoneMap for All {
@@ -47,7 +47,7 @@ impl BoundPredicate {
     /// let mut table = CellTable::default();
     /// table.add_numbers(Scope::Vertex, "radius", radius)?;
     /// let (min, max) = (Number::Float(0.5), Number::Float(2.0));
-    /// let zones = All(Zone { min, max, missing: false, nan: false });
+    /// let zones = All(Zone { min, max, has_missing: false, has_nan: false });
     /// let may_match = |text| Ok::<_, Box<dyn std::error::Error>>(
     ///     Predicate::parse(text)?.bind(&table)?.may_match(&zones)
     /// );
@@ -60,8 +60,7 @@ impl BoundPredicate {
     }
 }
 
-/// The truths a predicate may have for the rows of a zone; more than it has,
-/// never fewer.
+/// A superset of the truth values a predicate has for the rows of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outcomes([bool; 3]);
 
@@ -111,7 +110,7 @@ impl Node {
             Self::Constant(truth) => Outcomes::of([*truth]),
             Self::IsTrue(_) | Self::Ranks(..) => Outcomes::ANY,
             Self::IsNull(slot) => match zone(slot) {
-                Some(zone) => Outcomes::of([Truth::False]).with(Truth::True, zone.missing),
+                Some(zone) => Outcomes::of([Truth::False]).with(Truth::True, zone.has_missing),
                 None => Outcomes::ANY,
             },
             Self::Compare(left, comparison, right) => {
@@ -120,8 +119,8 @@ impl Node {
                     Term::Number(number) => Some(Zone {
                         min: *number,
                         max: *number,
-                        missing: false,
-                        nan: number.compare(*number).is_none(),
+                        has_missing: false,
+                        has_nan: number.compare(*number).is_none(),
                     }),
                     Term::Bool(_) => None,
                 };
@@ -130,27 +129,27 @@ impl Node {
                         let truths =
                             orders(left, right).map(|order| comparison.holds(order).into());
                         Outcomes::of(truths)
-                            .with(Truth::False, left.nan || right.nan)
-                            .with(Truth::Unknown, left.missing || right.missing)
+                            .with(Truth::False, left.has_nan || right.has_nan)
+                            .with(Truth::Unknown, left.has_missing || right.has_missing)
                     }
                     None => Outcomes::ANY,
                 }
             }
             Self::In(slot, numbers, has_null) => match zone(slot) {
                 Some(zone) => {
-                    let may = numbers.iter().any(|number| holds(zone, *number));
-                    let unknown = zone.missing || *has_null;
+                    let may = numbers.iter().any(|number| may_contain(zone, *number));
+                    let unknown = zone.has_missing || *has_null;
                     Outcomes::of([Truth::False])
                         .with(Truth::True, may)
                         .with(Truth::Unknown, unknown)
                 }
                 None => Outcomes::ANY,
             },
-            Self::Words(slot, truths) => match zone(slot) {
+            Self::Categories(slot, truths) => match zone(slot) {
                 Some(zone) => {
                     let truths = truths.iter().zip(0_u64..);
-                    let within = truths.filter(|(_, code)| holds(zone, Number::UInt(*code)));
-                    // A code without a word is missing as well.
+                    let within = truths.filter(|(_, code)| may_contain(zone, Number::UInt(*code)));
+                    // A code without a category counts as missing.
                     Outcomes::of(within.map(|(truth, _)| *truth)).with(Truth::Unknown, true)
                 }
                 None => Outcomes::ANY,
@@ -168,15 +167,14 @@ impl Node {
     }
 }
 
-/// Whether a value of the zone may be this number. Bounds that are NaN say
-/// nothing.
-fn holds(zone: Zone, number: Number) -> bool {
+/// Returns whether the zone may contain this number. A NaN bound excludes nothing.
+fn may_contain(zone: Zone, number: Number) -> bool {
     let below = zone.min.compare(number) == Some(Ordering::Greater);
     let above = zone.max.compare(number) == Some(Ordering::Less);
     !below && !above
 }
 
-/// How a value of one zone may compare with one of another.
+/// Returns the possible orders of a value of one zone and a value of the other.
 fn orders(left: Zone, right: Zone) -> impl Iterator<Item = Ordering> {
     let bounds = (left.min.compare(right.max), left.max.compare(right.min));
     let may = move |order: &Ordering| match bounds {

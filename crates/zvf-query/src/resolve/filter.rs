@@ -216,7 +216,7 @@ impl ColumnSource for Views<'_> {
         Ok(ResolvedColumn {
             id,
             channels: view.channels().unwrap_or_else(named),
-            values: view.values(),
+            column_type: view.values(),
         })
     }
 

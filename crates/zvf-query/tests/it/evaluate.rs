@@ -234,7 +234,7 @@ fn cells_of_a_store_are_columns() {
         }
     ));
     let again = table.add_numbers(Scope::Link, "id", rows::<u64>(&ids, 1));
-    assert_eq!(again, Err(TableError::Taken));
+    assert_eq!(again, Err(TableError::Duplicate));
     let complex = table.add_numbers(Scope::Link, "z", rows::<[f32; 2]>(&ids, 1));
     assert!(matches!(complex, Err(TableError::Kind(_))));
 }

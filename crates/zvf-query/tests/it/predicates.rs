@@ -56,7 +56,7 @@ impl ColumnSource for Data {
         Ok(ResolvedColumn {
             id,
             channels,
-            values,
+            column_type: values,
         })
     }
 

@@ -30,8 +30,8 @@ impl ZoneMap for Known<'_> {
             let all = zone.get_or_insert(Zone {
                 min: number,
                 max: number,
-                missing,
-                nan,
+                has_missing: missing,
+                has_nan: nan,
             });
             if number.compare(all.min).unwrap().is_lt() {
                 all.min = number;
@@ -41,8 +41,8 @@ impl ZoneMap for Known<'_> {
             }
         }
         let zone = zone.map(|zone| Zone {
-            missing,
-            nan,
+            has_missing: missing,
+            has_nan: nan,
             ..zone
         });
         zone.filter(|_| self.1[id])

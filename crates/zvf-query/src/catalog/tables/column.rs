@@ -73,7 +73,7 @@ impl ColumnSource for ScopedColumns<'_> {
             (scope && candidate.name == column.name).then_some(ResolvedColumn {
                 id,
                 channels,
-                values,
+                column_type: values,
             })
         });
         let first = found.next().ok_or(FindError::Absent)?;

@@ -178,7 +178,7 @@ impl ColumnSource for Table<'_> {
         Ok(ResolvedColumn {
             id,
             channels,
-            values,
+            column_type: values,
         })
     }
 
